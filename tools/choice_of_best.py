@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
-"""What a rule that chooses the best of a final phase costs, by the rounds in journals; decision 0047 has the answer.
+"""How the best of a problem is chosen, by runs that were kept: decisions 0046 and 0047 have the answers.
 
-    choice_of_best.py JOURNAL.jsonl.gz...      needs numpy
+    choice_of_best.py RUN...      folders with journal.jsonl.gz, and best.json if the run ended; needs numpy
 
-Every final phase of at least 10 rounds and 4 configs is halved 30 times at random. A rule chooses by one half; the other says by how much its choice is slower than
-the fastest there (lost), and than it looked in the half that chose it (flattered). Means over phases, in per cent: of the noisy ones, whose fastest loses more than
-0.4 %, and of the others.
+rules: every final phase of at least 10 rounds and 4 configs is halved 30 times at random. A rule chooses by one half; the other says by how much its choice is slower
+than the fastest there (lost), and than it looked in the half that chose it (flattered). Means over phases, in per cent: of the noisy ones, whose fastest loses more
+than 0.4 %, and of the others.
+winners: those in best.json that took more than 0.2 % longer than the fastest finalist.
+finalists: of each problem of a run, when all take part that its search cannot tell from its best, 8 at least and 20 at most; and the standard error of the times of
+its 20 best, the median of them, in per cent.
 """
 import collections
 import gzip
 import json
+import math
+import pathlib
+import statistics
 import sys
 
 import numpy as np
@@ -17,7 +23,9 @@ import numpy as np
 HALVES, RESAMPLES = 30, 200
 NOISY = 0.004
 ROUNDS = ("in_layer_rounds_us", "plain_rounds_us", "hot_rounds_us")  # the first that there is ranks
-RULES = {"fastest": 0, "smallest within 0.2 %": 1.002, "smallest of ties": np.inf}
+ALIKE = 1.002
+RULES = {"fastest": 1, "smallest within 0.2 %": ALIKE, "smallest of ties": np.inf}
+LEAST_FINALISTS, MOST_FINALISTS = 8, 20
 
 
 def footprint(record):
@@ -26,17 +34,21 @@ def footprint(record):
     return 4 * used.get("registers", 0) * used.get("threads", 0) + used.get("static_shared_bytes", 0) + used.get("dynamic_shared_bytes", 0)
 
 
-def phases(files):
+def records_of(run):
+    with gzip.open(run / "journal.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def phases(runs):
     """Of each final phase the rounds of its configs, an array a config, and their footprints."""
     found = collections.defaultdict(dict)
-    for file in files:
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
-            for record in map(json.loads, lines):
-                if record.get("role") not in ("finalist", "default") or record.get("outcome") != "measured":
-                    continue
-                rounds = next((record[name] for name in ROUNDS if record.get(name)), None)
-                if rounds:
-                    found[file, json.dumps(record["problem"], sort_keys=True)][record["id"]] = (rounds, footprint(record))
+    for run in runs:
+        for record in records_of(run):
+            if record.get("role") not in ("finalist", "default") or record.get("outcome") != "measured":
+                continue
+            rounds = next((record[name] for name in ROUNDS if record.get(name)), None)
+            if rounds:
+                found[run, json.dumps(record["problem"], sort_keys=True)][record["id"]] = (rounds, footprint(record))
     for configs in found.values():
         least = min(len(rounds) for rounds, _ in configs.values())
         if least >= 10 and len(configs) >= 4:
@@ -52,8 +64,8 @@ def choose(rounds, sizes, random):
     ties = (low <= 1) & (high >= 1)
     ties[fastest] = True
     for limit in RULES.values():
-        alike = np.flatnonzero(ties & (medians <= max(limit, 1) * medians[fastest]))
-        yield fastest if limit == 0 else min(alike, key=lambda place: (sizes[place], medians[place]))
+        alike = np.flatnonzero(ties & (medians <= limit * medians[fastest]))
+        yield min(alike, key=lambda place: (sizes[place], medians[place]))
 
 
 def costs(rounds, sizes, random):
@@ -67,16 +79,56 @@ def costs(rounds, sizes, random):
     return np.mean(found, 0)
 
 
+def show_rules(runs):
+    random = np.random.default_rng(1)
+    found = np.array([costs(rounds, sizes, random) for rounds, sizes in phases(runs)])
+    noisy = found[:, 0, 0] > NOISY
+    for name, part in (("noisy", found[noisy]), ("others", found[~noisy])):
+        print(f"rules, {name}: {len(part)} phases")
+        for rule, (lost, flattered) in zip(RULES, 100 * part.mean(0)):
+            print(f"  {rule:<22} lost {lost:5.2f} %  flattered {flattered:5.2f} %")
+
+
+def behind(problem):
+    """The best's time over the fastest finalist's."""
+    times = [(each.get("in_layer") or each["hot"])["median_us"] for each in problem["finalists"] if each["outcome"] == "measured"]
+    return times[0] / min(times)
+
+
+def show_winners(runs):
+    problems = [problem for run in runs if (run / "best.json").exists() for problem in json.loads((run / "best.json").read_text())["problems"] if problem["best"]]
+    behinds = sorted(found for found in map(behind, problems) if found > ALIKE)
+    if problems:
+        print(f"winners: {len(behinds)} of {len(problems)} slower than a finalist" + (f", by {100 * (behinds[0] - 1):.1f} to {100 * (behinds[-1] - 1):.1f} %" if behinds else ""))
+
+
+def finalists_of(times):
+    """`times`: (median, standard error over it) of a search's candidates, fastest first."""
+    fastest, error = times[0]
+    count = min(LEAST_FINALISTS, len(times))
+    while count < min(MOST_FINALISTS, len(times)) and times[count][0] <= fastest * (1 + 2 * math.hypot(times[count][1], error)):
+        count += 1
+    return count
+
+
+def show_finalists(run):
+    searches = collections.defaultdict(list)
+    for record in records_of(run):
+        if record.get("t") == "candidate" and record["outcome"] == "measured":
+            time = record.get("in_layer") or record["hot"]
+            searches[json.dumps(record["problem"], sort_keys=True)].append((time["median_us"], time["sem_relative"]))
+    counts = [(finalists_of(sorted(times)), statistics.median(error for _, error in sorted(times)[:MOST_FINALISTS])) for times in searches.values()]
+    print(f"finalists, {run.name}: " + " ".join(f"{count} ({100 * error:.2f} %)" for count, error in counts))
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    random = np.random.default_rng(1)
-    found = np.array([costs(rounds, sizes, random) for rounds, sizes in phases(sys.argv[1:])])
-    noisy = found[:, 0, 0] > NOISY
-    for name, part in (("noisy", found[noisy]), ("others", found[~noisy])):
-        print(f"{name}: {len(part)} phases")
-        for rule, (lost, flattered) in zip(RULES, 100 * part.mean(0)):
-            print(f"  {rule:<22} lost {lost:5.2f} %  flattered {flattered:5.2f} %")
+    runs = [pathlib.Path(each) for each in sys.argv[1:]]
+    show_rules(runs)
+    show_winners(runs)
+    for run in runs:
+        show_finalists(run)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ def options_of(problem):
     options = ["--shape", "{batch},{heads},{seq_q},{head_dim}".format(**problem), "--dtype", problem["dtype"],
                "--kv-heads", str(problem.get("kv_heads", problem["heads"])),
                "--seq-kv", str(problem.get("seq_kv", problem["seq_q"])), "--layout", problem.get("layout", "bhsd")]
-    for field in ("out_dtype", "quant"):
-        options += ["--" + field.replace("_", "-"), problem[field]] if field in problem else []
+    for field in ("out_dtype", "quant", "descale_block"):
+        options += ["--" + field.replace("_", "-"), str(problem[field])] if field in problem else []
     return options + ["--causal"] * (problem["mask"] == "causal") + ["--lse"] * problem.get("lse", False)
 
 
@@ -62,6 +62,8 @@ def winners_of(paths):
     for path in paths:
         document = json.loads(pathlib.Path(path).read_text())
         for row in document.get("problems", [document]):  # a run of one problem is its row
+            if not row.get("best"):
+                continue
             winner = {"kernel": row["best"]["kernel"], "config": row["best"]["config"], "problem": row["problem"]}
             found.setdefault(json.dumps(winner, sort_keys=True), (row.get("name", path), winner))
     return list(found.values())

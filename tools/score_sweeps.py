@@ -149,6 +149,8 @@ def sides_of(gate):
     problem = gate["problems"][0]
     which, sides = problem["time"], []
     rows = [{"baseline": problem.get("candidate", {}), "ratio": 1.0, "ci95": [1.0, 1.0], "comparison": "tie"}, *problem["baselines"]]
+    if which not in rows[0]["baseline"]:  # refused
+        return []
     for place, row in enumerate(rows, 1):
         if which not in row["baseline"]:
             continue
@@ -156,7 +158,7 @@ def sides_of(gate):
         ratio = row.get("ratio", rows[0]["baseline"][which]["median_us"] / us)  # a recording has no rounds of candidates, so no ratio
         sides.append({"place": place, "config": config_of(row["baseline"], problem["problem"]), "us": us, "comparison": row.get("comparison"),
                       "over": {"regret": ratio - 1, "ci95": [end - 1 for end in row["ci95"]] if "ci95" in row else None}})
-    return sides if sides and sides[0]["place"] == 1 else []
+    return sides
 
 
 def fastest(sides):

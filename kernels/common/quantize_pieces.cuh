@@ -146,7 +146,8 @@ struct RowPieces {
     const i64 at = Tensor::row(head * kHeads + row / kRows, row % kRows) + piece % kInRow * 8;
     pieces->pairs = *reinterpret_cast<const uint4*>(from + at);
   }
-  DEVICE void store(const GivenPiece* pieces, int round, float inverse) const {
+  template <typename Any>
+  DEVICE void store(const Any* pieces, int round, float inverse) const {
     if (has(round)) *place(round) = pieces->quantized(inverse);
   }
 };
@@ -164,9 +165,6 @@ struct RotatedPieces : Rows {
     rotate_columns(x);
     pieces->pairs = make_uint4(pack2_bf16(x[0], x[1]), pack2_bf16(x[2], x[3]),
                                pack2_bf16(x[4], x[5]), pack2_bf16(x[6], x[7]));
-  }
-  DEVICE void store(const Kept* pieces, int round, float inverse) const {
-    if (Rows::has(round)) *Rows::place(round) = pieces->quantized(inverse);
   }
 };
 

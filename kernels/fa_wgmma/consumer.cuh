@@ -18,6 +18,7 @@ WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
 WGMMA_DEFINE_PV_RS(wgmma_pv_rs, HEAD_DIM)
 WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
 #ifdef V_ROWS
+static_assert(V_ROWS == kVRows, "the manifest's rows of V^T are those of the tiles of O");
 WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, V_ROWS)
 #else
 WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
@@ -190,6 +191,21 @@ struct Consumer {
                       : step * kMnStep;
   }
 
+  /// S of the present KV block: begun, and committed.
+  DEVICE void issue_qk() {
+    const u64 q =
+        make_smem_desc_k_major<kBoxBytes>(storage.q() + row_block * 64 * kBoxBytes);
+    const u64 k = make_smem_desc_k_major<kBoxBytes>(storage.k(at.stage));
+    wgmma_qk_zero(accumulator_of(scores), q, k);
+#pragma unroll
+    for (int step = 1; step < kDSteps; ++step) {
+      const u64 column = step % kBoxSteps * kKStep;
+      const u64 box = step / kBoxSteps * (kBoxBytes / 16);
+      wgmma_qk(accumulator_of(scores), q + box * BLOCK_M + column, k + box * BLOCK_N + column);
+    }
+    wgmma_commit();
+  }
+
  private:
   friend struct Mainloop<Consumer>;
 
@@ -233,20 +249,6 @@ struct Consumer {
   }
 
   // ---- the two GEMMs ----
-
-  DEVICE void issue_qk() {
-    const u64 q =
-        make_smem_desc_k_major<kBoxBytes>(storage.q() + row_block * 64 * kBoxBytes);
-    const u64 k = make_smem_desc_k_major<kBoxBytes>(storage.k(at.stage));
-    wgmma_qk_zero(accumulator_of(scores), q, k);
-#pragma unroll
-    for (int step = 1; step < kDSteps; ++step) {
-      const u64 column = step % kBoxSteps * kKStep;
-      const u64 box = step / kBoxSteps * (kBoxBytes / 16);
-      wgmma_qk(accumulator_of(scores), q + box * BLOCK_M + column, k + box * BLOCK_N + column);
-    }
-    wgmma_commit();
-  }
 
   DEVICE void issue_pv(const PipelineState& block) {
     const u64 v = v_descriptor(storage.pv_operand(block.stage));

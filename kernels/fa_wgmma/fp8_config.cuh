@@ -29,7 +29,7 @@ constexpr bool kTransposeV = true;
 constexpr bool kEarlyV = false;
 constexpr bool kStoreTma = false;
 constexpr int kPromotedColumns = PROMOTED_COLUMNS;
-constexpr int kSummedBlocks = PROMOTE == PROMOTE_QUAD ? 4 : PROMOTE == PROMOTE_PAIR ? 2 : 1;
+constexpr int kSummedBlocks = SUMMED_BLOCKS;
 constexpr bool kPromoteHalves = PROMOTE == PROMOTE_HALF;
 constexpr int kTailSplits = 1;
 constexpr int kWholeTiles = WORK_TILES;

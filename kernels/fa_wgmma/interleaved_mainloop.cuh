@@ -43,7 +43,7 @@ struct InterleavedMainloop {
       constexpr int kAt = 4 * (kAccTiles - 1);
       float sum = consumer.acc_o()[kAt + 2 * half];
       if constexpr (kPromote) sum += consumer.block_o[kAt + 2 * half];
-      consumer.state.row_sum[0][half] = kIs16Bit ? sum : sum * (1.0f / kOne);
+      consumer.state.row_sum[0][half] = sum * (1.0f / kOne);
     }
   }
 

@@ -114,9 +114,7 @@ struct PackedMainloop : InterleavedMainloop {
       consumer.at = here.next();
       mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
       wgmma_fence();
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) issue_qk(consumer.scores, step);
-      wgmma_commit();
+      consumer.issue_qk();
     }
     if (here.iteration == 0) {
       take_row_max();

@@ -31,8 +31,8 @@ constexpr int kKeyBoxBytes = BLOCK_N % 128 == 0 ? 128 : 64;  // of a row of V^T
 constexpr int kPSteps = BLOCK_N / kStepWidth;   // k-steps of PV
 
 constexpr int kDTiles = HEAD_DIM / 8;                       // 8-column tiles of O
-constexpr int kVRows = HEAD_DIM + (kRowSumByMma ? 8 : 0);    // of a box of V^T, the last of ones
 constexpr int kAccTiles = kDTiles + (kRowSumByMma ? 1 : 0);  // and one of row sums
+constexpr int kVRows = 8 * kAccTiles;                       // of a box of V^T, the last of ones
 constexpr int kDSteps = HEAD_DIM / kStepWidth;              // k-steps of QK^T
 constexpr int kNTiles = BLOCK_N / 8;                        // 8-key tiles of S
 constexpr bool kPromote = kPromotedColumns > 0;             // PV of a KV block is added in f32,

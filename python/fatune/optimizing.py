@@ -189,8 +189,9 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
         if all(each.right for each in outputs):
             others, failed = contending.replayed_by_pytorch(run, suite) if graph else ({PYTORCH: Contender(run)}, {})
             contenders, kind = {**others, OURS: ours}, device_of(step, inputs, options)
-            times = measure(contenders, Clock(kind), limit_s)
-            sustained = measure_sustained(contenders, times, Clock(kind), sensor_of(kind))
+            clock = Clock(kind)
+            times = measure(contenders, clock, limit_s)
+            sustained = measure_sustained(contenders, times, clock, sensor_of(kind))
             verdict = _verdict(sustained or times)
     wanted = verdict == FASTER or (verdict == EQUAL and allow_equal)
     page_file = Path(report or result.folder / "report.html")

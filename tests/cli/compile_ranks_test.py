@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 import mpi_test
-from shard_test import Broken, children_of, want
+from shard_test import children_of, run_test, want
 
 SWEEP = ["sweep", "--suite", "decode", "--no-warm-start", "--budget", "2", "--baselines", "cudnn"]
 CENSUS = "1 rank with a GPU, 2 compile ranks, 1 host"
@@ -92,7 +92,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Broken as broken:
-        sys.exit(f"compile_ranks_test: {broken}")
+    run_test(main)

@@ -16,12 +16,12 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-from shard_test import RESULTS, SWEEP, Broken, children_of, fatune, finish, want
+from shard_test import RESULTS, SWEEP, children_of, fatune, finish, on_devices, run_test, want
 
+GPUS = 2
 UUIDS = {"GPU-the-one", "GPU-the-other"}
 TIMES = ("in_layer", "plain", "hot", "cold")
 
@@ -62,10 +62,8 @@ def disputed(best):
     return min((problem for problem in best["problems"] if len(problem["finalists"]) > 1), key=lead)
 
 
-def words(devices, out, count):
-    chosen = [*SWEEP, "--out", out, "--confirm-on", str(count)]
-    chosen[chosen.index("--device") + 1] = ",".join(f"recorded:{device}" for device in devices)
-    return chosen
+def words(devices, out, count=GPUS):
+    return [*on_devices(devices, out), "--confirm-on", str(count)]
 
 
 def load(folder):
@@ -73,37 +71,36 @@ def load(folder):
 
 
 def refused(program, chosen, *texts):
-    process = fatune(program, chosen)
-    _, said = process.communicate(timeout=60)
-    want(process.returncode == 2, f"exit {process.returncode} in place of 2: {said}")
+    said = finish(fatune(program, chosen), 2)
     for text in texts:
         want(text in said, f"'{text}' is not in: {said}")
 
 
-def check_agreement(folder, alone, count):
+def check_agreement(folder, before):
+    """`before`: of the disputed problem, on the first device alone."""
     best = load(folder)
-    label = disputed(alone)["label"]
+    label = before["label"]
     (first,) = [problem for problem in best["problems"] if problem["label"] == label]
     others = [problem for problem in best["problems"] if problem["label"] != label]
     winner = first["fleet_winner"]
-    want(winner["id"] == first["best"]["id"] == disputed(alone)["finalists"][1]["id"],
+    want(winner["id"] == first["best"]["id"] == before["finalists"][1]["id"],
          "the config that is far slower on the other GPU is the best of both")
     want(len({gpu["winner"] for gpu in winner["gpus"]}) == 2, "two GPUs that differ name one winner")
-    want(abs(winner["worst"] / lead(disputed(alone)) - 1) < 1e-4, f"its worst ratio is {winner['worst']}")
+    want(abs(winner["worst"] / lead(before) - 1) < 1e-4, f"its worst ratio is {winner['worst']}")
     for problem in others:
         agreed = problem["fleet_winner"]
         want(agreed["id"] == problem["best"]["id"] and agreed["worst"] < 1.01, f"{problem['label']}: {agreed['worst']}")
         want(abs(agreed["spread"] - 0.01) < 1e-4, f"{problem['label']}: the spread is {agreed['spread']}, not 1 %")
     for problem in best["problems"]:
         gpus = problem["fleet_winner"]["gpus"]
-        want(len(gpus) == count, f"{problem['label']}: {len(gpus)} GPUs have its final phase, not {count}")
+        want(len(gpus) == GPUS, f"{problem['label']}: {len(gpus)} GPUs have its final phase, not {GPUS}")
         want({gpu["device"]["uuid"] for gpu in gpus} == UUIDS, f"{problem['label']}: a GPU is missing")
-    want(all(gpu["device"]["power_limit_w"] > 0 and gpu["device"]["max_sm_clock_mhz"] > 0 for gpu in gpus),
+        want(all(gpu["device"]["power_limit_w"] > 0 and gpu["device"]["max_sm_clock_mhz"] > 0 for gpu in gpus),
              "clocks or power limit of a GPU are missing")
-    check_work(best, count)
+    check_work(best)
     records = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
     again = [record for record in records[1:] if record["t"] == "confirmation"]
-    want(len(again) == len(best["problems"]) * (count - 1), f"the journal has {len(again)} confirmations")
+    want(len(again) == len(best["problems"]) * (GPUS - 1), f"the journal has {len(again)} confirmations")
     want(records[-1]["t"] == "end", "the journal has no end")
 
 
@@ -117,7 +114,7 @@ def check_reports(program, run, page):
     want(not any(uuid in text for uuid in UUIDS), "the page names a GPU by its UUID")
 
 
-def check_work(best, count):
+def check_work(best):
     """What best.json says of the devices of the last call: no device has two problems at once."""
     labels = {problem["label"] for problem in best["problems"]}
     for worker in best["fleet"]["workers"]:
@@ -126,11 +123,11 @@ def check_work(best, count):
              f"{worker['name']}: {work}")
         want(all(a["end_s"] <= b["begin_s"] for a, b in itertools.pairwise(work)), f"{worker['name']}: two at once")
     again = [each for worker in best["fleet"]["workers"] for each in worker["work"] if each.get("again")]
-    want(len([each for each in again if not each.get("failed")]) <= len(labels) * (count - 1), "a final phase stands there twice")
+    want(len([each for each in again if not each.get("failed")]) <= len(labels) * (GPUS - 1), "a final phase stands there twice")
 
 
 def kill_while_confirming(program, devices, out):
-    process = fatune(program, words(devices, out, 2))
+    process = fatune(program, words(devices, out))
     for _ in range(600):
         if list(out.glob("parts/*-gpu-2")):
             break
@@ -140,7 +137,7 @@ def kill_while_confirming(program, devices, out):
     time.sleep(0.2)
     process.kill()
     process.wait()
-    finish(fatune(program, words(devices, out, 2)))
+    finish(fatune(program, words(devices, out)))
 
 
 def winners(folder):
@@ -154,27 +151,24 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         finish(fatune(program, [*SWEEP, "--shard", "1/1", "--out", folder / "alone"]))
-        alone = load(folder / "alone")
-        slow = disputed(alone)["best"]["id"]
-        factor = 1.1 * lead(disputed(alone)) ** 2
+        before = disputed(load(folder / "alone"))
+        slow = before["best"]["id"]
+        factor = 1.1 * lead(before) ** 2
         devices = [device(folder / "one", "GPU-the-one", lambda id: 1),
                    device(folder / "other", "GPU-the-other", lambda id: 1.01 * factor if id == slow else 1.01)]
-        finish(fatune(program, words(devices, folder / "two", 2)))
-        check_agreement(folder / "two", alone, 2)
+        finish(fatune(program, words(devices, folder / "two")))
+        check_agreement(folder / "two", before)
         check_reports(program, folder / "two", folder / "page.html")
         kill_while_confirming(program, devices, folder / "killed")
-        check_agreement(folder / "killed", alone, 2)
+        check_agreement(folder / "killed", before)
         want(winners(folder / "killed") == winners(folder / "two"), "a kill while it confirms changes a winner")
-        finish(fatune(program, words([*devices, devices[0]], folder / "three", 2)))
-        check_agreement(folder / "three", alone, 2)
+        finish(fatune(program, words([*devices, devices[0]], folder / "three")))
+        check_agreement(folder / "three", before)
         refused(program, words([*devices, devices[0]], folder / "no", 3), "--confirm-on 3", "--device names 2 GPUs")
-        refused(program, words(devices[:1], folder / "no", 2), "--confirm-on 2", "one device")
+        refused(program, words(devices[:1], folder / "no"), "--confirm-on 2", "one device")
         refused(program, words(devices, folder / "no", 1), "--confirm-on", "2")
         print("two GPUs agree on a config for each problem, kills while they confirm change none")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Broken as broken:
-        sys.exit(f"confirm_test: {broken}")
+    run_test(main)

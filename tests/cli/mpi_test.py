@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import shard_test
-from shard_test import RESULTS, SWEEP, Broken, best_of, check_same, children_of, want
+from shard_test import RESULTS, SWEEP, Broken, best_of, check_same, children_of, run_test, want
 
 RECOVERY = ["--mca", "orte_enable_recovery", "1", "--mca", "orte_abort_on_non_zero_status", "0"]
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", *RECOVERY]
@@ -182,7 +182,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Broken as broken:
-        sys.exit(f"mpi_test: {broken}")
+    run_test(main)

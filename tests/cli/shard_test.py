@@ -39,9 +39,19 @@ def fatune(program, words, **variables):
                             env={**os.environ, "NO_COLOR": "1", **variables})
 
 
-def finish(process):
+def finish(process, code=0):
+    """What it said on stderr."""
     _, said = process.communicate(timeout=120)
-    want(process.returncode == 0, f"exit {process.returncode}: {said}")
+    want(process.returncode == code, f"exit {process.returncode} in place of {code}: {said}")
+    return said
+
+
+def run_test(main):
+    """The test's exit code is 1 when something that was wanted does not hold, which it says."""
+    try:
+        main()
+    except Broken as broken:
+        sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: {broken}")
 
 
 def best_of(folder):
@@ -99,9 +109,9 @@ def kill_and_resume(program, whole, run, chance):
         (run / "journal.jsonl").unlink()
 
 
-def on_devices(count, out):
+def on_devices(recordings, out):
     words = [*SWEEP, "--out", out]
-    words[words.index("--device") + 1] = ",".join([f"recorded:{RESULTS}"] * count)
+    words[words.index("--device") + 1] = ",".join(f"recorded:{each}" for each in recordings)
     return words
 
 
@@ -117,24 +127,23 @@ def children_of(process):
 
 def sweep_on_several_devices(program, folder, expected, chance):
     for count in (2, 3):
-        finish(fatune(program, on_devices(count, folder / f"devices-{count}")))
+        finish(fatune(program, on_devices([RESULTS] * count, folder / f"devices-{count}")))
         check_same(folder / f"devices-{count}", expected)
     # The parent is killed and its processes with it; then one of its processes is.
     out = folder / "devices-killed"
     for _ in range(2):
-        process = fatune(program, on_devices(2, out))
+        process = fatune(program, on_devices([RESULTS] * 2, out))
         time.sleep(chance.uniform(0.3, 1.5))
         process.kill()
         process.wait()
-    process = fatune(program, on_devices(2, out))
+    process = fatune(program, on_devices([RESULTS] * 2, out))
     time.sleep(chance.uniform(0.3, 1.0))
     for pid in children_of(process)[:1]:
         os.kill(pid, signal.SIGKILL)
     finish(process)
     check_same(out, expected)
-    again = fatune(program, on_devices(2, out))
-    _, said = again.communicate(timeout=60)
-    want(again.returncode == 4 and "holds a run already" in said, f"a second run in its folder: exit {again.returncode}: {said}")
+    said = finish(fatune(program, on_devices([RESULTS] * 2, out)), 4)
+    want("holds a run already" in said, f"a second run in its folder: {said}")
 
 
 def main():
@@ -162,7 +171,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Broken as broken:
-        sys.exit(f"shard_test: {broken}")
+    run_test(main)

@@ -5,7 +5,7 @@
 Makes an environment that sees this Python's PyTorch, with a home and caches that are empty, installs the wheel (tools/wheel.sh)
 without a network, asks `fatune doctor`, and runs `python -m fatune optimize` for two scripts: examples/models/bert.py, in
 less than a minute from the installation on, and the one below. Prints seconds and ratios; FOLDER keeps the reports. Exit code
-77 without a wheel, PyTorch or a GPU.
+77 without PyTorch or a GPU.
 """
 import argparse
 import json
@@ -76,12 +76,9 @@ class FirstUser:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wheel", type=pathlib.Path)
+    parser.add_argument("--wheel", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--fatune", help="ignored: the wheel brings its own")
     args = parser.parse_args()
-    if args.wheel is None:
-        skip("no wheel is named (tools/wheel.sh makes one)")
     try:
         import torch
     except ImportError as error:

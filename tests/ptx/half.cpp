@@ -36,14 +36,10 @@ struct Least {
 struct Largest {
   float operator()(float a, float b) const { return std::fmax(a, b); }
 };
-struct LeastOrNan {
+template <typename Work>
+struct OrNan {
   float operator()(float a, float b) const {
-    return std::isnan(a) || std::isnan(b) ? std::nanf("") : std::fmin(a, b);
-  }
-};
-struct LargestOrNan {
-  float operator()(float a, float b) const {
-    return std::isnan(a) || std::isnan(b) ? std::nanf("") : std::fmax(a, b);
+    return std::isunordered(a, b) ? std::nanf("") : Work()(a, b);
   }
 };
 struct Negate {
@@ -99,8 +95,8 @@ void add_type(Table& table, const std::string& type) {
   three("fma.rn.relu.", MultiplyAddRelu());
   two("min.", Least());
   two("max.", Largest());
-  two("min.NaN.", LeastOrNan());
-  two("max.NaN.", LargestOrNan());
+  two("min.NaN.", OrNan<Least>());
+  two("max.NaN.", OrNan<Largest>());
   one("neg.", Negate());
   one("abs.", Absolute());
   one("ex2.approx.", Exp2());

@@ -67,13 +67,10 @@ HostResult attention(const Problem& problem, const HostInputs& inputs) {
 
 /// What the low-precision reference writes. It takes no layouts, and quantized inputs.
 Result<Tensors> twin_of(const Setting& setting, const KernelRef& naive, const Problem& problem,
-                        const InputCase& which, int doublings) {
+                        const HostInputs& inputs) {
   Problem plain = with_given_factors(problem);
   plain.layouts = {};
-  const HostInputs inputs =
-      is_fused(problem) ? unquantized_inputs(problem, which, doublings) : HostInputs();
-  Tensors tensors = tensors_of(
-      plain, is_fused(problem) ? quantize(problem, inputs) : make_inputs(plain, which, doublings));
+  Tensors tensors = tensors_of(plain, is_fused(problem) ? quantize(problem, inputs) : inputs);
   const Candidate twin{naive, default_config(naive->manifest), plain};
   FATUNE_TRY_STATUS(
       interpret(setting, twin, {"ROUND_INTERMEDIATES=1"}, Asynchrony::kLate, tensors));
@@ -106,7 +103,7 @@ Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Pr
     }
     if (problem.lse)
       expected.lse = make_lse_reference(problem, expected.inputs, std::move(right.lse));
-    FATUNE_TRY(const Tensors rounded, twin_of(setting, naive, problem, which, doublings));
+    FATUNE_TRY(const Tensors rounded, twin_of(setting, naive, problem, expected.inputs));
     if (expected.lse && is_fused(problem))
       allow_quantizing(*expected.lse, rounded.buffers.at("lse"));
     const Comparison twin = compare(expected.out, rounded.buffers.at("out"));

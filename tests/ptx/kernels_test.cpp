@@ -1,14 +1,10 @@
 // kernels_test.cpp - interprets the kernels, which are known to be right on a device, and kernels
 // that are wrong on purpose; the accuracy gate's rules tell them apart.
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

@@ -8,6 +8,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "model/problem/dtype.hpp"
 #include "ptx/run_text.hpp"
 #include "ptx/workbench.hpp"
@@ -251,10 +252,7 @@ TEST_CASE("wgmma of fp8 drops what lies 13 bits below the largest product or sum
 }
 
 TEST_CASE("wgmma has one answer for a warpgroup to whether it adds") {
-  std::string text = kWgmma;
-  const std::string adds = "\"r\"(step)";
-  for (std::size_t at = 0; (at = text.find(adds, at)) != std::string::npos; at += adds.size())
-    text.replace(at, adds.size(), "\"r\"(step + warp)");
+  const std::string text = replaced(kWgmma, "\"r\"(step)", "\"r\"(step + warp)");
   const Form form{Dtype::kE4m3, Dtype::kE4m3, 128, false, GENERATE(false, true)};
   std::vector<test::Buffer> buffers = {matrix(form.a, 64, form.span, 1),
                                        matrix(form.b, 16, form.span, 2), test::Buffer(4 * 64 * 16)};

@@ -52,8 +52,8 @@ class FakeDevice {
   Result<RoundsReply> rounds(const RoundsOrder& order);
   /// The gates before the timing, alone.
   MaybeFailure verify(const Program& program, Verification* found = nullptr);
-  MaybeFailure verify(Executable& program, Verification& found);
-  GateKeeper gates(Executable& program);
+  MaybeFailure verify(Executable& program, Verification* found = nullptr);
+  GateKeeper gates(Executable& program);  ///< of a problem that has begun
   DeviceProblem& problem() { return *problem_; }
 
   /// Chosen: well above every floor, and a replay is a single launch.

@@ -121,7 +121,7 @@ CUresult device_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
       {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
       {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 16},
       {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
-      {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3'201'000},
+      {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, current->memory_clock_khz},
       {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1'980'000}};
   const auto found = values.find(attribute);
   *value = found == values.end() ? 0 : found->second;

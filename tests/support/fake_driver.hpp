@@ -70,6 +70,7 @@ class FakeDriver {
   // What the driver pretends.
   CUdevice device = 0;  ///< of the current context; -1: no context is current
   int major = 9, minor = 0;
+  int memory_clock_khz = 3'201'000;
   std::map<std::string, CUresult> failing;  ///< symbol to what it returns
   std::vector<std::string> missing;         ///< symbols
   std::map<std::string, Entry> entries;

@@ -36,14 +36,14 @@ class Reporter {
     const std::string where = event.member->name + ": ";
     switch (event.kind) {
       case FleetEvent::Kind::kBegins:
-        return log::info(where + part.label);
+        return log::info(where + part.label());
       case FleetEvent::Kind::kRuns:
         return log::info(where + event.said);
       case FleetEvent::Kind::kEnds:
-        return log::info(fmt::format("{}{} ended after {:.0f} s; {} of {}", where, part.label,
+        return log::info(fmt::format("{}{} ended after {:.0f} s; {} of {}", where, part.label(),
                                      event.part_s, ++ended_, parts_.size()));
       case FleetEvent::Kind::kFails:
-        log::warn(fmt::format("{}{}: {}", where, part.label, event.said));
+        log::warn(fmt::format("{}{}: {}", where, part.label(), event.said));
         if (event.member->left_out)
           log::warn(where + "two problems in a row failed; it is left out");
     }
@@ -54,11 +54,12 @@ class Reporter {
   std::size_t ended_ = 0;
 };
 
-std::string devices_text(const FleetResult& fleet, const Paint& paint) {
+std::string devices_text(const FleetTimeline& timeline, const Paint& paint) {
   Table table({"device", ">problems", ">busy s", ">of the time"});
-  for (const FleetMember& each : fleet.members) {
-    const double share = fleet.seconds > 0 ? each.busy_s / fleet.seconds : 0;
-    table.add({each.name, std::to_string(each.parts), fmt::format("{:.1f}", each.busy_s),
+  for (const FleetWorker& each : timeline.workers) {
+    const double share = timeline.seconds > 0 ? each.busy_s() / timeline.seconds : 0;
+    const auto ended = std::ranges::count(each.work, false, &WorkStretch::failed);
+    table.add({each.name, std::to_string(ended), fmt::format("{:.1f}", each.busy_s()),
                fmt::format("{:.0f} %", 100 * share)});
   }
   return table.text(paint.columns());
@@ -99,7 +100,6 @@ class GpusOfProblems {
 /// parts/03-gpu-2 with the final phase of parts/03 on a second GPU.
 Part confirmation_of(const Part& part, std::size_t gpu) {
   Part again = part;
-  again.label = fmt::format("{} again", part.label);
   again.searched = part.folder;
   again.folder += fmt::format("-gpu-{}", gpu);
   again.log = again.folder.string() + ".log";
@@ -157,16 +157,6 @@ Result<FleetResult> run_open_parts(SuiteRun& suite, GpusOfProblems& gpus, FleetC
   return fleet;
 }
 
-/// Of two after each other, by the same hands.
-FleetResult sum(FleetResult first, FleetResult second) {
-  for (std::size_t i = 0; i < first.members.size() && i < second.members.size(); ++i) {
-    second.members[i].parts += first.members[i].parts;
-    second.members[i].busy_s += first.members[i].busy_s;
-  }
-  second.seconds += first.seconds;
-  return second;
-}
-
 std::vector<std::filesystem::path> folders_of(const std::vector<Part>& parts) {
   std::vector<std::filesystem::path> folders;
   for (const Part& part : parts) folders.push_back(part.folder);
@@ -174,7 +164,7 @@ std::vector<std::filesystem::path> folders_of(const std::vector<Part>& parts) {
 }
 
 /// Of all parts, which have ended.
-Result<int> merge_parts(const SuiteRun& suite, const FleetResult& fleet, const Settings& settings) {
+Result<int> merge_parts(const SuiteRun& suite, const Settings& settings) {
   FATUNE_TRY(const std::vector<ShardRun> runs, load_shard_runs(folders_of(suite.parts)));
   FATUNE_TRY(Journal merged, merge_journals(runs));
   FATUNE_TRY(BestFile best, merge_best(runs, merged));
@@ -192,7 +182,7 @@ Result<int> merge_parts(const SuiteRun& suite, const FleetResult& fleet, const S
   FATUNE_TRY(const PageRun run, load_page_run(suite.out));
   const std::string headline = fmt::format("{} on {}\n\n", counted(suite.parts.size(), "problem"),
                                            device_text(merged.header.environment));
-  print(headline + devices_text(fleet, settings.paint) +
+  print(headline + devices_text(suite.timeline, settings.paint) +
         suite_summary(run, "text", settings.paint) +
         confirmation_text(run, "text", settings.paint) +
         fmt::format("\nBest:    {}\nJournal: {}\n", (suite.out / "best.json").string(),
@@ -211,8 +201,8 @@ Result<std::vector<Part>> parts_of(const RunPlan& plan, const std::filesystem::p
     if (!shard) return with_context(std::move(shard).error(), "dealing problems to devices");
     const NamedProblem& named = plan.problems[(*shard)->problems.front()];
     const auto folder = out / "parts" / fmt::format("{:0{}}", number, std::to_string(count).size());
-    parts.push_back({words, label(named), label(named), estimated_cost(named.problem), folder,
-                     folder.string() + ".log"});
+    parts.push_back(
+        {words, label(named), estimated_cost(named.problem), folder, folder.string() + ".log"});
   }
   return parts;
 }
@@ -324,15 +314,14 @@ Result<FleetResult> run_parts(SuiteRun& suite, FleetCrew& crew, FleetClock& cloc
   }
   FATUNE_TRY_STATUS(gpus.read(suite.again));
   FATUNE_TRY(suite.open, open_parts(suite.again));
-  FATUNE_TRY(FleetResult confirmed, run_open_parts(suite, gpus, crew, clock));
-  return sum(std::move(searched), std::move(confirmed));
+  return run_open_parts(suite, gpus, crew, clock);
 }
 
 Result<int> finish_suite(const SuiteRun& suite, const FleetResult& fleet,
                          const Settings& settings) {
-  if (fleet.failed.empty()) return merge_parts(suite, fleet, settings);
+  if (fleet.failed.empty()) return merge_parts(suite, settings);
   for (const FailedPart& each : fleet.failed)
-    log::error(suite.open[each.part].label + ": " + each.reason);
+    log::error(suite.open[each.part].label() + ": " + each.reason);
   return device_error(fmt::format("{} of {} could not be swept; {}", fleet.failed.size(),
                                   counted(suite.parts.size(), "problem"), again(suite)));
 }

@@ -26,11 +26,12 @@ struct PlannedSuite {
 /// A problem as a shard of its own.
 struct Part {
   std::string shard;    ///< "3/12"
-  std::string label;    ///< for people
-  std::string problem;  ///< the problem's own label
+  std::string problem;  ///< its label
   double cost = 1;
   std::filesystem::path folder, log;
   std::filesystem::path searched = {};  ///< of another part, whose final phase this repeats
+
+  std::string label() const { return searched.empty() ? problem : problem + " again"; }
 };
 Result<std::vector<Part>> parts_of(const RunPlan& plan, const std::filesystem::path& out);
 /// Those that have not ended yet.

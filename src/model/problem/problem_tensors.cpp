@@ -125,9 +125,10 @@ Bytes least_bytes(const Problem& problem) {
                  static_cast<std::uint64_t>(problem.custom->bytes_written));
   }
   std::int64_t factors = 0;
-  for (const char* tensor : {"q", "k", "v"})
-    factors += problem.batch * problem.kv_heads * factors_of_head(problem, tensor);
-  if (!has_descales(problem)) factors = 0;
+  if (has_descales(problem)) {
+    for (const char* tensor : {"q", "k", "v"})
+      factors += problem.batch * problem.kv_heads * factors_of_head(problem, tensor);
+  }
   return query_bytes(problem) + key_bytes(problem) * 2 + out_bytes(problem) + lse_bytes(problem) +
          Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
 }

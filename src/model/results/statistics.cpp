@@ -73,6 +73,8 @@ std::optional<double> geomean(std::span<const double> ratios) {
   return std::exp(log_sum / static_cast<double>(ratios.size()));
 }
 
+double standard_error_of_difference(double a, double b) { return std::sqrt(a * a + b * b); }
+
 double relative_standard_error(std::span<const double> samples) {
   if (samples.size() < 3) return std::numeric_limits<double>::infinity();
   const std::vector<double> sorted = sorted_copy(samples);

@@ -21,6 +21,9 @@ std::optional<double> geomean(std::span<const double> ratios);  ///< none of non
 /// Standard error of the median over the median, from the interquartile range (1.2533 * IQR/1.349 /
 /// sqrt(n)). Infinity below 3 samples.
 double relative_standard_error(std::span<const double> samples);
+/// Of a difference, from those of its two sides. (std::hypot asks for glibc 2.35, which the wheel
+/// need not have.)
+double standard_error_of_difference(double a, double b);
 Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_sample);
 
 /// The spread of a list of samples, as `bench` shows it.

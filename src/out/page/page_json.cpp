@@ -201,7 +201,6 @@ void fields(PageFinal& x, FieldList& f) {
   f("cold_rounds_us", x.cold_rounds_us).omitted();
   f("to_baseline", x.standing.to_baseline).about("Its time over the fastest baseline's");
   f("ties_with_best", x.standing.ties_with_best).omitted();
-  f("timed_again", x.timed_again).omitted().about("In rounds after the best was chosen");
   f("verdict", x.standing.verdict).omitted();
   f("best_over_this", x.best_over_this).finite().about("Of a baseline: the best's time over its");
   f("colour", x.colour).about("Its kernel's");

@@ -1,7 +1,6 @@
 // confirmation_text.cpp - final phases on several GPUs: a row for each problem, and one for each
 // GPU.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "model/results/statistics.hpp"
 #include "out/text/cells.hpp"
 #include "out/text/report_text.hpp"
 
@@ -47,23 +47,15 @@ std::vector<std::string> row_of(const NamedProblem& problem, const FleetWinner& 
           std::to_string(dissenters(all))};
 }
 
-/// Its times over those of the fastest GPU, problem by problem.
-struct GpuPace {
-  std::size_t problems = 0;
-  double log_sum = 0;
-};
-
-std::map<std::string, GpuPace> paces_of(const PageRun& run) {
-  std::map<std::string, GpuPace> paces;
+/// Of each GPU its times over those of the fastest one, problem by problem.
+std::map<std::string, std::vector<double>> paces_of(const PageRun& run) {
+  std::map<std::string, std::vector<double>> paces;
   for (const PageProblem& problem : run.problems) {
     if (!problem.result.fleet_winner) continue;
     const std::vector<ConfirmedOn>& gpus = problem.result.fleet_winner->gpus;
     const double least = std::ranges::min(gpus, {}, &ConfirmedOn::median_us).median_us;
-    for (const ConfirmedOn& each : gpus) {
-      GpuPace& pace = paces[each.environment.device_uuid];
-      ++pace.problems;
-      pace.log_sum += std::log(each.median_us / least);
-    }
+    for (const ConfirmedOn& each : gpus)
+      paces[each.environment.device_uuid].push_back(each.median_us / least);
   }
   return paces;
 }
@@ -81,10 +73,8 @@ std::string confirmation_text(const PageRun& run, const std::string& format, con
   }
   if (!any) return "";
   Table gpus({"GPU", ">final phases", ">over the fastest"});
-  for (const auto& [uuid, pace] : paces_of(run)) {
-    const double mean = std::exp(pace.log_sum / static_cast<double>(pace.problems));
-    gpus.add({uuid, std::to_string(pace.problems), fmt::format("{:.4f}", mean)});
-  }
+  for (const auto& [uuid, paces] : paces_of(run))
+    gpus.add({uuid, std::to_string(paces.size()), fmt::format("{:.4f}", *geomean(paces))});
   if (format == "md") return "\n## Confirmed\n\n" + problems.markdown() + "\n" + gpus.markdown();
   return "\nConfirmed: times of the best on each GPU, its worst over the fastest candidate "
          "there\n" +

@@ -10,6 +10,7 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "model/results/statistics.hpp"
 #include "out/text/cells.hpp"
 #include "out/text/kernel_text.hpp"
 #include "search/strategies/importance.hpp"
@@ -20,10 +21,8 @@ namespace {
 constexpr double kTieErrors = 2.0;  // about a 95 % interval of the difference
 
 bool ties(const Timing& a, const Timing& b) {
-  const double of_a = a.sem_relative * a.median_us;
-  const double of_b = b.sem_relative * b.median_us;
-  // std::hypot asks for glibc 2.35, which the wheel need not have.
-  const double error = std::sqrt(of_a * of_a + of_b * of_b);
+  const double error =
+      standard_error_of_difference(a.sem_relative * a.median_us, b.sem_relative * b.median_us);
   return std::abs(a.median_us - b.median_us) <= kTieErrors * error;
 }
 

@@ -98,9 +98,7 @@ class Fleet {
       return {};
     }
     FleetMember& hand = result_.members[member];
-    const double now_s = clock_.now_s();
-    hand.busy_s += now_s - running->begin_s;
-    hand.work.push_back({running->part.part, running->begin_s - begin_s_, now_s - begin_s_,
+    hand.work.push_back({running->part.part, running->begin_s - begin_s_, clock_.now_s() - begin_s_,
                          report.state == HandReport::State::kEnded});
     if (report.state == HandReport::State::kEnded) {
       ++hand.parts;

@@ -58,8 +58,7 @@ struct FleetStretch {
 /// What a hand did.
 struct FleetMember {
   std::string name, gpu;
-  std::size_t parts = 0;
-  double busy_s = 0;
+  std::size_t parts = 0;  ///< that ended
   std::vector<FleetStretch> work = {};
   std::size_t failures = 0;  ///< in a row
   bool left_out = false;     ///< takes no more parts

@@ -194,7 +194,6 @@ void fields(BestRow& x, FieldList& f) {
   outcome_fields(x, f);
   f("to_baseline", x.to_baseline).about("Time over the baseline's");
   f("ties_with_best", x.ties_with_best).omitted();
-  f("timed_again", x.timed_again).omitted().about("In rounds after the best was chosen");
   f("score", x.score).finite();
   f.derived("margin", x.verification ? std::optional(x.verification->margin) : std::nullopt);
 }
@@ -267,15 +266,13 @@ void adopt(const FleetWinner& agreed, const RunPlan& plan, const Environment& en
            BestProblem& problem) {
   ProblemResult result;
   result.problem = {problem.name, *problem.problem};
+  if (problem.search) result.warm_starts = problem.search->warm_starts;
   for (const auto* rows : {&problem.finalists, &problem.baselines})
     result.finals.insert(result.finals.end(), rows->begin(), rows->end());
   settle_finals(result, plan.objective, plan.seed, {.by_id = {}, .note = {}, .winner = agreed.id});
   show_finals(result, plan, environment, problem);
   problem.fleet_winner = agreed;
-  if (!problem.search) return;
-  problem.search->began_with_best = std::ranges::any_of(
-      problem.search->warm_starts,
-      [&](const SavedConfig& each) { return same_config(each, *problem.best); });
+  if (problem.search) problem.search->began_with_best = result.known_best() != nullptr;
 }
 
 Json best_json(const SweepResult& result) { return to_json(file_of(result)); }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,14 +10,10 @@
 #include "core/log.hpp"
 #include "model/results/statistics.hpp"
 #include "tune/sweep/finals.hpp"
+#include "tune/sweep/run_state.hpp"
 
 namespace fatune {
 namespace {
-
-double us_of(const FinalRecord& record, const std::string& time) {
-  const auto& timing = timing_of(record, time);
-  return timing ? timing->median_us : std::numeric_limits<double>::infinity();
-}
 
 /// Null where none fits; `fits` is a member of FinalRecord.
 const FinalRecord* quickest(const PhaseOnGpu& phase, const std::string& time,
@@ -26,7 +21,7 @@ const FinalRecord* quickest(const PhaseOnGpu& phase, const std::string& time,
   const FinalRecord* found = nullptr;
   for (const FinalRecord& each : phase.finals) {
     if (each.outcome != Outcome::kMeasured || !(each.*fits)()) continue;
-    if (found == nullptr || us_of(each, time) < us_of(*found, time)) found = &each;
+    if (found == nullptr || median_of(each, time) < median_of(*found, time)) found = &each;
   }
   return found;
 }
@@ -38,8 +33,8 @@ std::optional<ConfirmedOn> confirmed_on(const PhaseOnGpu& phase, const std::stri
     return each.id == id && each.is_candidate() && timing_of(each, time);
   });
   if (own == phase.finals.end()) return std::nullopt;
-  const double us = us_of(*own, time);
-  const double best_us = us_of(*quickest(phase, time, &FinalRecord::is_candidate), time);
+  const double us = median_of(*own, time);
+  const double best_us = median_of(*quickest(phase, time, &FinalRecord::is_candidate), time);
   ConfirmedOn on{
       phase.environment, winner_by_time(phase.finals, objective, seed), us, us / best_us, {}};
   if (const FinalRecord* baseline = quickest(phase, time, &FinalRecord::is_baseline)) {
@@ -76,15 +71,6 @@ Status check_distinct(const NamedProblem& problem, const std::vector<PhaseOnGpu>
     }
   }
   return {};
-}
-
-std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& problem) {
-  std::vector<FinalRecord> finals;
-  for (const Record& record : journal.records) {
-    const auto* final = std::get_if<FinalRecord>(&record);
-    if (final != nullptr && final->problem == problem) finals.push_back(*final);
-  }
-  return finals;
 }
 
 /// Runs that have a final phase of the problem.

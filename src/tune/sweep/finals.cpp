@@ -45,11 +45,14 @@ std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
 
 // Chosen: beyond two standard errors one time in twenty is by chance.
 constexpr double kToldApart = 2;
+// Chosen: a time is off by no more, also that of a single turn, whose error is not known.
+constexpr double kMostError = 0.03;
 constexpr std::size_t kMostFinalists = 20;  // chosen: as many as regret is measured with
 
 /// Whether the search's turns say that one is slower than another.
 bool told_apart(const Timing& slower, const Timing& faster) {
-  const double error = std::hypot(slower.sem_relative, faster.sem_relative);
+  const double error = standard_error_of_difference(std::min(slower.sem_relative, kMostError),
+                                                    std::min(faster.sem_relative, kMostError));
   return slower.median_us > faster.median_us * (1 + kToldApart * error);
 }
 
@@ -136,11 +139,6 @@ std::string note_of(const CompositeScore& score, const std::map<std::string, Dev
 
 constexpr std::int64_t kRegisterBytes = 4;
 
-double median_of(const FinalRecord& record, const std::string& objective) {
-  const auto& timing = timing_of(record, objective);
-  return timing ? timing->median_us : std::numeric_limits<double>::infinity();
-}
-
 /// Bytes of a multiprocessor's registers and shared memory that a block holds.
 std::int64_t footprint(const FinalRecord& record) {
   if (!record.resources) return std::numeric_limits<std::int64_t>::max();
@@ -223,6 +221,11 @@ Standing standing_of(const FinalRecord& record, const FinalRecord& best,
 }
 
 }  // namespace
+
+double median_of(const FinalRecord& record, const std::string& time) {
+  const auto& timing = timing_of(record, time);
+  return timing ? timing->median_us : std::numeric_limits<double>::infinity();
+}
 
 Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates) {

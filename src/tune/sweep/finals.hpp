@@ -40,6 +40,9 @@ Result<std::vector<Implementation>> choose_contestants(
 /// Whether `finals` has a record of every contestant: an earlier attempt got that far.
 bool covers(const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants);
 
+/// Microseconds of "in_layer", "plain", "hot" or "cold"; infinity where it was not timed so.
+double median_of(const FinalRecord& record, const std::string& time);
+
 /// Whether round i of one belongs to round i of the other.
 enum class Pairing { kRounds, kNone };
 /// Two contestants of one final phase are paired, unless one is external or has fewer values.

@@ -12,6 +12,27 @@ namespace fatune {
 
 static constexpr std::uint64_t kEnoughForEstimate = 5;  // candidates; chosen
 
+namespace {
+
+void keep_last(const FinalRecord& record, std::vector<FinalRecord>& found) {
+  auto same = std::ranges::find_if(found, [&](const FinalRecord& other) {
+    return other.impl == record.impl && other.role == record.role && other.config == record.config;
+  });
+  if (same == found.end()) same = found.emplace(found.end());
+  *same = record;
+}
+
+}  // namespace
+
+std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& problem) {
+  std::vector<FinalRecord> found;
+  for (const Record& record : journal.records) {
+    const auto* final = std::get_if<FinalRecord>(&record);
+    if (final != nullptr && final->problem == problem) keep_last(*final, found);
+  }
+  return found;
+}
+
 ResumeIndex::ResumeIndex(const Journal& journal) {
   for (const Record& record : journal.records) {
     complete_ = false;
@@ -57,13 +78,7 @@ std::vector<CandidateRecord> ResumeIndex::results(const Problem& problem) const 
 std::vector<FinalRecord> ResumeIndex::finals(const Problem& problem) const {
   std::vector<FinalRecord> found;
   for (const FinalRecord& record : finals_) {
-    if (record.problem != problem) continue;
-    auto same = std::ranges::find_if(found, [&](const FinalRecord& other) {
-      return other.impl == record.impl && other.role == record.role &&
-             other.config == record.config;
-    });
-    if (same == found.end()) same = found.emplace(found.end());
-    *same = record;
+    if (record.problem == problem) keep_last(record, found);
   }
   return found;
 }

@@ -19,6 +19,9 @@
 
 namespace fatune {
 
+/// The problem's finalists in a journal, the last record of each.
+std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& problem);
+
 class ResumeIndex {
  public:
   ResumeIndex() = default;

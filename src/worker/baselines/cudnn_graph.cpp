@@ -69,8 +69,7 @@ class Writer {
   Result<void*> keep(CudnnName kind, std::initializer_list<CudnnSetting> settings);
   Status operation(CudnnName kind, std::initializer_list<CudnnSetting> settings);
   Result<void*> tensor(const Tensor& tensor);
-  Result<void*> device(std::int64_t id, const Extents& extents, const Extents& strides,
-                       CudnnData type);
+  Result<void*> device(std::int64_t id, const Extents& extents, const Extents& strides);
   Result<void*> device_scalar(std::int64_t id);
   Result<void*> host_value(std::int64_t id, std::variant<float, std::int32_t> value);
   Result<void*> result(const Extents& extents, CudnnData type = CudnnData::kFloat);
@@ -139,9 +138,8 @@ Result<void*> Writer::tensor(const Tensor& tensor) {
                {cudnn_attribute::kTensorIsByValue, flag(Tensor::Place::kHostValue)}});
 }
 
-Result<void*> Writer::device(std::int64_t id, const Extents& extents, const Extents& strides,
-                             CudnnData type) {
-  return tensor({id, extents, strides, type, Tensor::Place::kDevice});
+Result<void*> Writer::device(std::int64_t id, const Extents& extents, const Extents& strides) {
+  return tensor({id, extents, strides, element_, Tensor::Place::kDevice});
 }
 
 Result<void*> Writer::device_scalar(std::int64_t id) {
@@ -284,7 +282,7 @@ Status Writer::output(void* probabilities, void* v) {
   const Extents extents = query_extents();
   const bool fp8 = is_fp8(problem_);
   FATUNE_TRY(void* const out,
-             device(cudnn_id::kOut, extents, fp8 ? contiguous(extents) : strides("out"), element_));
+             device(cudnn_id::kOut, extents, fp8 ? contiguous(extents) : strides("out")));
   if (!fp8) return matmul(probabilities, v, out);
   FATUNE_TRY(void* const products, result(extents));
   FATUNE_TRY_STATUS(matmul(probabilities, v, products));
@@ -301,11 +299,11 @@ Result<CudnnGraph> Writer::attention(void* handle) {
   const Extents keys = key_extents();
   // The first product takes K transposed: extents and strides of the last two dimensions swapped.
   const Extents key_strides = strides("k");
-  FATUNE_TRY(void* const q, device(cudnn_id::kQ, query_extents(), strides("q"), element_));
+  FATUNE_TRY(void* const q, device(cudnn_id::kQ, query_extents(), strides("q")));
   FATUNE_TRY(void* const k,
              device(cudnn_id::kK, {keys[0], keys[1], keys[3], keys[2]},
-                    {key_strides[0], key_strides[1], key_strides[3], key_strides[2]}, element_));
-  FATUNE_TRY(void* const v, device(cudnn_id::kV, keys, strides("v"), element_));
+                    {key_strides[0], key_strides[1], key_strides[3], key_strides[2]}));
+  FATUNE_TRY(void* const v, device(cudnn_id::kV, keys, strides("v")));
   FATUNE_TRY(void* const products, result(score_extents()));
   FATUNE_TRY_STATUS(matmul(q, k, products));
   FATUNE_TRY(void* const factor, host_value(cudnn_id::kScale, scale()));

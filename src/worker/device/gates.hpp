@@ -95,7 +95,7 @@ class GateKeeper {
   struct Series;
   MaybeFailure time_series(const Series& series, std::vector<double>& us);
   MaybeFailure compare_series(const TimedRun& run, Series series);
-  double usual_time(const TimedRun& run) const;
+  double memory_us() const;
   Status alter(const Alteration& scores, const Alteration& values);
   MaybeFailure expect_right(const std::string& when);
   MaybeFailure check_persisting_lines();

@@ -16,6 +16,7 @@
 
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "model/results/physics.hpp"
 #include "model/results/statistics.hpp"
 #include "worker/device/gates.hpp"
 
@@ -34,8 +35,8 @@ constexpr int kResamplesOfSeries = 1'000;
 // Chosen: what unseen inputs may take longer.
 constexpr double kMostLonger = 1.10;
 constexpr double kMostLongerUs = 0.5;
-// Chosen: what a launch between others' may take longer than one behind its own copies, which
-// finds the caches as it left them and may begin a little early.
+// Chosen: what a launch between others' may take longer than one behind its own copies, which may
+// begin a little early and run at other clocks, beside what it finds in no cache.
 constexpr double kMostLongerApart = 1.5;
 constexpr double kMostLongerApartUs = 3;
 constexpr double kLeastUs = 0.1;  // what is less is the noise of a difference
@@ -139,7 +140,8 @@ MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& 
 /// Few pairs where the times are near each other; else many, of which the interval is asked.
 MaybeFailure GateKeeper::compare_series(const TimedRun& run, Series series) {
   const bool is_long = run.hot.value_or(run.cold.value_or(Micros(0))).value > kLongWorkUs;
-  const double usual_us = usual_time(run);
+  const double usual_us = run.hot.value_or(Micros(std::numeric_limits<double>::infinity())).value;
+  const double apart_us = kMostLongerApartUs + memory_us();
   std::vector<double> passes, seen, fresh;  // of series
   std::vector<double> each_seen, each_fresh;
   bool other = false, apart = false;
@@ -153,7 +155,7 @@ MaybeFailure GateKeeper::compare_series(const TimedRun& run, Series series) {
     each_seen = each_of(seen, median(passes), series.launches);
     each_fresh = each_of(fresh, median(passes), series.launches);
     other = is_longer(median(each_fresh), median(each_seen), kMostLonger, kMostLongerUs);
-    apart = is_longer(median(each_seen), usual_us, kMostLongerApart, kMostLongerApartUs);
+    apart = is_longer(median(each_seen), usual_us, kMostLongerApart, apart_us);
   } while (seen.size() < (other || apart ? kManyPairs : is_long ? 1 : kFewPairs));
   const std::string on_seen = describe(Micros(median(each_seen)));
   const std::string on_fresh = describe(Micros(median(each_fresh)));
@@ -170,16 +172,16 @@ MaybeFailure GateKeeper::compare_series(const TimedRun& run, Series series) {
                                 describe(Micros(usual_us)), on_seen));
 }
 
-/// Of a launch behind others of its own, microseconds; infinite if none was timed. Where tensors do
-/// not fit the cache, the passes leave it as cold launches find it.
-double GateKeeper::usual_time(const TimedRun& run) const {
-  if (!run.hot) return std::numeric_limits<double>::infinity();
-  std::size_t bytes = 0;
+/// That the tensors of a launch take to come from memory, or to go there, at its full rate;
+/// infinite where the device does not tell that.
+double GateKeeper::memory_us() const {
+  const PeakRates peak = peak_rates(problem_.problem(), environment_of(session_.facts));
+  if (!peak.unknown.empty()) return std::numeric_limits<double>::infinity();
+  double bytes = 0;
   for (const GuardedBuffer* buffer :
        pointers_to({problem_.sets().front().inputs, problem_.outputs()}))
-    bytes += buffer->bytes();
-  const bool fits = bytes < static_cast<std::size_t>(session_.facts.l2_bytes / 2);
-  return fits ? run.hot->value : std::max(run.hot->value, run.cold.value_or(*run.hot).value);
+    bytes += static_cast<double>(buffer->bytes());
+  return bytes / peak.memory_bytes;
 }
 
 MaybeFailure GateKeeper::check_same_work(const TimedRun& run) {

@@ -3,8 +3,8 @@
 #include "worker/verify/factors.hpp"
 
 #include <algorithm>
-#include <span>
 
+#include "worker/verify/elements.hpp"
 #include "worker/verify/recode.hpp"
 
 namespace fatune {
@@ -42,8 +42,7 @@ std::size_t factor_of_row(const Problem& problem, std::string_view tensor, std::
 }
 
 void scale_blocks(const Problem& problem, std::string_view tensor, std::vector<std::byte>& bytes) {
-  const std::span all(reinterpret_cast<std::uint16_t*>(bytes.data()),
-                      bytes.size() / sizeof(std::uint16_t));
+  const auto all = elements<std::uint16_t>(bytes);
   const Dtype dtype = out_dtype(problem);
   const auto of_head = static_cast<std::size_t>(factors_of_head(problem, tensor));
   const std::vector<std::vector<ElementRun>> factors = runs_of_factors(problem, tensor);

@@ -144,6 +144,7 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
       (where.batch * problem.heads + where.head) * problem.seq_q + where.row;
   const std::int64_t first_key = (where.batch * problem.kv_heads + kv_head) * problem.seq_kv;
   const double of_query = descale(problem, "q", inputs.q_descale, query_row);
+  const double of_scores = scale_of(problem);
   const auto columns = static_cast<std::size_t>(dim);
   HostRow result{std::vector<double>(columns, 0.0), 0, 0, kNothing};
   std::vector<double> query(columns), line(columns);
@@ -153,8 +154,7 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
   for (std::size_t key = 0; key < scores.size(); ++key) {
     const std::int64_t row = first_key + static_cast<std::int64_t>(key);
     decode_line(inputs.k, dtype, row * dim, line);
-    const double scale =
-        of_query * descale(problem, "k", inputs.k_descale, row) * scale_of(problem);
+    const double scale = of_query * descale(problem, "k", inputs.k_descale, row) * of_scores;
     double sum = 0, magnitude = 0;
     for (std::size_t d = 0; d < columns; ++d) {
       const double product = query[d] * line[d];

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "worker/verify/elements.hpp"
 #include "worker/verify/factors.hpp"
 #include "worker/verify/not_finite.hpp"
 #include "worker/verify/quantize.hpp"
@@ -150,12 +151,6 @@ void fill_random(std::span<Element> tensor, const std::optional<Dtype>& type, co
     }
   };
   parallel_for((tensor.size() + kGroup - 1) / kGroup, kGroupsOfAThread, fill);
-}
-
-/// The elements of a tensor; `bytes` come from the allocator, aligned for any of them.
-template <typename Element>
-std::span<Element> elements(std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<Element*>(bytes.data()), bytes.size() / sizeof(Element)};
 }
 
 template <typename Element>

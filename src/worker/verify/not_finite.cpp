@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <span>
 #include <vector>
+
+#include "worker/verify/elements.hpp"
 
 namespace fatune {
 namespace {
@@ -14,8 +15,7 @@ namespace {
 /// In a tensor of `parts` equal parts, 16 bits an element.
 void set_element(std::vector<std::byte>& bytes, std::size_t parts, const Spoilt& where,
                  const Problem& problem, float value) {
-  const std::span tensor(reinterpret_cast<std::uint16_t*>(bytes.data()),
-                         bytes.size() / sizeof(std::uint16_t));
+  const auto tensor = elements<std::uint16_t>(bytes);
   const auto at = static_cast<std::size_t>(where.row * problem.head_dim + where.column);
   tensor[static_cast<std::size_t>(where.part) * (tensor.size() / parts) + at] =
       encode(dtype_of(problem, "q"), value);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 
+#include "worker/verify/elements.hpp"
 #include "worker/verify/factors.hpp"
 #include "worker/verify/recode.hpp"
 #include "worker/verify/smooth_keys.hpp"
@@ -29,21 +30,20 @@ float largest_number(Dtype fp8) {
 
 /// One of the three.
 std::vector<float> quantize_tensor(const Problem& problem, std::string_view tensor,
-                                   std::span<const std::byte> from, std::vector<std::byte>& to) {
+                                   const std::vector<std::byte>& from, std::vector<std::byte>& to) {
   const Dtype from_type = out_dtype(problem);
   const float largest = largest_number(problem.dtype);
-  const std::span elements(reinterpret_cast<const std::uint16_t*>(from.data()),
-                           from.size() / sizeof(std::uint16_t));
-  to.resize(elements.size());
-  const std::span made(reinterpret_cast<std::uint8_t*>(to.data()), to.size());
+  const auto all = elements<std::uint16_t>(from);
+  to.resize(all.size());
+  const auto made = elements<std::uint8_t>(to);
   std::vector<float> descales;
   for (const std::vector<ElementRun>& runs : runs_of_factors(problem, tensor)) {
     float magnitude = 0;
     for (const auto& [first, count] : runs)
-      magnitude = std::max(magnitude, largest_magnitude(elements.subspan(first, count), from_type));
+      magnitude = std::max(magnitude, largest_magnitude(all.subspan(first, count), from_type));
     const float descale = magnitude > 0 ? magnitude / largest : 1;
     for (const auto& [first, count] : runs) {
-      recode<std::uint8_t>(elements.subspan(first, count), from_type, made.subspan(first, count),
+      recode<std::uint8_t>(all.subspan(first, count), from_type, made.subspan(first, count),
                            problem.dtype, [&](float value) { return value / descale; });
     }
     descales.push_back(descale);
@@ -55,7 +55,7 @@ std::vector<float> quantize_tensor(const Problem& problem, std::string_view tens
 std::vector<float> quantize_smooth(const Problem& problem, const HostInputs& inputs,
                                    std::vector<std::byte>& to) {
   const std::span<const float> values = decode_table(out_dtype(problem));
-  const auto* elements = reinterpret_cast<const std::uint16_t*>(inputs.k.data());
+  const auto keys = elements<std::uint16_t>(inputs.k);
   const std::vector<float> means = key_means(problem, inputs);
   const auto columns = static_cast<std::size_t>(problem.head_dim);
   const std::size_t size = static_cast<std::size_t>(problem.seq_kv) * columns;
@@ -63,7 +63,7 @@ std::vector<float> quantize_smooth(const Problem& problem, const HostInputs& inp
   std::vector<float> descales;
   for (std::size_t head = 0; head * columns < means.size(); ++head) {
     const auto smooth = [&](std::size_t i) {
-      return values[elements[head * size + i]] - means[head * columns + i % columns];
+      return values[keys[head * size + i]] - means[head * columns + i % columns];
     };
     float magnitude = 0;
     for (std::size_t i = 0; i < size; ++i) magnitude = std::max(magnitude, std::abs(smooth(i)));

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "worker/verify/elements.hpp"
+
 namespace fatune {
 namespace {
 
@@ -20,7 +22,7 @@ void offset_keys(const Problem& problem, const InputCase& which, std::size_t hea
   const std::span<const float> values = decode_table(dtype);
   const auto columns = static_cast<std::size_t>(problem.head_dim);
   const std::size_t size = static_cast<std::size_t>(problem.seq_kv) * columns;
-  const std::span keys(reinterpret_cast<std::uint16_t*>(k.data()) + head * size, size);
+  const auto keys = elements<std::uint16_t>(k).subspan(head * size, size);
   std::vector<float> offsets;
   for (std::size_t column = 0; column < columns; ++column) {
     const std::uint64_t bits = random_bits(which.seed, kOffsets, head * columns + column);
@@ -32,14 +34,14 @@ void offset_keys(const Problem& problem, const InputCase& which, std::size_t hea
 
 std::vector<float> key_means(const Problem& problem, const HostInputs& inputs) {
   const std::span<const float> values = decode_table(out_dtype(problem));
-  const auto* elements = reinterpret_cast<const std::uint16_t*>(inputs.k.data());
+  const auto* key = elements<std::uint16_t>(inputs.k).data();
   const auto columns = static_cast<std::size_t>(problem.head_dim);
   const auto heads = static_cast<std::size_t>(problem.batch * problem.kv_heads);
   const auto keys = static_cast<std::size_t>(problem.seq_kv);
   std::vector<float> means;
   for (std::size_t head = 0; head < heads; ++head) {
     std::vector<double> sums(columns);
-    for (std::size_t i = 0; i < keys * columns; ++i) sums[i % columns] += values[*elements++];
+    for (std::size_t i = 0; i < keys * columns; ++i) sums[i % columns] += values[*key++];
     for (const double sum : sums)
       means.push_back(static_cast<float>(sum / static_cast<double>(keys)));
   }
@@ -48,7 +50,7 @@ std::vector<float> key_means(const Problem& problem, const HostInputs& inputs) {
 
 void add_mean_scores(const Problem& problem, const HostInputs& inputs, std::span<std::byte> lse) {
   const std::span<const float> values = decode_table(out_dtype(problem));
-  const auto* q = reinterpret_cast<const std::uint16_t*>(inputs.q.data());
+  const auto* q = elements<std::uint16_t>(inputs.q).data();
   const std::vector<float> means = key_means(problem, inputs);
   const auto columns = static_cast<std::size_t>(problem.head_dim);
   const auto rows_of_mean =

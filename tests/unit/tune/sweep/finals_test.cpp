@@ -60,18 +60,19 @@ TEST_CASE("the fastest measured candidates, the default and the baseline compete
 }
 
 TEST_CASE("those that the search cannot tell from the fastest are finalists, too") {
-  const auto finalists_beside = [](double error) {
+  const auto finalists_beside = [](double error, double step_us = 1) {
     Candidates candidates;
     double median_us = 100;
     for (std::uint16_t tile = 0; tile < 3; ++tile)
-      for (std::uint16_t warps = 0; warps < 2; ++warps)
-        candidates.add({tile, warps, 0}, median_us++, Outcome::kMeasured, error);
+      for (std::uint16_t warps = 0; warps < 2; ++warps, median_us += step_us)
+        candidates.add({tile, warps, 0}, median_us, Outcome::kMeasured, error);
     return candidates.chosen(2, nullptr).size();
   };
   CHECK(finalists_beside(0.001) == 2);
   CHECK(finalists_beside(0.01) == 3);  // 2 % behind, and two errors are 2.8 %
   CHECK(finalists_beside(0.015) == 5);
   CHECK(finalists_beside(1) == 6);
+  CHECK(finalists_beside(1, 4) == 3);  // of single turns, at most 8.5 % behind
 }
 
 TEST_CASE("at most 20 are finalists because they cannot be told apart, and as many as are asked") {

@@ -171,7 +171,7 @@ TEST_CASE("accuracy: an fp8 output of a library's own is judged apart, by the he
   Library library(device);
   Verification found;
   const auto refusal = [&]() {
-    const MaybeFailure failure = device.verify(library, found);
+    const MaybeFailure failure = device.verify(library, &found);
     return failure ? failure->reason : "";
   };
   SECTION("right") {
@@ -205,7 +205,7 @@ TEST_CASE("accuracy: what an fp8 output of a library's own loses where v is 1 is
   Verification found;
   SECTION("a quarter") {
     library.of_ones = 0.75F;
-    CHECK_FALSE(device.verify(library, found));
+    CHECK_FALSE(device.verify(library, &found));
     REQUIRE(found.not_run.size() == 3);
     CHECK_THAT(found.not_run[1], StartsWith("accuracy where v is 1, and sums lose most: its e4m3 "
                                             "output is off by 0.25 in the 2-norm"));
@@ -213,7 +213,7 @@ TEST_CASE("accuracy: what an fp8 output of a library's own loses where v is 1 is
   }
   SECTION("half") {
     library.of_ones = 0.5F;
-    const MaybeFailure failure = device.verify(library, found);
+    const MaybeFailure failure = device.verify(library, &found);
     REQUIRE(failure);
     CHECK_THAT(failure->reason, StartsWith("accuracy: its e4m3 output is off by 0.5"));
   }
@@ -466,23 +466,39 @@ TEST_CASE("same_work: a kernel that takes inputs of other signs for the same is 
           "on inputs that it has not seen, ");
 }
 
-TEST_CASE("same_work: a kernel that does nothing right behind itself is refused") {
-  FakeDevice device;
+/// Right, in 20 us; `longer_us` more unless its own launch was just before.
+RunReply run_longer_apart(FakeDevice& device, double longer_us) {
   std::uint16_t seen = 0;
   double last_end = 0;
-  refused(device.run(device.program(
-              [&](const HostTensors& t) {
-                const bool poisoned = t.out[0] == 0xffff || t.out[0] == 0x5a5a;
-                if (poisoned || t.q[0] != seen || device.driver.now_us - last_end > 25) {
-                  device.attend(t);
-                  device.driver.now_us += 380;
-                }
-                seen = t.q[0];
-                last_end = device.driver.now_us;
-              },
-              "candidate", 20)),
-          kSameWorkGate,
+  return device.run(device.program(
+      [&](const HostTensors& t) {
+        const bool poisoned = t.out[0] == 0xffff || t.out[0] == 0x5a5a;
+        if (poisoned || t.q[0] != seen || device.driver.now_us - last_end > 25) {
+          device.attend(t);
+          device.driver.now_us += longer_us;
+        }
+        seen = t.q[0];
+        last_end = device.driver.now_us;
+      },
+      "candidate", 20));
+}
+
+TEST_CASE("same_work: a kernel that does nothing right behind itself is refused") {
+  FakeDevice device;
+  refused(run_longer_apart(device, 380), kSameWorkGate,
           "a launch behind its own copies takes 20.0 us, between other kernels 400 us");
+}
+
+TEST_CASE("same_work: what its tensors take from memory is not held against a kernel") {
+  constexpr double kLongerUs = 15;
+  FakeDevice device;
+  SECTION("of a fast memory: it took longer for something else") {
+    refused(run_longer_apart(device, kLongerUs), kSameWorkGate, "between other kernels 35.0 us");
+  }
+  SECTION("of a slow one") {
+    device.driver.memory_clock_khz = 300;
+    measured(run_longer_apart(device, kLongerUs));
+  }
 }
 
 TEST_CASE("same_work: where only cold launches are timed, unseen inputs are tried all the same") {
