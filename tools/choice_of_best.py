@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How the best of a problem is chosen, by runs that were kept: decisions 0046 and 0047 have the answers.
 
-    choice_of_best.py RUN...      folders with journal.jsonl.gz, and best.json if the run ended; needs numpy
+    choice_of_best.py RUN...      folders with journal.jsonl.gz, else they are left out, and best.json if the run ended; needs numpy
 
 rules: every final phase of at least 10 rounds and 4 configs is halved 30 times at random. A rule chooses by one half; the other says by how much its choice is slower
 than the fastest there (lost), and than it looked in the half that chose it (flattered). Means over phases, in per cent: of the noisy ones, whose fastest loses more
@@ -26,6 +26,7 @@ ROUNDS = ("in_layer_rounds_us", "plain_rounds_us", "hot_rounds_us")  # the first
 ALIKE = 1.002
 RULES = {"fastest": 1, "smallest within 0.2 %": ALIKE, "smallest of ties": np.inf}
 LEAST_FINALISTS, MOST_FINALISTS = 8, 20
+MOST_ERROR = 0.03  # of the time of a single turn
 
 
 def footprint(record):
@@ -106,7 +107,7 @@ def finalists_of(times):
     """`times`: (median, standard error over it) of a search's candidates, fastest first."""
     fastest, error = times[0]
     count = min(LEAST_FINALISTS, len(times))
-    while count < min(MOST_FINALISTS, len(times)) and times[count][0] <= fastest * (1 + 2 * math.hypot(times[count][1], error)):
+    while count < min(MOST_FINALISTS, len(times)) and times[count][0] <= fastest * (1 + 2 * math.hypot(min(times[count][1], MOST_ERROR), min(error, MOST_ERROR))):
         count += 1
     return count
 
@@ -124,7 +125,7 @@ def show_finalists(run):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    runs = [pathlib.Path(each) for each in sys.argv[1:]]
+    runs = [run for run in map(pathlib.Path, sys.argv[1:]) if (run / "journal.jsonl.gz").exists()]
     show_rules(runs)
     show_winners(runs)
     for run in runs:

@@ -7,7 +7,7 @@ LAUNCH.json is what `fatune export --to cubin` wrote; CUBINs are of the source t
 edited, compiled by NVRTC for the same architecture, with as much shared memory at most. No gate looks at them: the relative
 l2 of the output against PyTorch in float32 says which may be believed, and for which something is amiss.
 
-Inputs are N(0,1), factors of fp8 1; every tensor contiguous. A time is that of a CUDA graph of launches behind a replay of it
+Inputs are N(0,1), factors of fp8 1; every tensor contiguous, a causal mask for as many queries as keys. A time is that of a CUDA graph of launches behind a replay of it
 that warms up, plain launches, median of N rounds. Where a cubin has
 
     __device__ unsigned g_stamps[CTAS][WARPS][32];    // %clock, by the first lane of each warp
@@ -16,13 +16,13 @@ its medians over CTAs and warps are printed by warpgroup, in cycles since the CT
 """
 import argparse
 import ctypes
+import functools
 import json
 import pathlib
 import statistics
 
 import torch
 
-CUDA = ctypes.CDLL("libcuda.so.1")
 LAUNCHES = 34  # of a graph: 0.2 ms of 5 us each
 SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
@@ -31,8 +31,13 @@ PROMOTE_128 = 2  # CU_TENSOR_MAP_L2_PROMOTION_L2_128B
 STAMPS = 32  # of a warp
 
 
+@functools.cache
+def driver():
+    return ctypes.CDLL("libcuda.so.1")
+
+
 def call(name, *arguments):
-    if code := getattr(CUDA, name)(*arguments):
+    if code := getattr(driver(), name)(*arguments):
         raise RuntimeError(f"{name}: error {code}")
 
 
@@ -115,7 +120,7 @@ class Cubin:
     def stamps(self):
         """[CTAs, warps, STAMPS] cycles; None of a cubin without."""
         address, size = ctypes.c_uint64(), ctypes.c_size_t()
-        if CUDA.cuModuleGetGlobal_v2(ctypes.byref(address), ctypes.byref(size), self.module, b"g_stamps"):
+        if driver().cuModuleGetGlobal_v2(ctypes.byref(address), ctypes.byref(size), self.module, b"g_stamps"):
             return None
         clocks = torch.empty(size.value // 4, dtype=torch.int32)
         call("cuMemcpyDtoH_v2", ctypes.c_void_p(clocks.data_ptr()), address, size)

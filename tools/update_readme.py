@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills the measured parts of README.md, docs/results.md, docs/journal.md and docs/pytorch.md from results/, between
+"""Fills the measured parts of README.md, docs/results.md, docs/fp8.md, docs/journal.md and docs/pytorch.md from results/, between
 `<!-- begin NAME -->` and `<!-- end NAME -->`.
 
     update_readme.py            writes the pages
@@ -32,6 +32,7 @@ BACKENDS = {"pytorch": "the choice", "flash": "flash", "cudnn": "cuDNN", "effici
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models.json", "suite-models-rest.json", "suite-models-clip.json")
+FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
 FA3_RUNS = ("suite-fa3-bshd.json", "suite-fa3-bshd-rest.json", "suite-fa3-bshd-last.json")
 
 
@@ -156,8 +157,12 @@ def layer_rows(runs):
     return list(rows.values())
 
 
+def fastest_of(row, impl):
+    return next(each for each in row["baselines"] if each["impl"] == impl)
+
+
 def fastest_rival(row):
-    return next(each for each in row["baselines"] if each["impl"] == row["best_baseline"])
+    return fastest_of(row, row["best_baseline"])
 
 
 def rival_at(row, time):
@@ -193,6 +198,29 @@ def layer(runs):
     means = ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
     runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}), by\n\n{shell(load(name)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
+
+
+def fp8_row(number, row, f16):
+    best, gate, error = row["best"], row.get("gate"), row["best"]["verify"]
+    time = "in_layer" if "in_layer" in best else "plain"
+    beside = [NAMES[gate["baseline"]], f"{fastest_of(row, gate['baseline'])[time]['median_us']:,.2f}", f"{gate['ratio']:.3f} ({interval(gate['ci95'], 3)})"] if gate else ["", "", ""]
+    cells = [row["label"], f"`{best['kernel']}`", time.replace("_", " "), f"{best[time]['median_us']:,.2f}", f16.get(row["name"], ""), *beside,
+             ", ".join(f"{error[key]:.3f}" for key in ("relative_l2", "method_l2") if key in error), str(number)]
+    return "| " + " | ".join(cells) + " |"
+
+
+def fp8():
+    """Problems of fp8 by several runs, beside our f16 of the same name, and the commands."""
+    rows = {}
+    for number, name in enumerate(FP8_RUNS, 1):
+        for row in load(name, "best.json")["problems"]:
+            if row.get("best"):
+                rows.setdefault(json.dumps(row["problem"]), (number, row))
+    f16 = {row["name"]: f"{row['best']['plain']['median_us']:.2f}" for row in load(CONTIGUOUS_RUNS[0])["problems"]}
+    runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}/report.txt), by\n\n{shell(document['command'])}"
+                       for number, name in enumerate(FP8_RUNS, 1) for document in [load(name, "best.json")])
+    return "\n".join(["| problem | kernel | time | µs | our f16, µs | rival | µs | ratio (95 %) | own error, of the method | run |", "|---|---|---|---:|---:|---|---:|---|---|---:|",
+                      *(fp8_row(number, row, f16) for number, row in rows.values())]) + f"\n\n{runs}"
 
 
 def without_time(document):
@@ -338,6 +366,7 @@ def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS)), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
+    fill("docs/fp8.md", (("fp8", fp8),))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))
     fill("docs/models.md", (("models", models),))
