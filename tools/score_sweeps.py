@@ -183,6 +183,14 @@ def regrets(folder):
     return rows
 
 
+def refused(folder):
+    """The search's first of a problem, where the gates refused it in the rounds that were to say its regret: there are no ratios to it then."""
+    for name in winners_of(load(folder, "seed-1/best.json")):
+        gate = load(folder, f"regret-{name}.json")
+        if gate and not sides_of(gate):
+            yield f"regret of {name}: the search's first is {gate['problems'][0]['candidate']['reason']}"
+
+
 def flips(folder):
     rows = []
     for name in winners_of(load(folder, "seed-1/best.json")):
@@ -216,7 +224,7 @@ def scores_of(folder, failures):
     best = load(folder, "seed-1/best.json") or {}
     sweeps = [load(folder, str(path.relative_to(folder)))["command"] for path in sorted(folder.glob("seed-*/best.json"))]
     return {"schema": "fatune.scores/1", **{key: best.get(key) for key in ("fatune", "device", "recorded")}, "sweeps": sweeps,
-            "regret": regrets(folder), "flips": flips(folder), "fidelity": fidelity(folder), "failures": failures}
+            "regret": regrets(folder), "flips": flips(folder), "fidelity": fidelity(folder), "failures": [*refused(folder), *failures]}
 
 
 def percent(share):

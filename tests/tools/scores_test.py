@@ -74,6 +74,11 @@ class Saved(unittest.TestCase):
         self.write("seed-1/best.json", best(32, 1, in_layer=7.0))
         self.assertEqual(self.scores()["regret"][0]["winner"], {"regret": 0.0, "ci95": None})
 
+    def test_a_first_that_was_refused_is_a_failure_and_no_regret(self):
+        self.write("regret-mission.json", gate("gate 1", {**row(16), "reason": "wrong_result"}, (row(32, in_layer=7.0), None, None)))
+        scores = self.scores()
+        self.assertEqual((scores["regret"], scores["failures"][0]), ([], "regret of mission: the search's first is wrong_result"))
+
     def test_flips_are_the_sweeps_that_differ_from_most(self):
         self.assertEqual(self.scores()["flips"], [{"problem": "mission", "sweeps": 3, "winners": 2, "flips": 1, "time": "in_layer", "spread": 0.01, "told_apart": 1, "commands": ["gate 3"]}])
 

@@ -15,12 +15,14 @@
 namespace fatune {
 namespace {
 
-/// Null where none fits; `fits` is a member of FinalRecord.
+/// Null where none fits; `fits` is a member of FinalRecord. Of candidates the one that was timed
+/// again, if one was: the rounds that chose it are those that all had in common.
 const FinalRecord* quickest(const PhaseOnGpu& phase, const std::string& time,
                             bool (FinalRecord::*fits)() const) {
   const FinalRecord* found = nullptr;
   for (const FinalRecord& each : phase.finals) {
     if (each.outcome != Outcome::kMeasured || !(each.*fits)()) continue;
+    if (each.timed_again && each.is_candidate()) return &each;
     if (found == nullptr || median_of(each, time) < median_of(*found, time)) found = &each;
   }
   return found;

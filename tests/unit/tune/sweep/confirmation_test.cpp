@@ -47,6 +47,16 @@ TEST_CASE("the config that loses least on any GPU wins, whoever searched") {
   }
 }
 
+TEST_CASE("what was timed again was the fastest of its GPU, whatever the others' rounds say") {
+  FinalRecord again = row(kFirst, 101);
+  again.timed_again = true;
+  const auto winner = agreed(
+      {phase("A", {row(kSecond, 100), again}), phase("B", {row(kFirst, 50), row(kSecond, 51)})});
+  REQUIRE(winner);
+  CHECK(winner->id == kFirst);
+  CHECK_THAT(winner->worst, Catch::Matchers::WithinAbs(1, 1e-9));
+}
+
 TEST_CASE("each GPU compares with its own baseline") {
   const auto winner = agreed({phase("A", {row(kFirst, 100), row("", 200, "baseline")}),
                               phase("B", {row(kFirst, 100), row("", 400, "baseline")}),
