@@ -157,12 +157,12 @@ def layer_rows(runs):
     return list(rows.values())
 
 
-def fastest_of(row, impl):
+def baseline_of(row, impl):
     return next(each for each in row["baselines"] if each["impl"] == impl)
 
 
 def fastest_rival(row):
-    return fastest_of(row, row["best_baseline"])
+    return baseline_of(row, row["best_baseline"])
 
 
 def rival_at(row, time):
@@ -203,7 +203,7 @@ def layer(runs):
 def fp8_row(number, row, f16):
     best, gate, error = row["best"], row.get("gate"), row["best"]["verify"]
     time = "in_layer" if "in_layer" in best else "plain"
-    beside = [NAMES[gate["baseline"]], f"{fastest_of(row, gate['baseline'])[time]['median_us']:,.2f}", f"{gate['ratio']:.3f} ({interval(gate['ci95'], 3)})"] if gate else ["", "", ""]
+    beside = [NAMES[gate["baseline"]], f"{baseline_of(row, gate['baseline'])[time]['median_us']:,.2f}", f"{gate['ratio']:.3f} ({interval(gate['ci95'], 3)})"] if gate else ["", "", ""]
     cells = [row["label"], f"`{best['kernel']}`", time.replace("_", " "), f"{best[time]['median_us']:,.2f}", f16.get(row["name"], ""), *beside,
              ", ".join(f"{error[key]:.3f}" for key in ("relative_l2", "method_l2") if key in error), str(number)]
     return "| " + " | ".join(cells) + " |"
