@@ -11,6 +11,7 @@ finalists: of each problem of a run, when all take part that its search cannot t
 its 20 best, the median of them, in per cent.
 """
 import collections
+import functools
 import gzip
 import json
 import math
@@ -35,6 +36,7 @@ def footprint(record):
     return 4 * used.get("registers", 0) * used.get("threads", 0) + used.get("static_shared_bytes", 0) + used.get("dynamic_shared_bytes", 0)
 
 
+@functools.cache
 def records_of(run):
     with gzip.open(run / "journal.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

@@ -7,8 +7,8 @@ LAUNCH.json is what `fatune export --to cubin` wrote; CUBINs are of the source t
 edited, compiled by NVRTC for the same architecture, with as much shared memory at most. No gate looks at them: the relative
 l2 of the output against PyTorch in float32 says which may be believed, and for which something is amiss.
 
-Inputs are N(0,1), factors of fp8 1; every tensor contiguous, a causal mask for as many queries as keys. A time is that of a CUDA graph of launches behind a replay of it
-that warms up, plain launches, median of N rounds. Where a cubin has
+Inputs are N(0,1), factors of fp8 1; every tensor contiguous, a causal mask for as many queries as keys. A time is that of a CUDA
+graph of plain launches, behind a replay of it that warms up, median of N rounds. Where a cubin has
 
     __device__ unsigned g_stamps[CTAS][WARPS][32];    // %clock, by the first lane of each warp
 

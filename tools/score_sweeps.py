@@ -188,7 +188,7 @@ def refused(folder):
     for name in winners_of(load(folder, "seed-1/best.json")):
         gate = load(folder, f"regret-{name}.json")
         if gate and not sides_of(gate):
-            yield f"regret of {name}: the search's first is {gate['problems'][0]['candidate']['reason']}"
+            yield f"regret of {name}: the search's first is {gate['problems'][0].get('candidate', {}).get('reason', 'not measured')}"
 
 
 def flips(folder):

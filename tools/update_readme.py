@@ -211,14 +211,14 @@ def fp8_row(number, row, f16):
 
 def fp8():
     """Problems of fp8 by several runs, beside our f16 of the same name, and the commands."""
-    rows = {}
-    for number, name in enumerate(FP8_RUNS, 1):
-        for row in load(name, "best.json")["problems"]:
+    documents, rows = {name: load(name, "best.json") for name in FP8_RUNS}, {}
+    for number, document in enumerate(documents.values(), 1):
+        for row in document["problems"]:
             if row.get("best"):
                 rows.setdefault(json.dumps(row["problem"]), (number, row))
     f16 = {row["name"]: f"{row['best']['plain']['median_us']:.2f}" for row in load(CONTIGUOUS_RUNS[0])["problems"]}
     runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}/report.txt), by\n\n{shell(document['command'])}"
-                       for number, name in enumerate(FP8_RUNS, 1) for document in [load(name, "best.json")])
+                       for number, (name, document) in enumerate(documents.items(), 1))
     return "\n".join(["| problem | kernel | time | µs | our f16, µs | rival | µs | ratio (95 %) | own error, of the method | run |", "|---|---|---|---:|---:|---|---:|---|---|---:|",
                       *(fp8_row(number, row, f16) for number, row in rows.values())]) + f"\n\n{runs}"
 
