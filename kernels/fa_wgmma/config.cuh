@@ -10,6 +10,7 @@ constexpr bool kPingpong = PINGPONG != 0;
 constexpr int kStagger = STAGGER;
 constexpr bool kMmaPvIsRs = MMA_PV == MMA_PV_RS;
 constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
+constexpr bool kLateRescale = RESCALE == RESCALE_LATE;
 constexpr int kEx2Linear = 0;
 constexpr bool kRowSumByMma = false;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;

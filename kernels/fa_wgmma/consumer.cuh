@@ -11,6 +11,7 @@
 #include "fa_wgmma/ones.cuh"
 #include "fa_wgmma/pipeline_state.cuh"
 #include "fa_wgmma/promotion.cuh"
+#include "fa_wgmma/row_max.cuh"
 #include "fa_wgmma/shared_storage.cuh"
 #include "fa_wgmma/tile_scheduler.cuh"
 
@@ -24,7 +25,6 @@ WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, V_ROWS)
 WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
 #endif
 
-using ScoreFragment = Scores<1, kNTiles>;
 DEVICE float* accumulator_of(ScoreFragment& scores) { return &scores.at[0][0][0]; }
 
 struct Consumer {
@@ -41,6 +41,7 @@ struct Consumer {
   State<1, kAccTiles> state;
   ScoreFragment scores;
   u32 p[4 * kPSteps];
+  u32 other_p[kIntraWgOverlap && kLateRescale ? 4 * kPSteps : 1];  // P, in turn with p
   float rescale[2];
   // PV before it is promoted: all columns, or pieces of them; what O is multiplied by before; and
   // of how many KV blocks PV is in it already, of those that are promoted together.
@@ -78,7 +79,9 @@ struct Consumer {
   /// All KV blocks of a work tile; the last PV is still in flight when it returns.
   DEVICE void mainloop(const WorkTile& tile_, bool first, u32 q_phase) {
     if (!begin(tile_, first, q_phase)) return;
-    if constexpr (kIntraWgOverlap) {
+    if constexpr (kIntraWgOverlap && kLateRescale) {
+      Mainloop<Consumer>{*this}.pipelined_late();
+    } else if constexpr (kIntraWgOverlap) {
       Mainloop<Consumer>{*this}.pipelined();
     } else {
       Mainloop<Consumer>{*this}.serial();
@@ -140,6 +143,7 @@ struct Consumer {
   DEVICE void finish_pv() {
     wgmma_wait<0>();
     if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
+    if constexpr (kIntraWgOverlap && kLateRescale) pin<4 * kPSteps>(other_p);
     pin<4 * kAccTiles>(pv_accumulator());
   }
   DEVICE void promote_all() {
@@ -250,7 +254,7 @@ struct Consumer {
 
   // ---- the two GEMMs ----
 
-  DEVICE void issue_pv(const PipelineState& block) {
+  DEVICE void issue_pv(const PipelineState& block, const u32* p) {
     const u64 v = v_descriptor(storage.pv_operand(block.stage));
 #pragma unroll
     for (int step = 0; step < kPSteps; ++step) {
@@ -315,42 +319,19 @@ struct Consumer {
     return rises;
   }
 
-  /// Whether no row of the warp has a score above its row_max by the threshold. The bits of
-  /// positive floats are ordered like the floats, those of negative ones lie below: while the limit
-  /// is positive, integer maxima decide it, three operands an instruction.
-  DEVICE bool stays_below_threshold() const {
-    // Two chains a row: a lone warp would wait for the result of one before each step of it.
-    int top[2][2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-#pragma unroll
-      for (int n = 0; n < kNTiles; ++n) {
-        const int left = __float_as_int(scores.at[0][n][2 * half]);
-        const int right = __float_as_int(scores.at[0][n][2 * half + 1]);
-        int& chain = top[half][n % 2];
-        chain = n < 2 ? max(left, right) : max(max(chain, left), right);
-      }
-    }
-    const float limit[2] = {state.rescale_limit(state.row_max[0][0]),
-                            state.rescale_limit(state.row_max[0][1])};
-    const bool rises = fminf(limit[0], limit[1]) < 0.0f |
-                       max(top[0][0], top[0][1]) > __float_as_int(limit[0]) |
-                       max(top[1][0], top[1][1]) > __float_as_int(limit[1]);
-    return !__any_sync(0xffffffffu, rises);
-  }
-
+  /// True when O must be multiplied by `rescale`.
   DEVICE bool update_row_max() {
-    if (kLazyRescale && stays_below_threshold()) return false;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float row_max =
-          fmaxf(state.row_max[0][half], state.as_row_max(row_max_of(scores, 0, half)));
-      const float finite = kMayBeUnseen && row_max == NEG_INF ? 0.0f : row_max;
-      rescale[half] = fast_exp2(state.exponent(state.row_max[0][half] - finite));
-      state.row_max[0][half] = row_max;
-      state.row_sum[0][half] *= rescale[half];
-    }
+    if (kLazyRescale && stays_below_threshold(state, scores)) return false;
+    raise_row_max(state, scores, rescale);
     return true;
+  }
+  /// S becomes P in the registers of an A operand; S stays as it is.
+  DEVICE bool late_softmax(u32* to, bool fresh) {
+    PFragment<1, kNTiles> fragment;
+    const bool rises = ::late_softmax(fragment, state, scores, rescale, fresh);
+#pragma unroll
+    for (int i = 0; i < 4 * kPSteps; ++i) to[i] = fragment.at[0][i / 4][i % 4];
+    return rises;
   }
 
   /// Keeps a wait for PV behind the exponentials: a branch that is never taken, which the compiler
@@ -390,9 +371,13 @@ struct Consumer {
     if (!kMmaPvIsRs) {
       async_proxy_fence();
       __syncwarp();  // a warp's wgmmas read its own rows only
-    } else {
-      pin<4 * kPSteps>(p);
     }
+    pin_operands(p);
+  }
+
+  /// What the next PV reads and writes is in its registers.
+  DEVICE void pin_operands(u32* operand) {
+    if (kMmaPvIsRs) pin<4 * kPSteps>(operand);
     pin<4 * kAccTiles>(pv_accumulator());
   }
 };

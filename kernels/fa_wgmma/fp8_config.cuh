@@ -11,6 +11,7 @@ constexpr bool kPingpong = PINGPONG != 0;
 constexpr int kStagger = 0;
 constexpr bool kMmaPvIsRs = true;
 constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
+constexpr bool kLateRescale = false;
 constexpr int kEx2Linear = EX2_LINEAR;
 constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;

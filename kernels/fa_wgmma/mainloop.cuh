@@ -1,8 +1,9 @@
 // mainloop.cuh - all KV blocks of one warpgroup: their wgmmas one at a time, or QK^T of each beside
-// PV of the one before.
+// PV of the one before; then with P in one set of registers, or in two.
 #pragma once
 
 #include "fa_wgmma/exp2.cuh"
+#include "fa_wgmma/pipeline_state.cuh"
 #include "fa_wgmma/promotion.cuh"
 
 template <typename Consumer>
@@ -14,9 +15,14 @@ struct Mainloop {
 #pragma unroll 1
     for (int blocks = consumer.remaining;; --blocks) {
       consumer.compute_s(true);
-      const bool rises = consumer.online_softmax();
-      if (kRescaleApart && rises) consumer.rescale_all();
-      consumer.pack_p_operand();
+      if constexpr (kLateRescale) {
+        if (consumer.late_softmax(consumer.p, blocks == consumer.remaining)) consumer.rescale_o();
+        consumer.pin_operands(consumer.p);
+      } else {
+        const bool rises = consumer.online_softmax();
+        if (kRescaleApart && rises) consumer.rescale_all();
+        consumer.pack_p_operand();
+      }
       start_pv();
       if (blocks == 1) return;
       consumer.wait_block();
@@ -41,8 +47,24 @@ struct Mainloop {
     start_pv();
   }
 
+  /// The same with P in two sets of registers: P is packed as its exponentials come, beside PV of the
+  /// block before, which reads the other one. S stays as it is, so row_max need not be looked at first.
+  DEVICE void pipelined_late() {
+    consumer.compute_s(consumer.remaining == 1);
+    consumer.late_softmax(consumer.p, true);
+    consumer.pin_operands(consumer.p);
+#pragma unroll 1
+    for (int blocks = consumer.remaining;; blocks -= 2) {
+      if (blocks == 1) return start_pv(consumer.p);
+      iteration_late(consumer.p, consumer.other_p, blocks == 2);
+      if (blocks == 2) return start_pv(consumer.other_p);
+      iteration_late(consumer.other_p, consumer.p, blocks == 3);
+    }
+  }
+
  private:
-  DEVICE void start_pv() {
+  DEVICE void start_pv() { start_pv(consumer.p); }
+  DEVICE void start_pv(const u32* p) {
     mbarrier_wait(consumer.storage.pv_full(consumer.at.stage), consumer.at.phase);
     if constexpr (kInPieces) {
       consumer.keep_rescale();
@@ -51,14 +73,12 @@ struct Mainloop {
       for (int piece = 0; piece < kPieces; ++piece) pieces.finish(piece);
     } else {
       wgmma_fence();
-      consumer.issue_pv(consumer.at);
+      consumer.issue_pv(consumer.at, p);
     }
   }
 
-  /// S of the next KV block and, while its softmax is computed, PV of the present one.
-  DEVICE void iteration(bool last) {
-    const auto before = consumer.at;
-    consumer.at = consumer.at.next();
+  /// S of the next KV block and PV of the present one, both in flight.
+  DEVICE void issue_both(const PipelineState& before, const u32* p, bool last) {
     const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
     consumer.warp_scheduler_barrier_sync();
@@ -66,19 +86,42 @@ struct Mainloop {
     consumer.issue_qk();
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
     wgmma_fence();
-    consumer.issue_pv(before);
+    consumer.issue_pv(before, p);
     consumer.take_scale(scale);
     consumer.warp_scheduler_barrier_arrive(last);
+  }
+  /// S of the next KV block is here, PV may still be in flight.
+  DEVICE void take_s() {
     wgmma_wait<1>();
     pin<BLOCK_N / 2>(accumulator_of(consumer.scores));
     consumer.release_k(consumer.at);
     consumer.mask(consumer.scores);
+  }
+
+  /// S of the next KV block and, while its softmax is computed, PV of the present one.
+  DEVICE void iteration(bool last) {
+    const auto before = consumer.at;
+    consumer.at = consumer.at.next();
+    issue_both(before, consumer.p, last);
+    take_s();
     const bool rises = consumer.online_softmax();
     if (kFencedOverlap) consumer.fence_softmax();
     consumer.wait_block();
     consumer.release_v(before);
     if (kRescaleApart && rises) consumer.rescale_all();
     consumer.pack_p_operand();
+  }
+
+  DEVICE void iteration_late(u32* p, u32* next_p, bool last) {
+    const auto before = consumer.at;
+    consumer.at = consumer.at.next();
+    issue_both(before, p, last);
+    take_s();
+    const bool rises = consumer.late_softmax(next_p, false);
+    consumer.wait_block();
+    consumer.release_v(before);
+    if (rises) consumer.rescale_o();
+    consumer.pin_operands(next_p);
   }
 
   /// The same with PV in pieces, each beside its share of the exponentials.
@@ -95,10 +138,7 @@ struct Mainloop {
     consumer.take_scale(scale);
     PiecesOfPv<Consumer> pieces(consumer, before.stage);
     consumer.warp_scheduler_barrier_arrive(last);
-    wgmma_wait<1>();
-    pin<BLOCK_N / 2>(accumulator_of(consumer.scores));
-    consumer.release_k(consumer.at);
-    consumer.mask(consumer.scores);
+    take_s();
     const bool rises = consumer.update_row_max();
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {

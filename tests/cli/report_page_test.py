@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
@@ -330,6 +331,13 @@ def served(fatune, out):
             return sweep, found.group(0)
 
 
+def waited_for(path):
+    """The page is served before there is a journal."""
+    end = time.monotonic() + 30
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def ends(checks, sweep, url, expected, how):
     """The sweep ends by itself, and nothing answers at its address any more."""
     try:
@@ -365,6 +373,7 @@ def live(checks, browser, fatune, folder):
     viewer = http.client.HTTPConnection(url.split("/")[2])  # keeps its connection, as a browser does
     viewer.request("GET", "/data.json")
     viewer.getresponse().read()
+    waited_for(folder / "interrupted" / "journal.jsonl")
     sweep.send_signal(signal.SIGINT)
     ends(checks, sweep, url, (INTERRUPTED,), "Ctrl-C")
     viewer.close()
