@@ -79,7 +79,7 @@ against_whole_spaces() {  # against_whole_spaces RUN [SUFFIX]: a suite's winners
 
 torch=torch:flash,torch:cudnn,torch:efficient,torch:math
 rivals=naive,cublas,hybrid_qkt,hybrid_pv,cudnn,cudnn:best,$torch
-in_layer=cudnn,torch:flash,torch:cudnn  # the fast ones
+in_layer=cudnn,torch:flash,torch:cudnn,fa4  # the fast ones
 kernels=fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma,fa_wgmma_interleaved
 
 run_step() {
