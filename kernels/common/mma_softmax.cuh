@@ -241,29 +241,40 @@ enum class Rescale {
 /// updated the share is at most its number of keys.
 constexpr float kLateThreshold = 4096.0f;
 
+/// kLate: P by the row_max that there is and, where its sums say that it has come out too large, once
+/// more behind `raise`, which makes row_max the block's own. `fresh`: no row of the warp has a row_max
+/// yet. True when it was raised.
+template <bool kMasked, int kM, int kN, int kD, typename Raise>
+DEVICE bool late_softmax(PFragment<kM, kN>& p, State<kM, kD>& state, const Scores<kM, kN>& scores,
+                         bool fresh, Raise raise) {
+  static_assert(2 * kN <= kLateThreshold, "raised once, a share is small enough");
+  float sums[kM][2];
+  bool update = kMasked ? lacks_row_max(state) : fresh;
+#pragma unroll 1
+  for (;;) {
+    if (update) raise();
+    exp2_and_pack<kMasked, true>(p, sums, state, scores);
+    if (update || !any_exceeds(sums, kLateThreshold)) break;
+    update = true;
+  }
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) state.row_sum[m][half] += sums[m][half];
+  }
+  return update;
+}
+
 /// S becomes P and is added to row_sum; `fresh`: no row of the warp has a row_max yet.
 template <Rescale kRescale, bool kMasked, int kM, int kN, int kD>
 DEVICE void online_softmax(PFragment<kM, kN>& p, State<kM, kD>& state,
                            const Scores<kM, kN>& scores, bool fresh) {
-  static_assert(2 * kN <= kLateThreshold, "updated once, a share is small enough");
   if constexpr (kRescale != Rescale::kLate) {
     update_row_max<kMasked, kRescale == Rescale::kLazy>(state, scores);
     exp2_and_pack<kMasked, false>(p, state.row_sum, state, scores);
   } else {
-    float sums[kM][2];
-    bool update = kMasked ? lacks_row_max(state) : fresh;
-#pragma unroll 1
-    for (;;) {
-      if (update) update_row_max<kMasked, false>(state, scores);
-      exp2_and_pack<kMasked, true>(p, sums, state, scores);
-      if (update || !any_exceeds(sums, kLateThreshold)) break;
-      update = true;
-    }
-#pragma unroll
-    for (int m = 0; m < kM; ++m) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) state.row_sum[m][half] += sums[m][half];
-    }
+    late_softmax<kMasked>(p, state, scores, fresh,
+                          [&] { update_row_max<kMasked, false>(state, scores); });
   }
 }
 

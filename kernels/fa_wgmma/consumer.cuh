@@ -325,10 +325,12 @@ struct Consumer {
     raise_row_max(state, scores, rescale);
     return true;
   }
-  /// S becomes P in the registers of an A operand; S stays as it is.
+  /// S becomes P in the registers of an A operand; S stays as it is. The branch on P keeps a wait for PV
+  /// behind the exponentials. True when O must be multiplied by `rescale`.
   DEVICE bool late_softmax(u32* to, bool fresh) {
     PFragment<1, kNTiles> fragment;
-    const bool rises = ::late_softmax(fragment, state, scores, rescale, fresh);
+    const bool rises = ::late_softmax<kMayBeUnseen>(
+        fragment, state, scores, fresh, [&] { raise_row_max(state, scores, rescale); });
 #pragma unroll
     for (int i = 0; i < 4 * kPSteps; ++i) to[i] = fragment.at[0][i / 4][i % 4];
     return rises;

@@ -1,5 +1,5 @@
-// row_max.cuh - what the exponents of P refer to: whether S of a KV block leaves it as it is, its rise,
-// and P by the row_max of the KV blocks before, which is looked at only when it has come out.
+// row_max.cuh - what the exponents of P refer to: whether S of a KV block leaves it as it is, and its
+// rise, which O follows later.
 #pragma once
 
 #include "common/mma_softmax.cuh"
@@ -43,23 +43,4 @@ DEVICE void raise_row_max(SoftmaxState& state, const ScoreFragment& scores, floa
     state.row_max[0][half] = row_max;
     state.row_sum[0][half] *= rescale[half];
   }
-}
-
-/// S to P, packed, by the row_max that there is; once more by the block's own where P comes out too
-/// large, which the sums tell. `fresh`: there is no row_max yet. True when O must be multiplied by
-/// `rescale`. The branch keeps a wait for PV behind the exponentials.
-DEVICE bool late_softmax(PFragment<1, kNTiles>& p, SoftmaxState& state, const ScoreFragment& scores,
-                         float (&rescale)[2], bool fresh) {
-  float sums[1][2];
-  bool update = kMayBeUnseen ? lacks_row_max(state) : fresh;
-#pragma unroll 1
-  for (;;) {
-    if (update) raise_row_max(state, scores, rescale);
-    exp2_and_pack<kMayBeUnseen, true>(p, sums, state, scores);
-    if (update || !any_exceeds(sums, kLateThreshold)) break;
-    update = true;
-  }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) state.row_sum[0][half] += sums[0][half];
-  return update;
 }
