@@ -4,6 +4,7 @@
     known_configs.py            writes the files
     known_configs.py --check    exit 1 when a file is not what results/ gives
 """
+import argparse
 import json
 import pathlib
 import sys
@@ -86,6 +87,9 @@ def text_of(arch, device, configs):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
     stale = []
     for folder in sorted(path for path in (ROOT / "results").iterdir() if path.is_dir()):
         arch, device, configs = known_of(folder)
@@ -93,7 +97,7 @@ def main():
             continue
         target = ROOT / "configs" / "known" / f"{arch}.json"
         text = text_of(arch, device, configs)
-        if "--check" not in sys.argv:
+        if not check:
             target.parent.mkdir(exist_ok=True)
             target.write_text(text)
         elif not target.exists() or target.read_text() != text:
