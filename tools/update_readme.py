@@ -5,6 +5,7 @@
     update_readme.py            writes the pages
     update_readme.py --check    exit 1 when a page says something that results/ does not, or README.md outgrew its limits
 """
+import collections
 import gzip
 import json
 import math
@@ -32,6 +33,7 @@ BACKENDS = {"pytorch": "the choice", "flash": "flash", "cudnn": "cuDNN", "effici
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models.json", "suite-models-rest.json", "suite-models-clip.json")
+NEWEST = "fa4"  # the baseline that earlier runs lack
 FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
 FA3_RUNS = ("suite-fa3-bshd.json", "suite-fa3-bshd-rest.json", "suite-fa3-bshd-last.json")
 
@@ -165,9 +167,9 @@ def fastest_rival(row):
     return baseline_of(row, row["best_baseline"])
 
 
-def rival_at(row, time):
+def rival_at(row, time, without=None):
     """Of the baseline that is fastest at this time, microseconds."""
-    return min(other[time]["median_us"] for other in row["baselines"] if time in other)
+    return min(other[time]["median_us"] for other in row["baselines"] if time in other and other["impl"] != without)
 
 
 def geomean(ratios):
@@ -185,17 +187,28 @@ def layer_cells(row, ratios):
     return [f"`{best['kernel']}`", best["config"]["LAUNCH"], *cells, f"{ratios['plain']:.3f}", f"{ratios['cold']:.3f}"]
 
 
+def layer_ratios(row, without=None):
+    return {time: row["best"][time]["median_us"] / rival_at(row, time, without) for time in ("in_layer", "plain", "cold") if time in row["best"]}
+
+
+def layer_means(rows, without=None):
+    found = collections.defaultdict(list)
+    for row in rows:
+        for time, ratio in layer_ratios(row, without).items():
+            found[time].append(ratio)
+    return ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
+
+
 def layer(runs):
     """A suite in a layer: each time beside that of the best baseline at this time."""
     text = ["| problem | kernel | launch | in a layer, µs | best baseline | µs | ratio | 95 % interval | ratio, plain | ratio, cold | run |",
             "|---|---|---|---:|---|---:|---:|---|---:|---:|---:|"]
-    found = {time: [] for time in ("in_layer", "plain", "cold")}
-    for number, row in layer_rows(runs):
-        ratios = {time: row["best"][time]["median_us"] / rival_at(row, time) for time in found if time in row["best"]}
-        for time, ratio in ratios.items():
-            found[time].append(ratio)
-        text.append("| " + " | ".join([row["label"], *layer_cells(row, ratios), str(number + 1)]) + " |")
-    means = ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
+    rows = list(layer_rows(runs))
+    for number, row in rows:
+        text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row)), str(number + 1)]) + " |")
+    means = layer_means(row for _, row in rows)
+    if any(other["impl"] == NEWEST for _, row in rows for other in row["baselines"]):
+        means += f". Without {NAMES[NEWEST]}: {layer_means((row for _, row in rows), without=NEWEST)}"
     runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}), by\n\n{shell(load(name)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 

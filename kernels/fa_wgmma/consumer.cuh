@@ -41,7 +41,7 @@ struct Consumer {
   State<1, kAccTiles> state;
   ScoreFragment scores;
   u32 p[4 * kPSteps];
-  u32 other_p[kIntraWgOverlap && kLateRescale ? 4 * kPSteps : 1];  // P, in turn with p
+  u32 other_p[kPInTurn ? 4 * kPSteps : 1];  // P, in turn with p
   float rescale[2];
   // PV before it is promoted: all columns, or pieces of them; what O is multiplied by before; and
   // of how many KV blocks PV is in it already, of those that are promoted together.
@@ -79,7 +79,7 @@ struct Consumer {
   /// All KV blocks of a work tile; the last PV is still in flight when it returns.
   DEVICE void mainloop(const WorkTile& tile_, bool first, u32 q_phase) {
     if (!begin(tile_, first, q_phase)) return;
-    if constexpr (kIntraWgOverlap && kLateRescale) {
+    if constexpr (kPInTurn) {
       Mainloop<Consumer>{*this}.pipelined_late();
     } else if constexpr (kIntraWgOverlap) {
       Mainloop<Consumer>{*this}.pipelined();
@@ -143,7 +143,7 @@ struct Consumer {
   DEVICE void finish_pv() {
     wgmma_wait<0>();
     if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
-    if constexpr (kIntraWgOverlap && kLateRescale) pin<4 * kPSteps>(other_p);
+    if constexpr (kPInTurn) pin<4 * kPSteps>(other_p);
     pin<4 * kAccTiles>(pv_accumulator());
   }
   DEVICE void promote_all() {

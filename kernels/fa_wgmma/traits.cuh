@@ -42,6 +42,8 @@ constexpr bool kInPieces = kPieces > 1;
 constexpr int kPieceBuffers = kIntraWgOverlap ? 1 : 2;  // S has the place of one while both overlap
 // O is multiplied where its row_max rises, not in every promotion.
 constexpr bool kRescaleApart = !kPromote || kLazyRescale;
+// P of a KV block is made while PV of the one before still reads its own.
+constexpr bool kPInTurn = kIntraWgOverlap && kLateRescale;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
 // row_sum is a tile of O all the while, not only until a KV block has to be redone.
