@@ -22,13 +22,12 @@ in_flight=(1 4 8 16 32)
 chief=genetic_algorithm,dual_annealing,hybrid_vndx,adaptive_tabu_greywolf,bayes_opt  # the best of Kernel Tuner on `spaces`, and its genetic_algorithm
 other=(convolution_milo-A100_T4.json.gz gemm_milo-A6000-early.json.gz hyperparam-genetic_algorithm.json)
 
-# score NAME ARGS...: keeps the JSON and, beside it, the command that made it. It is run where the files lie, so that the
-# command names no folder.
+# score NAME ARGS...: keeps the JSON, which has the command. It is run where the files lie, so that the command names no
+# folder of this machine.
 score() {
   local name=$1
   shift
-  echo "fatune replay $*${plot:+ --plot docs/search-curves.svg} --json" >"$out/$name.command.txt"
-  "$fatune" replay "$@" ${plot:+--plot "$plot"} --json >"$out/$name.json.new"
+  "$fatune" replay "$@" ${plot:+--plot "$plot"} --json | sed "s#$root/##g" >"$out/$name.json.new"
   mv "$out/$name.json.new" "$out/$name.json"
 }
 

@@ -30,7 +30,9 @@ def measured(*names):
 
 
 def command(name):
-    return (RESULTS / f"{name}.command.txt").read_text().strip()
+    """Of a replay its file says it; Kernel Tuner's runs have it beside them."""
+    beside = RESULTS / f"{name}.command.txt"
+    return beside.read_text().strip() if beside.exists() else load(name)["command"] + " --json"
 
 
 def short(file):
@@ -133,7 +135,8 @@ def hub():
     head = ["space", "GPU", "configs", "`evo`", "best other of ours", "best of Kernel Tuner", "control"]
     tried = ", ".join(f"`{name}`" for name in in_order(row["strategy"].removeprefix(KERNEL_TUNER) for row in peer["rows"]))
     most = max(row["repeats"] for row in peer["rows"])
-    commands = " and ".join(f"[{name}.json](../results/replay/{name}.json) ([command](../results/replay/{name}.command.txt))" for name in ("hub", "kernel-tuner-hub"))
+    commands = ("[hub.json](../results/replay/hub.json), which has its command, and [kernel-tuner-hub.json](../results/replay/kernel-tuner-hub.json) "
+                "([command](../results/replay/kernel-tuner-hub.command.txt))")
     others = f"Another comes out above `evo` on {len(lost)} of {len(document['spaces'])}" + (f": {', '.join(lost)}." if lost else ".")
     return (f"{table(head, rows, 2)}\n\n{others} {document['rows'][0]['repeats']} runs of each of our strategies but `random`, at most {most} of Kernel Tuner's, of which "
             f"these were tried: {tried}. From {commands}.")
@@ -189,7 +192,7 @@ def journals():
 
 
 def sweeps():
-    """Sweeps of two kernels on recorded spaces, each with another seed."""
+    """Sweeps of several kernels on recorded spaces, each with another seed."""
     documents = [load(name) for name in measured("sweeps-60", "sweeps-150")]
     head = ["within 2 % of the best after", *(row["problem"] for row in documents[0]["rows"])]
     rows = [[f"{document['budget']}, {document['rows'][0]['repeats']} sweeps", *(percent(row["within2"]) for row in document["rows"])] for document in documents]

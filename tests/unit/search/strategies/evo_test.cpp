@@ -219,6 +219,21 @@ TEST_CASE("half of what evo asks was likely when it asked before") {
   CHECK(2 * hits > asks);
 }
 
+TEST_CASE("evo soon tries each value, however little the model expects of it") {
+  // The last value of the first axis is valid at one point of a hundred, and only where all is
+  // slow.
+  const Lattice space = lattice_of({4, 3, 3, 3, 3, 3}, [](const Point& p) {
+    return p[0] < 3 || (p[1] == 1 && p[2] == 1 && p[3] == 1);
+  });
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const auto evo = strategy_on(space, "evo", {.seed = seed, .budget = 20});
+    const std::vector<Point> points = run(*evo, sum_cost, 20, 1);
+    found += std::ranges::any_of(points, [](const Point& p) { return p[0] == 3; });
+  }
+  CHECK(found == 10);
+}
+
 TEST_CASE("evo tries small spaces whole") {
   const std::vector<std::vector<std::size_t>> shapes = {{1}, {1, 1, 1}, {2}, {1, 3}, {4, 1, 3, 2}};
   for (const auto& shape : shapes) {
