@@ -206,12 +206,13 @@ def layer(runs):
     """A suite in a layer: each time beside that of the best baseline at this time."""
     text = ["| problem | kernel | launch | in a layer, µs | best baseline | µs | ratio | 95 % interval | ratio, plain | ratio, cold | run |",
             "|---|---|---|---:|---|---:|---:|---|---:|---:|---:|"]
-    rows = list(layer_rows(runs))
-    for number, row in rows:
+    numbered = layer_rows(runs)
+    rows = [row for _, row in numbered]
+    for number, row in numbered:
         text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row)), str(number + 1)]) + " |")
-    means = layer_means(row for _, row in rows)
-    if any(other["impl"] == NEWEST for _, row in rows for other in row["baselines"]):
-        means += f". Without {NAMES[NEWEST]}: {layer_means((row for _, row in rows), without=NEWEST)}"
+    means = layer_means(rows)
+    if any(other["impl"] == NEWEST for row in rows for other in row["baselines"]):
+        means += f". Without {NAMES[NEWEST]}: {layer_means(rows, without=NEWEST)}"
     runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}), by\n\n{shell(load(name)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 

@@ -1,6 +1,5 @@
 // evo.cpp - a population's relatives, ranked by a model of what was told.
 #include <algorithm>
-#include <iterator>
 #include <unordered_set>
 #include <vector>
 
@@ -182,10 +181,9 @@ class Evo final : public DeckStrategy {
 
   /// Leaves those with a value that no point asked for has had, unless there are none.
   void prefer_unseen(std::vector<std::uint64_t>& candidates) const {
-    std::vector<std::uint64_t> unseen;
-    std::ranges::copy_if(candidates, std::back_inserter(unseen),
-                         [&](std::uint64_t index) { return seen_.has_new(space_.point(index)); });
-    if (!unseen.empty()) candidates = std::move(unseen);
+    const auto others = std::ranges::stable_partition(
+        candidates, [&](std::uint64_t index) { return seen_.has_new(space_.point(index)); });
+    if (others.size() < candidates.size()) candidates.erase(others.begin(), others.end());
   }
 
   Population population_;
