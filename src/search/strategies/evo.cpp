@@ -130,15 +130,24 @@ class Evo final : public DeckStrategy {
     }
     std::vector<std::uint64_t> candidates = gather_candidates();
     if (candidates.empty()) return spread_.next(deck_, rng_);
-    if (++picks_ % kPicksForOneUnseen == 0) prefer_unseen(candidates);
+    ranking_ = ranked(candidates);
+    std::uint64_t chosen = ranking_.front();
+    if (++picks_ % kPicksForOneUnseen == 0) {
+      const std::vector<std::uint64_t> unseen = with_unseen_value(candidates);
+      if (!unseen.empty()) chosen = ranked(unseen).front();
+    }
+    deck_.take(chosen);
+    return chosen;
+  }
+
+  /// What promises most, best first.
+  std::vector<std::uint64_t> ranked(const std::vector<std::uint64_t>& candidates) {
     std::vector<Point> points;
     for (const std::uint64_t index : candidates) points.push_back(space_.point(index));
-    ranking_.clear();
-    for (const std::size_t place : surrogate_.most_promising(points, pending_, kRanked)) {
-      ranking_.push_back(candidates[place]);
-    }
-    deck_.take(ranking_.front());
-    return ranking_.front();
+    std::vector<std::uint64_t> best;
+    for (const std::size_t place : surrogate_.most_promising(points, pending_, kRanked))
+      best.push_back(candidates[place]);
+    return best;
   }
 
   /// To the pool, from which they go when the model learns again: until then it remembers them.
@@ -179,11 +188,12 @@ class Evo final : public DeckStrategy {
     return candidates;
   }
 
-  /// Leaves those with a value that no point asked for has had, unless there are none.
-  void prefer_unseen(std::vector<std::uint64_t>& candidates) const {
-    const auto others = std::ranges::stable_partition(
-        candidates, [&](std::uint64_t index) { return seen_.has_new(space_.point(index)); });
-    if (others.size() < candidates.size()) candidates.erase(others.begin(), others.end());
+  /// Those with a value that no point asked for has had.
+  std::vector<std::uint64_t> with_unseen_value(const std::vector<std::uint64_t>& all) const {
+    std::vector<std::uint64_t> unseen;
+    std::ranges::copy_if(all, std::back_inserter(unseen),
+                         [&](std::uint64_t index) { return seen_.has_new(space_.point(index)); });
+    return unseen;
   }
 
   Population population_;
