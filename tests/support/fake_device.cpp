@@ -286,7 +286,8 @@ MaybeFailure FakeDevice::verify(const Program& program, Verification* found) {
 
 MaybeFailure FakeDevice::verify(Executable& program, Verification* found) {
   GateKeeper keeper = gates(program);
-  MaybeFailure failure = keeper.verify();
+  MaybeFailure failure =
+      keeper.verify([this](std::string_view phase) { phases.emplace_back(phase); });
   if (found != nullptr) *found = keeper.verification();
   return failure;
 }

@@ -178,7 +178,14 @@ Result<std::vector<FinalRecord>> FakeEvaluator::finals(
     const std::vector<Implementation>& contestants, const FinalPlan& plan) {
   ++finals_run_;
   std::vector<FinalRecord> records;
-  for (const Implementation& contestant : contestants) records.push_back(compete(contestant, plan));
+  for (const Implementation& contestant : contestants) {
+    FinalRecord& record = records.emplace_back(compete(contestant, plan));
+    if (!device_.wrong_at_last || !record.is_candidate() || !device_.wrong_at_last(record.problem))
+      continue;
+    record.outcome = Outcome::kWrongResult;
+    record.reason = "edge problem: accuracy";
+    drop_times(record);
+  }
   return records;
 }
 

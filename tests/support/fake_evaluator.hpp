@@ -18,6 +18,8 @@ struct FakeDevice {
   std::function<double(const Config&)> cost_us;
   std::function<double(const Config&, const Problem&)> cost_on;  ///< instead of cost_us, if set
   std::function<std::optional<Outcome>(const Config&)> fails;    ///< empty: nothing does
+  /// Of candidates that turn out wrong in the final phase of a problem; empty: none does.
+  std::function<bool(const Problem&)> wrong_at_last;
   std::function<std::string(const Config&)> code;  ///< machine code; empty: every config its own
   std::size_t capacity = 1;
   std::size_t worth_preparing = 0;

@@ -58,8 +58,8 @@ class DeviceWorker {
   /// Starts a process ahead of its first order, and waits for nothing; it opens the device and what
   /// it is to expect meanwhile. Nothing to do for one that runs.
   Status prepare(const ExpectOrder& expected);
-  /// A process that has been told `order`; a process that already has it is kept. Starts one when
-  /// there is none.
+  /// Starts a process when there is none. It makes the references of `order`, also when it has been
+  /// told the same before.
   Status begin(const BeginOrder& order, const Note& note);
   /// Ends the process; the next begin() or run starts a fresh one.
   void end();

@@ -1,6 +1,7 @@
 // final_phase.cpp - verifies contestants where it is hard, then lets them run against each other.
 #include "tune/evaluate/final_phase.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -19,15 +20,7 @@ namespace fatune {
 namespace {
 
 constexpr double kPreciseRatio = 2;  // chosen: of two margins, before it is worth a note
-constexpr const char* kEdgeGate = "edge_problems";
-// Chosen: contestants whose edge problems are compiled before the winner is known, and idle compile
-// processes that this takes.
-constexpr std::size_t kLikelyWinners = 3, kManyIdle = 8;
-// Chosen: of the best's median, an interval that is wider says that chance had a part in the
-// choice.
-constexpr double kWide = 0.01;
 constexpr std::chrono::milliseconds kCompilePause{100};  // between two notes of progress
-constexpr const char* kNotTheWinner = "checked for the winner alone";
 
 Timing summary_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
   Timing timing = summarize(rounds_us, launches);
@@ -44,12 +37,10 @@ void add_gates(const RoundsRow& row, Verification& verification) {
   if (row.outcome == Outcome::kWrongResult) verification.passed = false;
 }
 
-bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
-
-bool is_noisy(const FinalRecord& record) {
-  const auto& timing = record.in_layer ? record.in_layer : record.hot;
-  if (!timing || !timing->ci95_low_us || !timing->ci95_high_us) return false;
-  return *timing->ci95_high_us - *timing->ci95_low_us > kWide * timing->median_us;
+/// Of a contestant that fails behind its rounds.
+void drop_results(FinalRecord& record) {
+  drop_times(record);
+  if (record.verification) record.verification->passed = false;
 }
 
 /// Marks configs whose margin is far above that of their kernel's default config: they may compute
@@ -83,30 +74,35 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
                                                     std::vector<InputCase> cases,
                                                     const Places& contestants) {
   Stage stage;
-  const DeviceLimits& limits = setting_.preparation.limits;
   FATUNE_TRY(stage.pending,
              request_problem(setting_.compiler, setting_.preparation, problem, std::move(cases)));
-  for (const std::size_t index : contestants) {
-    const Implementation& contestant = (*contestants_)[index];
-    if (contestant.outside) {
-      stage.builds.push_back({index, std::nullopt, {}});
-      continue;
-    }
-    Candidate candidate = contestant.candidate;
-    candidate.problem = problem;
-    FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
-    if (!reason.empty()) {
-      note_infeasible(index, problem, reason);
-      continue;
-    }
-    Build build;
-    build.index = index;
-    FATUNE_TRY(build.plan, launch_plan(candidate, limits));
-    if (!(problem == problem_)) accept_shorter_lists(build.plan);
-    build.ticket = setting_.compiler.submit(compile_request(candidate, limits));
-    stage.builds.push_back(std::move(build));
-  }
+  for (const std::size_t index : contestants) FATUNE_TRY_STATUS(request_build(index, stage));
   return stage;
+}
+
+/// None of a config that is not possible there.
+Status FinalPhase::request_build(std::size_t index, Stage& stage) {
+  const DeviceLimits& limits = setting_.preparation.limits;
+  const Problem& problem = stage.pending.problem;
+  const Implementation& contestant = (*contestants_)[index];
+  if (contestant.outside) {
+    stage.builds.push_back({index, std::nullopt, {}});
+    return {};
+  }
+  Candidate candidate = contestant.candidate;
+  candidate.problem = problem;
+  FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
+  if (!reason.empty()) {
+    note_infeasible(index, problem, reason);
+    return {};
+  }
+  Build build;
+  build.index = index;
+  FATUNE_TRY(build.plan, launch_plan(candidate, limits));
+  if (!(problem == problem_)) accept_shorter_lists(build.plan);
+  build.ticket = setting_.compiler.submit(compile_request(candidate, limits));
+  stage.builds.push_back(std::move(build));
+  return {};
 }
 
 /// A config that was chosen for one problem need not be possible for an edge problem, which is then
@@ -134,6 +130,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   const std::string where = label.empty() ? "" : "edge problem " + label + ": ";
   if (compiled && !compiled->ok) {
     note_compile_error(build, *compiled, where);
+    if (!label.empty()) drop_results(record);
     return {};
   }
   RunOrder order;
@@ -151,7 +148,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
   if (!label.empty()) {
-    if (!alive(build.index)) drop_times(record);  // it turns out wrong behind the rounds
+    if (!alive(build.index)) drop_results(record);  // it turns out wrong behind the rounds
     ++edges_checked_[build.index];
     return {};
   }
@@ -163,20 +160,31 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   return {};
 }
 
+Status FinalPhase::begin(Stage& stage) {
+  begun_ = &stage;
+  if (!stage.order) {
+    FATUNE_TRY(stage.order, finish_problem(setting_.compiler, setting_.preparation, stage.pending));
+  }
+  return setting_.worker.begin(*stage.order, progress_);
+}
+
+/// On the problem that was begun, unless it has failed before.
+Status FinalPhase::check_build(const Build& build, const std::string& label) {
+  if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
+  std::optional<Compiled> compiled = build.compiled;
+  if (build.ticket && !compiled) {
+    FATUNE_TRY(compiled, wait_for(setting_.compiler, *build.ticket));
+  }
+  return alive(build.index) ? check_one(build, compiled, label) : Status();
+}
+
 /// `label` names an edge problem; empty for the problem itself.
-Status FinalPhase::check_stage(const Stage& stage, const Places& contestants,
-                               const std::string& label) {
-  FATUNE_TRY(const BeginOrder order,
-             finish_problem(setting_.compiler, setting_.preparation, stage.pending));
-  FATUNE_TRY_STATUS(setting_.worker.begin(order, progress_));
-  for (const Build& build : stage.builds) {
-    if (std::ranges::find(contestants, build.index) == contestants.end()) continue;
-    if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
-    std::optional<Compiled> compiled = build.compiled;
-    if (build.ticket && !compiled) {
-      FATUNE_TRY(compiled, wait_for(setting_.compiler, *build.ticket));
-    }
-    if (alive(build.index)) FATUNE_TRY_STATUS(check_one(build, compiled, label));
+Status FinalPhase::check_stage(Stage& stage, const std::string& label) {
+  FATUNE_TRY_STATUS(begin(stage));
+  while (!stage.builds.empty()) {
+    const Build build = std::move(stage.builds.front());
+    stage.builds.erase(stage.builds.begin());
+    FATUNE_TRY_STATUS(check_build(build, label));
   }
   return {};
 }
@@ -225,90 +233,6 @@ Status FinalPhase::time(const Places& contestants, bool again) {
     take_times(row.in_layer_us, 1, record.in_layer, record.in_layer_rounds_us);
     take_times(row.cold_us, 1, record.cold, record.cold_rounds_us);
     record.timed_again = again;
-  }
-  return {};
-}
-
-/// The best of several that chance could have ordered otherwise looks faster than it is, so where
-/// rounds are noisy its times are those of rounds that had no say, beside the baselines.
-Status FinalPhase::time_again() {
-  if (!plan_.winner) return {};
-  const auto winner = place_of_winner();
-  if (!winner || !is_noisy(records_[*winner])) return {};
-  progress_("final, again");
-  Places places = survivors();
-  std::erase_if(places, [&](std::size_t index) {
-    return index != *winner && !is_baseline((*contestants_)[index]);
-  });
-  return time(places, true);
-}
-
-Result<std::vector<FinalPhase::Stage>> FinalPhase::request_edges(const Places& contestants) {
-  std::vector<Stage> edges;
-  const Operation& operation = *setting_.preparation.reference->manifest.operation;
-  FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
-  for (EdgeProblem& edge : awkward) {
-    FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), contestants));
-    edges.push_back(std::move(stage));
-  }
-  return edges;
-}
-
-Status FinalPhase::check_edges(const std::vector<Stage>& edges, const Places& contestants) {
-  for (const Stage& stage : edges) {
-    if (!stage.builds.empty())
-      FATUNE_TRY_STATUS(check_stage(stage, contestants, describe(stage.pending.problem)));
-  }
-  for (const std::size_t index : contestants) {
-    FinalRecord& record = records_[index];
-    if (edges.empty() || !alive(index) || !record.verification) continue;
-    record.verification->gates.push_back(
-        fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], edges.size()));
-  }
-  return {};
-}
-
-/// Of those whose winner alone is to solve edge problems, the ones that were fastest in the search:
-/// one, and more while compile processes would be idle.
-FinalPhase::Places FinalPhase::candidates_for_edges() const {
-  std::size_t most = contestants_->size();
-  if (plan_.winner) most = setting_.compiler.idle() < kManyIdle ? 1 : kLikelyWinners;
-  Places places;
-  for (std::size_t index = 0; index < contestants_->size() && places.size() < most; ++index) {
-    if (!is_baseline((*contestants_)[index])) places.push_back(index);
-  }
-  return places;
-}
-
-std::optional<std::size_t> FinalPhase::place_of_winner() const {
-  const std::string id = plan_.winner(records_);
-  const auto winner = std::ranges::find_if(records_, [&](const FinalRecord& record) {
-    return record.is_candidate() && record.id == id;
-  });
-  if (winner == records_.end()) return std::nullopt;
-  return static_cast<std::size_t>(winner - records_.begin());
-}
-
-/// `requested` are the edge problems of the likely winners. Each stage can be checked once.
-Status FinalPhase::prove_winner(const Places& likely, std::vector<Stage> requested) {
-  std::set<std::size_t> proved;
-  while (const auto winner = place_of_winner()) {
-    if (!proved.insert(*winner).second) break;
-    // First, so that the winner's compilations do not wait behind those of others.
-    for (const Stage& stage : requested) {
-      for (const Build& build : stage.builds) {
-        if (build.index != *winner && build.ticket) setting_.compiler.cancel(*build.ticket);
-      }
-    }
-    if (proved.size() > 1 || std::ranges::find(likely, *winner) == likely.end()) {
-      FATUNE_TRY(requested, request_edges({*winner}));
-    }
-    FATUNE_TRY_STATUS(check_edges(requested, {*winner}));
-  }
-  for (std::size_t index = 0; index < records_.size(); ++index) {
-    auto& verification = records_[index].verification;
-    if (records_[index].is_candidate() && verification && !proved.contains(index))
-      verification->not_run.push_back(fmt::format("{}: {}", kEdgeGate, kNotTheWinner));
   }
   return {};
 }
@@ -377,14 +301,25 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
   if (plan_.edge_problems && checks && !at_edges.empty()) {
     FATUNE_TRY(edges, request_edges(at_edges));
   }
-  FATUNE_TRY_STATUS(check_stage(main, everyone, ""));
+  const Status contested = contest(main, edges);
+  for (const Stage& stage : edges) cancel(stage);
+  if (!contested) return Error(contested.error());
+  return std::move(records_);
+}
+
+Status FinalPhase::contest(Stage& main, std::vector<Stage>& edges) {
+  FATUNE_TRY_STATUS(check_stage(main, ""));
   note_precision(records_);
   FATUNE_TRY_STATUS(time(survivors(), false));
-  FATUNE_TRY_STATUS(time_again());
-  if (edges.empty()) return std::move(records_);
-  FATUNE_TRY_STATUS(plan_.winner ? prove_winner(at_edges, std::move(edges))
-                                 : check_edges(edges, at_edges));
-  return std::move(records_);
+  return plan_.winner ? settle_winner(main, edges) : check_edges(edges);
+}
+
+/// What of it nobody asked for.
+void FinalPhase::cancel(const Stage& stage) {
+  for (const Build& build : stage.builds) {
+    if (build.ticket && !build.compiled) setting_.compiler.cancel(*build.ticket);
+  }
+  if (!stage.order) cancel_problem(setting_.compiler, stage.pending);
 }
 
 }  // namespace fatune

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class FinalPhase {
   /// A problem with the contestants that can do it, all being compiled.
   struct Stage {
     PendingProblem pending;
+    std::optional<BeginOrder> order = {};  ///< once its programs are compiled
     std::vector<Build> builds;
   };
 
@@ -50,24 +52,35 @@ class FinalPhase {
   void note_infeasible(std::size_t index, const Problem& problem, const std::string& reason);
   Result<Stage> request_stage(const Problem& problem, std::vector<InputCase> cases,
                               const Places& contestants);
-  Result<std::vector<Stage>> request_edges(const Places& contestants);
+  Status request_build(std::size_t index, Stage& stage);
   std::vector<InputCase> main_cases() const;
   Status finish_builds(Stage& stage);
   Status draw_seed(Stage& main);
   void note_compile_error(const Build& build, const Compiled& compiled, const std::string& where);
-  Status check_stage(const Stage& stage, const Places& contestants, const std::string& label);
+  Status begin(Stage& stage);
+  Status check_stage(Stage& stage, const std::string& label);
+  Status check_build(const Build& build, const std::string& label);
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
   Status time(const Places& contestants, bool again);
-  Status time_again();
   Places survivors() const;
-  Status check_edges(const std::vector<Stage>& edges, const Places& contestants);
-  Places candidates_for_edges() const;
-  std::optional<std::size_t> place_of_winner() const;
-  Status prove_winner(const Places& likely, std::vector<Stage> requested);
   void take_times(std::vector<double>& rounds_us, std::int64_t launches,
                   std::optional<Timing>& timing, std::vector<double>& kept) const;
   bool alive(std::size_t index) const { return records_[index].outcome == Outcome::kMeasured; }
+  Status contest(Stage& main, std::vector<Stage>& edges);
+  void cancel(const Stage& stage);
+
+  // Edge problems, and the winner: edge_problems.cpp.
+  Places candidates_for_edges() const;
+  Result<std::vector<Stage>> request_edges(const Places& contestants);
+  Status check_edges(std::vector<Stage>& edges);
+  std::optional<std::size_t> place_of_winner() const;
+  void note_edges(std::size_t index, std::size_t edges);
+  Status settle_winner(Stage& main, std::vector<Stage>& edges);
+  std::optional<std::size_t> noisy_winner() const;
+  Status time_again(std::size_t winner);
+  Status prove_winner(std::vector<Stage>& edges, std::set<std::size_t>& proved);
+  Status leave_edges_to(std::size_t winner, std::vector<Stage>& edges);
 
   const FinalSetting& setting_;
   Note progress_;  ///< also hands out queued compilations while the device works
@@ -77,6 +90,7 @@ class FinalPhase {
   const std::vector<Implementation>* contestants_ = nullptr;
   std::vector<FinalRecord> records_;
   std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant
+  Stage* begun_ = nullptr;                        ///< whose references are on the device
   std::vector<int> edges_checked_;  ///< edge problems that were possible, by contestant
 };
 

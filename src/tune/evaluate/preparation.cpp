@@ -121,4 +121,11 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
   return order;
 }
 
+void cancel_problem(CompileService& service, const PendingProblem& pending) {
+  service.cancel(pending.reference);
+  service.cancel(pending.checks);
+  if (pending.twin) service.cancel(*pending.twin);
+  if (pending.unquantized) service.cancel(*pending.unquantized);
+}
+
 }  // namespace fatune

@@ -44,6 +44,9 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
 Result<BeginOrder> finish_problem(CompileService& service, const PreparationSetting& setting,
                                   const PendingProblem& pending);
 
+/// For what will not be finished.
+void cancel_problem(CompileService& service, const PendingProblem& pending);
+
 /// An error when the tensors of `cases` sets of inputs, and the reference with its scratch memory,
 /// do not fit the memory; checked before anything is allocated.
 Status check_memory(const Operation& operation, const Problem& problem, const LaunchPlan& reference,

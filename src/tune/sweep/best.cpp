@@ -166,7 +166,9 @@ Status check_best(const BestFile& file, std::size_t problem) {
     return file_error(file.place(problem, key) + " " + fault);
   };
   const std::optional<BestRow>& best = file.problems[problem].best;
-  if (!best) return error("best", "is missing or empty: this sweep found no correct candidate");
+  if (!best)
+    return error("best",
+                 "is missing or empty: its sweep found no correct candidate, or it is of no sweep");
   if (!best->kernel.empty()) return {};
   if (best->impl.empty()) return error("best.kernel", "is missing");
   return error("best.impl",

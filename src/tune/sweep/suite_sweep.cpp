@@ -260,7 +260,11 @@ class SuiteSweep {
       FATUNE_TRY_STATUS(saved());
     }
     if (run_.interrupted) return {};
-    note_choice(chosen, single() ? winner_of(chosen) : nullptr);
+    const SuiteEntry* winner = single() ? winner_of(chosen) : nullptr;
+    if (single() && winner == nullptr)
+      log::warn(
+          "no config of those chosen is right at every problem of the suite: each has its own");
+    note_choice(chosen, winner);
     return saved();
   }
 
@@ -304,8 +308,7 @@ class SuiteSweep {
     std::vector<SuiteEntry>& configs = result_.choice->configs;
     for (const SuiteEntry* entry : chosen) {
       SuiteEntry config = with_merits(*entry);
-      if (winner != nullptr && entry != winner)
-        config.turned_down = "a greater geomean time in the final phases";
+      if (single() && entry != winner) config.turned_down = why_not(*entry);
       configs.push_back(std::move(config));
     }
     std::stable_partition(configs.begin(), configs.end(),
@@ -313,6 +316,19 @@ class SuiteSweep {
     for (const SuiteEntry& entry : entries_) {
       if (!entry.turned_down.empty()) configs.push_back(with_merits(entry));
     }
+  }
+
+  /// Of an elite that is not the winner.
+  std::string why_not(const SuiteEntry& elite) const {
+    for (const ProblemResult& problem : result_.problems) {
+      if (final_of(problem, elite) != nullptr) continue;
+      const auto row = std::ranges::find_if(
+          problem.finals, [&](const FinalRecord& each) { return same_config(each, elite); });
+      const std::string reason = row == problem.finals.end() ? "not measured" : row->reason;
+      return fmt::format("fails in the final phase at {}: {}", name_or_sizes(problem.problem),
+                         reason);
+    }
+    return "a greater geomean time in the final phases";
   }
 
   SuiteEntry with_merits(SuiteEntry entry) const {

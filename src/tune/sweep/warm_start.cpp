@@ -255,8 +255,9 @@ std::vector<SavedConfig> known_of_runs(const std::filesystem::path& folder,
       log::debug("no warm start from " + loaded.error().message);
       continue;
     }
-    // As seen from the folder: what is written down should read alike on another machine.
-    for (SavedConfig& config : *loaded) config.source = file.lexically_relative(folder).string();
+    // With the folder's name alone: what is written down should read alike on another machine.
+    for (SavedConfig& config : *loaded)
+      config.source = file.lexically_relative(folder.parent_path()).string();
     std::move(loaded->begin(), loaded->end(), std::back_inserter(known));
   }
   return known;

@@ -115,7 +115,7 @@ MaybeFailure check_and_time(DeviceSession& session, DeviceProblem& problem, cons
   GateKeeper gates(session, problem, executable);
   const auto start = Clock::now();
   note("verifying");
-  MaybeFailure failure = order.verify ? gates.verify() : gates.launch_only();
+  MaybeFailure failure = order.verify ? gates.verify(note) : gates.launch_only();
   reply.verify_s = seconds_since(start);
   reply.verification = gates.verification();
   reply.regions = gates.regions();

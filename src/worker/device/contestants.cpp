@@ -33,7 +33,12 @@ Contestants::Contestants(DeviceSession& on, DeviceProblem& solved, const RoundsO
 Status Contestants::open() {
   open_layer();
   for (std::size_t i = 0; i < size(); ++i) {
-    auto opened = open_one(order.contestants[i]);
+    auto program = OpenProgram::open(session, problem, order.contestants[i]);
+    if (!program) {
+      FATUNE_TRY_STATUS(leave_out(i, program.error()));
+      continue;
+    }
+    auto opened = make_loops(*std::move(program));
     if (!opened) {
       FATUNE_TRY_STATUS(give_up(i, opened.error()));
       continue;
@@ -76,9 +81,9 @@ void Contestants::note_edges() {
   layer_note += fmt::format("; edges: {}, of them programmatic {}", most->all, most->programmatic);
 }
 
-Result<TimedProgram> Contestants::open_one(const Program& program) {
+Result<TimedProgram> Contestants::make_loops(OpenProgram program) {
   TimedProgram opened;
-  FATUNE_TRY(opened.program, OpenProgram::open(session, problem, program));
+  opened.program = std::move(program);
   if (opened.program->self_timed() != nullptr) return opened;
   const QueueWork work = [&] { return opened.program->queue(); };
   FATUNE_TRY(opened.each, finished(sampler().estimate(work)));
@@ -96,6 +101,12 @@ Result<TimedProgram> Contestants::open_one(const Program& program) {
 
 Status Contestants::give_up(std::size_t i, const Error& error) {
   if (!order.contestants[i].outside) return Error(error);
+  return leave_out(i, error);
+}
+
+/// One that cannot be opened, as there is no memory for it beside the others, say, costs its row
+/// alone.
+Status Contestants::leave_out(std::size_t i, const Error& error) {
   const Failure failure = failure_of(error, session.stream.raw());
   if (failure.fatal) return Error(error);
   programs[i].reset();

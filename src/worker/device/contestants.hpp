@@ -24,8 +24,9 @@ struct TimedProgram {
   Micros each{0};
 };
 
-/// A contestant of our own that fails here, after it passed every gate, is an error; an
-/// implementation from elsewhere gets a failed row, and the rest goes on. All that the constructor
+/// A contestant of our own that fails once it is open, after it passed every gate, is an error; an
+/// implementation from elsewhere, and one that cannot be opened beside the others, gets a failed
+/// row, and the rest goes on. All that the constructor
 /// takes must outlive it.
 class Contestants {
  public:
@@ -61,7 +62,8 @@ class Contestants {
  private:
   void open_layer();
   void note_edges();
-  Result<TimedProgram> open_one(const Program& program);
+  Result<TimedProgram> make_loops(OpenProgram program);
+  Status leave_out(std::size_t i, const Error& error);
 
   Micros fastest_{0};  ///< launch of a contestant that does not time itself
 };

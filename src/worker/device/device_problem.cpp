@@ -170,8 +170,9 @@ Status DeviceProblem::write_inputs(const InputSet& set) {
   return {};
 }
 
-Result<std::span<InputSet>> DeviceProblem::extra_sets() {
+Result<std::span<InputSet>> DeviceProblem::extra_sets(const PhaseNote& note) {
   for (auto i = static_cast<std::uint64_t>(extra_sets_.size()); i < kExtraSeeds; ++i) {
+    note("verifying with more seeds");
     const InputCase& first = order_.cases.front();
     FATUNE_TRY(InputSet set, make_set({first.distribution, first.seed + kExtraSeedStep * (i + 1)}));
     extra_sets_.push_back(std::move(set));
@@ -180,8 +181,12 @@ Result<std::span<InputSet>> DeviceProblem::extra_sets() {
 }
 
 Status DeviceProblem::restore() {
+  FATUNE_TRY_STATUS(gpu::forbid_persisting_lines(session_->stream.raw()));
+  return mend();
+}
+
+Status DeviceProblem::mend() {
   const CUstream stream = session_->stream.raw();
-  FATUNE_TRY_STATUS(gpu::forbid_persisting_lines(stream));
   for (const GuardedBuffer& output : outputs_) FATUNE_TRY_STATUS(output.fill_bands(stream));
   for (std::vector<InputSet>* group : {&sets_, &extra_sets_}) {
     for (InputSet& set : *group) {

@@ -28,6 +28,9 @@
 
 namespace fatune {
 
+/// Reports the present phase to the parent.
+using PhaseNote = std::function<void(std::string_view phase)>;
+
 /// Made once a process; its address stays, because the sampler points into it. Members are
 /// destroyed in reverse order.
 struct DeviceSession {
@@ -119,15 +122,16 @@ struct InputSet : References {
 
 class DeviceProblem {
  public:
-  /// Makes inputs and references of every case; the first case's reference is validated on the host
-  /// in fp64.
+  /// Makes inputs and references of every case; rows of each reference are validated on the host in
+  /// fp64.
   static Result<std::unique_ptr<DeviceProblem>> begin(DeviceSession& session,
                                                       const BeginOrder& order);
 
   const Problem& problem() const { return order_.problem; }
   std::vector<InputSet>& sets() { return sets_; }
-  /// More seeds of the first case's distribution, for results near a limit; made at the first call.
-  Result<std::span<InputSet>> extra_sets();
+  /// More seeds of the first case's distribution, for results near a limit; made at the first call,
+  /// each with a note. That they cannot be made is nobody's fault.
+  Result<std::span<InputSet>> extra_sets(const PhaseNote& note);
   const std::vector<TensorPlan>& inputs() const { return input_plans_; }
   /// In the order of the plan: of attention out, and lse when the problem wants it.
   std::span<const GuardedBuffer> outputs() const { return outputs_; }
@@ -150,6 +154,8 @@ class DeviceProblem {
   /// deadline.
   std::chrono::microseconds kernel_limit() const;
   /// Puts inputs and guard bands back after a candidate that may have written to them.
+  Status mend();
+  /// The same, and no lines of the L2 cache stay set aside.
   Status restore();
 
  private:
@@ -175,9 +181,6 @@ class DeviceProblem {
   std::optional<Result<std::unique_ptr<Layer>>> layer_;
   Micros reference_time_{0};
 };
-
-/// Reports the present phase to the parent.
-using PhaseNote = std::function<void(std::string_view phase)>;
 
 /// Never an error: whatever a candidate does is an outcome. Memory that it overwrote is restored.
 RunReply run_candidate(DeviceSession& session, DeviceProblem& problem, const RunOrder& order,

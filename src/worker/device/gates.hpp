@@ -50,7 +50,7 @@ class GateKeeper {
   GateKeeper(DeviceSession& session, DeviceProblem& problem, Executable& program)
       : session_(session), problem_(problem), program_(program), variation_(program.may_vary()) {}
   /// All gates over all sets of inputs, and over more seeds when the margin is small.
-  MaybeFailure verify();
+  MaybeFailure verify(const PhaseNote& note);
   /// The launch gate alone, for --skip-correctness.
   MaybeFailure launch_only();
   /// After timing: the times must be possible; the timed graph, and single launches, must still

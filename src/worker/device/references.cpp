@@ -130,7 +130,7 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
   FATUNE_TRY(References made, take(std::move(results), which, std::move(inputs)));
   made.time = time;
   if (plan_.tolerance) return made;
-  if (has_descales(order_.problem)) {
+  if (has_descales(order_.problem) && which.distribution == Distribution::kNormal) {
     FATUNE_TRY(made.outputs.front().unquantized, unquantized_values(which, v_doublings));
   }
   FATUNE_TRY(const Results twin, is_fused(order_.problem)

@@ -154,7 +154,9 @@ class Rounds {
     return failure;
   }
 
+  /// Each is judged by launches of its own: what others left on the device is mended before.
   Status check_outputs() {
+    FATUNE_TRY_STATUS(all_.problem.mend());
     for (std::size_t i = 0; i < all_.programs.size(); ++i) {
       if (!all_.programs[i]) continue;
       Verification found;
@@ -164,6 +166,7 @@ class Rounds {
       if (!failure) continue;
       if (failure->fatal) return device_error(failure->reason);
       record_failure(*failure, all_.rows[i]);
+      FATUNE_TRY_STATUS(all_.problem.mend());
     }
     return {};
   }

@@ -30,7 +30,7 @@ struct Limits {
 struct TensorReference {
   TensorPlan tensor;
   std::vector<float> values;
-  /// Of fp8: what the values are for the inputs as they were before they were quantized.
+  /// Of fp8, of N(0,1) inputs: what the values are for the inputs before they were quantized.
   std::vector<float> unquantized = {};
   /// First rows of every head that must be exactly 0: those that see no key.
   std::int64_t zero_rows = 0;

@@ -71,6 +71,20 @@ struct Hall {
   }
 };
 
+/// The finalist, whose tile is 1, at an edge problem.
+RunReply first_wrong_at_17(const Json& order, const Json& begun) {
+  RunReply reply = measured(10);
+  if (tile_of_run(order) == 1 && begun["problem"]["seq_q"] == 17)
+    reply.outcome = Outcome::kWrongResult;
+  return reply;
+}
+
+std::string first_that_is_right(const std::vector<FinalRecord>& records) {
+  const auto first = std::ranges::find_if(
+      records, [](const FinalRecord& record) { return record.is_candidate(); });
+  return first == records.end() ? std::string() : first->id;
+}
+
 }  // namespace
 
 TEST_CASE("finals verify everywhere, then time everybody in aligned rounds") {
@@ -128,20 +142,38 @@ TEST_CASE("with a winner, edge problems are checked for it alone") {
 
 TEST_CASE("the next winner proves itself when the first is wrong on an edge problem") {
   Hall hall;
-  hall.run = [](const Json& order, const Json& begun) {
-    RunReply reply = measured(10);
-    if (tile_of_run(order) == 1 && begun["problem"]["seq_q"] == 17)
-      reply.outcome = Outcome::kWrongResult;
-    return reply;
-  };
+  hall.run = first_wrong_at_17;
   FinalPlan plan;
-  plan.winner = [](const std::vector<FinalRecord>& records) {
-    return records[0].is_candidate() ? records[0].id : records[1].id;
-  };
+  plan.winner = first_that_is_right;
   const auto records = hall.finals(plan);
   CHECK(records[0].outcome == Outcome::kWrongResult);
   CHECK_FALSE(records[0].hot);
   CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+}
+
+TEST_CASE("winners that fail one after another share the references of that edge problem") {
+  Hall hall;
+  std::vector<Json> begun;
+  hall.run = [&](const Json& order, const Json& now) {
+    if (begun.empty() || begun.back() != now["problem"]) begun.push_back(now["problem"]);
+    RunReply reply = measured(10);
+    if (tile_of_run(order) != 6 && now["problem"]["seq_q"] == 17)
+      reply.outcome = Outcome::kWrongResult;
+    return reply;
+  };
+  std::vector<Implementation> more;
+  for (const int tile : {3, 4, 5, 6})
+    more.push_back({"fatune:k", "finalist", make_candidate(hall.kernel, tile, hall.problem)});
+  FinalPlan plan;
+  plan.winner = first_that_is_right;
+  const auto records = hall.finals(plan, more);
+  CHECK(records[6].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  for (const std::size_t wrong : {0, 1, 3, 4, 5})
+    CHECK(records[wrong].outcome == Outcome::kWrongResult);
+  const auto seventeens =
+      std::ranges::count_if(begun, [](const Json& each) { return each["seq_q"] == 17; });
+  CHECK(seventeens == 1);
+  CHECK(begun.size() == 1 + 2 + 6);  // the problem, two for the first, the rest for the last
 }
 
 TEST_CASE("where rounds are noisy the winner and the baselines are timed again") {
@@ -172,6 +204,60 @@ TEST_CASE("where rounds are noisy the winner and the baselines are timed again")
   CHECK(noisy[2].timed_again);
   CHECK(noisy[1].hot_rounds_us.front() == 10);  // the first of the second order's
   CHECK(noisy[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+}
+
+TEST_CASE(
+    "who wins when the first fails at an edge problem is timed again where rounds are noisy") {
+  Hall hall;
+  hall.drift = 0.01;
+  hall.run = first_wrong_at_17;
+  FinalPlan plan;
+  plan.winner = first_that_is_right;
+  const auto records = hall.finals(plan);
+  CHECK(records[0].outcome == Outcome::kWrongResult);
+  CHECK(records[1].timed_again);
+  CHECK(records[2].timed_again);
+  std::vector<std::string> types;
+  for (const Json& order : hall.link->orders) types.push_back(message_type(order));
+  REQUIRE(types.back() == "rounds");  // on the problem itself
+  CHECK(hall.begun["problem"]["seq_q"] == 512);
+  CHECK(hall.link->orders.back()["contestants"].size() == 2);
+  CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+}
+
+TEST_CASE("whatever fails at an edge problem has not passed, and has no times") {
+  Hall hall;
+  hall.run = first_wrong_at_17;
+  hall.compiler.compile = [compile = hall.compiler.compile](const CompileRequest& request) {
+    Compiled compiled = compile(request);
+    compiled.ok =
+        request.source.path != "k.cu" || tile_of(request) != 2 || !has_macro(request, "SEQ_Q=63");
+    return compiled;
+  };
+  const auto records = hall.finals();
+  CHECK(records[0].outcome == Outcome::kWrongResult);
+  CHECK(records[1].outcome == Outcome::kCompileError);
+  for (const std::size_t failed : {0, 1}) {
+    CHECK_FALSE(records[failed].hot);
+    CHECK(records[failed].hot_rounds_us.empty());
+    CHECK_FALSE(records[failed].verification->passed);
+  }
+}
+
+TEST_CASE("where nobody is right, the edge problems are not compiled for nobody") {
+  Hall hall;
+  hall.compiler.delay = [](const CompileRequest& request) {
+    return request.macros.empty() || has_macro(request, "SEQ_Q=512") ? 0 : 1000;
+  };
+  hall.run = [](const Json&, const Json&) {
+    RunReply reply = measured(10);
+    reply.outcome = Outcome::kWrongResult;
+    return reply;
+  };
+  FinalPlan plan;
+  plan.winner = [](const auto&) { return std::string(); };
+  hall.finals(plan);
+  CHECK(hall.compiler.idle() == hall.compiler.jobs);
 }
 
 TEST_CASE("a margin far above that of the default config gets a note") {

@@ -100,6 +100,18 @@ TEST_CASE("a config that fails on one problem cannot be the one for all") {
   CHECK(failed->turned_down == "not measured on large: no valid config there");
 }
 
+TEST_CASE("where each is wrong at some problem, none is the one for all, and that is said") {
+  SuiteFixture fixture;
+  fixture.options.plan.configs = 1;
+  fixture.device.wrong_at_last = [](const Problem& problem) { return problem.seq_q == 1024; };
+  FakeEvaluator evaluator(fixture.device);
+  const SweepResult result = fixture.run_well(evaluator);
+  REQUIRE(result.choice);
+  for (const SuiteEntry& config : result.choice->configs) CHECK_FALSE(config.turned_down.empty());
+  CHECK(SuiteFixture::first(result).turned_down ==
+        "fails in the final phase at large: edge problem: accuracy");
+}
+
 TEST_CASE("a default config without a time where the search is cannot be the one for all") {
   SuiteFixture fixture;
   fixture.options.plan.configs = 1;

@@ -145,6 +145,61 @@ TEST_CASE("what the timed graphs leave after the rounds must still be right") {
   CHECK(reply->rows[1].outcome == Outcome::kMeasured);
 }
 
+TEST_CASE("what one contestant spoils is not held against the others") {
+  FakeDevice device;
+  int calls = 0;
+  const Program offender = device.program(
+      [&](const HostTensors& t) {
+        device.attend(t);
+        if (++calls > 20) t.out[device.elements() + 6] = 0x3c00;
+      },
+      "offender");
+  RoundsOrder order;
+  order.contestants = {honest(device, "first"), offender, honest(device, "last")};
+  order.rounds = 5;
+  const auto reply = device.rounds(order);
+  REQUIRE(reply);
+  CHECK(reply->rows[0].outcome == Outcome::kMeasured);
+  CHECK(reply->rows[1].outcome == Outcome::kWrongResult);
+  CHECK(gate_of(reply->rows[1].outcome, reply->rows[1].reason) == "guard_bands");
+  CHECK(reply->rows[2].outcome == Outcome::kMeasured);
+}
+
+TEST_CASE("a contestant for which there is no memory beside the others costs its row alone") {
+  FakeDevice device;
+  bool full = true;
+  const Program first = device.program(
+      [&](const HostTensors& t) {
+        device.attend(t);
+        if (full) device.driver.failing["cuMemAlloc"] = CUDA_ERROR_OUT_OF_MEMORY;
+      },
+      "first");
+  Program large = honest(device, "large");
+  device.driver.define("large", std::function([&](const std::uint16_t* q, const std::uint16_t* k,
+                                                  const std::uint16_t* v, std::uint16_t* out,
+                                                  float* lse, unsigned char*) {
+                         device.attend({q, k, v, out, lse});
+                       }));
+  large.plan.scratch = {{"partial", 64}};
+  large.plan.stages[0].arguments.emplace_back("partial");
+  Program last = device.program(
+      [&](const HostTensors& t) {
+        full = false;
+        device.driver.failing.clear();
+        device.attend(t);
+      },
+      "last");
+  RoundsOrder order;
+  order.contestants = {first, large, last};
+  order.rounds = 5;
+  const auto reply = device.rounds(order);
+  REQUIRE(reply);
+  CHECK(reply->rows[0].hot_us.size() == 5);
+  CHECK(reply->rows[1].outcome == Outcome::kLaunchError);
+  CHECK(reply->rows[1].hot_us.empty());
+  CHECK(reply->rows[2].hot_us.size() == 5);
+}
+
 TEST_CASE(
     "long launches are timed once a round, far longer ones than the fastest in a few rounds only") {
   FakeDevice device;

@@ -621,3 +621,21 @@ TEST_CASE("a margin near the limit is looked at with more inputs") {
   CHECK(found.margin > 0.9);
   CHECK(found.seeds == 6);
 }
+
+TEST_CASE("more inputs that cannot be made are not run, which is not the candidate's fault") {
+  FakeDevice device;
+  const std::uint16_t* first = nullptr;
+  float offset = 1;
+  const Program program = device.wrong([&](const HostTensors& t) {
+    if (first == nullptr) first = t.q;
+    if (t.q == first) t.lse[0] += offset;
+    if (offset < 1) device.driver.failing["cuMemAlloc"] = CUDA_ERROR_OUT_OF_MEMORY;
+  });
+  Verification found;
+  REQUIRE(device.verify(program, &found));
+  offset = static_cast<float>(0.95 / found.margin);
+  REQUIRE_FALSE(device.verify(program, &found));
+  CHECK(found.seeds == 2);
+  REQUIRE(found.not_run.size() == 1);
+  CHECK_THAT(found.not_run[0], StartsWith("accuracy, more seeds: "));
+}

@@ -1,0 +1,152 @@
+// edge_problems.cpp - who must solve edge problems, and who wins once the winner has solved them.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tune/evaluate/final_phase.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr const char* kEdgeGate = "edge_problems";
+constexpr const char* kNotTheWinner = "checked for the winner alone";
+// Chosen: contestants whose edge problems are compiled before the winner is known, and idle compile
+// processes that this takes.
+constexpr std::size_t kLikelyWinners = 3, kManyIdle = 8;
+// Chosen: of the best's median, an interval that is wider says that chance had a part in the
+// choice.
+constexpr double kWide = 0.01;
+
+bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
+
+bool is_noisy(const FinalRecord& record) {
+  const auto& timing = record.in_layer ? record.in_layer : record.hot;
+  if (!timing || !timing->ci95_low_us || !timing->ci95_high_us) return false;
+  return *timing->ci95_high_us - *timing->ci95_low_us > kWide * timing->median_us;
+}
+
+}  // namespace
+
+/// Of those whose winner alone is to solve edge problems, the ones that were fastest in the search:
+/// one, and more while compile processes would be idle.
+FinalPhase::Places FinalPhase::candidates_for_edges() const {
+  std::size_t most = contestants_->size();
+  if (plan_.winner) most = setting_.compiler.idle() < kManyIdle ? 1 : kLikelyWinners;
+  Places places;
+  for (std::size_t index = 0; index < contestants_->size() && places.size() < most; ++index) {
+    if (!is_baseline((*contestants_)[index])) places.push_back(index);
+  }
+  return places;
+}
+
+Result<std::vector<FinalPhase::Stage>> FinalPhase::request_edges(const Places& contestants) {
+  std::vector<Stage> edges;
+  const Operation& operation = *setting_.preparation.reference->manifest.operation;
+  FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
+  for (EdgeProblem& edge : awkward) {
+    FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), contestants));
+    edges.push_back(std::move(stage));
+  }
+  return edges;
+}
+
+Status FinalPhase::check_edges(std::vector<Stage>& edges) {
+  for (Stage& stage : edges) {
+    const bool asked =
+        std::ranges::any_of(stage.builds, [&](const Build& build) { return alive(build.index); });
+    if (asked) FATUNE_TRY_STATUS(check_stage(stage, describe(stage.pending.problem)));
+  }
+  for (const std::size_t index : candidates_for_edges()) note_edges(index, edges.size());
+  return {};
+}
+
+void FinalPhase::note_edges(std::size_t index, std::size_t edges) {
+  FinalRecord& record = records_[index];
+  if (edges == 0 || !alive(index) || !record.verification) return;
+  record.verification->gates.push_back(
+      fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], edges));
+}
+
+std::optional<std::size_t> FinalPhase::place_of_winner() const {
+  const std::string id = plan_.winner(records_);
+  const auto winner = std::ranges::find_if(records_, [&](const FinalRecord& record) {
+    return record.is_candidate() && record.id == id;
+  });
+  if (winner == records_.end()) return std::nullopt;
+  return static_cast<std::size_t>(winner - records_.begin());
+}
+
+/// Best is who solves the edge problems, too, and its times are of rounds that had no say in that.
+Status FinalPhase::settle_winner(Stage& main, std::vector<Stage>& edges) {
+  std::set<std::size_t> proved;
+  for (;;) {
+    if (const auto winner = noisy_winner()) {
+      if (begun_ != &main) FATUNE_TRY_STATUS(begin(main));
+      FATUNE_TRY_STATUS(time_again(*winner));
+    }
+    FATUNE_TRY_STATUS(prove_winner(edges, proved));
+    if (!noisy_winner()) break;
+  }
+  if (const auto winner = place_of_winner()) note_edges(*winner, edges.size());
+  for (std::size_t index = 0; index < records_.size() && !edges.empty(); ++index) {
+    auto& verification = records_[index].verification;
+    if (records_[index].is_candidate() && verification && !proved.contains(index))
+      verification->not_run.push_back(fmt::format("{}: {}", kEdgeGate, kNotTheWinner));
+  }
+  return {};
+}
+
+/// Where chance could have ordered the best otherwise, its times so far are those that chose it.
+std::optional<std::size_t> FinalPhase::noisy_winner() const {
+  const auto winner = place_of_winner();
+  if (!winner || records_[*winner].timed_again || !is_noisy(records_[*winner])) return std::nullopt;
+  return winner;
+}
+
+/// The best of several that chance could have ordered otherwise looks faster than it is, so where
+/// rounds are noisy its times are those of rounds that had no say, beside the baselines.
+Status FinalPhase::time_again(std::size_t winner) {
+  progress_("final, again");
+  Places places = survivors();
+  std::erase_if(places, [&](std::size_t index) {
+    return index != winner && !is_baseline((*contestants_)[index]);
+  });
+  return time(places, true);
+}
+
+/// One that fails leaves its place to the next, which goes on with the edge problem whose
+/// references are there: of a large problem they take longer than all else.
+Status FinalPhase::prove_winner(std::vector<Stage>& edges, std::set<std::size_t>& proved) {
+  const auto waits = [](const Stage& stage) { return !stage.builds.empty(); };
+  while (const auto winner = place_of_winner()) {
+    if (proved.insert(*winner).second) FATUNE_TRY_STATUS(leave_edges_to(*winner, edges));
+    if (!waits(*begun_)) {
+      const auto next = std::ranges::find_if(edges, waits);
+      if (next == edges.end()) return {};
+      FATUNE_TRY_STATUS(begin(*next));
+    }
+    const Build build = std::move(begun_->builds.back());
+    begun_->builds.pop_back();
+    FATUNE_TRY_STATUS(check_build(build, describe(begun_->pending.problem)));
+  }
+  return {};
+}
+
+/// The winner's compilations do not wait behind those of others.
+Status FinalPhase::leave_edges_to(std::size_t winner, std::vector<Stage>& edges) {
+  bool requested = false;
+  for (Stage& stage : edges) {
+    for (const Build& build : stage.builds) {
+      if (build.index != winner && build.ticket) setting_.compiler.cancel(*build.ticket);
+      requested = requested || build.index == winner;
+    }
+    std::erase_if(stage.builds, [&](const Build& build) { return build.index != winner; });
+  }
+  if (requested) return {};
+  for (Stage& stage : edges) FATUNE_TRY_STATUS(request_build(winner, stage));
+  return {};
+}
+
+}  // namespace fatune
