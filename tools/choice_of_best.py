@@ -24,6 +24,7 @@ import numpy as np
 HALVES, RESAMPLES = 30, 200
 NOISY = 0.004
 ROUNDS = ("in_layer_rounds_us", "plain_rounds_us", "hot_rounds_us")  # the first that there is ranks
+TIMES = ("in_layer", "plain", "hot")  # the first that all have ranks
 ALIKE = 1.002
 RULES = {"fastest": 1, "smallest within 0.2 %": ALIKE, "smallest of ties": np.inf}
 LEAST_FINALISTS, MOST_FINALISTS = 8, 20
@@ -51,8 +52,10 @@ def phases(runs):
                 continue
             rounds = next((record[name] for name in ROUNDS if record.get(name)), None)
             if rounds:
-                found[run, json.dumps(record["problem"], sort_keys=True)][record["id"]] = (rounds, footprint(record))
+                found[run, json.dumps(record["problem"], sort_keys=True)][record["id"]] = (None if record.get("timed_again") else rounds, footprint(record))
     for configs in found.values():
+        if any(rounds is None for rounds, _ in configs.values()):
+            continue  # the best's rounds are not the others'
         least = min(len(rounds) for rounds, _ in configs.values())
         if least >= 10 and len(configs) >= 4:
             yield np.array([rounds[:least] for rounds, _ in configs.values()]), np.array([size for _, size in configs.values()])
@@ -93,9 +96,12 @@ def show_rules(runs):
 
 
 def behind(problem):
-    """The best's time over the fastest finalist's."""
-    times = [(each.get("in_layer") or each["hot"])["median_us"] for each in problem["finalists"] if each["outcome"] == "measured"]
-    return times[0] / min(times)
+    """The best's time over the fastest finalist's, by the time that ranks them; 1 where the best's rounds are not the others'."""
+    rows = [each for each in problem["finalists"] if each["outcome"] == "measured"]
+    if any(each.get("timed_again") for each in rows):
+        return 1
+    time = next(time for time in TIMES if all(each.get(time) for each in rows))
+    return rows[0][time]["median_us"] / min(each[time]["median_us"] for each in rows)
 
 
 def show_winners(runs):

@@ -97,7 +97,8 @@ def sweep():
     first = next(number for number, line in enumerate(lines) if line.startswith("Finalists"))
     table = lines[first + 1:lines.index("", first)]
     gate, out, journal = (next(line for line in lines if line.startswith(word)) for word in ("Gate", "Best:", "Journal:"))
-    shown = ["$ " + best["command"].replace("fatune", "./fatune", 1).replace(" --seed 42", ""), lines[0], "", *table[:7],
+    command = best["command"].replace("fatune", "./fatune", 1).replace(" --seed 42", "") + " --out " + out.split()[1].removesuffix("/best.json")
+    shown = ["$ " + command, lines[0], "", *table[:7],
              *(row for row in table if row.split()[0] == "-"), "", gate, out, journal]
     return "```\n" + "\n".join(shown) + "\n```"
 

@@ -111,6 +111,19 @@ bool measured(const BenchProblem& problem, const BenchArgs& args) {
   return std::ranges::any_of(problem.rows, &FinalRecord::is_timed);
 }
 
+/// What could not be asked is no answer.
+int exit_code(const BenchResult& result, const BenchArgs& args) {
+  int code = kDone;
+  for (const BenchProblem& problem : result.problems) {
+    if (measured(problem, args)) continue;
+    const bool missing = std::ranges::any_of(
+        problem.rows, [](const FinalRecord& row) { return row.outcome == Outcome::kUnavailable; });
+    if (!missing) return kAnswerIsNo;
+    code = kEnvironment;
+  }
+  return code;
+}
+
 /// The time that the config's file gives for this problem, if it does, beside the one of now.
 void add_confirmation(const BestFile& saved, const Session& session, const Environment& here,
                       BenchProblem& measured) {
@@ -157,9 +170,7 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   }));
   print(settings.json ? dump_pretty(to_json(result))
                       : session.with_notice(bench_text(result, settings.paint)));
-  const bool all = std::all_of(result.problems.begin(), result.problems.end(),
-                               [&](const BenchProblem& each) { return measured(each, args); });
-  return all ? kDone : kAnswerIsNo;
+  return exit_code(result, args);
 }
 
 }  // namespace

@@ -180,8 +180,7 @@ OptionTable export_table(ExportArgs& a) {
 }  // namespace
 
 Runner setup_export(CLI::App& command) {
-  return make_runner(command, export_table,
-                     "fatune export --config results/h200/mission/best.json --to cubin -o out",
+  return make_runner(command, export_table, "fatune export runs/mission --to cubin -o out",
                      run_export);
 }
 

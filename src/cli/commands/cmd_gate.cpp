@@ -79,9 +79,11 @@ Status check_format(const std::string& format) {
   return usage_error("--format: '" + format + "' is neither text nor md");
 }
 
+/// A file, or the folder of a run.
 bool is_file(const std::string& word) {
   std::error_code ignored;
-  return word.ends_with(".json") || std::filesystem::is_regular_file(word, ignored);
+  return word.ends_with(".json") || std::filesystem::is_regular_file(word, ignored) ||
+         std::filesystem::exists(std::filesystem::path(word) / "best.json", ignored);
 }
 
 Result<Implementation> from_name(const std::string& impl, const Problem& problem,
@@ -110,7 +112,9 @@ struct Baselines {
 Result<Baselines> sort_baselines(const std::string& list) {
   Baselines baselines;
   FATUNE_TRY(const auto words, parse_implementations("--baseline", list));
-  for (const std::string& word : words) {
+  for (std::string word : words) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(word, ignored) && is_file(word)) word += "/best.json";
     if (is_file(word) && holds_measurements(word)) {
       FATUNE_TRY(SavedResult saved, load_saved_result(word));
       baselines.saved.push_back(std::move(saved));

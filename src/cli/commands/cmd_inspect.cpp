@@ -99,8 +99,9 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
   if (settings.json) {
     print(dump_pretty(to_json(document)));
   } else {
-    print(fmt::format("{} at {} on {}: {}", document.kernel, describe(subject.problem),
-                      document.arch, space_text(space, settings.paint)));
+    print(settings.paint.fitted(fmt::format("{} at {} on {}: {}", document.kernel,
+                                            describe(subject.problem), document.arch,
+                                            space_text(space, settings.paint))));
     if (args.inert) print("\n" + effects_text(document.parameters, settings.paint));
   }
   return space.size() > 0 ? kDone : kAnswerIsNo;

@@ -148,6 +148,7 @@ Result<int> judge(const JudgeArgs& args, const Settings& settings) {
   FATUNE_TRY(std::vector<BookedProblem> booked, booked_problems(args.problem));
   FATUNE_TRY(const Catalog catalog, load_catalog(settings));
   FATUNE_TRY(const auto device, device_of(args.device));
+  if (device) FATUNE_TRY_STATUS(check_device(*device));
   FATUNE_TRY(auto examiner, make_examiner(args, device, catalog, settings));
   FATUNE_TRY(RefereeAids aids, aids_of(args, device, catalog, settings));
   FATUNE_TRY(JudgementLog journal, open_log(args.out));

@@ -163,8 +163,11 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
 int print_result(const SweepResult& result, const std::string& notice, const Settings& settings) {
   const bool found = std::any_of(result.problems.begin(), result.problems.end(),
                                  [](const ProblemResult& each) { return each.best() != nullptr; });
-  if (!notice.empty() && !settings.json) print(join(wrap(notice, settings.paint.columns()), "\n"));
-  print(settings.json ? dump_pretty(best_json(result)) : sweep_report(result, settings.paint));
+  const std::string lines = join(wrap(notice, settings.paint.columns()), "\n");
+  const std::string report = settings.json ? "" : sweep_report(result, settings.paint);
+  print(settings.json    ? dump_pretty(best_json(result))
+        : notice.empty() ? report
+                         : lines + "\n" + report + "\n" + lines);
   if (result.interrupted) {
     log::warn("interrupted; continue with: fatune sweep --resume " +
               shell_word(result.folder.string()));

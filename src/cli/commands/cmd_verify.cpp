@@ -94,14 +94,17 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
   std::string reasons;
   for (const VerifiedConfig& result : results) {
     const Verification v = result.record.verification.value_or(Verification{});
+    const auto checked = [&](std::string cell) {
+      return result.record.verification ? std::move(cell) : std::string("-");
+    };
     std::vector<std::string> cells = {label(result.problem),
                                       result.record.kernel,
                                       result_word(result),
-                                      fixed(v.margin, 2),
+                                      checked(fixed(v.margin, 2)),
                                       v.worst_rule,
-                                      fixed(v.max_abs_diff, 6),
-                                      fixed(v.relative_l2, 6),
-                                      fmt::to_string(v.gates.size())};
+                                      checked(fixed(v.max_abs_diff, 6)),
+                                      checked(fixed(v.relative_l2, 6)),
+                                      checked(fmt::to_string(v.gates.size()))};
     if (lse) cells.push_back(v.lse ? fixed(v.lse->margin, 4) : "-");
     if (method) cells.push_back(v.method_l2 ? fixed(*v.method_l2, 4) : "-");
     table.add(std::move(cells));
@@ -192,6 +195,17 @@ Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
   return result.passed() ? kDone : kAnswerIsNo;
 }
 
+/// What could not be asked is no answer.
+int exit_code(const std::vector<VerifiedConfig>& results) {
+  int code = kDone;
+  for (const VerifiedConfig& result : results) {
+    if (result.passed()) continue;
+    if (result.record.outcome != Outcome::kUnavailable) return kAnswerIsNo;
+    code = kEnvironment;
+  }
+  return code;
+}
+
 Result<int> verify(const VerifyArgs& args, const Settings& settings) {
   if (args.selftest) return selftest(args, settings);
   FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
@@ -201,10 +215,7 @@ Result<int> verify(const VerifyArgs& args, const Settings& settings) {
   document.head.recorded = document.environment.recorded;
   print(settings.json ? dump_pretty(to_json(document))
                       : session.with_notice(results_text(results, settings.paint)));
-  for (const VerifiedConfig& result : results) {
-    if (!result.passed()) return kAnswerIsNo;
-  }
-  return kDone;
+  return exit_code(results);
 }
 
 OptionTable verify_table(VerifyArgs& a) {

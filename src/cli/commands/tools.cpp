@@ -199,7 +199,7 @@ CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settin
 
 std::string census_text(const CubinCensus& census, const Paint& paint) {
   if (census.entries.empty())
-    return "no census (not_run): " + census.reason + "\n  - " + census.remedy + "\n";
+    return paint.fitted("no census (not_run): " + census.reason + "\n  - " + census.remedy);
   std::vector<Column> columns = {"instructions"};
   std::vector<std::string> all = {"all"};
   for (const Census& each : census.entries) {

@@ -36,13 +36,14 @@ bool none_is(const Checks& checks, Health health) {
                       [&](const Check& check) { return check.health == health; });
 }
 
+/// Remedies stay whole: most are commands to copy.
 std::string check_text(const Check& check, const Paint& paint) {
   const std::string label(info(check).word);
+  const std::string behind = kIndent + std::string(kWordWidth, ' ');
+  const std::string found = paint.fitted(behind + check.what + ": " + check.found);
   std::string text = kIndent + paint(info(check).tone, label) +
-                     std::string(kWordWidth - label.size(), ' ') + check.what + ": " + check.found +
-                     "\n";
-  if (!check.remedy.empty())
-    text += kIndent + std::string(kWordWidth, ' ') + "-> " + check.remedy + "\n";
+                     std::string(kWordWidth - label.size(), ' ') + found.substr(behind.size());
+  if (!check.remedy.empty()) text += behind + "-> " + check.remedy + "\n";
   return text;
 }
 
@@ -51,6 +52,7 @@ std::string conclusion(const Checks& checks, const Paint& paint) {
                          ? paint(Tone::kStrong, "able to tune on a GPU") + "\n"
                          : paint(Tone::kStrong, "not able to tune on a GPU here") +
                                "; `fatune sweep --device recorded` replays a recording\n";
+  text = paint.fitted(text);
   if (is_quiet(checks)) return text;
   return text + paint(Tone::kWarn, "NOISY") +
          ": small differences will drown; the lines above say what to do\n";

@@ -14,7 +14,8 @@ Result<std::vector<KernelRef>> load_catalog(const Settings& settings) {
   return available_kernels(settings.kernel_dirs);
 }
 
-Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name) {
+Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name,
+                              const std::string& where) {
   for (const KernelRef& kernel : catalog) {
     if (kernel->manifest.name == name) return kernel;
   }
@@ -22,7 +23,7 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
   for (const KernelRef& kernel : catalog) {
     if (kernel->manifest.role != Role::kFault) names.push_back(kernel->manifest.name);
   }
-  return usage_error("--kernel: there is no kernel '" + name + "'" +
+  return usage_error(where + ": there is no kernel '" + name + "'" +
                      nearest_hint(name, names, "; did you mean {}?", ".") + " The kernels are " +
                      join(names, ", "));
 }

@@ -15,8 +15,9 @@ namespace fatune::cli {
 
 /// All kernels, sorted by name. A user's kernel replaces a built-in one of the same name.
 Result<std::vector<KernelRef>> load_catalog(const Settings& settings);
-/// By name; the error lists what there is, nearest first.
-Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name);
+/// By name; the error begins with `where` the name stands, and lists what there is, nearest first.
+Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name,
+                              const std::string& where = "--kernel");
 /// Those named in comma-separated --kernel values; those of attention that are tuned by default
 /// when none is named.
 Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,

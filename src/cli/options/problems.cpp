@@ -290,9 +290,10 @@ Result<Implementation> chosen_of(const SavedConfig& entry, const NamedProblem& p
   std::string name = entry.kernel;
   Json settings = entry.config;
   update_names(catalog, name, settings);
-  FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, name));
-  FATUNE_TRY(Config config, config_from_json(kernel->manifest, settings, file));
-  return finalist(kernel, std::move(config), problem);
+  auto kernel = find_kernel(catalog, name, file + ": field 'kernel'");
+  if (!kernel) return file_error(kernel.error().message);
+  FATUNE_TRY(Config config, config_from_json((*kernel)->manifest, settings, file));
+  return finalist(*kernel, std::move(config), problem);
 }
 
 Result<std::size_t> position_for(const std::vector<SavedConfig>& saved, const Problem& problem,

@@ -43,7 +43,9 @@ Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
                                                      std::move(journal.records), request.catalog));
   for (const NamedProblem& named : request.problems) {
     const Status held = evaluator->begin_problem(named.problem, {});
-    if (!held) return request.device.fell_back ? no_driver(held.error()) : held.error();
+    if (held) continue;
+    return request.device.fell_back ? no_driver(held.error())
+                                    : environment_error(held.error().message);
   }
   return evaluator;
 }
@@ -127,7 +129,13 @@ Result<std::vector<std::string>> choose_devices(const std::string& text) {
   const bool all = text == "cuda:all";
   const std::vector<std::string> words = words_of_list(text);
   const bool by_uuid = std::ranges::any_of(words, is_uuid);
-  if (words.size() < 2 && !all && !by_uuid) return std::vector{text};
+  if (words.size() < 2 && !all && !by_uuid) {
+    if (choose_device(text)) return std::vector{text};
+    return usage_error(
+        "--device: '" + text +
+        "' is not auto, cuda:N, GPU-UUID, recorded or recorded:FILE, several of these "
+        "with commas, or cuda:all");
+  }
   std::vector<Environment> here;
   if (all || by_uuid || words.front().starts_with("cuda:")) {
     FATUNE_TRY(here, list_devices());
@@ -141,6 +149,17 @@ Result<std::vector<std::string>> choose_devices(const std::string& text) {
   }
   FATUNE_TRY_STATUS(check_alike(devices, here));
   return devices;
+}
+
+Status check_device(const DeviceChoice& choice) {
+  if (choice.kind == DeviceChoice::Kind::kRecorded) {
+    const auto recording = load_recording(choice.recording);
+    return recording ? Status() : Status(recording.error());
+  }
+  FATUNE_TRY(const std::vector<Environment> here, list_devices());
+  if (static_cast<std::size_t>(choice.ordinal) < here.size()) return {};
+  return usage_error(fmt::format("--device: there is no cuda:{}, only {}", choice.ordinal,
+                                 counted(here.size(), "GPU")));
 }
 
 Result<std::vector<std::string>> gpus_of(const std::vector<std::string>& devices) {

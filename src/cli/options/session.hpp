@@ -25,6 +25,8 @@ struct DeviceChoice {
   bool fell_back = false;  ///< auto, and there is no NVIDIA driver
 };
 Result<DeviceChoice> choose_device(const std::string& text);
+/// That it could be opened, for commands that open it when they are asked.
+Status check_device(const DeviceChoice& choice);
 /// Each device that the text names, as --device takes it alone: cuda:0,2 or cuda:all or
 /// GPU-UUID,... are GPUs of one kind. Any other text is itself.
 Result<std::vector<std::string>> choose_devices(const std::string& text);

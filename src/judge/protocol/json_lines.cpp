@@ -60,7 +60,7 @@ class JsonLines final : public Dialect {
     const Result<Json> message = parse_json(line, "line");
     if (!message) return {.answer = unheard(message.error().message)};
     const Result<Order> order = from_json<Order>(*message, "line");
-    if (!order) return {.answer = unheard(order.error().message)};
+    if (!order) return {.answer = refused(*message, order.error().message)};
     if (order->cancel) return {.cancelled = dump(*order->cancel)};
     if (!order->resource.empty()) return {.answer = read(*order)};
     if (!order->prompt.empty()) return {.answer = fill(*order)};
@@ -108,6 +108,14 @@ class JsonLines final : public Dialect {
   }
 
  private:
+  /// A line that asks for nothing, under its id, if it has one.
+  static std::string refused(const Json& line, const std::string& problem) {
+    Json answer = Json::object();
+    if (line.is_object() && line.contains("id")) answer["id"] = line["id"];
+    answer["error"] = error_of(usage_error(problem));
+    return dump(answer);
+  }
+
   static Json begin(const Order& order) {
     Json line = Json::object();
     if (order.id) line["id"] = *order.id;

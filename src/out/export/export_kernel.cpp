@@ -181,6 +181,8 @@ std::vector<std::string> changes_since(const ExportRequest& request,
   const bool has_results = winner.hot || why_unverified(winner).empty();
   if (winner.id.empty() && has_results) changes.emplace_back("it has no id to compare with");
   if (!changes.empty() || winner.id.empty()) return changes;
+  if (request.saved->head.recorded)
+    return {"its run replayed a recording, and no gate has run on this machine code"};
   const std::string id =
       candidate_id(request.candidate, id_options(request.limits.arch, compiler_identity));
   if (id != winner.id) {

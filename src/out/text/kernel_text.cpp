@@ -215,8 +215,8 @@ std::string importance_text(const ParameterImportance& importance, ImportanceFor
       "What the parameters explain of {} timed configs{}, by functional ANOVA:\n",
       importance.measured,
       importance.failed > 0 ? fmt::format(" ({} failed and are left out)", importance.failed) : "");
-  return what + (format == ImportanceFormat::kText ? table.text(paint.columns())
-                                                   : "\n" + table.markdown());
+  return format == ImportanceFormat::kText ? paint.fitted(what) + table.text(paint.columns())
+                                           : what + "\n" + table.markdown();
 }
 
 Result<std::string> inspect_importance(const std::filesystem::path& path, const Paint& paint) {

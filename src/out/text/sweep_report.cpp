@@ -215,11 +215,12 @@ std::string winner(const ProblemResult& problem, const SweepResult& run) {
 std::string next_commands(const SweepResult& run) {
   const std::string folder = shell_word(run.folder.string());
   std::string text = "Next:\n";
-  if (!run.environment.recorded) text += fmt::format("  fatune bench --config {}\n", folder);
+  const bool recorded = run.environment.recorded;
+  if (!recorded) text += fmt::format("  fatune bench --config {}\n", folder);
   return text + fmt::format(
-                    "  fatune export {0} --to cubin -o out\n"
+                    "  fatune export {0}{1} --to cubin -o out\n"
                     "  fatune report {0} -o report.html\n",
-                    folder);
+                    folder, recorded ? " --unverified" : "");
 }
 
 std::string gate_line(const Gate& gate, const Paint& paint) {

@@ -249,7 +249,8 @@ Error unknown(const std::string& where, const std::string& what) {
 /// By the members' names, as far as they have to be read.
 Result<Reader> recognise(std::string_view text, const std::string& where) {
   JsonPieces pieces(text, where);
-  if (pieces.at_end()) return file_error(where + ": is empty");
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    return file_error(where + ": is empty");
   if (!pieces.skip('{')) return unknown(where, "no JSON object");
   for (bool more = !pieces.skip('}'); more;) {
     FATUNE_TRY(const std::string name, pieces.name());
@@ -353,10 +354,14 @@ double seconds_per(std::string_view unit) {
 
 Result<fs::path> find_results(const fs::path& path) {
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return path;
+  const bool names_best = path.filename() == "best.json";
+  if (!names_best && !fs::is_directory(path, ignored)) return path;
+  const fs::path folder = names_best ? path.parent_path() : path;
   for (const char* file : {"journal.jsonl", "journal.jsonl.gz"}) {
-    if (fs::exists(path / file, ignored)) return path / file;
+    if (fs::exists(folder / file, ignored)) return folder / file;
   }
+  if (names_best)
+    return file_error(path.string() + ": has no journal.jsonl beside it, which holds the results");
   return file_error(path.string() +
                     ": this folder has no journal.jsonl or journal.jsonl.gz; name a run's folder "
                     "or a file of results");

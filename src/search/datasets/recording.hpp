@@ -60,7 +60,7 @@ struct Recording {
 /// one config each; all of them may have failed.
 Result<std::vector<Recording>> read_recordings(const std::filesystem::path& path);
 
-/// The file itself, or the journal in the folder of a run.
+/// The file itself, or the journal in the folder of a run, also of the best.json in it.
 Result<std::filesystem::path> find_results(const std::filesystem::path& path);
 
 /// No cost is zero or below: logarithms and inverses exist.

@@ -47,12 +47,13 @@ GpusSeen one(const GpuWatch& watch) {
 
 std::string text_of(const GpuWatch& watch) { return checks_text(gpu_checks(one(watch), {}), {}); }
 
-TEST_CASE("a quiet GPU is told in three lines") {
+TEST_CASE("a quiet GPU is told in three findings") {
   CHECK(text_of(quiet()) ==
         "GPU\n"
         "  ok       NVIDIA driver: 580.159.04, runs programs of CUDA 13.0 and older\n"
         "  ok       cuda:0: NVIDIA H200, sm_90, 132 multiprocessors, 140.0 GiB\n"
-        "  ok       cuda:0 state: nobody else on it, no throttling, 345 of 1980 MHz, 31 degrees C\n"
+        "  ok       cuda:0 state: nobody else on it, no throttling, 345 of 1980 MHz, 31\n"
+        "             degrees C\n"
         "able to tune on a GPU\n");
 }
 
