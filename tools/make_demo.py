@@ -69,7 +69,7 @@ def shorten(lines):
     """The beginning and the end, since the middle lists configs and rules."""
     if len(lines) <= ROWS:
         return lines
-    tail = 10
+    tail = 13
     return lines[: ROWS - tail - 1] + ["   …"] + lines[-tail:]
 
 
