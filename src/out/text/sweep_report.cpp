@@ -218,9 +218,9 @@ std::string next_commands(const SweepResult& run) {
   const bool recorded = run.environment.recorded;
   if (!recorded) text += fmt::format("  fatune bench --config {}\n", folder);
   return text + fmt::format(
-                    "  fatune export {0}{1} --to cubin -o out\n"
+                    "  fatune export {0} --to cubin {1}\n"
                     "  fatune report {0} -o report.html\n",
-                    folder, recorded ? " --unverified" : "");
+                    folder, recorded ? "--unverified" : "-o out");
 }
 
 std::string gate_line(const Gate& gate, const Paint& paint) {
