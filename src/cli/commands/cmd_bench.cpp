@@ -1,6 +1,7 @@
 // cmd_bench.cpp - measures configs and implementations beside each other in interleaved rounds.
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
@@ -104,21 +105,17 @@ Result<Session> open(const BenchArgs& args, const Settings& settings) {
   return open_session(std::move(catalog), operation, args.device, settings);
 }
 
-/// A problem counts when its candidate was measured, or without one any implementation.
-bool measured(const BenchProblem& problem, const BenchArgs& args) {
-  if (problem.rows.empty()) return false;
-  if (has_choice(args)) return problem.rows.front().is_timed();
-  return std::ranges::any_of(problem.rows, &FinalRecord::is_timed);
-}
-
-/// What could not be asked is no answer.
+/// A problem counts when its candidate was measured, or without one any implementation. What could
+/// not be asked is no answer.
 int exit_code(const BenchResult& result, const BenchArgs& args) {
   int code = kDone;
   for (const BenchProblem& problem : result.problems) {
-    if (measured(problem, args)) continue;
-    const bool missing = std::ranges::any_of(
-        problem.rows, [](const FinalRecord& row) { return row.outcome == Outcome::kUnavailable; });
-    if (!missing) return kAnswerIsNo;
+    std::span<const FinalRecord> counting = problem.rows;
+    if (has_choice(args)) counting = counting.first(std::min<std::size_t>(1, counting.size()));
+    if (std::ranges::any_of(counting, &FinalRecord::is_timed)) continue;
+    const bool unavailable = std::ranges::all_of(
+        counting, [](const FinalRecord& row) { return row.outcome == Outcome::kUnavailable; });
+    if (counting.empty() || !unavailable) return kAnswerIsNo;
     code = kEnvironment;
   }
   return code;

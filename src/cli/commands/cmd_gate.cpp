@@ -112,11 +112,13 @@ struct Baselines {
 Result<Baselines> sort_baselines(const std::string& list) {
   Baselines baselines;
   FATUNE_TRY(const auto words, parse_implementations("--baseline", list));
-  for (std::string word : words) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(word, ignored) && is_file(word)) word += "/best.json";
-    if (is_file(word) && holds_measurements(word)) {
-      FATUNE_TRY(SavedResult saved, load_saved_result(word));
+  for (const std::string& word : words) {
+    std::filesystem::path file;
+    if (is_file(word)) {
+      FATUNE_TRY(file, find_best_file(word));
+    }
+    if (!file.empty() && holds_measurements(file)) {
+      FATUNE_TRY(SavedResult saved, load_saved_result(file));
       baselines.saved.push_back(std::move(saved));
     } else {
       baselines.measured.push_back(word);

@@ -164,10 +164,9 @@ int print_result(const SweepResult& result, const std::string& notice, const Set
   const bool found = std::any_of(result.problems.begin(), result.problems.end(),
                                  [](const ProblemResult& each) { return each.best() != nullptr; });
   const std::string lines = join(wrap(notice, settings.paint.columns()), "\n");
-  const std::string report = settings.json ? "" : sweep_report(result, settings.paint);
-  print(settings.json    ? dump_pretty(best_json(result))
-        : notice.empty() ? report
-                         : lines + "\n" + report + "\n" + lines);
+  print(settings.json ? dump_pretty(best_json(result))
+                      : between_notices(lines, sweep_report(result, settings.paint) +
+                                                   (lines.empty() ? "" : "\n")));
   if (result.interrupted) {
     log::warn("interrupted; continue with: fatune sweep --resume " +
               shell_word(result.folder.string()));

@@ -157,9 +157,7 @@ Status check_device(const DeviceChoice& choice) {
     return recording ? Status() : Status(recording.error());
   }
   FATUNE_TRY(const std::vector<Environment> here, list_devices());
-  if (static_cast<std::size_t>(choice.ordinal) < here.size()) return {};
-  return usage_error(fmt::format("--device: there is no cuda:{}, only {}", choice.ordinal,
-                                 counted(here.size(), "GPU")));
+  return check_alike({fmt::format("cuda:{}", choice.ordinal)}, here);
 }
 
 Result<std::vector<std::string>> gpus_of(const std::vector<std::string>& devices) {
@@ -264,8 +262,12 @@ Status begin_candidate(const Candidate& candidate, Evaluator& evaluator) {
   return evaluator.begin_problem(candidate.problem, {});
 }
 
-std::string Session::with_notice(const std::string& text) const {
+std::string between_notices(const std::string& notice, const std::string& text) {
   return notice.empty() ? text : notice + "\n" + text + notice;
+}
+
+std::string Session::with_notice(const std::string& text) const {
+  return between_notices(notice, text);
 }
 
 }  // namespace fatune::cli

@@ -51,6 +51,9 @@ Error no_driver(const Error& missing);
 /// The first and last line of every command that ran on a recording; empty on a GPU.
 std::string recorded_notice(const DeviceChoice& choice, const Environment& environment);
 
+/// The text between two of them; without a notice, the text.
+std::string between_notices(const std::string& notice, const std::string& text);
+
 struct Session {
   std::vector<KernelRef> catalog;
   std::vector<Implementation> chosen;

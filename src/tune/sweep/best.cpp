@@ -175,18 +175,6 @@ Status check_best(const BestFile& file, std::size_t problem) {
                "is " + best->impl + ", which is no kernel of fatune and has no config");
 }
 
-/// The file itself, or best.json in a run's folder.
-Result<std::filesystem::path> best_in(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return path;
-  const std::filesystem::path best = first_file(path, {"best.json"});
-  if (!best.empty()) return best;
-  return file_error(path.string() +
-                    ": has no best.json. A sweep writes it after its final phase: `fatune sweep "
-                    "--resume " +
-                    shell_word(path.string()) + "` ends one that was interrupted");
-}
-
 }  // namespace
 
 void fields(BestRow& x, FieldList& f) {
@@ -299,8 +287,19 @@ std::filesystem::path first_file(const std::filesystem::path& folder,
   return {};
 }
 
+Result<std::filesystem::path> find_best_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  const std::filesystem::path best = first_file(path, {"best.json"});
+  if (!best.empty()) return best;
+  return file_error(path.string() +
+                    ": has no best.json. A sweep writes it after its final phase: `fatune sweep "
+                    "--resume " +
+                    shell_word(path.string()) + "` ends one that was interrupted");
+}
+
 Result<BestFile> load_best_file(const std::filesystem::path& path) {
-  FATUNE_TRY(const std::filesystem::path found, best_in(path));
+  FATUNE_TRY(const std::filesystem::path found, find_best_file(path));
   FATUNE_TRY(Json json, load_json(found));
   FATUNE_TRY(BestFile file, best_file_from_json(std::move(json), found.string()));
   for (std::size_t i = 0; i < file.problems.size(); ++i) FATUNE_TRY_STATUS(check_best(file, i));

@@ -78,6 +78,8 @@ void fields(BestFile& x, FieldList& f);
 /// Of an object that holds a file: best.json, or a bare config {"kernel":...,"config":{...}}, which
 /// is then the best of its only problem.
 Result<BestFile> best_file_from_json(Json object, const std::string& where);
+/// The file itself, or best.json in a run's folder.
+Result<std::filesystem::path> find_best_file(const std::filesystem::path& path);
 /// best.json of one problem or several, or a bare config file; a folder stands for the best.json in
 /// it. An error unless there is a problem, and the best of each is a config of a kernel.
 Result<BestFile> load_best_file(const std::filesystem::path& path);

@@ -26,8 +26,7 @@ struct TimedProgram {
 
 /// A contestant of our own that fails once it is open, after it passed every gate, is an error; an
 /// implementation from elsewhere, and one that cannot be opened beside the others, gets a failed
-/// row, and the rest goes on. All that the constructor
-/// takes must outlive it.
+/// row, and the rest goes on. All that the constructor takes must outlive it.
 class Contestants {
  public:
   Contestants(DeviceSession& on, DeviceProblem& solved, const RoundsOrder& ordered);
