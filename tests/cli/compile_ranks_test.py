@@ -29,15 +29,20 @@ def start(program, fakes, folder):
     return mpi_test.mpirun(program, 3, words, LD_LIBRARY_PATH=str(fakes))
 
 
+def words_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def has_begun(process):
-    """Rank 0 has started a sweep: its other children look for devices."""
-    for child in children_of(mpi_test.Numbered(mpi_test.ranks_of(process).get(0, 0))):
-        try:
-            if b"\0sweep\0" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes():
-                return True
-        except OSError:
-            pass
-    return False
+    """Rank 0 has started a sweep. Its other children look for devices; each has rank 0's own words until it executes."""
+    pid = mpi_test.ranks_of(process).get(0)
+    if pid is None:
+        return False
+    own = words_of(pid)
+    return any(b"\0sweep\0" in words and words != own for words in map(words_of, children_of(mpi_test.Numbered(pid))))
 
 
 def compiled_elsewhere(said):

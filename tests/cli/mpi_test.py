@@ -75,8 +75,9 @@ class Numbered:
 
 def until(condition, what, limit=60):
     for _ in range(int(limit / 0.05)):
-        if condition():
-            return
+        found = condition()
+        if found:
+            return found
         time.sleep(0.05)
     raise Broken(f"{what}: not within {limit} s")
 
@@ -111,8 +112,7 @@ def stop_a_rank(program, out, expected):
 
 def kill_a_child(program, out, expected):
     process = mpirun(program, 4, [*SWEEP, "--out", out])
-    until(lambda: sweeping(process, 3), "rank 3 sweeps")
-    os.kill(sweeping(process, 3)[0], signal.SIGKILL)
+    os.kill(until(lambda: sweeping(process, 3), "rank 3 sweeps")[0], signal.SIGKILL)
     said = finish(process)
     check_run(out, expected)
     want("SIGKILL" in said, f"the killed process is not named: {said}")
