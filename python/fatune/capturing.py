@@ -304,5 +304,6 @@ def main(argv: Sequence[str]) -> int:
         print("fatune: interrupted; nothing was written", file=sys.stderr)
         return INTERRUPTED
     path = suite.save(args.out or Path(f"{args.script.stem}.suite.json"))
-    print(suite.text() if args.json else f"{suite}\n\n{path}: fatune sweep --suite {path}")
+    found = f"{suite}\n\n{path}" + (f": fatune sweep --suite {path}" if suite.problems else "")
+    print(suite.text() if args.json else found)
     return 0 if suite.problems else NO

@@ -41,10 +41,6 @@ bool same_scale(double compiled, double wanted) {
   return std::abs(compiled - wanted) <= kScaleTolerance * std::abs(wanted);
 }
 
-double measured_us(const KernelFacts& facts) {
-  return facts.measured ? facts.measured->hot_us : std::numeric_limits<double>::infinity();
-}
-
 /// Of the stage that takes most, a block. Bytes.
 std::int64_t shared_bytes(const KernelFacts& facts) {
   std::int64_t most = 0;
@@ -140,7 +136,7 @@ Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
   std::vector<std::string> other_layouts;
   const auto rank = [&](const Choice& choice) {
     return std::tuple(choice.fit.launches, choice.fit.kind,
-                      measured_us(kernels[choice.kernel].facts));
+                      speed_rank(kernels[choice.kernel].facts.measured));
   };
   // What was in the way of the kernel that came nearest to being chosen.
   int nearest = 0;

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 import mpi_test
-from shard_test import children_of, run_test, want
+from shard_test import children_of, run_test, until, want
 
 SWEEP = ["sweep", "--suite", "decode", "--no-warm-start", "--budget", "2", "--baselines", "cudnn"]
 CENSUS = "1 rank with a GPU, 2 compile ranks, 1 host"
@@ -66,11 +66,11 @@ def let_them_compile(program, fakes, folder):
 def end_both(program, fakes, folder, how):
     """Whatever both had is compiled by the sweep itself."""
     process = start(program, fakes, folder)
-    mpi_test.until(lambda: has_begun(process), "rank 0 sweeps")
+    until(lambda: has_begun(process), "rank 0 sweeps")
     ranks = mpi_test.ranks_of(process)
     for rank in (1, 2):
         os.kill(ranks[rank], how)
-    mpi_test.until(lambda: 0 not in mpi_test.ranks_of(process), "rank 0 ends", 120)
+    until(lambda: 0 not in mpi_test.ranks_of(process), "rank 0 ends", 120)
     for rank, pid in mpi_test.ranks_of(process).items():
         if pid == ranks.get(rank):
             os.kill(pid, signal.SIGKILL)  # mpirun waits for those that are stopped

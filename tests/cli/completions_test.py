@@ -179,10 +179,10 @@ class Zsh(Folder):
         return re.split(r"[\s\r\x07]+", plain)
 
     def read_until(self, master, word):
-        """Up to the word; without one, until nothing has come for a second."""
+        """Up to the word; without one, until nothing has come for three seconds."""
         text, deadline = "", time.monotonic() + 30
         while time.monotonic() < deadline:
-            ready, _, _ = select.select([master], [], [], 1.0)
+            ready, _, _ = select.select([master], [], [], 3.0)
             if not ready:
                 if word is None:
                     break

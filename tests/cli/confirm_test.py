@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 
-from shard_test import RESULTS, SWEEP, children_of, fatune, finish, on_devices, run_test, want
+from shard_test import RESULTS, SWEEP, children_of, fatune, finish, on_devices, run_test, until, want
 
 GPUS = 2
 UUIDS = {"GPU-the-one", "GPU-the-other"}
@@ -128,10 +128,7 @@ def check_work(best):
 
 def kill_while_confirming(program, devices, out):
     process = fatune(program, words(devices, out))
-    for _ in range(600):
-        if list(out.glob("parts/*-gpu-2")):
-            break
-        time.sleep(0.02)
+    until(lambda: list(out.glob("parts/*-gpu-2")), "a final phase is repeated", 240)
     for pid in children_of(process)[:1]:
         os.kill(pid, signal.SIGKILL)
     time.sleep(0.2)

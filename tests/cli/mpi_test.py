@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import shard_test
-from shard_test import RESULTS, SWEEP, Broken, best_of, check_same, children_of, run_test, want
+from shard_test import RESULTS, SWEEP, Broken, best_of, check_same, children_of, run_test, until, want
 
 RECOVERY = ["--mca", "orte_enable_recovery", "1", "--mca", "orte_abort_on_non_zero_status", "0"]
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", *RECOVERY]
@@ -71,15 +71,6 @@ def check_run(out, expected):
 class Numbered:
     def __init__(self, pid):
         self.pid = pid
-
-
-def until(condition, what, limit=60):
-    for _ in range(int(limit / 0.05)):
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise Broken(f"{what}: not within {limit} s")
 
 
 def sweeping(process, rank):

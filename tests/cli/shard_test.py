@@ -41,9 +41,24 @@ def fatune(program, words, **variables):
 
 def finish(process, code=0):
     """What it said on stderr."""
-    _, said = process.communicate(timeout=120)
+    try:
+        _, said = process.communicate(timeout=600)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise Broken(f"it did not end within 600 s: {process.communicate()[1]}") from None
     want(process.returncode == code, f"exit {process.returncode} in place of {code}: {said}")
     return said
+
+
+def until(condition, what, limit=60):
+    """What the condition gave once that was something."""
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise Broken(f"{what}: not within {limit} s")
 
 
 def run_test(main):
@@ -74,7 +89,8 @@ def results_of(folder):
 def sweep_in_shards(program, of, folder):
     """As an array of Slurm starts them: all at once, told apart by their variables alone."""
     runs = [folder / f"of-{of}-{task}" for task in range(of)]
-    processes = [fatune(program, [*SWEEP, "--shard", "auto", "--out", run], SLURM_ARRAY_TASK_ID=str(task),
+    shard = "auto" if of > 1 else "auto/1"
+    processes = [fatune(program, [*SWEEP, "--shard", shard, "--out", run], SLURM_ARRAY_TASK_ID=str(task),
                         SLURM_ARRAY_TASK_COUNT=str(of), SLURM_ARRAY_TASK_MIN="0") for task, run in enumerate(runs)]
     for process in processes:
         finish(process)
@@ -137,13 +153,73 @@ def sweep_on_several_devices(program, folder, expected, chance):
         process.kill()
         process.wait()
     process = fatune(program, on_devices([RESULTS] * 2, out))
-    time.sleep(chance.uniform(0.3, 1.0))
+    until(lambda: children_of(process), "a device sweeps")
+    time.sleep(chance.uniform(0.1, 1.0))
     for pid in children_of(process)[:1]:
         os.kill(pid, signal.SIGKILL)
     finish(process)
     check_same(out, expected)
     said = finish(fatune(program, on_devices([RESULTS] * 2, out)), 4)
     want("holds a run already" in said, f"a second run in its folder: {said}")
+
+
+def wait_for_a_part(out, process):
+    """Until the process has begun to record one."""
+    while not any(b"\n" in journal.read_bytes() for journal in out.glob("parts/*/journal.jsonl")):
+        want(process.poll() is None, "it ended before a part began")
+        time.sleep(0.02)
+
+
+def sweep_in_one_folder(program, folder):
+    """A second sweep keeps out of the first one's folder, and one with another plan out of its parts."""
+    out = folder / "devices-shared"
+    command = on_devices([RESULTS] * 2, out)
+    process = fatune(program, command)
+    wait_for_a_part(out, process)
+    process.send_signal(signal.SIGSTOP)
+    said = finish(fatune(program, command), 4)
+    want("another fatune sweeps into this folder" in said, f"two sweeps in one folder: {said}")
+    process.kill()
+    process.wait()
+    said = finish(fatune(program, [*command, "--seed", "7"]), 2)
+    want("is of another plan: --seed is '42' in the journal and '7' here" in said, f"another plan in its folder: {said}")
+
+
+def sweep_at_once_without_out(program, folder):
+    words = on_devices([RESULTS] * 2, folder)
+    at = words.index("--out")
+    del words[at:at + 2]
+    processes = [fatune("env", ["-C", folder, program, *words]) for _ in range(2)]
+    while len(runs := list((folder / "runs").glob("*"))) < 2:
+        want(all(each.poll() is None for each in processes), "two sweeps without --out are not in two folders")
+        time.sleep(0.02)
+    for process in processes:
+        process.kill()
+        process.wait()
+    want(len(runs) == 2, f"two sweeps without --out: {runs}")
+
+
+def forget_winner(part):
+    """As where no candidate was correct."""
+    best = json.loads((part / "best.json").read_text())
+    best["problems"][0].pop("best", None)
+    (part / "best.json").write_text(json.dumps(best))
+
+
+def merge_parts_again(program, folder, expected):
+    """A kill while ended parts are merged leaves no journal: the same command does the rest."""
+    out = folder / "devices-2"
+    command = on_devices([RESULTS] * 2, out)
+    (out / "journal.jsonl").unlink()
+    finish(fatune(program, command))
+    check_same(out, expected)
+    parts = sorted(each.parent for each in out.glob("parts/*/best.json"))
+    for some, code in ((parts[:1], 0), (parts, 1)):
+        for part in some:
+            forget_winner(part)
+        (out / "journal.jsonl").unlink()
+        said = finish(fatune(program, command), code)
+        want(code == 0 or "no measured candidate" in said, f"no problem has a best: {said}")
 
 
 def main():
@@ -167,6 +243,9 @@ def main():
         finish(fatune(args.fatune, ["sweep", "--resume", folder / "part", *SWEEP[-3:]]))
         want(best_of(folder / "part") == best_of(one), "a lost shard, run after the merge, changes the result")
         sweep_on_several_devices(args.fatune, folder, one, random.Random(args.seed))
+        merge_parts_again(args.fatune, folder, one)
+        sweep_in_one_folder(args.fatune, folder)
+        sweep_at_once_without_out(pathlib.Path(args.fatune).resolve(), folder)
         print(f"shards: 1, 2 and 4 merge to one result, 2 and 3 devices find it, too; {kills} kills of a shard change nothing")
 
 

@@ -155,10 +155,8 @@ class LauncherTest(Skeleton):
             self.assertIsNone(first.poll())
             time.sleep(0.05)
         second = start()
-        time.sleep(1)
+        self.assertIn("another ./fatune is building; waiting for it", second.stderr.readline())
         (self.root / "slow").unlink()
-        said = second.stderr.read()
-        self.assertIn("another ./fatune is building; waiting for it", said)
         for process in (first, second):
             process.communicate(timeout=60)
             self.assertEqual(process.returncode, 5)

@@ -79,10 +79,13 @@ Status check_format(const std::string& format) {
   return usage_error("--format: '" + format + "' is neither text nor md");
 }
 
-/// A file, or the folder of a run.
+/// A file, or the folder of a run, be it there or not.
 bool is_file(const std::string& word) {
   std::error_code ignored;
-  return word.ends_with(".json") || std::filesystem::is_regular_file(word, ignored) ||
+  const bool has_folders =
+      word.find('/') != std::string::npos && !word.starts_with(kExternalPrefix);
+  return has_folders || word.ends_with(".json") ||
+         std::filesystem::is_regular_file(word, ignored) ||
          std::filesystem::exists(std::filesystem::path(word) / "best.json", ignored);
 }
 
@@ -136,9 +139,11 @@ Result<std::vector<Implementation>> gate_candidates(const GateArgs& args,
   if (is_file(args.candidate))
     return resolve_choice({.config = args.candidate, .kernel = "", .problem = args.problem},
                           catalog);
+  const OperationRef operation = operation_of({args.candidate}, catalog);
+  FATUNE_TRY_STATUS(
+      check_implementations({args.candidate}, catalog, outside_options(settings), operation->name));
+  FATUNE_TRY(const auto problems, resolve_problems(args.problem, operation));
   std::vector<Implementation> candidates;
-  FATUNE_TRY(const auto problems,
-             resolve_problems(args.problem, operation_of({args.candidate}, catalog)));
   for (const NamedProblem& problem : problems) {
     FATUNE_TRY(Implementation candidate,
                from_name(args.candidate, problem.problem, catalog, settings));

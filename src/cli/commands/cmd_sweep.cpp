@@ -60,21 +60,6 @@ std::string shard_notice(const RunPlan& plan) {
                      plan.problems.size(), join(labels, "; "));
 }
 
-/// A new folder of that name; of NAME-2, NAME-3 where other runs of the same second are.
-Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
-  FATUNE_TRY_STATUS(make_directories(wanted.parent_path()));
-  std::filesystem::path folder = wanted;
-  std::error_code failure;
-  for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
-    if (failure) {
-      return file_error(
-          fmt::format("{}: cannot create this folder: {}", folder.string(), failure.message()));
-    }
-    folder = fmt::format("{}-{}", wanted.string(), number);
-  }
-  return folder;
-}
-
 /// --size without --kernel: every kernel at hand of a custom operation.
 std::vector<std::string> named_kernels(const SweepArgs& args,
                                        const std::vector<KernelRef>& catalog) {
@@ -272,6 +257,8 @@ Result<int> run_ready(ReadySweep& ready, const Settings& settings) {
 Result<PlannedSuite> plan_suite(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(RunPlan plan, plan_of(args, catalog));
+  FATUNE_TRY(const auto kernels, choose_kernels(catalog, plan.kernels));
+  for (const KernelRef& kernel : kernels) plan.kernel_hashes.push_back(kernel->text_hash);
   std::string out = args.out.empty() ? default_folder(plan) : args.out;
   return PlannedSuite{std::move(plan), std::move(out)};
 }

@@ -102,8 +102,13 @@ std::vector<Group> group_results(const std::vector<CompiledConfig>& results) {
 }
 
 std::string summary_text(const std::vector<CompiledConfig>& results, const Paint& paint) {
-  Table table(
-      {"problem", "kernel", ">compiled", ">failed", ">with spills", {">programs", 1}, "registers"});
+  Table table({"problem",
+               "kernel",
+               ">compiled",
+               ">failed",
+               {">with spills", kLastSpare},
+               {">programs", 1},
+               "registers"});
   for (const Group& g : group_results(results)) {
     table.add({g.problem, g.kernel, fmt::to_string(g.compiled), fmt::to_string(g.failed),
                fmt::to_string(g.spilled), fmt::to_string(g.programs.size()),

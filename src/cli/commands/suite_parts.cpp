@@ -34,6 +34,8 @@ class Reporter {
   void operator()(const FleetEvent& event) {
     const Part& part = parts_[event.part];
     const std::string where = event.member->name + ": ";
+    if (!event.member->left_out && left_out_.erase(event.member->name) > 0)
+      log::info(where + "what failed on it fails elsewhere, too; it goes on");
     switch (event.kind) {
       case FleetEvent::Kind::kBegins:
         return log::info(where + part.label());
@@ -44,7 +46,7 @@ class Reporter {
                                      event.part_s, ++ended_, parts_.size()));
       case FleetEvent::Kind::kFails:
         log::warn(fmt::format("{}{}: {}", where, part.label(), event.said));
-        if (event.member->left_out)
+        if (event.member->left_out && left_out_.insert(event.member->name).second)
           log::warn(where + "two problems in a row failed; it is left out");
     }
   }
@@ -52,6 +54,7 @@ class Reporter {
  private:
   const std::vector<Part>& parts_;
   std::size_t ended_ = 0;
+  std::set<std::string> left_out_;  ///< names of members
 };
 
 std::string devices_text(const FleetTimeline& timeline, const Paint& paint) {
@@ -77,7 +80,9 @@ class GpusOfProblems {
     for (const Part& part : parts) {
       FATUNE_TRY(const bool ended, part_has_ended(part.folder));
       if (!ended) continue;
-      FATUNE_TRY(const BestFile best, load_best_file(part.folder));
+      const std::filesystem::path file = part.folder / "best.json";
+      FATUNE_TRY(Json json, load_json(file));
+      FATUNE_TRY(const BestFile best, best_file_from_json(std::move(json), file.string()));
       if (best.device) of(part).insert(best.device->device_uuid);
     }
     return {};
@@ -163,6 +168,32 @@ std::vector<std::filesystem::path> folders_of(const std::vector<Part>& parts) {
   return folders;
 }
 
+Status print_suite(const SuiteRun& suite, const JournalHeader& header, const BestFile& best,
+                   const Settings& settings) {
+  FATUNE_TRY(const PageRun run, load_page_run(suite.out));
+  std::string text = fmt::format("{} on {}\n\n", counted(suite.parts.size(), "problem"),
+                                 device_text(header.environment));
+  text += devices_text(suite.timeline, settings.paint) +
+          suite_summary(run, "text", settings.paint) +
+          confirmation_text(run, "text", settings.paint) + "\n";
+  if (!best.problems.empty())
+    text += fmt::format("Best:    {}\n", (suite.out / "best.json").string());
+  print(text + fmt::format("Journal: {}\n", (suite.out / "journal.jsonl").string()));
+  return {};
+}
+
+/// No, which it says, when no problem has a best.
+int answer(const SuiteRun& suite, const BestFile& best) {
+  const auto found = [](const BestProblem& problem) { return problem.best.has_value(); };
+  if (std::ranges::any_of(best.problems, found)) return kDone;
+  log::error(
+      best.device->recorded
+          ? "the recording holds no measured candidate of these kernels for these problems"
+          : "no candidate of any problem passed every gate; what became of them: fatune report " +
+                shell_word(suite.out.string()));
+  return kAnswerIsNo;
+}
+
 /// Of all parts, which have ended.
 Result<int> merge_parts(const SuiteRun& suite, const Settings& settings) {
   FATUNE_TRY(const std::vector<ShardRun> runs, load_shard_runs(folders_of(suite.parts)));
@@ -177,20 +208,51 @@ Result<int> merge_parts(const SuiteRun& suite, const Settings& settings) {
   FATUNE_TRY_STATUS(save_merged(merged, best, suite.out, local_time()));
   if (settings.json) {
     print(dump_pretty(to_json(best)));
-    return kDone;
+  } else {
+    FATUNE_TRY_STATUS(print_suite(suite, merged.header, best, settings));
   }
-  FATUNE_TRY(const PageRun run, load_page_run(suite.out));
-  const std::string headline = fmt::format("{} on {}\n\n", counted(suite.parts.size(), "problem"),
-                                           device_text(merged.header.environment));
-  print(headline + devices_text(suite.timeline, settings.paint) +
-        suite_summary(run, "text", settings.paint) +
-        confirmation_text(run, "text", settings.paint) +
-        fmt::format("\nBest:    {}\nJournal: {}\n", (suite.out / "best.json").string(),
-                    (suite.out / "journal.jsonl").string()));
-  return kDone;
+  return answer(suite, best);
+}
+
+Status check_unmerged(const std::filesystem::path& out) {
+  if (!std::filesystem::exists(out / "journal.jsonl")) return {};
+  return file_error(out.string() + ": holds a run already; choose another --out");
+}
+
+/// What has begun of the parts, of this plan's only.
+Status check_plans(const std::vector<Part>& parts, const RunPlan& plan) {
+  RunPlan own = plan;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    FATUNE_TRY(const std::string journal, journal_so_far(parts[i].folder));
+    if (journal.empty()) continue;
+    const std::string where = (parts[i].folder / "journal.jsonl").string();
+    FATUNE_TRY(const Journal begun,
+               parse_journal(journal.substr(0, journal.find('\n') + 1), where));
+    own.shard = Shard{.number = i + 1, .of = parts.size()};
+    const std::string differs = difference(begun.header.plan, own);
+    if (differs.empty()) continue;
+    return usage_error(where + " is of another plan: " + differs +
+                       "; give the options that it began with, or choose another --out");
+  }
+  return {};
 }
 
 }  // namespace
+
+/// A new folder of that name; of NAME-2, NAME-3 where other runs of the same second are.
+Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
+  FATUNE_TRY_STATUS(make_directories(wanted.parent_path()));
+  std::filesystem::path folder = wanted;
+  std::error_code failure;
+  for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
+    if (failure) {
+      return file_error(
+          fmt::format("{}: cannot create this folder: {}", folder.string(), failure.message()));
+    }
+    folder = fmt::format("{}-{}", wanted.string(), number);
+  }
+  return folder;
+}
 
 Result<std::vector<Part>> parts_of(const RunPlan& plan, const std::filesystem::path& out) {
   std::vector<Part> parts;
@@ -290,14 +352,18 @@ Result<ChildCommand> command_of(const Part& part, const PartResources& resources
 }
 
 Result<SuiteRun> begin_suite(const PlannedSuite& planned, const SweepArgs& args) {
-  const std::filesystem::path& out = planned.out;
-  if (std::filesystem::exists(out / "journal.jsonl"))
-    return file_error(out.string() + ": holds a run already; choose another --out");
-  SuiteRun suite{.parts = {}, .open = {}, .out = out};
+  SuiteRun suite{.parts = {}, .open = {}, .out = planned.out};
   FATUNE_TRY(suite.confirm_on, parse_confirm_on(args.confirm_on));
-  FATUNE_TRY(suite.parts, parts_of(planned.plan, out));
+  FATUNE_TRY(suite.parts, parts_of(planned.plan, suite.out));
+  if (args.out.empty()) {
+    FATUNE_TRY(suite.out, make_run_folder(planned.out));
+    FATUNE_TRY(suite.parts, parts_of(planned.plan, suite.out));
+  }
+  FATUNE_TRY_STATUS(check_unmerged(suite.out));
+  FATUNE_TRY(suite.lock, lock_parts(suite.out));
+  FATUNE_TRY_STATUS(check_unmerged(suite.out));  // by one that held the lock until now
+  FATUNE_TRY_STATUS(check_plans(suite.parts, planned.plan));
   FATUNE_TRY(suite.open, open_parts(suite.parts));
-  FATUNE_TRY_STATUS(make_directories(out / "parts"));
   return suite;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/options/settings.hpp"
 #include "cli/options/sweep_plan.hpp"
+#include "core/append_file.hpp"
 #include "core/child.hpp"
 #include "core/result.hpp"
 #include "model/results/fleet_timeline.hpp"
@@ -18,9 +19,12 @@
 
 namespace fatune::cli {
 
+/// A new folder of that name; of NAME-2, NAME-3 where other runs of the same second are.
+Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted);
+
 struct PlannedSuite {
-  RunPlan plan;
-  std::filesystem::path out;
+  RunPlan plan;               ///< with its kernels' hashes
+  std::filesystem::path out;  ///< of --out, else what a new folder is to be named
 };
 
 /// A problem as a shard of its own.
@@ -68,11 +72,14 @@ struct SuiteRun {
   std::size_t confirm_on = 1;            ///< GPUs
   std::vector<Part> again = {};          ///< final phases on the others
   FleetTimeline timeline = {};
+  AppendFile lock = {};  ///< keeps other sweeps out of the folder
 };
+/// A folder that another sweep works in, or with parts of another plan, is an error.
 Result<SuiteRun> begin_suite(const PlannedSuite& planned, const SweepArgs& args);
 /// Runs the open parts; once all have ended, their final phases on other GPUs.
 Result<FleetResult> run_parts(SuiteRun& suite, FleetCrew& crew, FleetClock& clock);
-/// Merges all parts to one run, which it prints; where some failed, says which.
+/// Merges all parts to one run, which it prints; where some failed, says which. The answer is no
+/// when no problem has a best.
 Result<int> finish_suite(const SuiteRun& suite, const FleetResult& fleet, const Settings& settings);
 
 }  // namespace fatune::cli

@@ -1,12 +1,18 @@
 // sweep_on_ranks.cpp - joins the ranks; what rank 0 does, and what the others do.
 #include "cli/commands/sweep_on_ranks.hpp"
 
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/commands.hpp"
 #include "cli/options/ranks.hpp"
@@ -20,6 +26,62 @@
 
 namespace fatune::cli {
 namespace {
+
+/// For all ranks to leave MPI, which takes them less than a second; chosen.
+constexpr double kLeaving_s = 10;
+
+/// Calls `late`, which ends the process, unless it is destroyed before: a rank that died leaves the
+/// others waiting in MPI for ever.
+class Watchdog {
+ public:
+  Watchdog(double patience_s, std::function<void()> late)
+      : thread_([patience_s, late = std::move(late)](const std::stop_token& stop) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any waiting;
+          const auto patience = std::chrono::duration<double>(patience_s);
+          waiting.wait_for(lock, stop, patience, [] { return false; });
+          if (!stop.stop_requested()) late();
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+double joining_s() {
+  const auto silence_s = rank_silence(environment);
+  return kGreetingTimes * (silence_s ? *silence_s : RankCrewOptions().silence_s);
+}
+
+Result<std::unique_ptr<Transport>> join_ranks(int launched) {
+  const double patience_s = joining_s();
+  const Watchdog watchdog(patience_s, [launched, patience_s] {
+    log::error(fmt::format(
+        "the other ranks have not joined within {:.0f} s: of the {} that were started one died or "
+        "did not begin; what the launcher and that rank said above is why. Give the same command "
+        "again; FATUNE_SILENCE, a quarter of that time, makes it longer",
+        patience_s, launched));
+    ::_exit(kEnvironment);
+  });
+  return open_mpi(mpi_plugin_places(), launched);
+}
+
+/// Of a command that is done. An error is logged, with its document where one was asked for.
+int exit_code(const Result<int>& done, const Settings& settings) {
+  return done ? *done
+              : fail({.words = {}, .head = settings.head, .json = settings.json}, done.error());
+}
+
+/// Leaves MPI with the other ranks, or without them once they have had time for it.
+Status leave_ranks(Transport& transport, double patience_s, const Result<int>& done,
+                   const Settings& settings) {
+  const Watchdog watchdog(patience_s, [&, patience_s] {
+    log::warn(fmt::format("a rank has not left MPI within {:.0f} s: rank {} ends without it",
+                          patience_s, transport.rank()));
+    ::_exit(close_output(exit_code(done, settings)));
+  });
+  return transport.end();
+}
 
 /// Compile processes of each device of this rank.
 Result<std::size_t> jobs_of_rank(const SweepArgs& args, const HelloMessage& hello,
@@ -51,6 +113,7 @@ RankCrewOptions crew_options(const SuiteRun& suite, const SweepArgs& args,
                              const HelloMessage& own) {
   RankCrewOptions options;
   options.own = own;
+  options.warn_of_shared = args.device != "auto";  // by which ranks above one a GPU compile
   options.order = [&](std::size_t number) {
     const Part& part = suite.open[number];
     return PartOrder{part.folder, part.log, part_words(part, args, false),
@@ -123,16 +186,19 @@ Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settin
 Result<int> sweep_on_ranks(int launched, const SweepArgs& args,
                            const std::function<Result<PlannedSuite>()>& plan,
                            const Settings& settings) {
-  FATUNE_TRY(const auto transport, open_mpi(mpi_plugin_places(), launched));
+  FATUNE_TRY(const auto transport, join_ranks(launched));
   if (transport->rank() > 0) {
     FATUNE_TRY(const AgentEnd end, serve(*transport, args, settings));
-    if (end == AgentEnd::kTogether) FATUNE_TRY_STATUS(transport->end());
+    // Rank 0 merges and prints before it leaves.
+    if (end == AgentEnd::kTogether)
+      FATUNE_TRY_STATUS(leave_ranks(*transport, joining_s() + kLeaving_s, kDone, settings));
     return kDone;
   }
   std::optional<bool> together;
   auto done = plan_and_lead(*transport, args, plan, settings, together);
   if (!together) stop_ranks(*transport);
-  if (together.value_or(true)) FATUNE_TRY_STATUS(transport->end());
+  if (together.value_or(true))
+    FATUNE_TRY_STATUS(leave_ranks(*transport, kLeaving_s, done, settings));
   return done;
 }
 

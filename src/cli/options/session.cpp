@@ -51,13 +51,13 @@ Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
 }
 
 bool is_uuid(const std::string& word) { return word.starts_with("GPU-"); }
+bool names_gpu(const std::string& word) { return is_uuid(word) || word.starts_with("cuda:"); }
 
 /// "cuda:0,2" is cuda:0 and cuda:2; commas in names of files stay.
 std::vector<std::string> words_of_list(const std::string& text) {
   std::vector<std::string> words;
   for (const std::string& piece : split(text, ',')) {
-    const bool names_one =
-        is_uuid(piece) || piece.starts_with("cuda:") || piece.starts_with("recorded");
+    const bool names_one = names_gpu(piece) || piece.starts_with("recorded");
     const bool number = parse_integer(piece).has_value();
     if (names_one || words.empty()) {
       words.push_back(piece);
@@ -70,13 +70,25 @@ std::vector<std::string> words_of_list(const std::string& text) {
   return words;
 }
 
-/// Of a UUID the GPU's ordinal: "cuda:2".
+/// A GPU by its one spelling, "cuda:2", of which a UUID and "cuda:02" are others.
 Result<std::string> by_name(const std::string& word, const std::vector<Environment>& here) {
-  if (!is_uuid(word)) return word;
+  if (!is_uuid(word)) {
+    FATUNE_TRY(const DeviceChoice choice, choose_device(word));
+    return names_gpu(word) ? fmt::format("cuda:{}", choice.ordinal) : word;
+  }
   for (std::size_t i = 0; i < here.size(); ++i) {
     if (here[i].device_uuid == word) return fmt::format("cuda:{}", i);
   }
-  return usage_error("--device: no GPU here is " + word + "; `fatune devices` lists them");
+  return usage_error("--device: no GPU here is " + word + "; `fatune devices --json` lists UUIDs");
+}
+
+/// Times of a GPU and of a recording do not stand in one table.
+Status check_unmixed(const std::vector<std::string>& words) {
+  const auto gpu = std::ranges::find_if(words, names_gpu);
+  const auto other = std::ranges::find_if_not(words, names_gpu);
+  if (gpu == words.end() || other == words.end()) return {};
+  return usage_error("--device names " + *gpu + " beside " + *other +
+                     ": name GPUs alone, or recordings alone");
 }
 
 /// Each GPU once, all of one kind: their times stand in one table.
@@ -126,25 +138,28 @@ Result<DeviceChoice> choose_device(const std::string& text) {
 }
 
 Result<std::vector<std::string>> choose_devices(const std::string& text) {
+  return choose_devices(text, list_devices);
+}
+
+Result<std::vector<std::string>> choose_devices(const std::string& text, const ListDevices& list) {
   const bool all = text == "cuda:all";
   const std::vector<std::string> words = words_of_list(text);
-  const bool by_uuid = std::ranges::any_of(words, is_uuid);
-  if (words.size() < 2 && !all && !by_uuid) {
+  if (words.size() < 2 && !all && !is_uuid(text)) {
     if (choose_device(text)) return std::vector{text};
     return usage_error(
         "--device: '" + text +
         "' is not auto, cuda:N, GPU-UUID, recorded or recorded:FILE, several of these "
         "with commas, or cuda:all");
   }
+  FATUNE_TRY_STATUS(check_unmixed(words));
   std::vector<Environment> here;
-  if (all || by_uuid || words.front().starts_with("cuda:")) {
-    FATUNE_TRY(here, list_devices());
+  if (names_gpu(words.front())) {
+    FATUNE_TRY(here, list());
   }
   std::vector<std::string> devices;
   for (std::size_t i = 0; all && i < here.size(); ++i) devices.push_back(fmt::format("cuda:{}", i));
   for (std::size_t i = 0; !all && i < words.size(); ++i) {
     FATUNE_TRY(std::string device, by_name(words[i], here));
-    FATUNE_TRY_STATUS(choose_device(device));
     devices.push_back(std::move(device));
   }
   FATUNE_TRY_STATUS(check_alike(devices, here));

@@ -15,6 +15,7 @@ namespace fatune::cli {
 namespace {
 
 constexpr std::int64_t kMostShards = 100'000;  // chosen
+constexpr const char* kArrayTask = "SLURM_ARRAY_TASK_ID";
 
 /// A scheduler's variable; without one, nothing.
 Result<std::optional<std::int64_t>> number_in(const char* name, const ReadVariable& variable) {
@@ -31,8 +32,19 @@ struct RankInJob {
   std::optional<std::int64_t> count;
 };
 
+/// An array that names its tasks one by one may leave some out.
+Status check_no_gaps(std::int64_t first, std::int64_t stride, std::optional<std::int64_t> count,
+                     const ReadVariable& variable) {
+  FATUNE_TRY(const auto last, number_in("SLURM_ARRAY_TASK_MAX", variable));
+  if (!last || !count || *last < first || (*last - first) / stride + 1 == *count) return {};
+  return usage_error(fmt::format(
+      "--shard auto: from {} to {} by {} an array has {}, and SLURM_ARRAY_TASK_COUNT is {}; say "
+      "which part is meant: --shard I/N, or give an array without gaps: --array=0-{}",
+      first, *last, stride, counted(static_cast<std::size_t>((*last - first) / stride + 1), "task"),
+      *count, std::max<std::int64_t>(1, *count) - 1));
+}
+
 Result<RankInJob> place_in_array(std::int64_t id, const ReadVariable& variable) {
-  const char* const kId = "SLURM_ARRAY_TASK_ID";
   FATUNE_TRY(const auto count, number_in("SLURM_ARRAY_TASK_COUNT", variable));
   FATUNE_TRY(const auto least, number_in("SLURM_ARRAY_TASK_MIN", variable));
   FATUNE_TRY(const auto step, number_in("SLURM_ARRAY_TASK_STEP", variable));
@@ -51,13 +63,14 @@ Result<RankInJob> place_in_array(std::int64_t id, const ReadVariable& variable) 
   }
   const std::int64_t stride = std::max<std::int64_t>(1, step.value_or(1));
   if (id < first || (id - first) % stride != 0)
-    return usage_error(
-        fmt::format("--shard auto: {} is {}, in an array from {} by {}", kId, id, first, stride));
-  return RankInJob{kId, (id - first) / stride, count};
+    return usage_error(fmt::format("--shard auto: {} is {}, in an array from {} by {}", kArrayTask,
+                                   id, first, stride));
+  FATUNE_TRY_STATUS(check_no_gaps(first, stride, count, variable));
+  return RankInJob{kArrayTask, (id - first) / stride, count};
 }
 
 Result<RankInJob> place_in_job(const ReadVariable& variable) {
-  FATUNE_TRY(const auto task, number_in("SLURM_ARRAY_TASK_ID", variable));
+  FATUNE_TRY(const auto task, number_in(kArrayTask, variable));
   if (task) return place_in_array(*task, variable);
   FATUNE_TRY(const auto process, number_in("SLURM_PROCID", variable));
   if (process) {
@@ -76,6 +89,11 @@ Result<ShardChoice> automatic(std::optional<std::int64_t> of, const ReadVariable
   if (of && place.count && *of != *place.count) {
     return usage_error(
         fmt::format("--shard auto/{}: {} is one of {}", *of, place.variable, *place.count));
+  }
+  if (!of && place.variable == kArrayTask && place.count == 1) {
+    return usage_error(
+        "--shard auto: SLURM_ARRAY_TASK_COUNT is 1, as where one task of an array was given again "
+        "alone; say which part is meant: --shard I/N, or auto/1 for all of it");
   }
   if (!of) of = place.count;
   if (!of) {

@@ -298,6 +298,8 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   if (manifest.operation->name != operation_name(problem)) {
     return fmt::format("computes {}, not {}", manifest.operation->name, operation_name(problem));
   }
+  if (is_fused(asked) && !is_fused(problem) && std::ranges::count(manifest.dtypes, asked.dtype) > 0)
+    return std::string("takes q, k and v that are quantized already (--quant given)");
   if (std::ranges::count(manifest.dtypes, problem.dtype) == 0)
     return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype));
   if (manifest.quant == Quant::kFused && !is_fused(problem))

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/fields_fwd.hpp"
@@ -87,7 +88,13 @@ struct MeasuredFacts {
   std::optional<std::array<double, 2>> ci95_us;
   std::string baseline;         ///< empty: none was measured beside it
   std::optional<double> ratio;  ///< our time over the baseline's
+  /// That the ratio is of, and by which the sweep ranked: "in_layer", "plain", "cold"; empty: hot.
+  std::string time = {};
+  std::optional<double> us = {};  ///< that time; empty: hot
 };
+/// Of kernels that compute the same, less is faster: those that were timed in a layer come first,
+/// since that is what a program gets. Microseconds, infinite for one that was not measured.
+std::pair<bool, double> speed_rank(const std::optional<MeasuredFacts>& measured);
 
 struct KernelFacts {
   std::string kernel;

@@ -99,29 +99,63 @@ constexpr const char* kEnd = R"(
 #endif /* @NAME@_IMPLEMENTATION */
 )";
 
+/// Of the elements that are passed, which are not always what is multiplied; of out where it may
+/// have another type.
+std::string type_constants(const Problem& p) {
+  const Dtype passed = p.custom ? p.dtype : dtype_of(p, "q");
+  std::string text = fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(passed));
+  if (is_fp8(p)) text += fmt::format("#define @NAME@_OUT_DTYPE \"{}\"\n", name(out_dtype(p)));
+  return text;
+}
+
 /// What a program can ask at compile time.
 std::string constants(const KernelFacts& facts) {
   const Problem& p = facts.problem;
   std::string text = "/* What it computes, and how far it was checked. */\n";
-  const std::string dtype = fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(p.dtype));
+  const std::string types = type_constants(p);
   const auto define = [&text](std::string_view key, std::int64_t value) {
     text += fmt::format("#define @NAME@_{} {}\n", key, value);
   };
   for (const NamedSize& size : named_sizes(p)) {
-    if (!p.custom && size.name == "CAUSAL") text += dtype;
+    if (!p.custom && size.name == "CAUSAL") text += types;
     define(p.custom ? "SIZE_" + size.name : size.name, size.value);
   }
-  text += p.custom ? dtype : fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
+  text += p.custom ? types : fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
   text += fmt::format("#define @NAME@_ARCH \"{}\"\n", facts.arch);
   define("VERIFIED", facts.verified ? 1 : 0);
   define("RECORDED", facts.recorded ? 1 : 0);
   return text;
 }
 
-/// Of tensors that are not contiguous: shape and strides of each.
+/// Shapes of the factors, each on a line of the comment.
+std::string factors_text(const Problem& p) {
+  if (p.descale_block == 0)
+    return "\n *   q_descale, k_descale, v_descale: [batch, kv_heads], one for a key head";
+  return fmt::format(
+      "\n *   q_descale: [batch, kv_heads, {1}], one for {0} queries, or what is left of them"
+      "\n *   k_descale, v_descale: [batch, kv_heads, {2}], one for {0} keys, likewise",
+      p.descale_block, factors_of_head(p, "q"), factors_of_head(p, "k"));
+}
+
+/// Of fp8: the elements' types, and the factors, or that the kernel finds them.
+std::string fp8_text(const Problem& p) {
+  if (!is_fp8(p)) return "";
+  if (!has_descales(p)) {
+    return fmt::format("\n * q, k, v and out are {}; the kernel itself quantizes q, k and v to {}.",
+                       name(out_dtype(p)), name(p.dtype));
+  }
+  return fmt::format(
+      "\n * q, k and v are {}, out is {}. An element of q, k or v stands for itself times a factor."
+      "\n * Factors are fp32, contiguous, on 4 bytes each tensor:{}"
+      "\n * A query head has the factors of the key head that it reads.",
+      name(p.dtype), name(out_dtype(p)), factors_text(p));
+}
+
+/// Of tensors that are not contiguous: shape and strides of each. Factors always are.
 std::string strides_text(const KernelFacts& facts) {
   std::string text = "Shapes, and strides in elements, all of\n * them compiled in:";
   for (const TensorFacts& tensor : facts.tensors) {
+    if (is_descale(tensor.name)) continue;
     text += fmt::format("\n *   {}: {} [{}] by [{}]", tensor.name, tensor.type,
                         fmt::join(tensor.shape, ", "), fmt::join(tensor.strides, ", "));
   }
@@ -129,8 +163,9 @@ std::string strides_text(const KernelFacts& facts) {
     text += fmt::format("\n * In the packed tensor q is first, k begins {} elements further, v {}.",
                         packed_offset(facts.problem, "k"), packed_offset(facts.problem, "v"));
   }
-  return text + fmt::format("\n * Each begins on 16 bytes.{}",
-                            facts.problem.lse ? "" : " lse is not written: pass 0.");
+  return text + fmt::format("\n * Each begins on 16 bytes.{}{}",
+                            facts.problem.lse ? "" : " lse is not written: pass 0.",
+                            fp8_text(facts.problem));
 }
 
 /// How the tensors lie, behind "Queues the kernel on the stream and returns."
@@ -146,7 +181,8 @@ std::string tensors_text(const KernelFacts& facts) {
   if (!facts.tensors.empty()) return strides_text(facts);
   return fmt::format(
       "q and out are contiguous [batch, heads, seq_q,\n"
-      " * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.\n * {}",
+      " * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.{}\n * {}",
+      fp8_text(facts.problem),
       facts.problem.lse
           ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q], on 16 bytes."
           : "lse is not written: pass 0.");

@@ -11,6 +11,8 @@ namespace fatune {
 namespace {
 
 constexpr std::int64_t kScratchAlignment = 256;  ///< as cuMemAlloc gives
+constexpr int kRowAlignment = 16;                ///< of kernels' vector loads and tensor maps
+constexpr int kFactorAlignment = 4;              ///< kernels read factors of fp8 one by one
 
 std::int64_t aligned(std::int64_t bytes) {
   return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
@@ -140,15 +142,25 @@ std::string load_function(const KernelFacts& facts) {
 )";
 }
 
+/// "(q | k) % 16 != 0": where one of the pointers is no multiple.
+std::string misaligned(const std::vector<std::string>& pointers, int bytes) {
+  return fmt::format("({}) % {} != 0", join(pointers, " | "), bytes);
+}
+
 /// What a launch reads or writes must be there, and lie as it is told to.
 std::string check_pointers(const KernelFacts& facts) {
   std::vector<std::string> tensors = tensor_parameters(facts);
   const bool no_lse = !facts.problem.custom && !facts.problem.lse;
   if (no_lse) tensors.pop_back();
+  std::vector<std::string> rows, factors;
   std::string text = "  if (";
-  for (const std::string& tensor : tensors)
+  for (const std::string& tensor : tensors) {
     text += fmt::format("{} == 0 ||{}", tensor, tensor == tensors.back() ? "\n      " : " ");
-  text += fmt::format("({}) % 16 != 0", join(tensors, " | "));
+    const bool factor = has_descales(facts.problem) && is_descale(tensor);
+    (factor ? factors : rows).push_back(tensor);
+  }
+  text += misaligned(rows, kRowAlignment);
+  if (!factors.empty()) text += " ||\n      " + misaligned(factors, kFactorAlignment);
   const bool uses_scratch = scratch_bytes(facts) > 0;
   if (uses_scratch) text += fmt::format(" || scratch == 0 || scratch % {} != 0", kScratchAlignment);
   text += ") {\n    return CUDA_ERROR_INVALID_VALUE;\n  }\n";

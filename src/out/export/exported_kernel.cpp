@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "out/text/cells.hpp"
+
 namespace fatune {
 namespace {
 
@@ -51,6 +53,7 @@ std::string export_name(std::string_view kernel, const Problem& p) {
     text += fmt::format("_b{}_h{}", p.batch, p.heads);
     if (p.kv_heads != p.heads) text += fmt::format("_kvh{}", p.kv_heads);
     text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
+    if (is_fp8(p)) text += fmt::format("_{}", name(out_dtype(p)));
     if (is_fused(p)) text += fmt::format("_{}", name(p.quant));
     if (p.descale_block > 0) text += fmt::format("_descale{}", p.descale_block);
     if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
@@ -80,17 +83,24 @@ Status check_export_name(std::string_view name, std::string_view flag) {
       "{}: '{}' is no C identifier: letters, digits and '_', the first no digit", flag, name));
 }
 
+std::string describe_time(const MeasuredFacts& measured) {
+  if (!measured.us) return fmt::format("{:.2f} us", measured.hot_us);
+  return fmt::format("{:.2f} us {}", *measured.us, time_words(measured.time));
+}
+
 std::string describe_measured(const KernelFacts& facts) {
   if (!facts.measured) return "";
   const MeasuredFacts& measured = *facts.measured;
-  std::string text = fmt::format("{:.4g} us", measured.hot_us);
+  std::string hot = fmt::format("{:.4g} us", measured.hot_us);
+  if (measured.us) hot += " hot";
   if (measured.ci95_us) {
-    text += fmt::format(" (95 % interval {:.4g} to {:.4g})", (*measured.ci95_us)[0],
-                        (*measured.ci95_us)[1]);
+    hot += fmt::format(" (95 % interval {:.4g} to {:.4g})", (*measured.ci95_us)[0],
+                       (*measured.ci95_us)[1]);
   }
-  if (measured.ratio)
-    text += fmt::format(", {:.3f} of {}'s time", *measured.ratio, measured.baseline);
-  return text;
+  const std::string ratio =
+      measured.ratio ? fmt::format(", {:.3f} of {}'s time", *measured.ratio, measured.baseline)
+                     : "";
+  return measured.us ? describe_time(measured) + ratio + "; " + hot : hot + ratio;
 }
 
 std::vector<std::string> provenance(const KernelFacts& facts) {

@@ -6,7 +6,8 @@ def _describe(facts):
     seq = p["seq_q"] if p["seq_q"] == p["seq_kv"] else f"{p['seq_q']}x{p['seq_kv']}"
     time = "not measured"
     if measured:
-        time = f"{measured['hot_us']:.2f} us" + (" (recorded)" if facts["recorded"] else "")
+        time = f"{measured.get('us', measured['hot_us']):.2f} us"
+        time += {"in_layer": " in layer"}.get(measured.get("time"), "") + (" (recorded)" if facts["recorded"] else "")
         if measured.get("ratio"):
             time += f", {measured['ratio']:.2f} of {measured['baseline']}"
         time += f", on {facts['device']['name']}"
@@ -36,13 +37,22 @@ def _microseconds(call, graph):
     return start.elapsed_time(stop) * 1e3 / 50
 
 
+def _mask_for(kernel):
+    """As sdpa() takes the kernel's."""
+    p = kernel.facts["problem"]
+    if p["mask"] != "causal":
+        return None
+    from torch.nn.attention.bias import causal_lower_right  # takes seconds, and few need it
+    return causal_lower_right(p["seq_q"], p["seq_kv"])
+
+
 def _fp8_error_of(kernel, tensors):
     """Of the kernel on N(0,1): against PyTorch in 16 bits."""
     more = {"smooth_k": kernel.smooth_k}
     if not kernel.quantizes:
         ones = torch.ones(tensors["k"].shape[:2], device="cuda")
         more = {"descale_q": ones, "descale_k": ones, "descale_v": ones}
-    options = {"is_causal": kernel.mask is not None, "scale": kernel.facts["scale"], "enable_gqa": True}
+    options = {"attn_mask": _mask_for(kernel), "scale": kernel.facts["scale"], "enable_gqa": True}
     return sdpa_fp8(*tensors.values(), **options, **more, return_error=True)[1]
 
 
@@ -68,10 +78,8 @@ def _tensors_for(kernel):
 def _check(kernel, tensors):
     """Prints a line; whether the kernel agrees with PyTorch as far as rounding lets two correct results agree."""
     p = kernel.facts["problem"]
-    options = {"enable_gqa": p["heads"] != p["kv_heads"], "scale": kernel.facts["scale"]}
-    if p["mask"] == "causal":
-        from torch.nn.attention.bias import causal_lower_right  # takes seconds, and few need it
-        options["attn_mask"] = causal_lower_right(p["seq_q"], p["seq_kv"])
+    options = {"attn_mask": _mask_for(kernel), "enable_gqa": p["heads"] != p["kv_heads"],
+               "scale": kernel.facts["scale"]}
     own = _attend(*tensors, kernel.mask, kernel.facts["scale"], True)
     if own is None:
         print(f"FAILED  {_describe(kernel.facts)}: could not be launched")

@@ -109,9 +109,12 @@ class _Loaded:
         return launches, values, maps
 
     def rank(self, device_name):
-        """Of kernels for one problem the least is taken: measured on such a device, verified, fast."""
+        """Of kernels for one problem the least is taken: measured on such a device, verified, fast; those
+        that were timed in a layer come before others."""
         measured = self.facts["measured"] or {"hot_us": math.inf}
-        return (self.facts["device"]["name"] != device_name, not self.facts["verified"], measured["hot_us"])
+        in_layer = measured.get("time") == "in_layer"
+        return (self.facts["device"]["name"] != device_name, not self.facts["verified"], not in_layer,
+                measured["us"] if in_layer else measured["hot_us"])
 
 
 def _runs_on(facts, capability):

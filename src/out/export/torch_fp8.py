@@ -26,9 +26,22 @@ def _refuse_factors(query, key, descales, smooth_k):
                 raise ValueError(f"sdpa_fp8: {name} is for fp8 tensors; those of {query.dtype} are quantized here")
         elif factor is None:
             raise ValueError(f"sdpa_fp8: {name} is missing; of fp8 tensors each has a factor a key head")
-        elif (factor.dtype != torch.float32 or tuple(factor.shape) != tuple(key.shape[:2])
+        elif (not isinstance(factor, torch.Tensor) or factor.dtype != torch.float32 or tuple(factor.shape) != tuple(key.shape[:2])
               or factor.device != query.device or not factor.is_contiguous()):
             raise ValueError(f"sdpa_fp8: {name} must be contiguous float32 {tuple(key.shape[:2])} on {query.device}")
+
+
+def _fp8_mask(attn_mask, is_causal, query, key):
+    """As of _choice. A mask as an object must be of these lengths."""
+    side = _bias_side(attn_mask)
+    if attn_mask is None:
+        return _UPPER_LEFT if is_causal else None
+    if side is None or is_causal:
+        raise ValueError("sdpa_fp8: attn_mask must be a causal mask of torch.nn.attention.bias, without is_causal")
+    told, lengths = (attn_mask.seq_len_q, attn_mask.seq_len_kv), (query.shape[-2], key.shape[-2])
+    if told != lengths:
+        raise ValueError(f"sdpa_fp8: attn_mask is for {told[0]} queries and {told[1]} keys, not {lengths[0]} and {lengths[1]}")
+    return side
 
 
 def _fp8_route(query, key, value, mask, scale, gqa, smooth_k):
@@ -48,12 +61,13 @@ def _fp8_route(query, key, value, mask, scale, gqa, smooth_k):
 
 
 def sdpa_fp8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_causal: bool = False,
-             scale: float | None = None, enable_gqa: bool = False, *, descale_q: torch.Tensor | None = None,
-             descale_k: torch.Tensor | None = None, descale_v: torch.Tensor | None = None,
-             smooth_k: bool | None = None, return_error: bool = False):
+             scale: float | None = None, enable_gqa: bool = False, *, attn_mask: torch.Tensor | None = None,
+             descale_q: torch.Tensor | None = None, descale_k: torch.Tensor | None = None,
+             descale_v: torch.Tensor | None = None, smooth_k: bool | None = None, return_error: bool = False):
     """Attention by this process's fp8 kernels, without gradients; on the current stream. Tensors as sdpa() has them.
 
-    Of float16 or bfloat16 the kernel quantizes; where no kernel does that, PyTorch computes in 16 bits. smooth_k: by a
+    attn_mask is None or torch.nn.attention.bias.causal_lower_right, the mask of causal kernels for fewer queries than
+    keys. Of float16 or bfloat16 the kernel quantizes; where no kernel does that, PyTorch computes in 16 bits. smooth_k: by a
     kernel that takes K's mean over keys out first, or by one that does not; None: by either. Of fp8, query,
     key and value are elements times factors: descale_q, descale_k and descale_v are float32 (batch, kv_heads), and
     without a kernel ValueError is raised with the reason. With return_error the result is (out, error): the relative
@@ -62,24 +76,33 @@ def sdpa_fp8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_cau
     """
     descales = (descale_q, descale_k, descale_v)
     _refuse_others(query, key, value)
+    if _is_autocast_enabled():
+        query, key, value = (tensor if tensor.dtype in _FP8 else _autocast(tensor) for tensor in (query, key, value))
     _refuse_misuse(query, key, value)
     _refuse_factors(query, key, descales, smooth_k)
     if _needs_gradients(query, key, value):
         raise ValueError("sdpa_fp8: no kernel has gradients; call it under torch.no_grad()")
-    mask = _UPPER_LEFT if is_causal else None
+    mask = _fp8_mask(attn_mask, is_causal, query, key)
     route = "the tensors are on " + str(query.device)
     if query.is_cuda and torch.version.cuda is not None:
         route = _fp8_route(query, key, value, mask, scale, enable_gqa, smooth_k)
     if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
         route = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
-    options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    options = (attn_mask, is_causal, scale, enable_gqa)
     if isinstance(route, str):
         if query.dtype in _FP8:
             raise ValueError(f"sdpa_fp8: {route}")
-        out = _pytorch(query, key, value, **options)
+        out = _in_16_bits(query, key, value, *options)
     else:
         out = route(query, key, value, descales)
     return (out, _fp8_error(out, query, key, value, descales, options)) if return_error else out
+
+
+def _in_16_bits(query, key, value, attn_mask, is_causal, scale, gqa):
+    """PyTorch's attention."""
+    if attn_mask is not None:
+        return _pytorch_with(attn_mask, query, key, value, 0.0, False, scale, gqa)
+    return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=gqa)
 
 
 def _fp8_error(out, query, key, value, descales, options):
@@ -89,5 +112,5 @@ def _fp8_error(out, query, key, value, descales, options):
         group = query.shape[1] // key.shape[1]
         factors = (descales[0].repeat_interleave(group, 1), *descales[1:])
         values = [(tensor.float() * factor[:, :, None, None]).to(out.dtype) for tensor, factor in zip(values, factors)]
-    right = _pytorch(*values, **options).float()
+    right = _in_16_bits(*values, *options).float()
     return (torch.linalg.vector_norm(out.float() - right) / torch.linalg.vector_norm(right)).item()

@@ -174,10 +174,11 @@ def _refuse_others(query, key, value):
 
 
 def _refuse_misuse(query, key, value):
+    """Other types may differ where autocast converts them later; those of CUDA were converted before."""
     for name, tensor in (("key", key), ("value", value)):
         if tensor.device != query.device:
             raise ValueError(f"sdpa: {name} is on {tensor.device}, query on {query.device}; move them to one device")
-        if tensor.dtype != query.dtype and not torch._C._is_any_autocast_enabled():
+        if tensor.dtype != query.dtype and (query.is_cuda or not torch._C._is_any_autocast_enabled()):
             raise ValueError(f"sdpa: {name} is {tensor.dtype}, query {query.dtype}; convert them to one type")
     if key.dim() > 1 and value.dim() > 1 and key.shape[-2] != value.shape[-2]:
         raise ValueError(f"sdpa: key has {key.shape[-2]} rows, value {value.shape[-2]}; they must have as many")
@@ -230,11 +231,17 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
             if out is not None:
                 return out
         if F.scaled_dot_product_attention is not _pytorch:  # such a mask calls what stands there alone
-            return type(attn_mask).__torch_function__(
-                F.scaled_dot_product_attention, (type(attn_mask),), (query, key, value, attn_mask, dropout_p, is_causal),
-                {"scale": scale, "enable_gqa": enable_gqa})
+            return _pytorch_with(attn_mask, query, key, value, dropout_p, is_causal, scale, enable_gqa)
     return _pass_on("it has dropout" if attn_mask is None else "no kernel takes such a mask", query, key, value,
                     attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+
+def _pytorch_with(bias, query, key, value, dropout_p, is_causal, scale, gqa):
+    """PyTorch's attention with a causal mask as an object, which takes the call itself, if it is of what stands in
+    PyTorch's place."""
+    return type(bias).__torch_function__(
+        F.scaled_dot_product_attention, (type(bias),), (query, key, value, bias, dropout_p, is_causal),
+        {"scale": scale, "enable_gqa": gqa})
 
 
 def _attend_below(bias, side, query, key, value, scale, gqa):
@@ -242,6 +249,8 @@ def _attend_below(bias, side, query, key, value, scale, gqa):
     if (not _is_real(query, key, value) or _needs_gradients(query, key, value)
             or (bias.seq_len_q, bias.seq_len_kv) != (query.shape[-2], key.shape[-2])):
         return None
+    if _is_autocast_enabled():
+        query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     return _attend(query, key, value, side, scale, gqa)
 
 

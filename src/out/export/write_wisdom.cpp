@@ -45,17 +45,14 @@ auto place_of(const KernelFacts& facts) {
   return std::tuple(facts.arch, key(facts.problem), facts.scale);
 }
 
-/// Less is better: verified, then fast. The time is that of one launch, 0 when it is unknown.
+/// Less is better: verified, then fast.
 auto rank(const KernelFacts& facts) {
-  const double us =
-      facts.measured ? facts.measured->hot_us : std::numeric_limits<double>::infinity();
-  return std::tuple(!facts.verified, us);
+  return std::tuple(!facts.verified, speed_rank(facts.measured));
 }
 
 std::string describe(const KernelFacts& facts) {
   return fmt::format("{} {} ({}{})", facts.kernel, facts.id,
-                     facts.measured ? fmt::format("{:.2f} us", facts.measured->hot_us)
-                                    : std::string("not measured"),
+                     facts.measured ? describe_time(*facts.measured) : "not measured",
                      facts.verified ? "" : ", not verified");
 }
 

@@ -36,13 +36,16 @@ std::string ratio_interval_cell(const std::optional<Ratio>& ratio) {
   return ratio ? interval_text(ratio->low, ratio->high, kRatioDecimals) : "-";
 }
 
+std::string rate_text(const Problem& problem, const Timing& timing) {
+  const Seconds time = to_seconds(Micros(timing.median_us));
+  const double rate =
+      counts_flops(problem) ? (flops(problem) / time).value : gigabytes_per_second(problem, time);
+  return fixed(rate, rate < 100 ? 1 : 0);
+}
+
 std::string rate_cell(const FinalRecord& record) {
   const std::optional<Timing>& timing = record.rated_time();
-  if (!timing) return "-";
-  const Seconds time = to_seconds(Micros(timing->median_us));
-  const double rate = counts_flops(record.problem) ? (flops(record.problem) / time).value
-                                                   : gigabytes_per_second(record.problem, time);
-  return fixed(rate, rate < 100 ? 1 : 0);
+  return timing ? rate_text(record.problem, *timing) : "-";
 }
 
 std::string time_words(const std::string& time) { return time == "in_layer" ? "in layer" : time; }

@@ -20,7 +20,9 @@ std::string median_cell(const std::optional<Timing>& timing);
 std::string interval_cell(const std::optional<Timing>& timing);
 std::string ratio_cell(const std::optional<Ratio>& ratio);
 std::string ratio_interval_cell(const std::optional<Ratio>& ratio);
-/// Of plain launches where they were timed, else hot; in the unit of rate_name().
+/// What the time makes of the problem, in the unit of rate_name().
+std::string rate_text(const Problem& problem, const Timing& timing);
+/// Of plain launches where they were timed, else hot.
 std::string rate_cell(const FinalRecord& record);
 /// A column of a table of finals.
 struct TimeColumn {

@@ -122,9 +122,9 @@ std::vector<std::size_t> Table::shown(const std::vector<std::size_t>& widths,
   return shown;
 }
 
-std::string Table::text(std::size_t columns) const {
+std::vector<std::size_t> Table::wrapped_widths(const std::vector<std::size_t>& shown,
+                                               std::size_t columns) const {
   std::vector<std::size_t> widths = natural_widths();
-  const std::vector<std::size_t> shown = this->shown(widths, columns);
   const std::vector<std::size_t> least = longest_words();
   while (total_width(widths, shown) > columns) {
     const auto words = [&](std::size_t i) {
@@ -134,6 +134,16 @@ std::string Table::text(std::size_t columns) const {
         shown.begin(), shown.end(), [&](auto a, auto b) { return words(a) < words(b); });
     if (words(widest) <= kShortCell) break;
     --widths[widest];
+  }
+  return widths;
+}
+
+std::string Table::text(std::size_t columns) const {
+  std::vector<std::size_t> shown = this->shown(natural_widths(), columns);
+  std::vector<std::size_t> widths = wrapped_widths(shown, columns);
+  if (total_width(widths, shown) > columns) {
+    std::erase_if(shown, [this](std::size_t i) { return columns_[i].spare == kLastSpare; });
+    widths = wrapped_widths(shown, columns);
   }
   const auto line = [&](const auto& cell_of) {
     std::string text;

@@ -51,12 +51,15 @@ struct Column {
   bool right = false;
   int spare = 0;  ///< of a table that is too wide, columns of the highest number go first
 };
+/// In place of such a number: goes where wrapping words was not enough.
+inline constexpr int kLastSpare = -1;
+
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells);
   /// Two spaces between columns, a rule under the titles. Where `columns` are too few, spare
-  /// columns are left out, and then the widest columns of words are wrapped.
+  /// columns are left out, then the widest columns of words are wrapped, then kLastSpare go.
   std::string text(std::size_t columns = kUsualColumns) const;
   std::string markdown() const;
   std::string csv() const;
@@ -67,6 +70,8 @@ class Table {
   std::vector<std::size_t> longest_words() const;  ///< what no wrapping makes narrower
   /// Positions of the columns that are shown.
   std::vector<std::size_t> shown(const std::vector<std::size_t>& widths, std::size_t columns) const;
+  std::vector<std::size_t> wrapped_widths(const std::vector<std::size_t>& shown,
+                                          std::size_t columns) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

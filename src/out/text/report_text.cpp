@@ -77,16 +77,17 @@ std::vector<std::string> with_measured(std::vector<std::string> line,
   };
   line.insert(
       line.end(),
-      {std::string(name(record.outcome)), median_value(record.hot), median_value(record.cold),
-       record.verification ? fixed(record.verification->margin, 3) : "", known(used.registers),
-       known(used.static_shared_bytes + used.dynamic_shared_bytes),
+      {std::string(name(record.outcome)), median_value(record.in_layer), median_value(record.hot),
+       median_value(record.cold), record.verification ? fixed(record.verification->margin, 3) : "",
+       known(used.registers), known(used.static_shared_bytes + used.dynamic_shared_bytes),
        known(used.spill_store_bytes + used.spill_load_bytes), record.id, record.reason});
   return line;
 }
 
 Table with_measured(std::vector<Column> columns) {
-  columns.insert(columns.end(), {"outcome", ">hot_median_us", ">cold_median_us", ">margin",
-                                 ">registers", ">shared_bytes", ">spill_bytes", "id", "reason"});
+  columns.insert(columns.end(),
+                 {"outcome", ">in_layer_median_us", ">hot_median_us", ">cold_median_us", ">margin",
+                  ">registers", ">shared_bytes", ">spill_bytes", "id", "reason"});
   return Table(std::move(columns));
 }
 

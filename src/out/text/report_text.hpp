@@ -42,8 +42,9 @@ std::string candidates_csv(std::span<const CandidateRecord> candidates,
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
                         const std::string& format, const Paint& paint);
 
-/// Problem by problem the best of the final phase, its baseline and its SOL score, and fast_p over
-/// them: "text" or "md". Empty unless two problems or more have a final phase with a baseline.
+/// Problem by problem the best of the final phase with its time, its baseline and its SOL score,
+/// and fast_p over them where there is one: "text" or "md". Empty where no problem has a final
+/// phase.
 std::string suite_summary(const PageRun& run, const std::string& format, const Paint& paint);
 /// How the best of each problem did on the GPUs that repeated its final phase: "text" or "md".
 /// Empty where none was repeated.

@@ -200,8 +200,10 @@ std::string winner(const ProblemResult& problem, const SweepResult& run) {
   const std::string time = final_time(problem.finals, run.plan.objective);
   const auto& timing = timing_of(*best, time);
   std::string text = "Winner: " + best->impl;
-  if (timing) text += " at " + describe(Micros(timing->median_us)) + " " + time_words(time);
-  if (best->hot) text += ", " + rate_cell(*best) + " " + rate_name(best->problem);
+  if (timing) {
+    text += fmt::format(" at {} {}, {} {}", describe(Micros(timing->median_us)), time_words(time),
+                        rate_text(best->problem, *timing), rate_name(best->problem));
+  }
   const Standing& standing = problem.standings.front();
   if (standing.score) text += ", score " + fixed(*standing.score, 1);
   if (standing.to_baseline && problem.gate) {

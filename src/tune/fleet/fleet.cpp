@@ -29,6 +29,7 @@ struct WaitingPart {
   std::size_t part = 0;
   std::size_t failures = 0, losses = 0;
   std::size_t failed_on = kNobody;
+  std::size_t left = kNobody;  ///< the last that it failed on, or was lost with
 };
 
 struct RunningPart {
@@ -102,7 +103,8 @@ class Fleet {
                          report.state == HandReport::State::kEnded});
     if (report.state == HandReport::State::kEnded) {
       ++hand.parts;
-      hand.failures = 0;
+      hand.failures.clear();
+      hand.left_out = false;
       tell(FleetEvent::Kind::kEnds, member, *running);
     } else {
       note_failure(member, *running, report);
@@ -114,12 +116,12 @@ class Fleet {
 
   void note_failure(std::size_t member, const RunningPart& running, const HandReport& report) {
     WaitingPart part = running.part;
-    part.failed_on = member;
+    part.left = member;
     if (report.state == HandReport::State::kLost) {
       ++part.losses;
     } else {
-      FleetMember& hand = result_.members[member];
-      hand.left_out = ++hand.failures >= kMostFailuresInARow;
+      hold_to_account(member, part);
+      part.failed_on = member;
       ++part.failures;
     }
     tell(FleetEvent::Kind::kFails, member, running, report.reason);
@@ -128,14 +130,45 @@ class Fleet {
     } else {
       result_.failed.push_back({part.part, report.reason});
     }
+    if (result_.members[member].left_out) bring_forward(result_.members[member].failures);
   }
 
-  bool can_work(std::size_t member) const {
-    return !result_.members[member].left_out && crew_.hands[member]->able();
+  /// The hand, or the part that has failed on another hand before.
+  void hold_to_account(std::size_t member, const WaitingPart& part) {
+    if (part.failed_on == kNobody || part.failed_on == member) {
+      result_.members[member].failures.insert(part.part);
+    } else {
+      for (FleetMember& each : result_.members) each.failures.erase(part.part);
+    }
+    for (FleetMember& each : result_.members)
+      each.left_out = each.failures.size() >= kMostFailuresInARow;
+  }
+
+  /// What a hand is left out for: the sooner others try it, the sooner it may be back.
+  void bring_forward(const std::set<std::size_t>& parts) {
+    std::list<WaitingPart> others;
+    for (auto each = waiting_.begin(); each != waiting_.end();) {
+      const auto here = each++;
+      if (!parts.contains(here->part)) others.splice(others.end(), waiting_, here);
+    }
+    waiting_.splice(waiting_.end(), others);
+  }
+
+  bool may_have(std::size_t member, std::size_t part) const {
+    return crew_.hands[member]->able() &&
+           (!options_.may || options_.may(part, result_.members[member]));
   }
 
   bool can_take(std::size_t member, std::size_t part) const {
-    return can_work(member) && (!options_.may || options_.may(part, result_.members[member]));
+    return !result_.members[member].left_out && may_have(member, part);
+  }
+
+  /// It is left out, and the part failed on another; what becomes of it here shows whose fault that
+  /// was.
+  bool can_try(std::size_t member, const WaitingPart& part) const {
+    return result_.members[member].left_out && part.failed_on != kNobody &&
+           part.failed_on != member && may_have(member, part.part) &&
+           !has_another(kNobody, part.part);
   }
 
   /// Than `member`, which may be kNobody.
@@ -146,12 +179,28 @@ class Fleet {
     return false;
   }
 
+  /// Whose last part did not fail: a broken hand is no judge of what failed on another.
+  bool has_better_judge(const WaitingPart& part) const {
+    for (std::size_t other = 0; other < running_.size(); ++other) {
+      if (other != part.left && can_take(other, part.part) &&
+          result_.members[other].failures.empty())
+        return true;
+    }
+    return false;
+  }
+
+  bool wants(std::size_t member, const WaitingPart& part) const {
+    if (can_try(member, part)) return true;
+    if (!can_take(member, part.part)) return false;
+    if (part.left == member) return !has_another(member, part.part);
+    return part.failures == 0 || result_.members[member].failures.empty() ||
+           !has_better_judge(part);
+  }
+
   Status give_work(std::size_t member) {
-    if (running_[member] || waiting_.empty() || !can_work(member)) return {};
-    const auto next = std::ranges::find_if(waiting_, [&](const WaitingPart& each) {
-      return can_take(member, each.part) &&
-             (each.failed_on != member || !has_another(member, each.part));
-    });
+    if (running_[member]) return {};
+    const auto next = std::ranges::find_if(
+        waiting_, [&](const WaitingPart& each) { return wants(member, each); });
     if (next == waiting_.end()) return {};
     const RunningPart running{*next, clock_.now_s(), clock_.now_s()};
     waiting_.erase(next);
@@ -162,8 +211,18 @@ class Fleet {
     return {};
   }
 
+  /// That hands which are left out may yet try.
+  bool is_to_be_tried(const WaitingPart& part) const {
+    for (std::size_t member = 0; member < running_.size(); ++member) {
+      if (can_try(member, part)) return true;
+    }
+    return false;
+  }
+
   void give_up_without_hands() {
     if (running_count_ > 0 || crew_.expects_more()) return;
+    const auto tried = [this](const WaitingPart& part) { return is_to_be_tried(part); };
+    if (std::ranges::any_of(waiting_, tried)) return;
     for (auto each = waiting_.begin(); each != waiting_.end();) {
       if (has_another(kNobody, each->part)) {
         ++each;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,8 @@ struct FleetMember {
   std::string name, gpu;
   std::size_t parts = 0;  ///< that ended
   std::vector<FleetStretch> work = {};
-  std::size_t failures = 0;  ///< in a row
-  bool left_out = false;     ///< takes no more parts
+  std::set<std::size_t> failures = {};  ///< parts in a row that may be this hand's to answer for
+  bool left_out = false;                ///< takes no more parts, as things stand
 };
 
 struct FleetEvent {
@@ -101,8 +102,9 @@ struct FleetResult {
 };
 
 /// A part that fails is tried once more, by another hand if one is left; one that is lost with its
-/// hand, twice more. A hand on which two parts in a row fail is left out. Ctrl-C is an interrupted
-/// error.
+/// hand, twice more. A hand on which two parts in a row fail is left out, until one of them fails
+/// on another hand, too: then it is the part. Where all are left out, each tries what failed on
+/// another. Ctrl-C is an interrupted error.
 Result<FleetResult> run_fleet(const FleetOptions& options, FleetCrew& crew, FleetClock& clock);
 
 }  // namespace fatune

@@ -36,6 +36,15 @@ Result<bool> part_has_ended(const std::filesystem::path& folder) {
   return runs.front().complete();
 }
 
+Result<AppendFile> lock_parts(const std::filesystem::path& out) {
+  FATUNE_TRY_STATUS(make_directories(out / "parts"));
+  FATUNE_TRY(AppendFile file, AppendFile::open(out / "parts" / ".lock"));
+  if (file.lock_exclusively()) return file;
+  return file_error(out.string() +
+                    ": another fatune sweeps into this folder; let it end, or choose another "
+                    "with --out");
+}
+
 Result<PartStore> PartStore::open(const std::filesystem::path& folder) {
   FATUNE_TRY_STATUS(make_directories(folder));
   PartStore store;

@@ -16,6 +16,10 @@ Result<std::string> journal_so_far(const std::filesystem::path& folder);
 /// Its run came to its end, and all of it is there.
 Result<bool> part_has_ended(const std::filesystem::path& folder);
 
+/// Of the parts in OUT/parts, which it makes: keeps every other fatune that deals parts out of the
+/// run's folder until it closes. The parts' processes do not inherit it.
+Result<AppendFile> lock_parts(const std::filesystem::path& out);
+
 /// Takes what another host sweeps. Its journal is locked as that of a sweep of this host. Lines are
 /// the kernel's at once, so that no end of this process loses them, and the disk's at the part's
 /// end: of a thousand journals each would wait for the disk every second.

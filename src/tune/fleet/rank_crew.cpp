@@ -78,7 +78,7 @@ class RankCrew::Ledger {
   Status ask(int from, const RankMessage& message);
   Status take(int from, const ReadMessage& message, std::vector<std::unique_ptr<FleetHand>>& hands);
   void greet(int from, const HelloMessage& hello, std::vector<std::unique_ptr<FleetHand>>& hands);
-  bool take_device(int from, std::int64_t device, const Measuring& now,
+  void take_device(int from, std::int64_t device, const Measuring& now,
                    std::vector<std::unique_ptr<FleetHand>>& hands);
   void need_compiler(const std::string& name, const std::string& compiler);
   void begin_to_compile(const Compiling& compiling);
@@ -239,8 +239,14 @@ void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
   bool refused = false;
   for (std::size_t i = 0; i < hello.devices.size(); ++i) {
     const Measuring now{rank.name + ", " + hello.devices[i].name, hello.devices[i].environment};
-    if (why = owner(now, measuring_); !why.empty()) continue;
-    refused = !take_device(from, static_cast<std::int64_t>(i), now, hands) || refused;
+    const std::string shared = owner(now, measuring_);
+    why = shared.empty() ? refusal(now, measuring_) : shared;
+    refused = refused || (shared.empty() && !why.empty());
+    if (why.empty()) {
+      take_device(from, static_cast<std::int64_t>(i), now, hands);
+    } else if (shared.empty() || options_.warn_of_shared) {
+      log::warn(now.name + " is refused: " + why);
+    }
   }
   if (!rank.hands.empty()) {
     need_compiler(rank.name, hello.compiler);
@@ -252,18 +258,12 @@ void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
   }
 }
 
-/// False, with a warning, where it may not measure.
-bool RankCrew::Ledger::take_device(int from, std::int64_t device, const Measuring& now,
+void RankCrew::Ledger::take_device(int from, std::int64_t device, const Measuring& now,
                                    std::vector<std::unique_ptr<FleetHand>>& hands) {
-  if (const std::string why = refusal(now, measuring_); !why.empty()) {
-    log::warn(now.name + " is refused: " + why);
-    return false;
-  }
   auto hand = std::make_unique<Hand>(*this, from, device, now);
   ranks_[static_cast<std::size_t>(from)].hands.push_back(hand.get());
   hands.push_back(std::move(hand));
   measuring_.push_back(now);
-  return true;
 }
 
 void RankCrew::Ledger::need_compiler(const std::string& name, const std::string& compiler) {

@@ -26,6 +26,8 @@ struct PartOrder {
 struct RankCrewOptions {
   double silence_s = 30;  ///< after which a rank is lost
   HelloMessage own;       ///< of rank 0, whose devices are measured alike, too
+  /// That a rank's device is another's, not only how many such ranks there are.
+  bool warn_of_shared = true;
   std::function<PartOrder(std::size_t part)> order;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +13,7 @@
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
+#include "core/scratch_folder.hpp"
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "tune/sweep/comparison.hpp"
@@ -205,6 +207,23 @@ Status complete_rows(const Finals& finals, BestProblem& problem) {
   return {};
 }
 
+/// An empty one holds nothing.
+Status check_no_journal(const std::filesystem::path& folder) {
+  std::error_code none;
+  const auto size = std::filesystem::file_size(folder / "journal.jsonl", none);
+  if (none || size == 0) return {};
+  return file_error(folder.string() + ": holds a journal already; continue it with --resume " +
+                    shell_word(folder.string()) + ", or choose another folder with --out");
+}
+
+/// As a sweep's writer writes it.
+Result<std::string> journal_text(const Journal& journal) {
+  FATUNE_TRY(const ScratchFolder scratch, ScratchFolder::make());
+  FATUNE_TRY(JournalWriter writer, JournalWriter::create(scratch.path(), journal.header));
+  for (const Record& record : journal.records) FATUNE_TRY_STATUS(writer.append(record));
+  return read_file(writer.path(), kLargeFile);
+}
+
 }  // namespace
 
 Result<Journal> merge_journals(const std::vector<ShardRun>& runs) {
@@ -257,11 +276,14 @@ Status save_merged(const Journal& journal, const BestFile& best, const std::file
     for (const auto* rows : {&problem.finalists, &problem.baselines})
       each.finals.insert(each.finals.end(), rows->begin(), rows->end());
   }
-  FATUNE_TRY(JournalWriter writer, JournalWriter::create(out, journal.header));
-  for (const Record& record : journal.records) FATUNE_TRY_STATUS(writer.append(record));
-  if (best.problems.empty()) return {};
-  FATUNE_TRY_STATUS(replace_file(out / "best.json", dump_pretty(to_json(best))));
-  return save_suite(result, date);
+  FATUNE_TRY_STATUS(check_no_journal(out));
+  FATUNE_TRY(const std::string text, journal_text(journal));
+  FATUNE_TRY_STATUS(make_directories(out));
+  if (!best.problems.empty()) {
+    FATUNE_TRY_STATUS(replace_file(out / "best.json", dump_pretty(to_json(best))));
+    FATUNE_TRY_STATUS(save_suite(result, date));
+  }
+  return replace_file(out / "journal.jsonl", text);
 }
 
 }  // namespace fatune

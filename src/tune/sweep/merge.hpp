@@ -19,8 +19,8 @@ Result<Journal> merge_journals(const std::vector<ShardRun>& runs);
 /// the merged journal lacks is an error.
 Result<BestFile> merge_best(const std::vector<ShardRun>& runs, const Journal& merged);
 
-/// Writes journal.jsonl into a folder that has none, then best.json and suite.json. `date`: of
-/// today.
+/// Writes best.json and suite.json into a folder that has no journal, then all of journal.jsonl at
+/// once: where that is, everything is. `date`: of today.
 Status save_merged(const Journal& journal, const BestFile& best, const std::filesystem::path& out,
                    const std::string& date);
 

@@ -15,6 +15,26 @@
 namespace fatune {
 namespace {
 
+bool has_problem(const ShardRun& run, const Problem& problem) {
+  return std::ranges::any_of(run.shard().problems, [&](std::uint64_t place) {
+    return run.plan().problems[place].problem == problem;
+  });
+}
+
+/// Of a folder with several journals the best.json is that of one.
+Status check_own_best(const ShardRun& run) {
+  for (std::size_t i = 0; i < run.best->problems.size(); ++i) {
+    const BestProblem& problem = run.best->problems[i];
+    if (!problem.problem) return file_error(run.best->place(i, "problem") + " is missing");
+    if (has_problem(run, *problem.problem)) continue;
+    return usage_error(fmt::format(
+        "{} and {} are of two runs: the best.json has {}, and shard {} has not; merge the folder "
+        "of each run",
+        run.file, run.best->where, label({problem.name, *problem.problem}), describe(run.shard())));
+  }
+  return {};
+}
+
 Result<ShardRun> load_shard_run(const std::filesystem::path& path) {
   FATUNE_TRY(const std::filesystem::path file, find_results(path));
   ShardRun run{.file = file.string(), .journal = {}, .best = {}};
@@ -25,10 +45,7 @@ Result<ShardRun> load_shard_run(const std::filesystem::path& path) {
   if (best.empty()) return run;
   FATUNE_TRY(Json json, load_json(best));
   FATUNE_TRY(run.best, best_file_from_json(std::move(json), best.string()));
-  for (std::size_t i = 0; i < run.best->problems.size(); ++i) {
-    if (!run.best->problems[i].problem)
-      return file_error(run.best->place(i, "problem") + " is missing");
-  }
+  FATUNE_TRY_STATUS(check_own_best(run));
   return run;
 }
 
@@ -76,6 +93,46 @@ Status check_disjoint(const std::vector<ShardRun>& runs) {
     }
   }
   return {};
+}
+
+/// Of a run that came to its end, problems whose final phase no best.json has.
+std::vector<std::string> without_best(const ShardRun& run, const std::set<Problem>& reported) {
+  std::set<Problem> finals;
+  for (const Record& record : run.journal.records) {
+    if (const auto* final = std::get_if<FinalRecord>(&record)) finals.insert(final->problem);
+  }
+  std::vector<std::string> labels;
+  for (const std::uint64_t place : run.shard().problems) {
+    const NamedProblem& named = run.plan().problems[place];
+    if (finals.contains(named.problem) && !reported.contains(named.problem))
+      labels.push_back(label(named));
+  }
+  return labels;
+}
+
+/// A journal by another name was taken from its folder.
+std::string how_to_have_best(const std::filesystem::path& journal) {
+  if (journal.filename() != "journal.jsonl") return "merge the folder of its run";
+  return "fatune sweep --resume " + shell_word(journal.parent_path().string()) + " writes it";
+}
+
+/// A sentence for each run whose best.json is missing, or an older one.
+std::vector<std::string> lacking_best(const std::vector<ShardRun>& runs) {
+  std::set<Problem> reported;
+  for (const ShardRun& run : runs) {
+    for (std::size_t i = 0; run.best && i < run.best->problems.size(); ++i)
+      reported.insert(*run.best->problems[i].problem);
+  }
+  std::vector<std::string> sentences;
+  for (const ShardRun& run : runs) {
+    if (!run.complete()) continue;
+    const std::vector<std::string> labels = without_best(run, reported);
+    if (labels.empty()) continue;
+    sentences.push_back(fmt::format(
+        "{} of shard {} has results of {}, which no best.json beside it has: {}", run.file,
+        describe(run.shard()), join(labels, "; "), how_to_have_best(run.file)));
+  }
+  return sentences;
 }
 
 }  // namespace
@@ -135,6 +192,7 @@ std::vector<std::string> lacking(const std::vector<ShardRun>& runs) {
     sentences.push_back(fmt::format("shard {} did not come to its end: fatune sweep --resume {}",
                                     describe(run.shard()), shell_word(folder.string())));
   }
+  for (std::string& sentence : lacking_best(runs)) sentences.push_back(std::move(sentence));
   return sentences;
 }
 

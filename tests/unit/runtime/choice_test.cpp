@@ -33,6 +33,18 @@ rt::Failure refused(const std::vector<rt::StoredKernel>& kernels, const rt::Wish
 
 }  // namespace
 
+TEST_CASE("of equals the fastest in a layer comes first, and before those with hot times alone") {
+  std::vector<rt::StoredKernel> kernels = {kernel("4,8,512,64", 5), kernel("4,8,512,64", 6),
+                                           kernel("4,8,512,64", 7)};
+  const auto in_layer = [&](std::size_t place, double us) {
+    kernels[place].facts.measured->time = "in_layer";
+    kernels[place].facts.measured->us = us;
+  };
+  in_layer(1, 9);
+  in_layer(2, 8);
+  CHECK((*rt::choose(kernels, wish("4,8,512,64"), kH200)).kernel == 2);
+}
+
 TEST_CASE("the exact problem comes first, then one launch, then few, then the fastest") {
   std::vector<rt::StoredKernel> kernels = {kernel("1,1,512,64", 1),  kernel("2,8,512,64", 5),
                                            kernel("8,2,512,64", 4),  kernel("16,2,512,64", 8),

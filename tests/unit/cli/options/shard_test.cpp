@@ -76,6 +76,30 @@ TEST_CASE("a piece of an array, a sparse one, and an array of several tasks do n
   check_no_shard(shard_of("auto", {{"SLURM_ARRAY_TASK_ID", "two"}}), "SLURM_ARRAY_TASK_ID");
 }
 
+TEST_CASE("one task of an array that is given again alone is not the whole suite") {
+  const Variables task = {{"SLURM_ARRAY_TASK_ID", "1"},
+                          {"SLURM_ARRAY_TASK_COUNT", "1"},
+                          {"SLURM_ARRAY_TASK_MIN", "1"},
+                          {"SLURM_ARRAY_TASK_MAX", "1"}};
+  check_no_shard(shard_of("auto", task), "SLURM_ARRAY_TASK_COUNT is 1");
+  check_no_shard(shard_of("auto/4", task), "is one of 1");
+  check_shard(shard_of("auto/1", task), 1, 1);
+  check_shard(shard_of("auto", {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), 1, 1);
+}
+
+TEST_CASE("an array with gaps is refused in each of its tasks") {
+  Variables task = {{"SLURM_ARRAY_TASK_ID", "1"},
+                    {"SLURM_ARRAY_TASK_COUNT", "2"},
+                    {"SLURM_ARRAY_TASK_MIN", "1"},
+                    {"SLURM_ARRAY_TASK_MAX", "3"}};
+  check_no_shard(shard_of("auto", task), "an array has 3 tasks, and SLURM_ARRAY_TASK_COUNT is 2");
+  check_no_shard(shard_of("auto/2", task), "--array=0-1");
+  task["SLURM_ARRAY_TASK_STEP"] = "2";
+  check_shard(shard_of("auto", task), 1, 2);
+  task["SLURM_ARRAY_TASK_ID"] = "3";
+  check_shard(shard_of("auto", task), 2, 2);
+}
+
 TEST_CASE("in a Slurm step each process is a shard") {
   const Variables process = {{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}};
   check_shard(shard_of("auto", process), 4, 8);

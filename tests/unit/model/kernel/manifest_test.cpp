@@ -327,6 +327,14 @@ TEST_CASE("what a kernel cannot do is said in words") {
         "needs HEAD_DIM % 16 == 0: one mma covers 16 columns");
   problem.dtype = Dtype::kE4m3;
   CHECK(*unsupported_reason(*manifest, problem, limits_of("80")) == "handles f16, bf16, not e4m3");
+  const auto fp8 = parse_manifest(
+      sample_with("[\"f16\", \"bf16\"],", "[\"e4m3\", \"e5m2\"], \"quant\": \"given\","),
+      "sample.json");
+  REQUIRE(fp8);
+  problem.out_dtype = Dtype::kBf16;
+  problem.quant = Quant::kFused;
+  CHECK(*unsupported_reason(*fp8, problem, limits_of("80")) ==
+        "takes q, k and v that are quantized already (--quant given)");
   const auto hopper =
       parse_manifest(sample_with("\"min\": 80", "\"only\": [\"sm_90a\"]"), "sample.json");
   REQUIRE(hopper);

@@ -27,6 +27,15 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// Two query heads share a key head; 512 queries, 1000 keys.
+Problem fp8_problem(Quant quant) {
+  Problem problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 1000};
+  problem.dtype = Dtype::kE4m3;
+  problem.out_dtype = Dtype::kBf16;
+  problem.quant = quant;
+  return problem;
+}
+
 }  // namespace
 
 TEST_CASE("no placeholder is left, and nothing ends a comment early") {
@@ -89,6 +98,68 @@ TEST_CASE("tensors that are not contiguous are told with their strides") {
   CHECK(contains(text, "#define ATTENTION_K_ROW_STRIDE 1024\n"));
   CHECK(contains(text, "lse is not written: pass 0."));
   CHECK_FALSE(contains(text, "are contiguous"));
+}
+
+TEST_CASE("16-bit tensors have one type, and no factors") {
+  const std::string text = c_header(exported("fa_mma", test::mission()));
+  CHECK(contains(text, "#define ATTENTION_DTYPE \"f16\"\n"));
+  CHECK_FALSE(contains(text, "OUT_DTYPE"));
+  CHECK_FALSE(contains(text, "descale"));
+  CHECK(contains(text, "||\n      (q | k | v | out) % 16 != 0) {"));
+}
+
+TEST_CASE("given factors are told with type and shape, and lie as floats do") {
+  const std::string text = c_header(exported("fa_wgmma_fp8", fp8_problem(Quant::kGiven)));
+  CHECK(contains(text, "#define ATTENTION_DTYPE \"e4m3\"\n#define ATTENTION_OUT_DTYPE \"bf16\"\n"));
+  CHECK(contains(text,
+                 " * q, k and v are e4m3, out is bf16. An element of q, k or v stands for itself "
+                 "times a factor.\n"
+                 " * Factors are fp32, contiguous, on 4 bytes each tensor:\n"
+                 " *   q_descale, k_descale, v_descale: [batch, kv_heads], one for a key head\n"
+                 " * A query head has the factors of the key head that it reads.\n"
+                 " * lse is not written: pass 0.\n"));
+  CHECK(contains(text,
+                 "  if (q == 0 || k == 0 || v == 0 || q_descale == 0 || k_descale == 0 || "
+                 "v_descale == 0 || out == 0 ||\n"
+                 "      (q | k | v | out) % 16 != 0 ||\n"
+                 "      (q_descale | k_descale | v_descale) % 4 != 0) {\n"));
+}
+
+TEST_CASE("factors of blocks of tokens are as many as there are blocks") {
+  Problem problem = fp8_problem(Quant::kGiven);
+  problem.descale_block = 128;
+  const std::string text = c_header(exported("fa_mma_fp8", problem));
+  CHECK(contains(text,
+                 " *   q_descale: [batch, kv_heads, 4], one for 128 queries, or what is left of "
+                 "them\n"
+                 " *   k_descale, v_descale: [batch, kv_heads, 8], one for 128 keys, likewise\n"));
+}
+
+TEST_CASE("factors are contiguous whatever the layout is") {
+  Problem problem = fp8_problem(Quant::kGiven);
+  problem.layouts = *parse_layouts("bshd");
+  const std::string text = c_header(exported("fa_mma_fp8", problem));
+  CHECK(contains(text,
+                 " *   q: e4m3 [2, 8, 512, 64] by [262144, 64, 512, 1]\n"
+                 " *   k: e4m3 [2, 4, 1000, 64] by [256000, 64, 256, 1]\n"
+                 " *   v: e4m3 [2, 4, 1000, 64] by [256000, 64, 256, 1]\n"
+                 " *   out: bf16 [2, 8, 512, 64] by [262144, 64, 512, 1]\n"
+                 " * Each begins on 16 bytes. lse is not written: pass 0.\n"
+                 " * q, k and v are e4m3, out is bf16."));
+  CHECK(contains(text, " *   q_descale, k_descale, v_descale: [batch, kv_heads], one for"));
+}
+
+TEST_CASE("of a kernel that quantizes, the types are those of what it is passed") {
+  for (const Quant quant : {Quant::kFused, Quant::kSmoothK}) {
+    const std::string text = c_header(exported("fa_wgmma_fp8_fused", fp8_problem(quant)));
+    CHECK(
+        contains(text, "#define ATTENTION_DTYPE \"bf16\"\n#define ATTENTION_OUT_DTYPE \"bf16\"\n"));
+    CHECK(contains(text,
+                   " * q, k, v and out are bf16; the kernel itself quantizes q, k and v to "
+                   "e4m3.\n"));
+    CHECK_FALSE(contains(text, "descale"));
+    CHECK(contains(text, "(q | k | v | out) % 16 != 0 || scratch == 0"));
+  }
 }
 
 TEST_CASE("a custom operation is launched with its own tensors and sizes") {

@@ -132,6 +132,14 @@ TEST_CASE("a verified config keeps its time, and a skipped gate is named") {
   CHECK(exported->facts.measured->hot_us == 8.6);
   CHECK(exported->facts.id == fixture.winner().id);
   CHECK(exported->facts.cubin.bytes == static_cast<std::int64_t>(exported->cubin.size()));
+  CHECK(exported->facts.measured->time.empty());
+  fixture.winner().in_layer = fixture.winner().hot;
+  fixture.winner().in_layer->median_us = 9.5;
+  fixture.saved.problems.front().gate->time = "in_layer";
+  const auto ranked = export_kernel(fixture.request, pool);
+  if (!ranked) FAIL(ranked.error().message);
+  CHECK(describe_measured(ranked->facts).starts_with("9.50 us in layer, 0.900 of"));
+  CHECK_THAT(describe_measured(ranked->facts), Catch::Matchers::ContainsSubstring("; 8.6 us hot"));
   fixture.winner().verification->skipped = true;
   const auto skipped = export_kernel(fixture.request, pool);
   REQUIRE_FALSE(skipped);

@@ -1,7 +1,7 @@
 """torch_fp8_test.py FILE - imports a file of fp8 kernels on stand-ins for PyTorch and the CUDA driver, and checks which
 kernel sdpa_fp8 launches, with which arguments, and what it refuses or leaves to PyTorch.
 
-FILE is the one that write_torch_test.cpp makes: kernels factors, quantizes and smooths."""
+FILE is the one that write_torch_test.cpp makes: kernels factors, quantizes, smooths and below, a causal one."""
 import importlib.util
 import sys
 import unittest
@@ -33,7 +33,7 @@ def factors(**options):
 
 class Fp8(unittest.TestCase):
     def setUp(self):
-        fake_torch.state.grad = False
+        fake_torch.state.grad, fake_torch.state.autocast = False, None
         sys.modules["torch"].ops.fatune.__dict__.clear()
         fake_torch.calls.clear()
         self.api = fake_cuda.Api()
@@ -68,6 +68,27 @@ class Fp8(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "smooth_k is for tensors that are quantized here"):
             self.call(qkv(torch.float8_e4m3fn), **factors(), smooth_k=False)
 
+    def test_masks_as_objects(self):
+        tensors = qkv(torch.bfloat16)
+        self.call(tensors, attn_mask=fake_torch.CausalBias("lower", 128, 256))
+        self.assertEqual(self.api.launches[0].entry, "below")
+        out, function = self.call(tensors, attn_mask=fake_torch.CausalBias("upper", 128, 256))
+        self.assertEqual((out, function), ("the mask's", fake_torch.scaled_dot_product_attention))
+        self.assertEqual(len(self.api.launches), 2)
+
+    def test_autocast_converts_what_is_no_fp8(self):
+        fake_torch.state.autocast = torch.bfloat16
+        q, k, v = qkv(torch.bfloat16)
+        wide = torch.Tensor(k.shape, torch.float32)
+        self.call([q, wide, v])
+        self.assertEqual(self.api.launches[0].entry, "quantizes")
+        self.assertNotIn(wide.address, self.api.launches[0].arguments)
+        fp8 = qkv(torch.float8_e4m3fn)
+        self.call(fp8, **factors())
+        self.assertEqual(self.api.launches[-1].arguments[-3:], [each.address for each in fp8])
+        with self.assertRaisesRegex(ValueError, "convert them to one type"):
+            self.call([q, fp8[1], v])
+
     def test_sdpa_has_none_of_them(self):
         tensors = qkv(torch.bfloat16)
         self.module.sdpa(*tensors, scale=0.125, enable_gqa=True)
@@ -88,6 +109,9 @@ class Fp8(unittest.TestCase):
                 (fp8, {**given, "descale_k": torch.Tensor((2, 4), torch.float32)}, "descale_k must be"),
                 (fp8, {**given, "descale_k": torch.Tensor((2, 2), torch.float16)}, "descale_k must be"),
                 (fp8, {**given, "descale_k": torch.Tensor((2, 2), torch.float32, "cpu")}, "descale_k must be"),
+                (fp8, {**given, "descale_v": 1.0}, "descale_v must be"),
+                (wide, {"attn_mask": torch.Tensor((128, 256))}, "must be a causal mask"),
+                (wide, {"attn_mask": fake_torch.CausalBias("lower", 128, 128)}, "is for 128 queries and 128 keys"),
                 (wide, given, "descale_q is for fp8")):
             with self.assertRaisesRegex(ValueError, why):
                 self.call(tensors, **options)

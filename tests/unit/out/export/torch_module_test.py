@@ -394,6 +394,21 @@ class Calls(unittest.TestCase):
         self.assertEqual(out.dtype, torch.float16)
         self.assertEqual(self.one_launch().entry, "tensor_maps")
 
+    def test_autocast_converts_beside_a_mask_as_an_object(self):
+        fake_torch.state.autocast = torch.bfloat16
+        q, k, v = qkv(2, 8, 128, 64, torch.bfloat16, kv_heads=2, seq_kv=256)
+        wide = torch.Tensor(k.shape, torch.float32)
+        self.sdpa.sdpa(q, wide, v, fake_torch.CausalBias("lower", 128, 256), enable_gqa=True)
+        arguments = self.one_launch().arguments
+        self.assertIn(q.address, arguments)
+        self.assertNotIn(wide.address, arguments)
+
+    def test_types_that_autocast_of_another_device_leaves_are_refused(self):
+        fake_torch.state.autocast = torch.float16
+        q, k, v = qkv(4, 8, 512, 64)
+        with self.assertRaisesRegex(ValueError, "key is .*float64"):
+            self.sdpa.sdpa(q, torch.Tensor(k.shape, torch.float64), v)
+
     def test_other_devices_of_the_kernel(self):
         tensors = qkv(4, 8, 512, 64, device="cuda:1")
         self.sdpa.sdpa(*tensors)

@@ -151,8 +151,10 @@ TEST_CASE("factors of blocks of tokens are refused, which sdpa_fp8 does not pass
 
 TEST_CASE("kernels of fp8 are a function of their own") {
   const test::TemporaryFolder folder;
-  const std::vector<ExportedKernel> kernels = {with_factors(), that_quantizes(),
-                                               that_quantizes("smooths", Quant::kSmoothK)};
+  std::vector<ExportedKernel> kernels = {with_factors(), that_quantizes(),
+                                         that_quantizes("smooths", Quant::kSmoothK),
+                                         that_quantizes("below")};
+  kernels.back().facts.problem.mask = Mask::kCausal;
   const auto written = write_torch(kernels, folder / "fp8.py");
   REQUIRE(written);
   const auto done = run_script("torch_fp8_test.py", written->front());

@@ -19,6 +19,7 @@ constexpr Problem kProblem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, 
 struct Kernel {
   std::string id = "first";
   double us = 10;
+  double in_layer_us = 0;
   bool verified = true;
   Problem problem = kProblem;
   std::string arch = "sm_90a";
@@ -41,6 +42,10 @@ ExportedKernel exported(const Kernel& kernel) {
   facts.scale = 0.125;
   facts.verified = kernel.verified;
   if (kernel.us > 0) facts.measured.emplace().hot_us = kernel.us;
+  if (kernel.in_layer_us > 0) {
+    facts.measured->time = "in_layer";
+    facts.measured->us = kernel.in_layer_us;
+  }
   facts.fatune = "0.1.0";
   return result;
 }
@@ -111,6 +116,18 @@ TEST_CASE("of two kernels for a problem the faster stays, and the log says so") 
   CHECK(folder.cubins() == 1);
   CHECK_THAT(text, ContainsSubstring("fa_test first (10.00 us) stays, fa_test slower (11.00 us)"));
   CHECK_THAT(text, ContainsSubstring("fa_test faster (9.00 us) stays, fa_test first (10.00 us)"));
+}
+
+TEST_CASE("what is faster in a layer stays, and before what has no such time") {
+  Folder folder;
+  folder.add({{.id = "hot", .us = 8}});
+  const std::string text = test::captured_stderr([&] {
+    folder.add({{.id = "slower", .us = 9, .in_layer_us = 12}});
+    folder.add({{.id = "faster", .us = 10, .in_layer_us = 11}});
+  });
+  CHECK(folder.ids() == Ids{"faster"});
+  CHECK_THAT(text, ContainsSubstring("fa_test faster (11.00 us in layer) stays, fa_test slower "
+                                     "(12.00 us in layer) does not"));
 }
 
 TEST_CASE("a verified kernel stays, however fast another one is, and a measured one, too") {

@@ -40,6 +40,17 @@ TEST_CASE("a table that is too wide loses spare columns, then wraps its words") 
   CHECK(table.text(1).find("\n-  --------------------\n") != std::string::npos);
 }
 
+TEST_CASE("a column that goes last goes only where wrapping is not enough") {
+  Table table({"reason", {">last", kLastSpare}});
+  table.add({"words of a reason that is long", "1"});
+  CHECK(table.text(30) ==
+        "reason                    last\n"
+        "------------------------  ----\n"
+        "words of a reason that       1\n"
+        "is long\n");
+  CHECK(table.text(18).find("last") == std::string::npos);
+}
+
 TEST_CASE("Markdown has its rule and no stray bars") {
   Table table({"a", ">b"});
   table.add({"x || y", "line\nbreak"});

@@ -107,6 +107,47 @@ TEST_CASE("a device on which two parts in a row fail takes no more") {
   CHECK(result.members[1].parts == 6);
 }
 
+TEST_CASE("parts that fail on every device take none of them out") {
+  Harness harness({"a", "b"}, {9, 8, 7, 6, 3, 2, 1}, [](std::size_t part, const std::string&) {
+    return part < 4 ? "exit 5" : "exit 0";
+  });
+  const FleetResult result = harness.run();
+  CHECK(result.failed.size() == 4);
+  for (const FailedPart& each : result.failed) {
+    CHECK(each.part < 4);
+    CHECK(harness.starts[each.part] == 2);
+  }
+  CHECK(result.members[0].parts + result.members[1].parts == 3);
+  CHECK_FALSE(result.members[0].left_out);
+  CHECK_FALSE(result.members[1].left_out);
+}
+
+TEST_CASE("a device that is left out works again once its parts fail on another, too") {
+  Harness harness({"a", "b"}, {9, 8, 7, 1, 1, 1, 1, 1},
+                  [](std::size_t part, const std::string& device) -> std::string {
+                    if (part == 1) return "sleep 0.3";
+                    if (part == 0 || part == 2) return "exit 5";
+                    return device == "a" ? "exit 0" : "sleep 0.1";
+                  });
+  const FleetResult result = harness.run();
+  CHECK(harness.told[1] == "b begins 1");
+  CHECK(result.failed.size() == 2);
+  CHECK(result.members[0].work.size() > 2);
+  CHECK_FALSE(result.members[0].left_out);
+}
+
+TEST_CASE("two broken devices spoil no part that a sound one can sweep") {
+  Harness harness({"a", "b", "c"}, {7, 6, 5, 4, 3, 2, 1},
+                  [](std::size_t, const std::string& device) {
+                    return device == "c" ? "sleep 0.2" : "exit 5";
+                  });
+  const FleetResult result = harness.run();
+  CHECK(result.failed.empty());
+  CHECK(result.members[0].left_out);
+  CHECK(result.members[1].left_out);
+  CHECK(result.members[2].parts == 7);
+}
+
 TEST_CASE("with no device left every part is named") {
   Harness harness({"a"}, {3, 2, 1}, [](std::size_t, const std::string&) { return "exit 5"; });
   const FleetResult result = harness.run();

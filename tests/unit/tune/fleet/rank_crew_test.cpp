@@ -195,7 +195,9 @@ std::string said_to(Ranks& ranks, int rank, const Environment& environment) {
 TEST_CASE("of two ranks on one GPU the second only compiles") {
   Ranks ranks(
       3, {.pid = 1, .fatune = "0.1.0", .devices = {{"cuda:1", gpu("A")}}, .compiler = "nvrtc 13"});
-  ranks.greet(1, gpu("A"));
+  CHECK(said_to(ranks, 1, gpu("A"))
+            .find("rank 1 on host-b, cuda:0 is refused: rank 0 on host-a, "
+                  "cuda:1 has the same GPU (A)") != std::string::npos);
   CHECK(ranks.crew.hands.empty());
   CHECK(ranks.crew.remote_jobs() == 1);
   ranks.greet(2, gpu("B"));
@@ -240,6 +242,34 @@ TEST_CASE("a host of another driver, kind of GPU or NVRTC is named, and measures
             .find("rank 2 on host-c, cuda:0 is refused: its driver is 570.9, that of rank 1 on "
                   "host-b, cuda:0 is 580.1") != std::string::npos);
   CHECK(ranks.crew.hands.size() == 1);
+}
+
+TEST_CASE("a refused rank that cannot compile either says why it measures nothing") {
+  Ranks ranks(3);
+  ranks.greet(1, gpu("A"));
+  const std::string said = test::captured_stderr([&] { ranks.greet(2, gpu("B", "570.9"), ""); });
+  CHECK(said.find("rank 2 on host-c measures nothing: its driver is 570.9, that of rank 1 on "
+                  "host-b, cuda:0 is 580.1") != std::string::npos);
+}
+
+TEST_CASE("ranks that may share a GPU are counted, not named") {
+  Ranks ranks(2, {.pid = 1, .fatune = "0.1.0", .devices = {{"cuda:0", gpu("A")}}});
+  ranks.clock.time_s = 0;
+  RankCrewOptions options = ranks.options({.fatune = "0.1.0", .devices = {{"cuda:0", gpu("A")}}});
+  options.warn_of_shared = false;
+  RankCrew crew(ranks.transport, ranks.clock, std::move(options));
+  const std::string said = test::captured_stderr([&] {
+    ranks.network.send(1, 0,
+                       to_bytes(HelloMessage{.pid = 7,
+                                             .fatune = "0.1.0",
+                                             .devices = {{"cuda:0", gpu("A")}},
+                                             .compiler = "nvrtc 13"}));
+    CHECK(crew.pump());
+    CHECK(crew.ready());
+  });
+  CHECK(said.find("is refused") == std::string::npos);
+  CHECK(said.find("1 rank without a GPU to measure: rank 0 on host-a, cuda:0 has the same GPU") !=
+        std::string::npos);
 }
 
 TEST_CASE("a rank of another fatune is named, whether its words are understood or not") {

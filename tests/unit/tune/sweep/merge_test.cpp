@@ -78,7 +78,7 @@ TEST_CASE("a shard cut at any line, resumed and merged, changes nothing") {
     CAPTURE(line);
     std::filesystem::remove(folders[1] / "best.json");
     REQUIRE(replace_file(folders[1] / "journal.jsonl", journal.substr(0, end + 1)));
-    CHECK(lacking(fixture.loaded(folders)).empty() == (end + 1 == journal.size()));
+    CHECK_FALSE(lacking(fixture.loaded(folders)).empty());
     fixture.options.resume = true;
     fixture.run_shard(2, 2);
     const auto merged = fixture.merge(folders, "merged-" + std::to_string(++merges));
@@ -182,6 +182,43 @@ TEST_CASE("runs of different plans, dealings and machines are refused with both 
   CHECK(runs.error().message.find("of a whole run") != std::string::npos);
 }
 
+TEST_CASE("a best.json of another shard's run is refused, with both files named") {
+  ShardFixture fixture;
+  const Folders folders = fixture.run_all(2);
+  const std::filesystem::path both = fixture.folder / "both";
+  std::filesystem::create_directories(both);
+  std::filesystem::copy(folders[0] / "journal.jsonl", both / "one.jsonl");
+  std::filesystem::copy(folders[1] / "journal.jsonl", both / "two.jsonl");
+  std::filesystem::copy(folders[0] / "best.json", both / "best.json");
+  CHECK(load_shard_runs({both / "one.jsonl"}));
+  const auto runs = load_shard_runs({both / "one.jsonl", both / "two.jsonl"});
+  REQUIRE_FALSE(runs);
+  CAPTURE(runs.error().message);
+  CHECK(runs.error().kind == ErrorKind::kUsage);
+  for (const std::string& words :
+       {(both / "two.jsonl").string() + " and " + (both / "best.json").string(),
+        std::string("and shard 2/2 has not")})
+    CHECK(runs.error().message.find(words) != std::string::npos);
+}
+
+TEST_CASE("a run whose best.json is missing is named, unless another run of its shard has it") {
+  ShardFixture fixture;
+  const Folders folders = fixture.run_all(2);
+  const std::filesystem::path copy = fixture.folder / "copy";
+  std::filesystem::create_directories(copy);
+  std::filesystem::copy(folders[1] / "journal.jsonl", copy / "journal.jsonl");
+  const auto lacks = lacking(fixture.loaded({folders[0], copy}));
+  REQUIRE(lacks.size() == 1);
+  CAPTURE(lacks.front());
+  CHECK(lacks.front().starts_with((copy / "journal.jsonl").string() + " of shard 2/2 has results"));
+  CHECK(lacks.front().find("fatune sweep --resume " + copy.string()) != std::string::npos);
+  CHECK(lacking(fixture.loaded({folders[0], folders[1], copy})).empty());
+  std::filesystem::rename(copy / "journal.jsonl", copy / "two.jsonl");
+  CHECK(lacking(fixture.loaded({folders[0], copy / "two.jsonl"}))
+            .front()
+            .ends_with("best.json beside it has: merge the folder of its run"));
+}
+
 TEST_CASE("a merged run names the GPUs of its shards, and none of them as its own") {
   ShardFixture fixture;
   const Folders folders = fixture.run_all(2);
@@ -193,6 +230,26 @@ TEST_CASE("a merged run names the GPUs of its shards, and none of them as its ow
   CHECK(journal->header.merged[0].device_uuid == "GPU-a");
   CHECK(journal->header.merged[1].device_uuid == "GPU-b");
   CHECK(journal->header.environment.device_uuid.empty());
+}
+
+TEST_CASE("a merged journal is there only when all the rest is") {
+  ShardFixture fixture;
+  const Folders folders = fixture.run_all(2);
+  const auto runs = fixture.loaded(folders);
+  const auto journal = merge_journals(runs);
+  REQUIRE(journal);
+  const auto best = merge_best(runs, *journal);
+  REQUIRE(best);
+  // Where a folder has its name, no suite.json can be written.
+  const std::filesystem::path out = fixture.folder / "merged";
+  std::filesystem::create_directories(out / "suite.json");
+  CHECK_FALSE(save_merged(*journal, *best, out, ""));
+  CHECK(std::filesystem::exists(out / "best.json"));
+  CHECK_FALSE(std::filesystem::exists(out / "journal.jsonl"));
+  // As after a kill at that place: the same merge again ends it.
+  std::filesystem::remove(out / "suite.json");
+  CHECK(save_merged(*journal, *best, out, ""));
+  CHECK(load_journal(out / "journal.jsonl")->records.size() == journal->records.size());
 }
 
 TEST_CASE("a folder that has a run, and a best.json of other results, are refused") {

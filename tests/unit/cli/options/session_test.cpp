@@ -1,0 +1,69 @@
+// session_test.cpp - --device with several names to the devices that a sweep uses.
+#include "cli/options/session.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace fatune::cli {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Environment gpu(const std::string& uuid, const std::string& device_name = "NVIDIA H200") {
+  Environment environment;
+  environment.device_name = device_name;
+  environment.device_uuid = uuid;
+  return environment;
+}
+
+/// On a machine with two GPUs of one kind and one of another.
+Result<Names> chosen(const std::string& text) {
+  return choose_devices(text, [] {
+    return std::vector{gpu("GPU-a"), gpu("GPU-b"), gpu("GPU-c", "NVIDIA H100")};
+  });
+}
+
+void check_devices(const std::string& text, const Names& expected) {
+  CAPTURE(text);
+  const auto devices = chosen(text);
+  if (!devices) FAIL(devices.error().message);
+  CHECK(*devices == expected);
+}
+
+void check_refused(const std::string& text, const std::string& words) {
+  CAPTURE(text);
+  const auto devices = chosen(text);
+  REQUIRE_FALSE(devices);
+  CAPTURE(devices.error().message);
+  CHECK(devices.error().kind == ErrorKind::kUsage);
+  CHECK(devices.error().message.find(words) != std::string::npos);
+}
+
+TEST_CASE("a list of GPUs has each by its one spelling") {
+  check_devices("cuda:0,1", {"cuda:0", "cuda:1"});
+  check_devices("cuda:0,01", {"cuda:0", "cuda:1"});
+  check_devices("GPU-b,cuda:000", {"cuda:1", "cuda:0"});
+  check_devices("GPU-b", {"cuda:1"});
+}
+
+TEST_CASE("a GPU that is named twice is refused, however it is spelled") {
+  for (const char* text :
+       {"cuda:0,0", "cuda:0,00", "cuda:00,cuda:0", "GPU-a,cuda:00", "GPU-a,GPU-a"})
+    check_refused(text, "--device names cuda:0 twice");
+}
+
+TEST_CASE("GPUs that are not here, and of two kinds, are refused") {
+  check_refused("cuda:0,3", "there is no cuda:3, only 3 GPUs");
+  check_refused("cuda:all", "cuda:2 is NVIDIA H100");
+  check_refused("GPU-0707", "no GPU here is GPU-0707; `fatune devices --json` lists UUIDs");
+}
+
+TEST_CASE("recordings have lists of their own, without GPUs") {
+  check_devices("recorded:a,b,recorded:c", {"recorded:a,b", "recorded:c"});
+  check_refused("recorded,cuda:0", "names cuda:0 beside recorded: name GPUs alone");
+  check_refused("cuda:0,recorded:run", "names cuda:0 beside recorded:run: name GPUs alone");
+  check_refused("recorded,GPU-a", "names GPU-a beside recorded: name GPUs alone");
+  check_refused("auto,cuda:0", "names cuda:0 beside auto: name GPUs alone");
+}
+
+}  // namespace
+}  // namespace fatune::cli
