@@ -7,7 +7,8 @@ def _describe(facts):
     time = "not measured"
     if measured:
         time = f"{measured.get('us', measured['hot_us']):.2f} us"
-        time += {"in_layer": " in layer"}.get(measured.get("time"), "") + (" (recorded)" if facts["recorded"] else "")
+        time += f" {measured['time'].replace('_', ' ')}" if "time" in measured else ""
+        time += " (recorded)" if facts["recorded"] else ""
         if measured.get("ratio"):
             time += f", {measured['ratio']:.2f} of {measured['baseline']}"
         time += f", on {facts['device']['name']}"
