@@ -16,11 +16,12 @@ from documents import load as load_document
 from filled_page import ROOT, fill
 
 RESULTS = ROOT / "results" / "h200"
+TWO_H100 = ROOT / "results" / "h100x2"
 README_LINES, README_COLUMNS = 150, 100
 SHARE_TARGET = 0.9  # of a predicted saving: less is in bold
 NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its plans",
          "cublas": "cuBLAS, softmax, cuBLAS", "cutensor": "cuTENSOR, softmax, cuTENSOR",
-         "flashinfer": "FlashInfer", "fa4": "FlashAttention-4",
+         "flashinfer": "FlashInfer", "fa3": "FlashAttention-3", "fa4": "FlashAttention-4", "sage": "SageAttention",
          "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN",
          "torch:efficient": "PyTorch, efficient", "torch:math": "PyTorch, math",
          "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
@@ -38,8 +39,8 @@ FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem t
 FA3_RUNS = ("suite-fa3-bshd.json", "suite-fa3-bshd-rest.json", "suite-fa3-bshd-last.json")
 
 
-def load(*parts):
-    return load_document(RESULTS.joinpath(*parts))
+def load(*parts, folder=RESULTS):
+    return load_document(folder.joinpath(*parts))
 
 
 def shell(command, width=118):
@@ -153,11 +154,11 @@ def suite(name):
         f"{without_time(document)}\n\n{shell(document['command'])}")
 
 
-def layer_rows(runs):
+def layer_rows(runs, folder=RESULTS):
     """(number of the run, row) of every problem; of one that was measured twice the first run's."""
     rows = {}
     for number, name in enumerate(runs):
-        for each in load(name)["problems"]:
+        for each in load(name, folder=folder)["problems"]:
             if each["best"]:
                 rows.setdefault(each["name"], (number, each))
     return list(rows.values())
@@ -203,18 +204,18 @@ def layer_means(rows, without=None):
     return ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
 
 
-def layer(runs):
+def layer(runs, folder=RESULTS):
     """A suite in a layer: each time beside that of the best baseline at this time."""
     text = ["| problem | kernel | launch | in a layer, µs | best baseline | µs | ratio | 95 % interval | ratio, plain | ratio, cold | run |",
             "|---|---|---|---:|---|---:|---:|---|---:|---:|---:|"]
-    numbered = layer_rows(runs)
+    numbered = layer_rows(runs, folder)
     rows = [row for _, row in numbered]
     for number, row in numbered:
         text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row)), str(number + 1)]) + " |")
     means = layer_means(rows)
     if any(other["impl"] == NEWEST for row in rows for other in row["baselines"]):
         means += f". Without {NAMES[NEWEST]}: {layer_means(rows, without=NEWEST)}"
-    runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}), by\n\n{shell(load(name)['command'])}" for number, name in enumerate(runs, 1))
+    runs = "\n\n".join(f"{number}. [{name}](../results/{folder.name}/{name}), by\n\n{shell(load(name, folder=folder)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 
 
@@ -382,7 +383,7 @@ def check_limits():
 
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
-    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
+    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS)), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/fp8.md", (("fp8", fp8),))
     fill("docs/journal.md", (("journal", journal),))

@@ -16,7 +16,7 @@
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/kernel.hpp"
 #include "tune/compile/service.hpp"
-#include "tune/evaluate/device_worker.hpp"
+#include "tune/evaluate/device_team.hpp"
 #include "worker/protocol/messages.hpp"
 
 namespace fatune::test {
@@ -163,6 +163,16 @@ class FakeLink : public WorkerLink {
   bool running_ = false, dead_ = false;
   std::deque<Json> queue_;
 };
+
+/// "cuda:0", ... by their links, which they own.
+inline std::vector<TeamDevice> devices_of(std::initializer_list<FakeLink*> links) {
+  std::vector<TeamDevice> devices;
+  for (FakeLink* link : links) {
+    devices.push_back({"cuda:" + std::to_string(devices.size()),
+                       std::make_unique<DeviceWorker>(std::unique_ptr<WorkerLink>(link))});
+  }
+  return devices;
+}
 
 /// TILE of the program that a run order names.
 inline int tile_of_run(const Json& order) {

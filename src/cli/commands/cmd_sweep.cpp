@@ -103,8 +103,9 @@ Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& cat
   return resuming ? resumed_plan(args, std::move(recorded), typed) : typed;
 }
 
-Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef>& catalog,
-                              const Settings& settings) {
+/// Of `devices` the first is home.
+Result<ReadySweep> make_ready(const std::vector<std::string>& devices, const SweepArgs& args,
+                              const std::vector<KernelRef>& catalog, const Settings& settings) {
   ReadySweep ready;
   FATUNE_TRY(ready.options.plan, plan_of(args, catalog));
   FATUNE_TRY(ready.kernels, choose_kernels(catalog, ready.options.plan.kernels));
@@ -136,10 +137,18 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const std::vector<KernelRef
   FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
   ready.options.reference_is_baseline = names_reference(baselines, reference);
   FATUNE_TRY(ready.options.baselines, make_baselines(baselines, reference, catalog, settings));
-  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
-  ready.device = {
-      device, reference, ready.options.out, ready.device.jobs, shard_problems(ready.options.plan),
-      catalog};
+  std::vector<DeviceChoice> choices;
+  for (const std::string& device : devices) {
+    FATUNE_TRY(const DeviceChoice choice, choose_device(device));
+    choices.push_back(choice);
+  }
+  ready.device = {choices.front(),
+                  reference,
+                  ready.options.out,
+                  ready.device.jobs,
+                  shard_problems(ready.options.plan),
+                  catalog,
+                  {choices.begin() + 1, choices.end()}};
   ready.sanitize = args.sanitize;
   FATUNE_TRY(ready.serve, parse_serve(args.serve));
   return ready;
@@ -263,14 +272,9 @@ Result<PlannedSuite> plan_suite(const SweepArgs& args, const Settings& settings)
   return PlannedSuite{std::move(plan), std::move(out)};
 }
 
-Result<int> sweep_on_several(const std::vector<std::string>& devices, const SweepArgs& args,
-                             const Settings& settings) {
-  FATUNE_TRY_STATUS(check_several_devices(args, "--device names several"));
-  FATUNE_TRY(const PlannedSuite planned, plan_suite(args, settings));
-  return sweep_on_devices(devices, planned, args, settings);
-}
-
-Result<int> sweep_on_one(const SweepArgs& args, const Settings& settings) {
+/// A sweep of one process. Of `devices` the first is home; others measure candidates beside it.
+Result<int> sweep_here(const std::vector<std::string>& devices, const SweepArgs& args,
+                       const Settings& settings) {
   FATUNE_TRY(const std::size_t gpus, parse_confirm_on(args.confirm_on));
   if (gpus > 1)
     return usage_error(
@@ -278,7 +282,7 @@ Result<int> sweep_on_one(const SweepArgs& args, const Settings& settings) {
                     "several (cuda:all), and mpirun starts one for each rank",
                     gpus));
   FATUNE_TRY(const auto catalog, load_catalog(settings));
-  FATUNE_TRY(ReadySweep ready, make_ready(args, catalog, settings));
+  FATUNE_TRY(ReadySweep ready, make_ready(devices, args, catalog, settings));
   if (!args.arch.empty() && !args.compile_only)
     return usage_error("--arch goes with --compile-only; a GPU knows its own");
   for (const char* flag : {"--baselines", "--out", "--sanitize", "--shard"}) {
@@ -300,6 +304,17 @@ Result<int> sweep_on_one(const SweepArgs& args, const Settings& settings) {
   return done;
 }
 
+/// Problems of a suite are dealt to the devices, candidates of a single problem to its GPUs.
+Result<int> sweep_on_several(const std::vector<std::string>& devices, const SweepArgs& args,
+                             const Settings& settings) {
+  FATUNE_TRY(const PlannedSuite planned, plan_suite(args, settings));
+  const bool gpus = devices.front().starts_with("cuda:");
+  if (planned.plan.problems.size() == 1 && gpus && args.confirm_on.empty())
+    return sweep_here(devices, args, settings);
+  FATUNE_TRY_STATUS(check_several_devices(args, "--device names several"));
+  return sweep_on_devices(devices, planned, args, settings);
+}
+
 Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   const int ranks = args.shard.empty() ? launched_ranks(environment) : 1;
   if (ranks > 1)
@@ -307,9 +322,7 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
         ranks, args, [&] { return plan_suite(args, settings); }, settings);
   FATUNE_TRY(const auto devices, choose_devices(args.device));
   if (devices.size() > 1) return sweep_on_several(devices, args, settings);
-  SweepArgs on_one = args;
-  on_one.device = devices.front();
-  return sweep_on_one(on_one, settings);
+  return sweep_here(devices, args, settings);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // sweep_on_devices.cpp - a suite's parts to processes of this host, one a device at a time.
 #include "cli/commands/sweep_on_devices.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <thread>
@@ -14,14 +15,28 @@
 
 namespace fatune::cli {
 
+namespace {
+
+/// For --device: all of them, `home` first.
+std::string with_home(const std::vector<std::string>& devices, std::size_t home) {
+  std::vector<std::string> ordered = devices;
+  std::rotate(ordered.begin(), ordered.begin() + static_cast<std::ptrdiff_t>(home),
+              ordered.begin() + static_cast<std::ptrdiff_t>(home) + 1);
+  return join(ordered, ",");
+}
+
+}  // namespace
+
 Result<int> sweep_on_devices(const std::vector<std::string>& devices, const PlannedSuite& planned,
                              const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const std::size_t confirm_on, parse_confirm_on(args.confirm_on));
-  if (planned.plan.problems.size() < 2 && confirm_on < 2) {
+  const bool one_problem = planned.plan.problems.size() < 2;
+  if (one_problem && confirm_on < 2) {
     return usage_error(
-        "--device names several, and there is one problem: its candidates are measured on one GPU; "
+        "--device names several recordings, and there is one problem: its candidates are of one; "
         "--confirm-on repeats its final phase on others");
   }
+  const bool spreads = one_problem && devices.front().starts_with("cuda:");
   std::vector<std::string> gpus(devices.size());
   if (confirm_on > 1) {
     FATUNE_TRY(gpus, gpus_of(devices));
@@ -41,8 +56,12 @@ Result<int> sweep_on_devices(const std::vector<std::string>& devices, const Plan
   for (std::size_t i = 0; i < devices.size(); ++i) {
     crew.hands.push_back(std::make_unique<ProcessHand>(
         devices[i],
-        [&suite, &args, jobs, &device = devices[i]](std::size_t part) {
-          return command_of(suite.open[part], {device, jobs}, args);
+        [&suite, &args, &devices, jobs, spreads, i](std::size_t number) {
+          const Part& part = suite.open[number];
+          // While a single problem is searched, the other GPUs have nothing else to do.
+          if (spreads && part.searched.empty())
+            return command_of(part, {with_home(devices, i), jobs * devices.size()}, args);
+          return command_of(part, {devices[i], jobs}, args);
         },
         nullptr, gpus[i]));
   }

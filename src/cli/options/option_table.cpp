@@ -83,7 +83,8 @@ OptionTable common_table(CommonArgs& a) {
         {"--nvrtc", &a.nvrtc, "PATH", "The NVRTC library to compile with: a file or its folder"},
         {"--cache", &a.cache, "DIR", "Folder of the compilation cache [$XDG_CACHE_HOME/fatune]"},
         {"--python", &a.python, "PROGRAM",
-         "The Python with PyTorch, for torch:*, flashinfer and fa4 [$FATUNE_PYTHON, python3]"}}},
+         "The Python with PyTorch, for torch:*, flashinfer, fa3, fa4 and sage [$FATUNE_PYTHON, "
+         "python3]"}}},
       {"Output",
        {{"--json", &a.json, "", "Print one JSON document on stdout"},
         {"-q,--quiet", &a.quiet, "", "No progress, warnings and errors only"},
@@ -145,7 +146,7 @@ OptionTable devices_table(std::string& devices) {
   return {{"Device",
            {{"--device", &devices, "DEVICE,...",
              "auto, cuda:N, a GPU's UUID, recorded or recorded:FILE; several, as cuda:all or "
-             "cuda:0,2, share the problems of a suite"}}}};
+             "cuda:0,2, share the problems of a suite, or the candidates of one problem"}}}};
 }
 
 Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,

@@ -201,6 +201,7 @@ Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
   if (request.device.kind == DeviceChoice::Kind::kRecorded) return open_recorded(request);
   DeviceOptions options;
   options.ordinal = request.device.ordinal;
+  for (const DeviceChoice& helper : request.helpers) options.helpers.push_back(helper.ordinal);
   options.pool = pool_options(settings, request.jobs);
   options.pool.remote_jobs = settings.remote_jobs;
   options.pool.remote_channel = Child::kChannelDescriptor;

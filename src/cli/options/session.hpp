@@ -45,6 +45,7 @@ struct OpenRequest {
   std::size_t jobs = 0;
   std::vector<NamedProblem> problems = {};  ///< what will be asked, as far as it is known
   std::vector<KernelRef> catalog = {};      ///< by which a recording's names are brought up to date
+  std::vector<DeviceChoice> helpers = {};   ///< GPUs that measure candidates beside a GPU
 };
 /// A recording that does not hold one of the problems is refused: nothing is written for it.
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,

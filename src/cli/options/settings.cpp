@@ -23,7 +23,8 @@ constexpr EnvironmentVariable kVariables[] = {
     {"FATUNE_CACHE_SIZE",
      "What the compilation cache may take, say 500M or 20G; what was not used for longest goes "
      "first. 0: no limit [5G]."},
-    {"FATUNE_PYTHON", "The Python with PyTorch, for torch:*, flashinfer and fa4; --python wins."},
+    {"FATUNE_PYTHON",
+     "The Python with PyTorch, for torch:*, flashinfer, fa3, fa4 and sage; --python wins."},
     {"PATH",
      "Where python3, ncu, compute-sanitizer, cuobjdump and external programs are looked for."},
     {"SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP; SLURM_PROCID, SLURM_NTASKS",

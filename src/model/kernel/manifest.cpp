@@ -298,9 +298,10 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   if (manifest.operation->name != operation_name(problem)) {
     return fmt::format("computes {}, not {}", manifest.operation->name, operation_name(problem));
   }
-  if (is_fused(asked) && !is_fused(problem) && std::ranges::count(manifest.dtypes, asked.dtype) > 0)
+  const auto takes = [&](Dtype dtype) { return std::ranges::count(manifest.dtypes, dtype) > 0; };
+  if (is_fused(asked) && !is_fused(problem) && takes(asked.dtype) && !takes(problem.dtype))
     return std::string("takes q, k and v that are quantized already (--quant given)");
-  if (std::ranges::count(manifest.dtypes, problem.dtype) == 0)
+  if (!takes(problem.dtype))
     return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype));
   if (manifest.quant == Quant::kFused && !is_fused(problem))
     return std::string("quantizes q, k and v itself (--quant fused or smooth_k)");

@@ -239,6 +239,7 @@ void fields(JournalHeader& x, FieldList& f) {
   f("plan", x.plan).required();
   f("environment", x.environment).required();
   f("merged", x.merged).omitted();
+  f("helpers", x.helpers).omitted().about("Other devices that measured candidates of its searches");
 }
 
 Result<Journal> parse_journal(std::string_view text, const std::string& where, Damage damage) {

@@ -58,7 +58,8 @@ std::string difference(const RunPlan& recorded, const RunPlan& resumed, PlanPlac
 struct JournalHeader {
   RunPlan plan;
   Environment environment;
-  std::vector<MergedShard> merged = {};  ///< empty: one run wrote all of it
+  std::vector<MergedShard> merged = {};   ///< empty: one run wrote all of it
+  std::vector<Environment> helpers = {};  ///< other devices that measured candidates
 };
 void fields(JournalHeader& x, FieldList& f);
 

@@ -19,6 +19,12 @@ void fields(Spent& x, FieldList& f) {
   f("compiler", x.compiler).about("The compile process, from 0; none on a cache hit");
 }
 
+void fields(MeasuredOn& x, FieldList& f) {
+  f("device", x.device).required();
+  f("gpu", x.gpu).omitted().about("Its UUID");
+  f("scale", x.scale).about("With which its times were multiplied, to be those of the run's GPU");
+}
+
 StartedRecord started(const CandidateRecord& candidate) {
   return {candidate.id, candidate.key, candidate.kernel, candidate.config, candidate.problem};
 }
@@ -46,6 +52,7 @@ void fields(CandidateRecord& x, FieldList& f) {
   f("cubin", x.cubin).omitted().about("SHA-256 of the machine code");
   f("duplicate_of", x.duplicate_of).omitted().looks_like(kIdPattern);
   measured_fields(x, f);
+  f("measured_on", x.measured_on).about("Of several GPUs, another than the run's");
   f("spent", x.spent);
   f("at_s", x.at_s).about("Since the run began");
   f("recorded", x.recorded).omitted();

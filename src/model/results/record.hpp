@@ -29,6 +29,15 @@ struct Spent {
   friend bool operator==(const Spent&, const Spent&) = default;
 };
 
+/// Another GPU than the run's, whose times are told in those of the run's.
+struct MeasuredOn {
+  std::string device;  ///< "cuda:1"
+  std::string gpu;     ///< UUID
+  double scale = 1;    ///< with which its times were multiplied
+
+  friend bool operator==(const MeasuredOn&, const MeasuredOn&) = default;
+};
+
 /// The result of one candidate.
 struct CandidateRecord : Observation {
   std::string id;
@@ -38,6 +47,7 @@ struct CandidateRecord : Observation {
   Problem problem;
   std::string cubin;         ///< SHA-256 of the machine code, empty before compilation
   std::string duplicate_of;  ///< id
+  std::optional<MeasuredOn> measured_on;
   Spent spent;
   double at_s = 0;  ///< seconds since the run began
   bool recorded = false;
@@ -123,6 +133,7 @@ using Record =
     std::variant<StartedRecord, CandidateRecord, FinalRecord, ConfirmationRecord, EndRecord>;
 
 void fields(Spent& x, FieldList& f);
+void fields(MeasuredOn& x, FieldList& f);
 void fields(StartedRecord& x, FieldList& f);
 void fields(CandidateRecord& x, FieldList& f);
 void fields(FinalRecord& x, FieldList& f);

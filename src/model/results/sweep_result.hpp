@@ -111,6 +111,7 @@ void fields(SuiteChoice& x, FieldList& f);
 struct SweepResult {
   RunPlan plan;
   Environment environment;
+  std::vector<Environment> helpers = {};  ///< other devices that measured candidates
   std::vector<ProblemResult> problems;
   std::optional<SuiteChoice> choice;  ///< of a plan whose problems share configs
   std::filesystem::path folder;

@@ -116,6 +116,8 @@ void add(const CandidateRecord& record, double begun_s, PageCandidates& columns)
   columns.verify_s.push_back(rounded(record.spent.verify_s, kShareDigits));
   columns.timing_s.push_back(rounded(record.spent.timing_s, kShareDigits));
   columns.compiler.push_back(record.spent.compiler);
+  columns.device.push_back(record.measured_on ? std::optional(record.measured_on->device)
+                                              : std::nullopt);
   columns.in_layer_median_us.push_back(median_of(record.in_layer));
   columns.hot_median_us.push_back(median_of(record.hot));
   columns.cold_median_us.push_back(median_of(record.cold));

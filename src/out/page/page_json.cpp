@@ -258,6 +258,7 @@ void fields(PageCandidates& x, FieldList& f) {
   f("verify_s", x.verify_s);
   f("timing_s", x.timing_s);
   f("compiler", x.compiler).or_null().about("The compile process, from 0");
+  f("device", x.device).or_null().about("That measured it, where it is not the run's");
   f("in_layer_median_us", x.in_layer_median_us).or_null();
   f("hot_median_us", x.hot_median_us).or_null();
   f("cold_median_us", x.cold_median_us).or_null();

@@ -67,6 +67,7 @@ struct PageCandidates {
   std::vector<int> reason;  ///< position in the problem's reasons, -1: none
   std::vector<double> at_s, compile_s, ready_s, verify_s, timing_s;
   std::vector<std::optional<std::size_t>> compiler;  ///< the compile process, from 0
+  std::vector<std::optional<std::string>> device;    ///< "cuda:1", where it is not the run's
   std::vector<std::optional<double>> in_layer_median_us, hot_median_us, cold_median_us, margin;
   std::vector<std::optional<std::int64_t>> registers, shared_bytes, spill_bytes;
   std::vector<std::optional<std::int64_t>> threads;  ///< of a block

@@ -6,14 +6,16 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
 #include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
-#include "tune/evaluate/device_worker.hpp"
+#include "tune/evaluate/device_team.hpp"
 #include "tune/evaluate/final_phase.hpp"
 #include "tune/evaluate/pipeline.hpp"
 
@@ -37,16 +39,18 @@ std::string host_description() {
 
 class DeviceEvaluator : public Evaluator {
  public:
-  DeviceEvaluator(const DeviceOptions& options, CompilePool pool, std::unique_ptr<WorkerLink> link)
+  DeviceEvaluator(const DeviceOptions& options, CompilePool pool, std::vector<TeamDevice> devices)
       : options_(options),
         pool_(std::move(pool)),
-        worker_(std::move(link)),
+        team_(std::move(devices)),
         finals_worker_(make_process_link(options.ordinal, options.log_folder)) {}
 
-  /// Waits for the worker's greeting.
-  Status meet_device() {
-    FATUNE_TRY(environment_, worker_.hello(noter()));
-    add_host(environment_, pool_.compiler_version());
+  /// Waits for the workers' greetings.
+  Status meet_devices() {
+    FATUNE_TRY(helpers_, team_.hello(noter()));
+    for (Environment& each : helpers_) add_host(each, pool_.compiler_version());
+    environment_ = std::move(helpers_.front());
+    helpers_.erase(helpers_.begin());
     FATUNE_TRY_STATUS(pool_.check_arch(environment_.limits.arch));
     const PipelineEvents events{
         [this](const StartedRecord& record) { return on_start ? on_start(record) : Status(); },
@@ -54,11 +58,12 @@ class DeviceEvaluator : public Evaluator {
         [this](const CandidateRecord& record) {
           return on_early_result ? on_early_result(record) : Status();
         }};
-    pipeline_.emplace(pool_, worker_, environment_.limits, id_of(), events);
+    pipeline_.emplace(pool_, team_, environment_.limits, id_of(), events);
     return {};
   }
 
   const Environment& environment() const override { return environment_; }
+  std::vector<Environment> helpers() const override { return helpers_; }
 
   Status begin_problem(const Problem& problem, const RunPlan& plan) override {
     if (std::exchange(waiting_, false)) finals_worker_.end();  // a search has the device alone
@@ -68,7 +73,7 @@ class DeviceEvaluator : public Evaluator {
     FATUNE_TRY(const PendingProblem pending,
                request_problem(pool_, setting, problem, search_cases(problem, plan.seed)));
     FATUNE_TRY(const BeginOrder order, finish_problem(pool_, setting, pending));
-    FATUNE_TRY_STATUS(worker_.begin(order, noter()));
+    FATUNE_TRY_STATUS(team_.begin(order, plan.objective, noter()));
     pipeline_->begin(plan);
     return {};
   }
@@ -93,7 +98,8 @@ class DeviceEvaluator : public Evaluator {
                                           const FinalPlan& plan) override {
     // Nothing else runs beside its rounds.
     pipeline_->end_preparations();
-    worker_.end();
+    team_.end();
+    if (const std::string summary = team_.summary(); !summary.empty()) log::info(summary);
     const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_of(), noter()};
     auto records = FinalPhase(setting, problem_, plan).run(contestants);
     finals_worker_.end();
@@ -105,7 +111,7 @@ class DeviceEvaluator : public Evaluator {
                                            const FinalPlan& plan) override {
     FATUNE_CHECK(!contestants.empty(), "something has to be examined");
     pipeline_->end_preparations();
-    worker_.end();
+    team_.end();
     const Problem& problem = contestants.front().candidate.problem;
     const RunPlan run;
     const FinalSetting setting{pool_,   finals_worker_, preparation(), run,
@@ -139,15 +145,30 @@ class DeviceEvaluator : public Evaluator {
 
   DeviceOptions options_;
   CompilePool pool_;
-  DeviceWorker worker_;         ///< of the search
+  DeviceTeam team_;             ///< of the search
   DeviceWorker finals_worker_;  ///< a fresh process, so that nothing of the search is left in it
   Environment environment_;
+  std::vector<Environment> helpers_;
   bool waiting_ = false;  ///< a process for what is examined next
   std::string phase_ = "starting";
   std::optional<Pipeline> pipeline_;
   Problem problem_;
   RunPlan plan_;
 };
+
+/// Of the search, home's first.
+Result<std::vector<TeamDevice>> start_workers(const DeviceOptions& options) {
+  std::vector<int> ordinals = {options.ordinal};
+  ordinals.insert(ordinals.end(), options.helpers.begin(), options.helpers.end());
+  std::vector<TeamDevice> devices;
+  for (const int ordinal : ordinals) {
+    std::unique_ptr<WorkerLink> link = make_process_link(ordinal, options.log_folder);
+    FATUNE_TRY_STATUS(link->start());
+    devices.push_back(
+        {fmt::format("cuda:{}", ordinal), std::make_unique<DeviceWorker>(std::move(link))});
+  }
+  return devices;
+}
 
 /// Asks a worker that has no device open, and lets it go.
 template <typename Reply>
@@ -180,11 +201,10 @@ Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& op
     return usage_error("no kernel of the role 'reference': nothing can be checked");
   if (!options.log_folder.empty()) FATUNE_TRY_STATUS(make_directories(options.log_folder));
   // The driver's start-up and the compiler's overlap.
-  std::unique_ptr<WorkerLink> link = make_process_link(options.ordinal, options.log_folder);
-  FATUNE_TRY_STATUS(link->start());
+  FATUNE_TRY(std::vector<TeamDevice> devices, start_workers(options));
   FATUNE_TRY(CompilePool pool, CompilePool::start(options.pool));
-  auto evaluator = std::make_unique<DeviceEvaluator>(options, std::move(pool), std::move(link));
-  FATUNE_TRY_STATUS(evaluator->meet_device());
+  auto evaluator = std::make_unique<DeviceEvaluator>(options, std::move(pool), std::move(devices));
+  FATUNE_TRY_STATUS(evaluator->meet_devices());
   return std::unique_ptr<Evaluator>(std::move(evaluator));
 }
 

@@ -14,6 +14,7 @@ namespace fatune {
 
 struct DeviceOptions {
   int ordinal = 0;
+  std::vector<int> helpers = {};  ///< ordinals of GPUs that measure candidates beside it
   PoolOptions pool;
   std::filesystem::path log_folder;  ///< worker stderr; the run's folder
   KernelRef reference;               ///< role "reference": what results are compared with

@@ -57,6 +57,8 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
   virtual const Environment& environment() const = 0;
+  /// Other devices that measure candidates of its searches; finals are of the one above.
+  virtual std::vector<Environment> helpers() const { return {}; }
   /// Inputs, reference and limits for a problem; the reference is validated before anything is
   /// measured. Of the plan, objective, skip_correctness, record_cold and seed count.
   virtual Status begin_problem(const Problem& problem, const RunPlan& plan) = 0;

@@ -2,6 +2,7 @@
 #include "tune/evaluate/pipeline.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,7 @@ std::string launch_key(const std::string& cubin_hash, const LaunchPlan& plan) {
 
 void copy_result(const CandidateRecord& original, CandidateRecord& record) {
   static_cast<Observation&>(record) = static_cast<const Observation&>(original);
+  record.measured_on = original.measured_on;
   record.outcome = Outcome::kDuplicate;
   record.duplicate_of = original.id;
   record.reason = "same machine code and launch as " + original.id;
@@ -78,15 +80,14 @@ void CompileAhead::clear() {
   begun_ = claimed_ = 0;
 }
 
-Pipeline::Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits, IdOf id_of,
+Pipeline::Pipeline(CompileService& compiler, DeviceTeam& team, DeviceLimits limits, IdOf id_of,
                    PipelineEvents events)
     : compiler_(compiler),
-      worker_(worker),
+      team_(team),
       limits_(std::move(limits)),
       id_of_(std::move(id_of)),
       events_(std::move(events)),
-      ahead_(compiler, limits_),
-      idle_since_(Clock::now()) {}
+      ahead_(compiler, limits_) {}
 
 void Pipeline::begin(const RunPlan& plan) {
   FATUNE_CHECK(entries_.empty(), "a problem begins when everything of the one before is collected");
@@ -96,7 +97,6 @@ void Pipeline::begin(const RunPlan& plan) {
   results_.clear();
   originals_.clear();
   best_us_.clear();
-  idle_since_ = Clock::now();
 }
 
 void Pipeline::remember(const Candidate& candidate, const CandidateRecord& record) {
@@ -182,52 +182,78 @@ RunOrder Pipeline::order_for(const Entry& entry) const {
   return order;
 }
 
-/// Gives the oldest compiled candidate to an idle device; one whose machine code has run needs
-/// none. After an interrupt only those go on that are older than one that has been on the device.
+/// False: the device was left out.
+Result<bool> Pipeline::start(Entry& entry, std::size_t device) {
+  if (events_.started) FATUNE_TRY_STATUS(events_.started(started(entry.record)));
+  FATUNE_TRY(const bool runs, team_.start_run(device, order_for(entry), events_.progress));
+  if (!runs) return false;
+  entry.record.spent.gpu_wait_s =
+      seconds_between(std::max(team_.free_since(device), entry.submitted), entry.ready);
+  entry.device = device;
+  entry.state = State::kRunning;
+  furthest_ = std::max(furthest_, entry.number);
+  return true;
+}
+
+/// Gives the oldest compiled candidates to idle devices; one whose machine code has run, or runs,
+/// needs none. After an interrupt only those go on that are older than one that has been on a
+/// device.
 Status Pipeline::dispatch() {
-  if (worker_.busy()) return {};
+  std::set<std::string> running;
+  for (const Entry& entry : entries_) {
+    if (entry.state == State::kRunning) running.insert(entry.launch);
+  }
   for (Entry& entry : entries_) {
-    if (entry.state != State::kReady) continue;
+    if (entry.state != State::kReady || running.contains(entry.launch)) continue;
     if (results_.contains(entry.launch) || originals_.contains(entry.launch)) {
       entry.state = State::kDone;
       continue;
     }
     if (interrupted() && entry.number > furthest_) return {};
-    if (events_.started) FATUNE_TRY_STATUS(events_.started(started(entry.record)));
-    entry.record.spent.gpu_wait_s =
-        seconds_between(std::max(idle_since_, entry.submitted), entry.ready);
-    FATUNE_TRY_STATUS(worker_.start_run(order_for(entry), events_.progress));
-    entry.state = State::kRunning;
-    furthest_ = std::max(furthest_, entry.number);
-    return {};
+    for (bool runs = false; !runs;) {
+      const std::optional<std::size_t> device = team_.idle();
+      if (!device) return {};
+      FATUNE_TRY(runs, start(entry, *device));
+    }
+    running.insert(entry.launch);
   }
   return {};
 }
 
-Status Pipeline::absorb_run() {
-  const auto running = std::find_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
-    return entry.state == State::kRunning;
+Status Pipeline::absorb_runs() {
+  for (;;) {
+    FATUNE_TRY(std::optional<DeviceTeam::Answer> answer, team_.finish(events_.progress));
+    if (!answer) return {};
+    FATUNE_TRY_STATUS(absorb_run(*std::move(answer)));
+  }
+}
+
+Status Pipeline::absorb_run(DeviceTeam::Answer answer) {
+  const auto running = std::ranges::find_if(entries_, [&](const Entry& entry) {
+    return entry.state == State::kRunning && entry.device == answer.device;
   });
-  if (running == entries_.end()) return {};
-  FATUNE_TRY(std::optional<RunReply> reply, worker_.finish(events_.progress));
-  if (!reply) return {};
-  reply->resources =
-      with_compiler_log(std::move(reply->resources), running->compiled, running->plan);
+  FATUNE_CHECK(running != entries_.end(), "a device answers for the candidate that it has");
+  if (!answer.reply) {
+    running->state = State::kReady;
+    return {};
+  }
+  answer.reply->resources =
+      with_compiler_log(std::move(answer.reply->resources), running->compiled, running->plan);
   running->state = State::kDone;
-  idle_since_ = Clock::now();
-  running->record.spent.ready_s = seconds_between(running->ready, idle_since_);
-  note_best(running->record.kernel, *reply);
-  results_.emplace(running->launch, *std::move(reply));
+  running->record.spent.ready_s = seconds_between(running->ready, Clock::now());
+  note_best(running->record.kernel, *answer.reply);
+  results_.emplace(running->launch, Ran{*std::move(answer.reply), std::move(answer.measured_on)});
   const bool its_turn = running == entries_.begin();
   return its_turn || !events_.early_result ? Status() : events_.early_result(with_result(*running));
 }
 
 CandidateRecord Pipeline::with_result(const Entry& entry) const {
   CandidateRecord record = entry.record;
-  const RunReply& result = results_.at(entry.launch);
-  static_cast<Observation&>(record) = static_cast<const Observation&>(result);
-  record.spent.verify_s = result.verify_s;
-  record.spent.timing_s = result.timing_s;
+  const auto& [reply, on] = results_.at(entry.launch);
+  static_cast<Observation&>(record) = static_cast<const Observation&>(reply);
+  record.measured_on = on;
+  record.spent.verify_s = reply.verify_s;
+  record.spent.timing_s = reply.timing_s;
   return record;
 }
 
@@ -251,9 +277,8 @@ void Pipeline::note_best(const std::string& kernel, const Observation& seen) {
 }
 
 void Pipeline::wait_for_events() {
-  std::vector<pollfd> wanted;
+  std::vector<pollfd> wanted = team_.descriptors();
   for (const int descriptor : compiler_.descriptors()) wanted.push_back({descriptor, POLLIN, 0});
-  if (worker_.busy()) wanted.push_back({worker_.descriptor(), POLLIN, 0});
   // An interrupted or failed poll only means that the loop looks earlier.
   ::poll(wanted.data(), static_cast<nfds_t>(wanted.size()), kTickMs);
 }
@@ -280,9 +305,9 @@ Status Pipeline::step() {
   wait_for_events();
   FATUNE_TRY_STATUS(compiler_.pump(std::chrono::milliseconds(0)));
   absorb_compiled();
-  FATUNE_TRY_STATUS(absorb_run());
+  FATUNE_TRY_STATUS(absorb_runs());
   FATUNE_TRY_STATUS(dispatch());
-  if (events_.progress) events_.progress(worker_.busy() ? "" : "compiling");
+  if (events_.progress) events_.progress(team_.busy() ? "" : "compiling");
   return {};
 }
 

@@ -14,7 +14,7 @@
 
 #include "model/space/rules.hpp"
 #include "tune/compile/service.hpp"
-#include "tune/evaluate/device_worker.hpp"
+#include "tune/evaluate/device_team.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {
@@ -54,13 +54,13 @@ class CompileAhead {
   std::size_t begun_ = 0, claimed_ = 0;
 };
 
-/// Compiles ahead. The device takes the oldest candidate whose compilation has ended, so that a
+/// Compiles ahead. A device takes the oldest candidate whose compilation has ended, so that a
 /// long compilation blocks no other candidate. Records still come in the order of submission, and
 /// of equal machine code the one submitted first counts as measured. Only one thing depends on when
 /// compilations end: which slow candidates are cut short.
 class Pipeline {
  public:
-  Pipeline(CompileService& compiler, DeviceWorker& worker, DeviceLimits limits, IdOf id_of,
+  Pipeline(CompileService& compiler, DeviceTeam& team, DeviceLimits limits, IdOf id_of,
            PipelineEvents events);
 
   /// Forgets what belongs to the problem before; nothing may be in flight.
@@ -80,6 +80,10 @@ class Pipeline {
  private:
   using Clock = std::chrono::steady_clock;
   enum class State { kCompiling, kReady, kRunning, kDone };
+  struct Ran {
+    RunReply reply;
+    std::optional<MeasuredOn> on;
+  };
   struct Entry {
     std::uint64_t number = 0;  ///< in the order of submission
     CandidateRecord record;
@@ -89,6 +93,7 @@ class Pipeline {
     Compiled compiled;
     bool usual = false;  ///< the kernel's default config, which is measured in any case
     State state = State::kCompiling;
+    std::size_t device = 0;  ///< that it runs on
     Clock::time_point submitted, ready;
   };
 
@@ -97,7 +102,9 @@ class Pipeline {
   Status dispatch();
   Status compile_ahead();
   Status step();
-  Status absorb_run();
+  Result<bool> start(Entry& entry, std::size_t device);
+  Status absorb_runs();
+  Status absorb_run(DeviceTeam::Answer answer);
   void wait_for_events();
   CandidateRecord with_result(const Entry& entry) const;
   void conclude(Entry& entry);
@@ -106,7 +113,7 @@ class Pipeline {
   bool searches_cold() const { return plan_.objective == "cold"; }
 
   CompileService& compiler_;
-  DeviceWorker& worker_;
+  DeviceTeam& team_;
   DeviceLimits limits_;
   IdOf id_of_;
   PipelineEvents events_;
@@ -115,12 +122,11 @@ class Pipeline {
   std::map<std::string, Feasibility> rules_;  ///< by the kernel's name, on this problem
   std::deque<Entry> entries_;
   std::uint64_t submitted_ = 0;
-  std::uint64_t furthest_ = 0;               ///< highest number of those that reached the device
-  std::map<std::string, RunReply> results_;  ///< by machine code and launch plan
+  std::uint64_t furthest_ = 0;          ///< highest number of those that reached the device
+  std::map<std::string, Ran> results_;  ///< by machine code and launch plan
   std::map<std::string, CandidateRecord> originals_;  ///< likewise: the first one collected
   /// By kernel, so that configs of a slow kernel are ranked among themselves.
   std::map<std::string, double> best_us_;
-  Clock::time_point idle_since_;
 };
 
 }  // namespace fatune

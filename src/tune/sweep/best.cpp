@@ -148,6 +148,7 @@ BestFile file_of(const SweepResult& result) {
   file.head = {environment.fatune, result.plan.command, environment.recorded};
   if (result.plan.skip_correctness) file.correctness = "skipped";
   file.device = environment;
+  file.helpers = result.helpers;
   std::vector<double> ratios;
   for (const ProblemResult& problem : result.problems) {
     if (problem.gate) ratios.push_back(problem.gate->ratio.value);
@@ -226,6 +227,7 @@ void fields(BestFile& x, FieldList& f) {
   f("choice", x.choice).about("The configs that all problems share");
   f("ranks", x.ranks).about("That mpirun or srun started");
   f("fleet", x.fleet);
+  f("helpers", x.helpers).omitted().about("Other devices that measured candidates of searches");
 }
 
 std::string BestFile::place(std::size_t problem, const std::string& key) const {

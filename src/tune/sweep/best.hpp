@@ -58,6 +58,7 @@ struct BestFile {
   DocumentHead head;
   std::string correctness;            ///< "skipped", or empty
   std::optional<Environment> device;  ///< empty in a bare config
+  std::vector<Environment> helpers;   ///< other devices that measured candidates of searches
   std::vector<BestProblem> problems;
   std::optional<double> geomean_ratio;  ///< of the gates
   double seconds = 0;

@@ -51,10 +51,12 @@ struct OpenedJournal {
 };
 
 Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
-                                   const Environment& environment) {
+                                   const Evaluator& evaluator) {
   OpenedJournal opened;
+  const Environment& environment = evaluator.environment();
   if (!options.resume) {
-    FATUNE_TRY(opened.writer, JournalWriter::create(options.out, {plan, environment}));
+    FATUNE_TRY(opened.writer,
+               JournalWriter::create(options.out, {plan, environment, {}, evaluator.helpers()}));
     opened.warm_starts = plan.warm_starts;
     opened.shard = plan.shard;
     return opened;
@@ -175,6 +177,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   SweepResult result;
   result.plan = complete_plan(options.plan, kernels);
   result.environment = evaluator.environment();
+  result.helpers = evaluator.helpers();
   result.folder = options.out;
   FATUNE_TRY_STATUS(check_objective(result.plan.objective));
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, result.environment.limits));
@@ -182,7 +185,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   result.plan.warm_starts = select_warm_starts(options.known, result.plan, arch);
   complete_configs(kernels, result.plan.warm_starts);
   if (result.plan.shard) result.plan.shard->plan = plan_hash(result.plan);
-  FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, result.environment));
+  FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, evaluator));
   result.plan.warm_starts = std::move(opened.warm_starts);
   result.plan.shard = std::move(opened.shard);
 

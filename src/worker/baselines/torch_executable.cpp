@@ -19,11 +19,14 @@ namespace {
 std::string refusal(const std::string& backend, const Problem& problem) {
   const auto* const neighbour = std::ranges::find(kNeighbours, backend, &Neighbour::impl);
   const bool here = neighbour != std::end(kNeighbours);
-  if (size_of(problem.dtype) == 1) {
+  const bool takes = here && neighbour->e4m3 && problem.dtype == Dtype::kE4m3;
+  if (size_of(problem.dtype) == 1 && !takes) {
     return here ? fmt::format("{} takes 8-bit floats with scales alone", neighbour->title)
                 : "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
   }
-  if (here && problem.scale)
+  if (takes && problem.descale_block > 0)
+    return fmt::format("{} takes one factor a key head", neighbour->title);
+  if (here && problem.scale && !neighbour->scales)
     return fmt::format("of {}, only the scale 1/sqrt(head_dim) is known here", neighbour->title);
   if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
     return fmt::format(
@@ -51,7 +54,7 @@ class TorchExecutable : public Executable, public SelfTimed {
 
   Status queue() override {
     FATUNE_TRY_STATUS(ensure_inputs());
-    const std::span<std::byte> out = process_.tensors()[SharedTensors::kOut];
+    const std::span<std::byte> out = process_.tensors()["out"];
     // What lies between its rows comes back with them.
     if (setting_.problem.layouts.out.kind == LayoutKind::kStrides)
       FATUNE_TRY_STATUS(gpu::copy_to_host(out, bound_.at("out"), stream_));
@@ -90,9 +93,8 @@ class TorchExecutable : public Executable, public SelfTimed {
     if (process_.has_inputs_of(bound_)) return {};
     process_.forget_inputs();
     const SharedTensors& memory = process_.tensors();
-    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kQ], bound_.at("q"), stream_));
-    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kK], bound_.at("k"), stream_));
-    FATUNE_TRY_STATUS(gpu::copy_to_host(memory[SharedTensors::kV], bound_.at("v"), stream_));
+    for (const std::string& name : memory.inputs())
+      FATUNE_TRY_STATUS(gpu::copy_to_host(memory[name], bound_.at(name), stream_));
     process_.inputs_are_of(bound_);
     return {};
   }

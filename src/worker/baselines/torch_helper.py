@@ -24,10 +24,12 @@ import contextlib
 import gc
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import math
 import mmap
 import os
+import pathlib
 import statistics
 import threading
 import traceback
@@ -38,7 +40,7 @@ MAX_GRAPH_LAUNCHES = 256
 SLOW_US = 1_000  # a launch this long is measured cold once a turn
 LONG_US = 20_000  # one launch stands for hot and cold
 STEADY = 0.005  # as in src/worker/timing/layer_time.hpp
-ELEMENT_BYTES = 2  # of every type that PyTorch's attention takes
+ELEMENT_BYTES = {"e4m3": 1, "e5m2": 1, "f16": 2, "bf16": 2, "f32": 4}
 HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
 
 PATIENCE_S = 20  # chosen: fatune waits 30 s for an answer
@@ -89,12 +91,16 @@ def installed(package):
         return ""
 
 
+def not_usable(kind, error):
+    return Refused(f"{sys.executable} has no {kind.TITLE} that can be used: {shortened(error)}; install it beside PyTorch "
+                   f"with 'pip install {kind.PACKAGE}'", "environment")
+
+
 def import_neighbour(kind):
     try:
         return importlib.import_module(kind.MODULE)
     except Exception as error:  # they look for compilers and devices
-        raise Refused(f"{sys.executable} has no {kind.TITLE} that can be used: {shortened(error)}; install it beside "
-                      f"PyTorch with 'pip install {kind.PACKAGE}'", "environment")
+        raise not_usable(kind, error)
 
 
 def in_time(work, what):
@@ -127,6 +133,11 @@ def hello():
         "neighbours": {name: installed(kind.PACKAGE) for name, kind in NEIGHBOURS.items()},
         "device": torch.cuda.get_device_name(0),
     }
+
+
+def type_of(word):
+    return {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "f16": torch.float16, "bf16": torch.bfloat16,
+            "f32": torch.float32}[word]
 
 
 def same_bits(a, b):
@@ -163,18 +174,22 @@ class Problem:
         self.causal = sizes["mask"] == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
         self.scale = sizes.get("scale")  # none: 1/sqrt(head_dim)
-        self.dtype = dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[sizes["dtype"]]
+        self.dtype = type_of(sizes["dtype"])
         query = (sizes["batch"], sizes["heads"], sizes["seq_q"], sizes["head_dim"])
         key = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], sizes["head_dim"])
         with open(memory["path"], "r+b") as file:
             mapped = mmap.mmap(file.fileno(), memory["bytes"])
-        self.shapes, self.strides = {"q": query, "k": key, "v": key, "out": query}, order["strides"]
-        self.begins = {name: memory[name] // ELEMENT_BYTES for name in self.shapes}
-        whole = torch.frombuffer(mapped, dtype=dtype, count=memory["bytes"] // ELEMENT_BYTES, offset=0)
+        self.shapes, self.strides = {"q": query, "k": key, "v": key, "out": query}, dict(order["strides"])
+        self.words = dict.fromkeys("qkv", sizes["dtype"]) | {"out": sizes.get("out_dtype", sizes["dtype"])}
+        self.factors = [name for name in memory["places"] if name.endswith("_descale")]
+        for name in self.factors:  # of each key head
+            self.shapes[name], self.strides[name], self.words[name] = key[:2], (key[1], 1), "f32"
+        self.places = memory["places"]
+        whole = torch.frombuffer(mapped, dtype=torch.int16, count=memory["bytes"] // 2, offset=0)
         self.out = self.view("out", whole)
-        self.host_inputs = whole[:self.begins["out"]]
-        self.inputs = torch.zeros(self.begins["out"], dtype=dtype, device="cuda")
-        self.device = {name: self.view(name, self.inputs) for name in "qkv"}
+        self.host_inputs = whole[:self.places["out"] // 2]
+        self.inputs = torch.zeros(self.places["out"] // 2, dtype=torch.int16, device="cuda")
+        self.device = {name: self.view(name, self.inputs) for name in ["q", "k", "v", *self.factors]}
         l2_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
         self.flush = torch.empty(max(2 * l2_bytes, order["flush_bytes"], 1), dtype=torch.uint8, device="cuda")
         self.varies_within = order["varies_within"]
@@ -182,7 +197,9 @@ class Problem:
         self.layer_plan, self.layer = order.get("layer"), None
 
     def view(self, name, memory):
-        return torch.as_strided(memory, self.shapes[name], self.strides[name], self.begins[name])
+        word = self.words[name]
+        return torch.as_strided(memory.view(type_of(word)), self.shapes[name], self.strides[name],
+                                self.places[name] // ELEMENT_BYTES[word])
 
     def upload(self):
         self.inputs.copy_(self.host_inputs)
@@ -364,6 +381,25 @@ class Contestant:
                 "steady": abs(behind - before) <= STEADY * max(before, attention)}
 
 
+def starts(count, step):
+    """Where each of the batch begins, and the last ends."""
+    return torch.arange(count + 1, dtype=torch.int32, device="cuda") * step
+
+
+def by_token(tensor):
+    """(tokens, heads, head_dim) of (batch, heads, rows, head_dim), whose tokens are one behind the other."""
+    size, stride = tensor.shape, tensor.stride()
+    return tensor.as_strided((size[0] * size[2], size[1], size[3]), (stride[2], stride[1], 1))
+
+
+def refuse_other_tokens(problem, title):
+    for name in "qkv":
+        shape, stride = problem.shapes[name], problem.strides[name]
+        if shape[0] > 1 and stride[0] != shape[2] * stride[2]:
+            raise Refused(f"{title} cannot do this: it takes tokens one behind the other, batch after batch, as bshd and "
+                          f"packed have them; {name} lies otherwise")
+
+
 class Sdpa(Contestant):
     """One backend of PyTorch's scaled_dot_product_attention, forced, or its own choice."""
 
@@ -510,25 +546,13 @@ class FlashInfer(Contestant):
     def workspace(self):
         return torch.zeros(self.WORKSPACE_BYTES, dtype=torch.uint8, device="cuda")
 
-    def starts(self, count, step):
-        """Where each of the batch begins, and the last ends."""
-        return torch.arange(count + 1, dtype=torch.int32, device="cuda") * step
-
     def prefill(self, backend):
         batch, heads, queries, head_dim = self.problem.shapes["q"]
         _, kv_heads, keys, _ = self.problem.shapes["k"]
-        for name in "qkv":
-            stride, rows = self.problem.strides[name], self.problem.shapes[name][2]
-            if batch > 1 and stride[0] != rows * stride[2]:
-                raise Refused("FlashInfer cannot do this: it takes tokens one behind the other, batch after batch, as "
-                              f"bshd and packed have them; {name} lies otherwise")
+        refuse_other_tokens(self.problem, self.TITLE)
         wrapper = self.module.BatchPrefillWithRaggedKVCacheWrapper(self.workspace(), "NHD", backend=backend)
-        wrapper.plan(self.starts(batch, queries), self.starts(batch, keys), heads, kv_heads, head_dim,
+        wrapper.plan(starts(batch, queries), starts(batch, keys), heads, kv_heads, head_dim,
                      causal=self.problem.causal, q_data_type=self.problem.dtype)
-
-        def by_token(tensor):
-            size, stride = tensor.shape, tensor.stride()
-            return tensor.as_strided((size[0] * size[2], size[1], size[3]), (stride[2], stride[1], 1))
 
         def run(tensors, begins_early):
             output = wrapper.run(*(by_token(tensors[name]) for name in "qkv"), enable_pdl=begins_early)
@@ -554,7 +578,7 @@ class FlashInfer(Contestant):
         indices = (first[:, None] + torch.arange(pages, dtype=torch.int32, device="cuda")).reshape(-1)
         wrapper = self.module.BatchDecodeWithPagedKVCacheWrapper(
             self.workspace(), "NHD", use_tensor_cores=tensor_cores, backend="fa2" if tensor_cores else "auto")
-        wrapper.plan(self.starts(batch, pages), indices,
+        wrapper.plan(starts(batch, pages), indices,
                      torch.full((batch,), page, dtype=torch.int32, device="cuda"), heads, kv_heads, head_dim, page,
                      q_data_type=self.problem.dtype, kv_data_type=self.problem.dtype)
 
@@ -571,20 +595,15 @@ class FlashInfer(Contestant):
         return run
 
 
-class FlashAttention4(Contestant):
-    """FlashAttention-4's forward for this architecture, on tensors as they lie."""
+class JustInTime(Contestant):
+    """A package that compiles its kernel for this architecture when it is first called."""
 
-    TITLE, PACKAGE, MODULE = "FlashAttention-4", "flash-attn-4", "flash_attn.cute"
+    TITLE = PACKAGE = MODULE = FUNCTION = ""
 
     def __init__(self, problem, name):
-        self.attend = import_neighbour(FlashAttention4).flash_attn_func
+        self.attend = getattr(import_neighbour(type(self)), self.FUNCTION)
         self.library = f"{self.TITLE} {installed(self.PACKAGE)}"
         super().__init__(problem, name)
-
-    def call(self, tensors=None):
-        tensors = tensors or self.problem.device
-        output = self.attend(*(tensors[name].transpose(1, 2) for name in "qkv"), causal=self.problem.causal)
-        return (output[0] if isinstance(output, tuple) else output).transpose(1, 2)
 
     def first_run(self):
         try:
@@ -598,7 +617,119 @@ class FlashAttention4(Contestant):
         return "sm_{}{}".format(*torch.cuda.get_device_capability(0))
 
 
-NEIGHBOURS = {"flashinfer": FlashInfer, "fa4": FlashAttention4}
+class FlashAttention4(JustInTime):
+    """FlashAttention-4's forward for this architecture, on tensors as they lie."""
+
+    TITLE, PACKAGE, MODULE, FUNCTION = "FlashAttention-4", "flash-attn-4", "flash_attn.cute", "flash_attn_func"
+
+    def call(self, tensors=None):
+        tensors = tensors or self.problem.device
+        output = self.attend(*(tensors[name].transpose(1, 2) for name in "qkv"), causal=self.problem.causal)
+        return (output[0] if isinstance(output, tuple) else output).transpose(1, 2)
+
+
+class SageAttention(JustInTime):
+    """SageAttention's forward with q and k in 8 bits, which it quantizes itself: a rival of kernels that quantize, and too
+    inexact for problems of 16 bits."""
+
+    TITLE, PACKAGE, MODULE, FUNCTION = "SageAttention", "sageattention", "sageattention", "sageattn"
+
+    def call(self, tensors=None):
+        q, k, v = ((tensors or self.problem.device)[name] for name in "qkv")
+        # It would take the mean out of the caller's own K.
+        k = k - k.mean(dim=2, keepdim=True)
+        strides = self.problem.strides["out"]
+        tokens_first = strides[1] <= strides[2]
+        if tokens_first:
+            q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))
+        output = self.attend(q, k, v, tensor_layout="NHD" if tokens_first else "HND", is_causal=self.problem.causal,
+                             sm_scale=self.problem.scale, smooth_k=False)
+        return output.transpose(1, 2) if tokens_first else output
+
+    def first_run(self):
+        shapes = self.problem.shapes
+        if self.problem.causal and shapes["q"][2] != shapes["k"][2]:
+            raise Refused(f"{self.TITLE} masks as many queries as keys")
+        return super().first_run()
+
+
+class FlashAttention3(Contestant):
+    """FlashAttention-3's forward as vLLM brings it, of which nothing else is imported; with fp8 inputs and their factors,
+    too. That build takes tokens one behind the other alone. Its schedule may be planned once, or by each launch: the faster
+    way."""
+
+    TITLE, PACKAGE, LIBRARY = "FlashAttention-3", "vllm", "vllm_flash_attn/_vllm_fa3_C*.so"
+    OPTIONS = {"window_size_left": -1, "window_size_right": -1, "softcap": 0.0, "is_rotary_interleaved": True,
+               "has_softcap": False, "max_seqlen_k_new": 0, "num_splits": 0, "sm_margin": 0, "cp_world_size": 1,
+               "cp_rank": 0}  # num_splits: its own choice
+
+    def __init__(self, problem, name):
+        self.operations = self.loaded()
+        self.library = f"{self.TITLE} of vLLM {installed(self.PACKAGE)}"
+        self.schedule = None
+        super().__init__(problem, name)
+
+    def loaded(self):
+        spec = importlib.util.find_spec(self.PACKAGE)
+        folders = [pathlib.Path(folder) for folder in (spec and spec.submodule_search_locations) or []]
+        found = next((file for folder in folders for file in folder.glob(self.LIBRARY)), None)
+        try:
+            if found is None:
+                raise ImportError(f"there is no {self.PACKAGE}/{self.LIBRARY}")
+            torch.ops.load_library(found)
+        except Exception as error:
+            raise not_usable(FlashAttention3, error)
+        return torch.ops._vllm_fa3_C
+
+    def ask(self, operation, **values):
+        """By the names of its arguments, which differ between releases; what is not named here is none."""
+        names = [argument.name for argument in operation.default._schema.arguments]
+        values = {**self.OPTIONS, **values, "is_causal": self.problem.causal}
+        return operation(*(values.get(name) for name in names))
+
+    def lengths_of(self):
+        batch, _, queries, _ = self.problem.shapes["q"]
+        keys = self.problem.shapes["k"][2]
+        return {"max_seqlen_q": queries, "max_seqlen_k": keys, "cu_seqlens_q": starts(batch, queries),
+                "seqused_k": torch.full((batch,), keys, dtype=torch.int32, device="cuda")}
+
+    def planned(self):
+        batch, heads, _, head_dim = self.problem.shapes["q"]
+        return self.ask(self.operations.get_scheduler_metadata, **self.lengths, batch_size=batch, num_heads=heads,
+                        num_heads_k=self.problem.shapes["k"][1], headdim=head_dim, headdim_v=head_dim,
+                        qkv_dtype=self.problem.dtype)
+
+    def call(self, tensors=None):
+        tensors, problem = tensors or self.problem.device, self.problem
+        batch, heads, rows, head_dim = problem.shapes["q"]
+        scale = head_dim ** -0.5 if problem.scale is None else problem.scale
+        output = self.ask(self.operations.fwd, **self.lengths, cu_seqlens_k=self.key_starts, softmax_scale=scale,
+                          scheduler_metadata=self.schedule, **{name: by_token(tensors[name]) for name in "qkv"},
+                          **{name: tensors[name] for name in problem.factors})[0]
+        return output.as_strided(problem.shapes["q"], (rows * heads * head_dim, head_dim, heads * head_dim, 1))
+
+    def first_run(self):
+        problem = self.problem
+        refuse_other_tokens(problem, self.TITLE)
+        self.lengths = self.lengths_of()
+        self.key_starts = starts(problem.shapes["k"][0], problem.shapes["k"][2])
+        try:
+            output = self.call()
+            torch.cuda.synchronize()
+            own_us = min(self.timed(self.call)[0] for _ in range(3))
+            self.schedule = self.planned()
+            planned_us = min(self.timed(self.call)[0] for _ in range(3))
+        except RuntimeError as error:
+            if "out of memory" in str(error):
+                raise
+            raise Refused(f"{self.TITLE} cannot do this: {shortened(error)}")
+        if own_us < planned_us:
+            self.schedule = None
+        self.note_layout(output)
+        return "scheduled by each launch" if self.schedule is None else "scheduled once"
+
+
+NEIGHBOURS = {"flashinfer": FlashInfer, "fa3": FlashAttention3, "fa4": FlashAttention4, "sage": SageAttention}
 
 
 class Helper:

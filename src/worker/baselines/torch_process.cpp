@@ -76,12 +76,12 @@ Result<SharedTensors> SharedTensors::make(const Problem& problem) {
   tensors.memory_ = std::make_unique<Memory>();
   Memory& memory = *tensors.memory_;
   std::vector<TensorPlan> plans = attention_plan(problem).tensors;
-  plans.resize(tensors.starts_.size());  // without lse
+  std::erase_if(plans, [](const TensorPlan& tensor) { return tensor.name == "lse"; });
   for (const BufferPlan& buffer : buffers_of(plans)) {
-    tensors.sizes_[buffer.tensors.front()] = buffer.bytes;
     for (const std::size_t i : buffer.tensors)
-      tensors.starts_[i] =
+      tensors.parts_[plans[i].name].start =
           memory.bytes + static_cast<std::size_t>(plans[i].first) * plans[i].width();
+    tensors.parts_[plans[buffer.tensors.front()].name].bytes = buffer.bytes;
     memory.bytes += (buffer.bytes + kTensorPage - 1) / kTensorPage * kTensorPage;
   }
   const auto problem_with = [&](const char* what) {
@@ -99,17 +99,26 @@ Result<SharedTensors> SharedTensors::make(const Problem& problem) {
   return tensors;
 }
 
-std::span<std::byte> SharedTensors::operator[](Tensor which) const {
-  return {memory_->data + starts_[which], sizes_[which]};
+std::span<std::byte> SharedTensors::operator[](std::string_view tensor) const {
+  const auto found = parts_.find(tensor);
+  FATUNE_CHECK(found != parts_.end(), "a tensor of the problem is asked for");
+  return {memory_->data + found->second.start, found->second.bytes};
+}
+
+std::vector<std::string> SharedTensors::inputs() const {
+  std::vector<std::string> names;
+  for (const auto& [name, part] : parts_) {
+    if (name != "out" && part.bytes > 0) names.push_back(name);
+  }
+  return names;
 }
 
 Json SharedTensors::place() const {
+  Json places = Json::object();
+  for (const auto& [name, part] : parts_) places[name] = part.start;
   return {{"path", fmt::format("/proc/{}/fd/{}", ::getpid(), memory_->file)},
           {"bytes", memory_->bytes},
-          {"q", starts_[kQ]},
-          {"k", starts_[kK]},
-          {"v", starts_[kV]},
-          {"out", starts_[kOut]}};
+          {"places", places}};
 }
 
 void TorchProcess::end() {

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json.hpp"
 #include "core/result.hpp"
@@ -20,17 +22,17 @@
 
 namespace fatune {
 
-/// Host memory for a problem's tensors that a child process can open, too: the buffers of q, k, v
-/// and out one after the other in an anonymous file, as they lie on the device; gone with the last
-/// that has it mapped.
+/// Host memory for a problem's tensors that a child process can open, too: the buffers of q, k, v,
+/// their factors and out one after the other in an anonymous file, as they lie on the device; gone
+/// with the last that has it mapped.
 class SharedTensors {
  public:
-  enum Tensor { kQ, kK, kV, kOut };
-
   static Result<SharedTensors> make(const Problem& problem);
   /// The buffer that begins with the tensor; empty if it begins with another.
-  std::span<std::byte> operator[](Tensor which) const;
-  /// {"path", "bytes", "q", "k", "v", "out"}: where a child finds it, and the tensors in it. The
+  std::span<std::byte> operator[](std::string_view tensor) const;
+  /// All but out that a buffer begins with.
+  std::vector<std::string> inputs() const;
+  /// {"path", "bytes", "places": {"q": 0, ...}}: where a child finds it, and the tensors in it. The
   /// path is good as long as this lives.
   Json place() const;
 
@@ -41,8 +43,12 @@ class SharedTensors {
     std::size_t bytes = 0;
     ~Memory();
   };
+  struct Part {
+    std::size_t start = 0;
+    std::size_t bytes = 0;  ///< of the buffer that begins here; 0: none does
+  };
   std::unique_ptr<Memory> memory_;
-  std::array<std::size_t, 4> starts_{}, sizes_{};
+  std::map<std::string, Part, std::less<>> parts_;
 };
 
 /// The helper's flushes, in multiples of the L2 cache, as the sampler's plan has it.
@@ -51,9 +57,14 @@ inline constexpr std::int64_t kTorchFlushFactor = 2;
 /// A package beside PyTorch that the helper runs, too.
 struct Neighbour {
   std::string_view impl, title, package;
+  bool scales = false;  ///< other scales than 1/sqrt(head_dim) are passed on
+  bool e4m3 = false;    ///< with a factor a key head
 };
-inline constexpr Neighbour kNeighbours[] = {{"flashinfer", "FlashInfer", "flashinfer-python"},
-                                            {"fa4", "FlashAttention-4", "flash-attn-4"}};
+inline constexpr Neighbour kNeighbours[] = {
+    {"flashinfer", "FlashInfer", "flashinfer-python"},
+    {.impl = "fa3", .title = "FlashAttention-3", .package = "vllm", .scales = true, .e4m3 = true},
+    {"fa4", "FlashAttention-4", "flash-attn-4"},
+    {.impl = "sage", .title = "SageAttention", .package = "sageattention", .scales = true}};
 
 struct TorchSetting {
   std::string python;  ///< absolute

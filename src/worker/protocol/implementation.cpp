@@ -14,9 +14,10 @@ void fields(OutsideProgram& x, FieldList& f) {
 }
 
 const std::vector<std::string>& library_names() {
-  static const std::vector<std::string> names = {"cudnn",       "cudnn:best",      "torch:flash",
-                                                 "torch:cudnn", "torch:efficient", "torch:math",
-                                                 "torch:auto",  "flashinfer",      "fa4"};
+  static const std::vector<std::string> names = {
+      "cudnn",      "cudnn:best", "torch:flash", "torch:cudnn", "torch:efficient",
+      "torch:math", "torch:auto", "flashinfer",  "fa3",         "fa4",
+      "sage"};
   return names;
 }
 
@@ -27,7 +28,8 @@ Result<std::optional<OutsideName>> parse_outside_name(std::string_view text) {
   if (prefix == kExternalPrefix && !variant.empty())
     return Name({Origin::kExternal, std::move(variant)});
   if (text == "cudnn") return Name({Origin::kCudnn, ""});
-  if (text == "flashinfer" || text == "fa4") return Name({Origin::kTorch, std::string(text)});
+  if (text == "flashinfer" || text == "fa3" || text == "fa4" || text == "sage")
+    return Name({Origin::kTorch, std::string(text)});
   if (prefix != "cudnn:" && prefix != "torch:") return Name();
   std::vector<std::string> known;
   for (const std::string& name : library_names()) {

@@ -18,8 +18,8 @@ namespace fatune {
 
 inline constexpr std::string_view kExternalPrefix = "external:";
 
-/// Where an implementation that is not a template comes from; "flashinfer" and "fa4" run beside
-/// PyTorch.
+/// Where an implementation that is not a template comes from; "flashinfer", "fa3", "fa4" and
+/// "sage" run beside PyTorch.
 enum class Origin { kCudnn, kTorch, kExternal };
 
 /// "cudnn", "cudnn:best", "torch:flash", "flashinfer", "external:fa3".
@@ -44,7 +44,7 @@ void fields(OutsideProgram& x, FieldList& f);
 
 /// What implementations from elsewhere need from the user's side; filled by cli/.
 struct OutsideOptions {
-  std::string python = "python3";  ///< with PyTorch, for torch:*, flashinfer, fa4
+  std::string python = "python3";  ///< with PyTorch, for torch:*, flashinfer, fa3, fa4, sage
   std::vector<std::filesystem::path> library_folders;   ///< looked in before the loader's own path
   std::vector<std::filesystem::path> external_folders;  ///< descriptions NAME.json of externals
   std::vector<std::filesystem::path> program_folders;   ///< PATH, split

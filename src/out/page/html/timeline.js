@@ -1,4 +1,4 @@
-// timeline.js - who did what when: the GPU and each compile process of a problem, each device of a run.
+// timeline.js - who did what when: each GPU and compile process of a problem, each device of a run.
 
 const STEPS = [['compile', 'compiling', 'var(--other)'], ['verify', 'verifying', 'var(--k2)'], ['timing', 'timing', 'var(--accent)'], ['final', 'final phase', 'var(--ink)']];
 
@@ -11,20 +11,23 @@ function endOf(problem, run) {
   return Math.max(0, (later.length ? d3.min(later) : run.seconds) - problem.begun_s);
 }
 
-/// Rows of bars, in seconds since the problem began: [{name, bars: [{step, from, to}]}, ...]. Journals of before do not tell
-/// which process compiled what: they have no rows of compilers.
+/// Rows of bars, in seconds since the problem began: [{name, bars: [{step, from, to}]}, ...], the run's GPU first, then those
+/// that measured candidates beside it. Journals of before do not tell which process compiled what: they have no rows of compilers.
 function lanesOf(problem, run) {
-  const c = problem.candidates, gpu = {name: 'GPU', bars: []}, compilers = [];
+  const c = problem.candidates, gpu = {name: 'GPU', bars: []}, helpers = new Map(), compilers = [];
   c.at_s.forEach((at, i) => {
     const timing = at - c.timing_s[i], compiled = at - c.ready_s[i];
-    if (c.verify_s[i] > 0) gpu.bars.push({step: 'verify', from: timing - c.verify_s[i], to: timing});
-    if (c.timing_s[i] > 0) gpu.bars.push({step: 'timing', from: timing, to: at});
+    const device = c.device[i];
+    if (device && !helpers.has(device)) helpers.set(device, {name: device, bars: []});
+    const {bars} = device ? helpers.get(device) : gpu;
+    if (c.verify_s[i] > 0) bars.push({step: 'verify', from: timing - c.verify_s[i], to: timing});
+    if (c.timing_s[i] > 0) bars.push({step: 'timing', from: timing, to: at});
     if (c.compiler[i] === null) return;
     (compilers[c.compiler[i]] ??= {name: `compiler ${c.compiler[i] + 1}`, bars: []}).bars.push({step: 'compile', from: compiled - c.compile_s[i], to: compiled});
   });
   const searched = d3.max(c.at_s) ?? 0, end = endOf(problem, run);
   if (problem.finals.length && end > searched) gpu.bars.push({step: 'final', from: searched, to: end});
-  return {lanes: [gpu, ...compilers.filter(Boolean)], end: Math.max(end, searched)};
+  return {lanes: [gpu, ...helpers.values(), ...compilers.filter(Boolean)], end: Math.max(end, searched)};
 }
 
 const busyIn = (lane, step) => d3.sum(lane.bars, (bar) => !step || bar.step === step ? bar.to - bar.from : 0);
@@ -34,11 +37,11 @@ function drawTimeline(problem, run, plot, width) {
   const label = (lane) => `${width < 560 ? lane.name.replace('compiler', 'c.') : lane.name} ${percent(busyIn(lane) / end)}`;
   const left = d3.max(lanes, (lane) => textWidth(label(lane))) + 14, bottom = top + lanes.length * step;
   const x = d3.scaleLinear([0, end], [left, width - 12]);
-  const svg = chart(plot, width, bottom + 42, 'what the GPU and each compile process did');
+  const svg = chart(plot, width, bottom + 42, 'what each GPU and compile process did');
   xAxis(svg, x, {y: bottom, top, ticks: x.ticks(width < 400 ? 4 : 8), format: plain, label: 'seconds', from: left, to: width});
   lanes.forEach((lane, i) => {
     const y = top + i * step, middle = y + height / 2;
-    svg.append('text').attr('x', 0).attr('y', middle).attr('dy', '0.33em').attr('class', lane.name === 'GPU' ? 'strong' : 'soft').text(label(lane));
+    svg.append('text').attr('x', 0).attr('y', middle).attr('dy', '0.33em').attr('class', lane.name.startsWith('compiler') ? 'soft' : 'strong').text(label(lane));
     for (const [name, , colour] of STEPS) {
       const bars = lane.bars.filter((bar) => bar.step === name);
       if (!bars.length) continue;
@@ -58,7 +61,7 @@ function timelineFigure(problem, run) {
     note: () => {
       const {lanes, end} = lanesOf(problem, run);
       return `Busy, as a share of ${seconds(end)}. Where the GPU has a gap, it waited for a compilation or for the search.` +
-        (lanes.length > 1 ? '' : ' This journal does not tell which process compiled what.');
+        (lanes.some(({name}) => name.startsWith('compiler')) ? '' : ' This journal does not tell which process compiled what.');
     },
     draw: (plot, width) => drawTimeline(problem, run, plot, width),
     table: () => {

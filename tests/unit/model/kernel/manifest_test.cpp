@@ -335,6 +335,12 @@ TEST_CASE("what a kernel cannot do is said in words") {
   problem.quant = Quant::kFused;
   CHECK(*unsupported_reason(*fp8, problem, limits_of("80")) ==
         "takes q, k and v that are quantized already (--quant given)");
+  // Of both, one computes a problem that comes in 16 bits in those.
+  const auto both =
+      parse_manifest(sample_with("[\"f16\", \"bf16\"],", "[\"bf16\", \"e4m3\"],"), "sample.json");
+  REQUIRE(both);
+  problem.head_dim = 64;
+  CHECK(unsupported_reason(*both, problem, limits_of("80"))->empty());
   const auto hopper =
       parse_manifest(sample_with("\"min\": 80", "\"only\": [\"sm_90a\"]"), "sample.json");
   REQUIRE(hopper);

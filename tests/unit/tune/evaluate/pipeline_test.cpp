@@ -15,11 +15,11 @@ struct Bench {
   KernelRef kernel = tiled_kernel("k");
   FakeCompiler compiler;
   FakeLink* link = new FakeLink;
-  DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};
+  DeviceTeam team{devices_of({link})};
   std::vector<std::string> started;
   std::vector<CandidateRecord> early;
   Pipeline pipeline{compiler,
-                    worker,
+                    team,
                     *typical_limits(Arch{90, 'a'}),
                     [](const Candidate& each) { return candidate_id(each, "options"); },
                     {[this](const StartedRecord& record) {
@@ -38,7 +38,7 @@ struct Bench {
     };
     link->answer = [this](const Json& order) { return answer_as_worker(order, run); };
     BeginOrder begin;
-    FATUNE_CHECK(worker.begin(begin, nullptr), "the fake worker gets ready");
+    FATUNE_CHECK(team.begin(begin, "hot", nullptr), "the fake worker gets ready");
     pipeline.begin({});
   }
   void submit(std::initializer_list<int> tiles) {

@@ -39,6 +39,26 @@ TEST_CASE("reference and twin are compiled for one head, checks beside them") {
   CHECK(order->reference.plan.stages.front().grid[0] == 1);
 }
 
+TEST_CASE("the shipped reference is one for every way in which fp8 comes") {
+  const auto kernels = embedded_kernels();
+  REQUIRE(kernels);
+  const auto naive = std::ranges::find_if(
+      *kernels, [](const KernelRef& kernel) { return kernel->manifest.name == "naive"; });
+  REQUIRE(naive != kernels->end());
+  Problem problem{.batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 256, .seq_kv = 256};
+  problem.head_dim = 128;
+  problem.dtype = Dtype::kE4m3;
+  problem.out_dtype = Dtype::kBf16;
+  for (const Quant quant : {Quant::kGiven, Quant::kFused, Quant::kSmoothK}) {
+    problem.quant = quant;
+    FakeCompiler compiler;
+    const PreparationSetting setting{*naive, kSetting.limits, 10};
+    const auto pending = request_problem(compiler, setting, problem, search_cases(problem, 42));
+    REQUIRE(pending);
+    CHECK(finish_problem(compiler, setting, *pending));
+  }
+}
+
 TEST_CASE("a reference that does not compile is an environment error with the compiler's line") {
   FakeCompiler compiler;
   compiler.compile = [](const CompileRequest&) {

@@ -34,9 +34,10 @@ def obey(order):
             return {"ok": False, "kind": "failed", "reason": "PyTorch's efficient cannot do this: too many heads"}
         return {"ok": True, "ran": "cudnn" if order["backend"] == "auto" else order["backend"]}
     if what == "run":
-        size = place["k"] - place["q"]
+        size = place["places"]["k"] - place["places"]["q"]
         if order["upload"]:
-            memory[place["out"]:place["out"] + size] = memory[place["q"]:place["q"] + size]
+            at, of = place["places"]["out"], place["places"]["q"]
+            memory[at:at + size] = memory[of:of + size]
         return {"ok": True}
     if what == "prepare":
         return {"ok": True, "launches": 7}

@@ -34,7 +34,7 @@ struct Script {
             "", problem, 4096} {}
   /// Every query, hence every output, is a number near 1.
   void fill_queries() {
-    const auto q = process.tensors()[SharedTensors::kQ];
+    const auto q = process.tensors()["q"];
     std::fill(q.begin(), q.end(), std::byte{0x3c});
     process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
   }
@@ -66,8 +66,8 @@ TEST_CASE("the script runs a backend, makes its graph and times it") {
   CHECK(script.process.detail(backend).starts_with("PyTorch 2.99.0+none, " + backend));
   script.fill_queries();
   REQUIRE(script.process.run(backend));
-  const auto q = script.process.tensors()[SharedTensors::kQ];
-  const auto out = script.process.tensors()[SharedTensors::kOut];
+  const auto q = script.process.tensors()["q"];
+  const auto out = script.process.tensors()["out"];
   CHECK(std::equal(out.begin(), out.end(), q.begin()));
   const auto launches = script.process.prepare(backend);
   REQUIRE(launches);
@@ -91,14 +91,14 @@ TEST_CASE("the script gives PyTorch tensors where the layout puts them, and brin
     Script script("", problem);
     REQUIRE(script.process.open("flash", script.setting));
     CHECK(script.process.detail("flash") == "PyTorch 2.99.0+none, flash");
-    const auto inputs = script.process.tensors()[SharedTensors::kQ];
-    CHECK(script.process.tensors()[SharedTensors::kK].empty());
+    const auto inputs = script.process.tensors()["q"];
+    CHECK(script.process.tensors()["k"].empty());
     constexpr std::size_t kTokenBytes = (2 + 1 + 1) * 8 * 2, kQueryBytes = 2 * 8 * 2;
     REQUIRE(inputs.size() == 16 * kTokenBytes);
     for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<std::byte>(i);
     script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
     REQUIRE(script.process.run("flash"));
-    const auto out = script.process.tensors()[SharedTensors::kOut];
+    const auto out = script.process.tensors()["out"];
     REQUIRE(out.size() == 16 * kQueryBytes);
     for (std::size_t i = 0; i < out.size(); ++i)
       CHECK(out[i] == inputs[i / kQueryBytes * kTokenBytes + i % kQueryBytes]);
@@ -109,9 +109,9 @@ TEST_CASE("the script gives PyTorch tensors where the layout puts them, and brin
     REQUIRE(script.process.open("flash", script.setting));
     CHECK(script.process.detail("flash") ==
           "PyTorch 2.99.0+none, flash, its output lies otherwise than asked");
-    const auto q = script.process.tensors()[SharedTensors::kQ];
+    const auto q = script.process.tensors()["q"];
     for (std::size_t i = 0; i < q.size(); ++i) q[i] = static_cast<std::byte>(i % 251);
-    const auto out = script.process.tensors()[SharedTensors::kOut];
+    const auto out = script.process.tensors()["out"];
     std::fill(out.begin(), out.end(), std::byte{0x5a});
     script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
     REQUIRE(script.process.run("flash"));
@@ -131,14 +131,14 @@ TEST_CASE("FlashInfer prefills tokens where the layout puts them, by its fastest
   Script script("", problem);
   REQUIRE(script.process.open("flashinfer", script.setting));
   CHECK(script.process.version_of(kNeighbours[0]) == "0.7.9");
-  CHECK(script.process.version_of(kNeighbours[1]) == "4.0.9");
+  CHECK(script.process.version_of(kNeighbours[2]) == "4.0.9");
   CHECK(script.process.detail("flashinfer") == "FlashInfer 0.7.9, fa3");
-  const auto inputs = script.process.tensors()[SharedTensors::kQ];
+  const auto inputs = script.process.tensors()["q"];
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<std::byte>(i % 251);
   script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
   REQUIRE(script.process.run("flashinfer"));
   constexpr std::size_t kTokenBytes = (2 + 1 + 1) * 8 * 2, kQueryBytes = 2 * 8 * 2;
-  const auto out = script.process.tensors()[SharedTensors::kOut];
+  const auto out = script.process.tensors()["out"];
   REQUIRE(out.size() == 2 * 16 * kQueryBytes);
   for (std::size_t i = 0; i < out.size(); ++i)
     CHECK(out[i] == inputs[i / kQueryBytes * kTokenBytes + i % kQueryBytes]);
@@ -168,11 +168,11 @@ TEST_CASE("FlashInfer decodes keys as pages of any layout") {
   Script script("", problem);
   REQUIRE(script.process.open("flashinfer", script.setting));
   CHECK(script.process.detail("flashinfer") == "FlashInfer 0.7.9, decode on tensor cores");
-  const auto k = script.process.tensors()[SharedTensors::kK];
+  const auto k = script.process.tensors()["k"];
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = static_cast<std::byte>(i % 251);
   script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
   REQUIRE(script.process.run("flashinfer"));
-  const auto out = script.process.tensors()[SharedTensors::kOut];
+  const auto out = script.process.tensors()["out"];
   const auto keys = static_cast<std::size_t>(problem.seq_kv);
   REQUIRE(out.size() == 3 * 4 * 16);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -193,12 +193,12 @@ TEST_CASE("FlashAttention-4 takes tensors as they lie, and leaves tokens") {
   CHECK(detail.starts_with("FlashAttention-4 4.0.9, sm_90"));
   CHECK(detail.ends_with("otherwise than asked") ==
         (problem.layouts.out.kind == LayoutKind::kBhsd));
-  const auto q = script.process.tensors()[SharedTensors::kQ];
+  const auto q = script.process.tensors()["q"];
   for (std::size_t i = 0; i < q.size(); ++i) q[i] = static_cast<std::byte>(i % 251);
   script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
   REQUIRE(script.process.run("fa4"));
   const Strides from = strides_of(problem, "q"), to = strides_of(problem, "out");
-  const auto out = script.process.tensors()[SharedTensors::kOut];
+  const auto out = script.process.tensors()["out"];
   for (std::int64_t batch = 0; batch < 2; ++batch) {
     for (std::int64_t head = 0; head < 2; ++head) {
       for (std::int64_t row = 0; row < 16; ++row) {
@@ -213,6 +213,85 @@ TEST_CASE("FlashAttention-4 takes tensors as they lie, and leaves tokens") {
   REQUIRE(script.process.prepare("fa4"));
   CHECK(Script("no_fa4", problem).open_fault("fa4") ==
         "FlashAttention-4 cannot do this: head_dim 8 is not supported");
+}
+
+TEST_CASE("FlashAttention-3 takes tokens one behind the other, by a schedule that is made once") {
+  Problem problem = kSixteen;
+  problem.batch = 2;
+  problem.scale = 0.5;
+  problem.layouts = *parse_layouts(GENERATE("bshd", "packed"));
+  Script script("", problem);
+  REQUIRE(script.process.open("fa3", script.setting));
+  CHECK(script.process.detail("fa3") == "FlashAttention-3 of vLLM 0.24.0, scheduled once");
+  const auto q = script.process.tensors()["q"];
+  for (std::size_t i = 0; i < q.size(); ++i) q[i] = static_cast<std::byte>(i % 251);
+  script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
+  REQUIRE(script.process.run("fa3"));
+  const auto out = script.process.tensors()["out"];
+  const Strides from = strides_of(problem, "q"), to = strides_of(problem, "out");
+  for (std::int64_t row = 0; row < 16; ++row) {
+    const auto at = [&](const Strides& lies) {
+      return static_cast<std::size_t>(lies.batch + lies.head + row * lies.row) * 2;
+    };
+    CHECK(std::equal(&out[at(to)], &out[at(to)] + 16, &q[at(from)]));
+  }
+  REQUIRE(script.process.prepare("fa3"));
+  REQUIRE(script.process.turn("fa3", 5));
+  problem.layouts = {};
+  CHECK(Script("", problem).open_fault("fa3") ==
+        "FlashAttention-3 cannot do this: it takes tokens one behind the other, batch after batch, "
+        "as bshd and packed have them; q lies otherwise");
+}
+
+TEST_CASE("FlashAttention-3 takes e4m3 with a factor a key head") {
+  Problem problem = kSixteen;
+  problem.dtype = Dtype::kE4m3;
+  problem.out_dtype = Dtype::kBf16;
+  problem.kv_heads = 1;
+  Script script("", problem);
+  REQUIRE(script.process.open("fa3", script.setting));
+  const SharedTensors& tensors = script.process.tensors();
+  CHECK(tensors.inputs() ==
+        std::vector<std::string>{"k", "k_descale", "q", "q_descale", "v", "v_descale"});
+  CHECK(tensors["q"].size() == 2 * 16 * 8);
+  CHECK(tensors["k_descale"].size() == 4);
+  CHECK(tensors["out"].size() == 2 * 16 * 8 * 2);
+  for (std::size_t i = 0; i < tensors["q"].size(); ++i)
+    tensors["q"][i] = static_cast<std::byte>(i % 251);
+  script.process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
+  REQUIRE(script.process.run("fa3"));
+  for (std::size_t i = 0; i < tensors["out"].size(); ++i)
+    CHECK(tensors["out"][i] == tensors["q"][i / 2]);
+  REQUIRE(script.process.prepare("fa3"));
+  CHECK_FALSE(*script.process.layer_turn("fa3"));
+}
+
+TEST_CASE("without the library of vLLM FlashAttention-3 says what to install") {
+  Script script("no_fa3_library");
+  const Status opened = script.process.open("fa3", script.setting);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kEnvironment);
+  CHECK(opened.error().message.ends_with(
+      "has no FlashAttention-3 that can be used: libcudart.so.13: cannot open; install it beside "
+      "PyTorch with 'pip install vllm'"));
+  CHECK(Script("no_fa3_type").open_fault("fa3") ==
+        "FlashAttention-3 cannot do this: FlashAttention only support fp16, bf16, and fp8_e4m3 "
+        "data type");
+}
+
+TEST_CASE("SageAttention leaves the caller's keys alone, and its output in the layout asked for") {
+  Problem problem = kSixteen;
+  problem.batch = 2;
+  problem.layouts = *parse_layouts(GENERATE("bhsd", "bshd"));
+  Script script("", problem);
+  REQUIRE(script.process.open("sage", script.setting));
+  CHECK(script.process.detail("sage") == "SageAttention 1.0.6, sm_90");
+  script.fill_queries();
+  REQUIRE(script.process.run("sage"));
+  REQUIRE(script.process.prepare("sage"));
+  problem.mask = Mask::kCausal;
+  problem.seq_kv = 24;
+  CHECK(Script("", problem).open_fault("sage") == "SageAttention masks as many queries as keys");
 }
 
 TEST_CASE("FlashInfer's refusals say what is in the way") {

@@ -54,14 +54,14 @@ TEST_CASE("the helper runs, prepares and takes turns") {
   Fake fake("well");
   REQUIRE(fake.process.open("flash", fake.setting));
   CHECK(fake.process.detail("flash") == "PyTorch 9.9, flash");
-  const auto q = fake.process.tensors()[SharedTensors::kQ];
+  const auto q = fake.process.tensors()["q"];
   REQUIRE(q.size() == 2 * 16 * 8 * 2);
   std::fill(q.begin(), q.end(), std::byte{0x3c});
   CHECK_FALSE(fake.process.has_inputs_of(kSource));
   fake.process.inputs_are_of(kSource);
   CHECK(fake.process.has_inputs_of(kSource));
   REQUIRE(fake.process.run("flash"));
-  const auto out = fake.process.tensors()[SharedTensors::kOut];
+  const auto out = fake.process.tensors()["out"];
   CHECK(std::all_of(out.begin(), out.end(), [](std::byte b) { return b == std::byte{0x3c}; }));
 
   const auto launches = fake.process.prepare("flash");
@@ -96,7 +96,7 @@ TEST_CASE("another problem gets memory of its own, without inputs") {
   fake.process.inputs_are_of(kSource);
   fake.setting.problem.seq_kv = 32;
   REQUIRE(fake.process.open("flash", fake.setting));
-  CHECK(fake.process.tensors()[SharedTensors::kK].size() == 2 * 32 * 8 * 2);
+  CHECK(fake.process.tensors()["k"].size() == 2 * 32 * 8 * 2);
   CHECK_FALSE(fake.process.has_inputs_of(kSource));
 }
 

@@ -12,7 +12,9 @@ import warnings
 
 __version__ = "2.99.0+none"
 WRONG = os.environ.get("STAND_IN", "")
-float16, bfloat16, int16, int32, uint8, bool = "float16", "bfloat16", "int16", "int32", "uint8", "bool"
+float16, bfloat16, float32, float8_e4m3fn, float8_e5m2 = "float16", "bfloat16", "float32", "float8_e4m3fn", "float8_e5m2"
+int16, int32, uint8, bool = "int16", "int32", "uint8", "bool"
+WIDTHS = {float16: 2, bfloat16: 2, int16: 2, float32: 4, float8_e4m3fn: 1, float8_e5m2: 1}
 clock = 0.0  # milliseconds
 enabled = {0, 1, 2, 3}
 capturing = None
@@ -28,16 +30,24 @@ def dense(shape, order):
 
 
 class Tensor:
-    """Elements of two bytes in `data`, from its first."""
+    """Elements of `width` bytes in `data`, from its first."""
 
-    def __init__(self, data, shape, strides=None):
-        self.data, self.shape = data, tuple(shape)
+    def __init__(self, data, shape, strides=None, width=2):
+        self.data, self.shape, self.width = data, tuple(shape), width
         self.strides = tuple(strides or dense(shape, range(len(shape) - 1, -1, -1)))
 
     def __getitem__(self, part):
-        return Tensor(memoryview(self.data)[:2 * part.stop], (part.stop,))
+        return Tensor(memoryview(self.data)[:self.width * part.stop], (part.stop,), width=self.width)
 
     def view(self, dtype):
+        """Of one dimension."""
+        return Tensor(self.data, (len(self.data) // WIDTHS[dtype],), width=WIDTHS[dtype])
+
+    def mean(self, dim, keepdim):
+        assert (dim, keepdim) == (2, True)
+        return self
+
+    def __sub__(self, other):
         return self
 
     def size(self, dimension):
@@ -48,21 +58,21 @@ class Tensor:
 
     def places(self):
         for at in itertools.product(*map(range, self.shape)):
-            yield 2 * sum(i * stride for i, stride in zip(at, self.strides))
+            yield self.width * sum(i * stride for i, stride in zip(at, self.strides))
 
     def copy_(self, other):
         for to, of in zip(self.places(), other.places()):
-            self.data[to:to + 2] = other.data[of:of + 2]
+            self.data[to:to + self.width] = other.data[of:of + self.width]
 
     def clone(self):
         """Without gaps, its dimensions in the same order."""
         order = sorted(range(len(self.shape)), key=lambda i: self.strides[i])
-        copy = Tensor(bytearray(2 * math.prod(self.shape)), self.shape, dense(self.shape, order))
+        copy = Tensor(bytearray(self.width * math.prod(self.shape)), self.shape, dense(self.shape, order), self.width)
         copy.copy_(self)
         return copy
 
     def contiguous(self):
-        copy = Tensor(bytearray(2 * math.prod(self.shape)), self.shape)
+        copy = Tensor(bytearray(self.width * math.prod(self.shape)), self.shape, width=self.width)
         copy.copy_(self)
         return copy
 
@@ -82,10 +92,10 @@ class Tensor:
     def transpose(self, a, b):
         shape, strides = list(self.shape), list(self.strides)
         shape[a], shape[b], strides[a], strides[b] = shape[b], shape[a], strides[b], strides[a]
-        return Tensor(self.data, shape, strides)
+        return Tensor(self.data, shape, strides, self.width)
 
     def reshape(self, *shape):
-        return Tensor(self.contiguous().data, shape)
+        return Tensor(self.contiguous().data, shape, width=self.width)
 
     def as_strided(self, shape, strides, begin=0):
         return as_strided(self, shape, strides, begin)
@@ -155,15 +165,15 @@ def zeros(shape, dtype, device):
 
 
 def as_strided(tensor, shape, strides, begin):
-    return Tensor(memoryview(tensor.data)[2 * begin:], shape, strides)
+    return Tensor(memoryview(tensor.data)[tensor.width * begin:], shape, strides, tensor.width)
 
 
 def randn(*shape, device):
     return zeros(shape, float16, device)
 
 
-def empty(count, dtype, device):
-    return Tensor(bytearray(1), (count,))
+def empty(shape, dtype, device):
+    return Tensor(bytearray(1), (shape,)) if isinstance(shape, int) else zeros(shape, dtype, device)
 
 
 def ones(*shape, dtype, device):
@@ -198,6 +208,62 @@ def attend(q, k, v, **options):
     if WRONG == "writes_input":
         k.data[0] ^= 1
     return launched(output, 0.125)
+
+
+class ops:
+    """The one library that is loaded has FlashAttention-3's forward, which leaves the queries; of fp8 each byte twice."""
+
+    def load_library(path):
+        if WRONG == "no_fa3_library":
+            raise OSError("libcudart.so.13: cannot open")
+        ops._vllm_fa3_C = Fa3
+
+
+class Operation:
+    """Called with a value for each of its arguments, in their order."""
+
+    def __init__(self, work, *names):
+        self.work, self.names, self.default = work, names, self
+        self._schema = self
+        self.arguments = [Argument(name) for name in names]
+
+    def __call__(self, *values):
+        assert len(values) == len(self.names)
+        return self.work(dict(zip(self.names, values)))
+
+
+class Argument:
+    def __init__(self, name):
+        self.name = name
+
+
+def schedule(of):
+    assert of["seqused_k"] == [of["max_seqlen_k"]] * of["batch_size"] and of["headdim"] == of["headdim_v"] == 8
+    return "a schedule"
+
+
+def forward(of):
+    """One token behind the other. A plan saves half of the time."""
+    q, k = of["q"], of["k"]
+    assert len(q.shape) == len(k.shape) == 3 and of["k_new"] is None and of["is_causal"] in (False, True)
+    assert (of["window_size_left"], of["num_splits"]) == (-1, 0) and of["softmax_scale"] > 0
+    assert of["cu_seqlens_q"][-1] == q.shape[0] and of["cu_seqlens_k"][-1] == k.shape[0]
+    factors = [of[name] for name in ("q_descale", "k_descale", "v_descale") if of[name] is not None]
+    assert len(factors) == (3 if q.width == 1 else 0)
+    assert all(factor.shape == (len(of["seqused_k"]), k.shape[1]) for factor in factors)
+    if WRONG == "no_fa3_type":
+        raise RuntimeError("FlashAttention only support fp16, bf16, and fp8_e4m3 data type")
+    result = q.contiguous()
+    if q.width == 1:
+        result = Tensor(bytearray(byte for each in result.data for byte in (each, each)), q.shape)
+    return [launched(result, 0.25 if of["scheduler_metadata"] is None else 0.125), None]
+
+
+class Fa3:
+    get_scheduler_metadata = Operation(schedule, "batch_size", "max_seqlen_k", "num_heads_k", "headdim", "headdim_v", "qkv_dtype",
+                                       "seqused_k", "is_causal", "num_splits")
+    fwd = Operation(forward, "q", "k", "v", "k_new", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "q_descale", "k_descale",
+                    "v_descale", "softmax_scale", "is_causal", "window_size_left", "scheduler_metadata", "num_splits")
 
 
 def linear(rows, weights):

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# scale_evidence.sh - what the GPUs of this host and ranks that compile are worth.
+#
+#   tools/scale_evidence.sh FATUNE OUT [STEP...]
+#
+# FATUNE: the program. OUT: a folder, into which each step writes a run and what it printed. STEPs: those of `steps` below,
+# all of them when none is named; those of ranks need mpirun. Every run has a GPU's share of the host's cores (all of them
+# for all GPUs) and an empty compilation cache, and starts from no config that was best before.
+# tools/scale_table.py OUT prints the table.
+set -uo pipefail
+fatune=$(realpath "$1") out=$2
+shift 2
+steps=("$@")
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor suite-one suite-all problem-one problem-one-all-cores problem-all confirm compile-one compile-jobs compile-ranks)
+mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
+cache=$(mktemp -d)
+trap 'rm -rf "$cache"' EXIT
+cores=$(nproc) gpus=$(nvidia-smi --list-gpus | wc -l)
+share=$((cores / gpus))
+recovery="--mca orte_enable_recovery 1 --mca orte_abort_on_non_zero_status 0"
+
+timed() {  # timed NAME COMMAND...: runs it, keeps what it prints, and notes the seconds
+  local name=$1 start=$(date +%s%N)
+  shift
+  "$@" >"$name.txt" 2>"$name.err"
+  local code=$?
+  printf '%-24s exit %d  %6.1f s\n' "$name" "$code" "$(( ($(date +%s%N) - start) / 1000000 ))e-3" | tee -a times.txt
+}
+sweep() {  # sweep NAME CORES WORDS...; an interrupted one is timed anew, but for `confirm`, which goes on
+  [[ $1 == confirm ]] || rm -rf "$1"
+  timed "$1" taskset -c "0-$(($2 - 1))" "$fatune" sweep "${@:3}" --no-warm-start --seed 42 --out "$1" --cache "$cache/$1"
+}
+ranks() {  # ranks NAME COUNT WORDS...
+  rm -rf "$1"
+  timed "$1" taskset -c "0-$((share - 1))" mpirun -n "$2" --oversubscribe --bind-to none $recovery \
+    "$fatune" sweep "${@:3}" --no-warm-start --seed 42 --out "$1" --cache "$cache/$1"
+}
+
+suite=(--suite mission --layout packed)
+problem=(--shape 4,8,512,64 --layout packed --baselines none)
+rivals=cudnn,torch:flash,torch:cudnn,fa4
+
+run_step() {
+  case $1 in
+    doctor) timed doctor "$fatune" doctor ;;
+    suite-one) sweep "$1" "$share" "${suite[@]}" --shard 1/1 --baselines none --device cuda:0 --jobs "$share" ;;
+    suite-all) sweep "$1" "$cores" "${suite[@]}" --baselines none --device cuda:all --jobs "$cores" ;;
+    problem-one) sweep "$1" "$share" "${problem[@]}" --budget 600 --device cuda:0 --jobs "$share" ;;
+    problem-one-all-cores) sweep "$1" "$cores" "${problem[@]}" --budget 600 --device cuda:0 --jobs "$cores" ;;
+    problem-all) sweep "$1" "$cores" "${problem[@]}" --budget 600 --device cuda:all --jobs "$cores" ;;
+    confirm) sweep "$1" "$cores" "${suite[@]}" --baselines "$rivals" --device cuda:all --confirm-on "$gpus" ;;
+    compile-one) sweep "$1" "$share" "${problem[@]}" --device cuda:0 --jobs 1 ;;
+    compile-jobs) sweep "$1" "$share" "${problem[@]}" --device cuda:0 --jobs "$share" ;;
+    compile-ranks) ranks "$1" $((share + 1)) "${problem[@]}" --device cuda:0 --jobs 1 ;;
+    *) echo "scale_evidence.sh: there is no step '$1'" >&2; exit 2 ;;
+  esac
+}
+
+date -u +%F >date.txt
+for step in "${steps[@]}"; do run_step "$step"; done
+gzip -9kf ./*/journal.jsonl
