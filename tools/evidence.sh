@@ -9,6 +9,7 @@
 # instead of each one's own number; SEEDS='N...': those of repeats-60. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/tools/timed.sh"
 fatune=$(realpath "$1") out=$2
 shift 2
 externals=()
@@ -23,13 +24,6 @@ mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder 
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 
-timed() {  # timed NAME COMMAND...: runs it, keeps what it prints, and notes the seconds
-  local name=$1 start=$(date +%s%N)
-  shift
-  "$@" >"$name.txt" 2>"$name.err"
-  local code=$?
-  printf '%-24s exit %d  %6.1f s\n' "$name" "$code" "$(( ($(date +%s%N) - start) / 1000000 ))e-3" | tee -a times.txt
-}
 json() { local name=$1; shift; timed "$name" "$fatune" "$@" --json; mv "$name.txt" "$name.json"; }
 sweep() {
   local name=$1

@@ -8,6 +8,7 @@
 # for all GPUs) and an empty compilation cache, and starts from no config that was best before.
 # tools/scale_table.py OUT prints the table.
 set -uo pipefail
+. "$(dirname "$0")/timed.sh"
 fatune=$(realpath "$1") out=$2
 shift 2
 steps=("$@")
@@ -19,13 +20,6 @@ cores=$(nproc) gpus=$(nvidia-smi --list-gpus | wc -l)
 share=$((cores / gpus))
 recovery="--mca orte_enable_recovery 1 --mca orte_abort_on_non_zero_status 0"
 
-timed() {  # timed NAME COMMAND...: runs it, keeps what it prints, and notes the seconds
-  local name=$1 start=$(date +%s%N)
-  shift
-  "$@" >"$name.txt" 2>"$name.err"
-  local code=$?
-  printf '%-24s exit %d  %6.1f s\n' "$name" "$code" "$(( ($(date +%s%N) - start) / 1000000 ))e-3" | tee -a times.txt
-}
 sweep() {  # sweep NAME CORES WORDS...; an interrupted one is timed anew, but for `confirm`, which goes on
   [[ $1 == confirm ]] || rm -rf "$1"
   timed "$1" taskset -c "0-$(($2 - 1))" "$fatune" sweep "${@:3}" --no-warm-start --seed 42 --out "$1" --cache "$cache/$1"

@@ -1,6 +1,7 @@
 // implementation.cpp - names with a colon to origins and variants; fields of what travels.
 #include "worker/protocol/implementation.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ Result<std::optional<OutsideName>> parse_outside_name(std::string_view text) {
   if (prefix == kExternalPrefix && !variant.empty())
     return Name({Origin::kExternal, std::move(variant)});
   if (text == "cudnn") return Name({Origin::kCudnn, ""});
-  if (text == "flashinfer" || text == "fa3" || text == "fa4" || text == "sage")
+  if (prefix.empty() && std::ranges::count(library_names(), text) > 0)
     return Name({Origin::kTorch, std::string(text)});
   if (prefix != "cudnn:" && prefix != "torch:") return Name();
   std::vector<std::string> known;
