@@ -6,7 +6,7 @@
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
 # compilation cache unless its name says otherwise, and none from configs that were best before. BUDGET=N in the environment: evaluations a problem of suites,
-# instead of each one's own number; SEEDS='N...': those of repeats-60. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
+# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tools/timed.sh"
@@ -19,7 +19,7 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-mission-contiguous sanitize-suite suite-fa3-bshd suite-fa3 suite-decode suite-models suite-fp8 exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 scores)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-mission-contiguous sanitize-suite suite-fa3-bshd suite-fa3 suite-decode suite-models suite-fp8 fp8-rivals mission-rivals exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 scores)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -37,15 +37,48 @@ sweep() {
 
 whole_space() { sweep "exhaustive-$1" --shape "$2" --kernel fa_mma,fa_wgmma,fa_wgmma_interleaved --strategy exhaustive --baselines none; }
 
-winners_of() {  # winners_of BEST FOLDER: FOLDER/PROBLEM.json or best.json, config files without what was measured
+winners_of() {  # winners_of BEST FOLDER [LAYOUT]: FOLDER/PROBLEM.json or best.json, config files without what was measured
   mkdir -p "$2"
-  python3 - "$1" "$2" <<'PY'
+  python3 - "$1" "$2" "${3:-}" <<'PY'
 import json, sys
 document = json.load(open(sys.argv[1]))
 for problem in document.get("problems", [document]):
     best = {"kernel": problem["best"]["kernel"], "config": problem["best"]["config"], "problem": problem["problem"]}
+    if sys.argv[3]:
+        best["problem"]["layout"] = sys.argv[3]
     json.dump(best, open(f"{sys.argv[2]}/{problem.get('name', 'best')}.json", "w"))
 PY
+}
+
+altered() {  # altered FILE TO PATH=VALUE...: a config file with other members, as of config.HADAMARD=64
+  python3 - "$@" <<'PY'
+import json, sys
+best = json.load(open(sys.argv[1]))
+for change in sys.argv[3:]:
+    path, value = change.split("=")
+    group, member = path.split(".")
+    best[group][member] = int(value) if value.isdigit() else value
+json.dump(best, open(sys.argv[2], "w"))
+PY
+}
+
+fp8_rivals() {  # winners of the fp8 suites against other people's fp8, tokens one behind the other as FlashAttention-3 takes them
+  local run name w=winners/fp8
+  for run in suite-fp8-linear suite-fp8-rest suite-fp8; do winners_of "$root/results/h200/$run/best.json" $w bshd; done
+  for name in 16k 16k-causal; do altered $w/$name.json $w/32${name#16}.json problem.seq_q=32768 problem.seq_kv=32768; done
+  altered $w/flux.1-dev-fused.json $w/video-30k-fused.json problem.seq_q=30720 problem.seq_kv=30720
+  winners_of "$root/results/h200/suite-models.json" winners/models
+  altered winners/models/flux.1-dev.json winners/own-flux.json problem.dtype=e4m3 problem.out_dtype=bf16 problem.quant=fused
+  altered winners/own-flux.json winners/own-video.json problem.seq_q=30720 problem.seq_kv=30720
+  for name in 64 128; do altered $w/flux.1-dev-fused.json $w/flux.1-dev-fused-hadamard-$name.json config.HADAMARD=$name config.QUANT_KEEP=nothing; done
+  for name in ${PROBLEMS:-$(cd $w && ls | sed 's/\.json$//')}; do
+    case $name in
+      flux*fused*) json "fp8-$name" gate --candidate $w/"$name".json --baseline winners/own-flux.json,sage,$in_layer ;;
+      video*) json "fp8-$name" gate --candidate $w/"$name".json --baseline winners/own-video.json,torch:cudnn ;;
+      *smooth_k) json "fp8-$name" bench --config $w/"$name".json --impl sage,$in_layer ;;
+      *) json "fp8-$name" bench --config $w/"$name".json --impl fa3,cudnn ;;
+    esac
+  done
 }
 
 sanitize_winners() {
@@ -101,6 +134,9 @@ run_step() {
     suite-fa3) sweep suite-fa3 --suite fa3 --budget ${BUDGET:-40} --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
     suite-decode) sweep suite-decode --suite decode --budget ${BUDGET:-80} --baselines cudnn,torch:flash ;;
     suite-fp8) sweep suite-fp8 --suite fp8 --budget ${BUDGET:-40} --baselines cudnn,torch:cudnn ;;
+    fp8-rivals) fp8_rivals ;;
+    mission-rivals) ln -sf "${WINNERS:-$root/results/h200/suite-mission/best.json}" winners.json
+      timed "$1" "$fatune" bench --config winners.json --impl $in_layer,fa3 --out "$1.bench.json" --suite-out "$1.json" ;;
     suite-models) sweep suite-models --suite models ${BUDGET:+--budget $BUDGET} --baselines $in_layer ;;
     exhaustive-wide) whole_space wide 4,8,512,128 ;;
     exhaustive-small) whole_space small 2,8,128,64 ;;

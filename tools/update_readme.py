@@ -17,6 +17,7 @@ from filled_page import ROOT, fill
 
 RESULTS = ROOT / "results" / "h200"
 TWO_H100 = ROOT / "results" / "h100x2"
+H100 = ROOT / "results" / "h100"
 README_LINES, README_COLUMNS = 150, 100
 SHARE_TARGET = 0.9  # of a predicted saving: less is in bold
 NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its plans",
@@ -242,6 +243,51 @@ def fp8():
                       *(fp8_row(number, row, f16) for number, row in rows.values())]) + f"\n\n{runs}"
 
 
+def middle(side, time):
+    return side[time]["median_us"] if side and time in side else None
+
+
+def beside(own_us, other_us):
+    """A rival's time, and ours over it."""
+    return [f"{other_us:,.2f}", f"{own_us / other_us:.3f}"] if other_us else ["", ""]
+
+
+def fp8_rivals():
+    """Winners with given factors beside other people's fp8: medians of the same rounds."""
+    rivals = ("fa3", "cudnn")
+    found = {path.stem: load(path.name, folder=H100 / "fp8-rivals")["problems"][0] for path in (H100 / "fp8-rivals").glob("*.json")}
+    given = sorted(((name, problem) for name, problem in found.items() if "quant" not in problem["problem"]), key=lambda each: each[0])
+    text = ["| problem | kernel | µs | " + " | ".join(f"{NAMES[name].split(',')[0]}, µs | ratio" for name in rivals) + " |", "|---|---|---:|" + "---:|" * 4]
+    for name, problem in given:
+        sides = {side["impl"]: side for side in reversed(problem["rows"])}  # the config comes before its kernel's default
+        ours = problem["rows"][0]
+        own_us = middle(ours, "plain")
+        others = [cell for rival in rivals for cell in beside(own_us, middle(sides.get(rival), "plain"))]
+        text.append("| " + " | ".join([f"{name} {problem['label']}", f"`{ours['kernel']}`", f"{own_us:,.2f}", *others]) + " |")
+    return "\n".join(text)
+
+
+def fused_side(problem):
+    """(ours, rivals by name) of a comparison by `gate` or `bench`, microseconds in a layer."""
+    if "candidate" in problem:
+        ours, others = problem["candidate"], [row["baseline"] for row in problem["baselines"]]
+    else:
+        ours, others = problem["rows"][0], problem["rows"][2:]
+    return middle(ours, "in_layer"), {side.get("kernel") or side["impl"]: middle(side, "in_layer") for side in others}
+
+
+def fp8_fused():
+    """Kernels that quantize beside SageAttention and attention in 16 bits, our own too, between two products."""
+    names = ("flux.1-dev-fused", "flux.1-dev-fused-hadamard-64", "flux.1-dev-fused-hadamard-128", "flux.1-dev-smooth_k")
+    rivals = {"fa_wgmma_stream_k": "our bf16", "fa4": NAMES["fa4"], "cudnn": "cuDNN", "sage": NAMES["sage"]}
+    text = ["| config | in a layer, µs | " + " | ".join(f"{title}, µs | ratio" for title in rivals.values()) + " |", "|---|---:|" + "---:|" * 8]
+    for name in names:
+        own_us, others = fused_side(load(f"{name}.json", folder=H100 / "fp8-rivals")["problems"][0])
+        cells = [cell for rival in rivals for cell in beside(own_us, others.get(rival))]
+        text.append("| " + " | ".join([name, f"{own_us:,.2f}", *cells]) + " |")
+    return "\n".join(text)
+
+
 def without_time(document):
     """Which baselines have no time in some rows, and why, so that their absence is not read as a win."""
     reasons = {}
@@ -383,9 +429,9 @@ def check_limits():
 
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
-    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
+    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS)), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
-    fill("docs/fp8.md", (("fp8", fp8),))
+    fill("docs/fp8.md", (("fp8", fp8), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))
     fill("docs/models.md", (("models", models),))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -105,6 +106,8 @@ class GateKeeper {
   MaybeFailure judge_own_output(const OwnOutput& own, const InputSet& set);
   MaybeFailure check_own_output(const OwnOutput& own, const HotLoop* loop);
   void note_own_output();
+  bool counts_although_wrong(const Judged& judged, const InputSet& set);
+  void note_concessions();
 
   DeviceSession& session_;
   DeviceProblem& problem_;
@@ -112,7 +115,7 @@ class GateKeeper {
   Verification verification_;
   std::vector<ErrorRegion> regions_;
   Variation variation_;
-  std::string lost_in_ones_;                   ///< by a library's own output, above its limit
+  std::map<std::string, std::string> concessions_;  ///< to a rival: where it is wrong, and how
   Sums output_sums_;                           ///< what look_around() saw last
   std::uint8_t pattern_ = 0;                   ///< that the outputs were filled with last
   std::vector<std::optional<Sums>> verified_;  ///< of right outputs, by set

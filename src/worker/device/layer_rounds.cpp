@@ -16,8 +16,8 @@
 namespace fatune {
 namespace {
 
-// Chosen: under the load of layers an H200 needs this long to settle on a speed 6 % lower, as in a
-// program that goes on; measured.
+// Chosen: under layers alone an H200 needs this long until launches begin later and stay so;
+// measured (docs/measuring.md, "In a layer").
 constexpr Micros kSettleTime{500'000};
 constexpr int kLayerTries = 3;                           // rounds tried for one that is kept
 constexpr double kReplaysWithout = 2, kReplaysWith = 1;  // of a turn, about
@@ -40,6 +40,8 @@ class LayerRounds {
       steady += kept;
     }
     all_.layer_note += fmt::format("; {} of {} rounds steady", steady, tried);
+    if (!without_us_.empty())
+      all_.layer_note += fmt::format(", {} without in them", describe(Micros(median(without_us_))));
     return {};
   }
 
@@ -70,11 +72,14 @@ class LayerRounds {
       spent = spent +
               Micros(kSettlingReplays * times.without_us) * static_cast<double>(loops[0]->launches);
     }
+    without_us_.clear();
     return {};
   }
 
   Result<LayerTimes> take_turns(std::span<const HotLoop* const> loops) {
-    return all_.finished(time_layers(all_.sampler(), *all_.layer, loops));
+    auto times = all_.finished(time_layers(all_.sampler(), *all_.layer, loops));
+    if (times) without_us_.push_back(times->without_us);
+    return times;
   }
   /// Empty if it is not timed in a layer.
   Result<std::optional<LayerTurn>> turn(const TimedProgram& timed) {
@@ -139,6 +144,7 @@ class LayerRounds {
 
   Contestants& all_;
   int rounds_;
+  std::vector<double> without_us_;  ///< of a layer, by turn since it was settled
 };
 
 /// Those that are right and have times in a layer, the two fastest first.

@@ -13,8 +13,6 @@ namespace {
 
 /// Chosen: rounding the library's values may cost so much more than rounding the reference's.
 constexpr double kMoreThanRounding = 1.25;
-/// Chosen: an output of zeros is off by 1.
-constexpr double kOffInOnes = 0.5;
 
 /// The first heads of attention's output, in another type.
 TensorReference first_heads(const TensorReference& whole, Dtype type, std::int64_t heads) {
@@ -74,11 +72,7 @@ MaybeFailure GateKeeper::judge_own_output(const OwnOutput& own, const InputSet& 
   if (auto failure = failed(fetched)) return failure;
   const Judged judged =
       fatune::judge_own_output(set.outputs.front(), own.type, own.heads, elements);
-  const bool of_ones = set.which.distribution == Distribution::kOnesV;
-  if (!judged.verdict.passed && of_ones && judged.figures.relative_l2 < kOffInOnes) {
-    lost_in_ones_ = judged.verdict.reason;
-    return std::nullopt;
-  }
+  if (counts_although_wrong(judged, set)) return std::nullopt;
   account(judged, set.which, verification_);
   if (judged.verdict.passed) return std::nullopt;
   std::string reason =
@@ -110,9 +104,6 @@ void GateKeeper::note_own_output() {
       fmt::format("accuracy: writes {}, judged apart: off by {:.3g} in the 2-norm, {:.2f} of the "
                   "limit; heads judged, which have its factors: {}",
                   name(own->type), verification_.relative_l2, verification_.margin, own->heads));
-  if (lost_in_ones_.empty()) return;
-  verification_.not_run.push_back(
-      fmt::format("accuracy where v is 1, and sums lose most: {}; its times count", lost_in_ones_));
 }
 
 }  // namespace fatune

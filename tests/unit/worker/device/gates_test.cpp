@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -14,6 +16,7 @@
 
 using namespace fatune;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 using test::FakeDevice;
 using test::HostTensors;
@@ -85,6 +88,32 @@ class Library : public Executable {
   FakeDevice& device_;
   gpu::Context context_ = *gpu::make_context(0);
   std::vector<GuardedBuffer> scratch_;
+  HostTensors tensors_;
+};
+
+/// Attention from elsewhere, with something done to its outputs.
+class Rival : public Executable {
+ public:
+  Rival(FakeDevice& device, test::HostKernel after) : device_(device), after_(std::move(after)) {
+    REQUIRE(device.begin());
+  }
+  Status bind(const TensorAddresses& addresses) override {
+    const auto at = [&](const char* name) {
+      return std::bit_cast<std::uint16_t*>(addresses.at(name));
+    };
+    tensors_ = {at("q"), at("k"), at("v"), at("out"), std::bit_cast<float*>(addresses.at("lse"))};
+    return {};
+  }
+  Status queue() override {
+    device_.attend(tensors_);
+    after_(tensors_);
+    return {};
+  }
+  bool writes_lse() const override { return true; }
+
+ private:
+  FakeDevice& device_;
+  test::HostKernel after_;
   HostTensors tensors_;
 };
 
@@ -216,6 +245,34 @@ TEST_CASE("accuracy: what an fp8 output of a library's own loses where v is 1 is
     const MaybeFailure failure = device.verify(library, &found);
     REQUIRE(failure);
     CHECK_THAT(failure->reason, StartsWith("accuracy: its e4m3 output is off by 0.5"));
+  }
+}
+
+TEST_CASE("accuracy: a rival may have numbers where inputs are none, and says so; no template may") {
+  FakeDevice device;
+  device.order.cases[1].distribution = Distribution::kNotFinite;
+  const test::HostKernel numbers = [](const HostTensors& t) {
+    for (std::size_t i = 0; i < 2 * 32 * 16; ++i) {
+      if (!std::isfinite(decode(Dtype::kF16, t.out[i]))) t.out[i] = 0;
+    }
+  };
+  SECTION("a rival") {
+    Rival rival(device, numbers);
+    Verification found;
+    CHECK_FALSE(device.verify(rival, &found));
+    CHECK(found.passed);
+    REQUIRE(found.not_run.size() == 1);
+    CHECK_THAT(found.not_run[0], StartsWith("accuracy where inputs are no numbers: not_finite: "));
+    CHECK_THAT(found.not_run[0], EndsWith("; its times count"));
+  }
+  SECTION("a rival that has no numbers where there are some") {
+    Rival rival(device, [](const HostTensors& t) { t.out[70] = kNan; });
+    const MaybeFailure failure = device.verify(rival, nullptr);
+    REQUIRE(failure);
+    CHECK_THAT(failure->reason, StartsWith("accuracy: finite: "));
+  }
+  SECTION("a template") {
+    refused(device.run(device.wrong(numbers)), "accuracy", "not_finite");
   }
 }
 
