@@ -22,10 +22,13 @@ class Doctor(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def doctor(self, state, *options, **environment):
+    def run_fatune(self, state, *words, **environment):
         env = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LD_LIBRARY_PATH": FAKES, "FATUNE_FAKE_GPU": state,
                "LC_ALL": "C.UTF-8", **environment}
-        return subprocess.run([FATUNE, "doctor", *options], env=env, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run([FATUNE, *words], env=env, capture_output=True, text=True, check=False, timeout=120)
+
+    def doctor(self, state, *options, **environment):
+        return self.run_fatune(state, "doctor", *options, **environment)
 
     def gpu(self, state):
         """What is said of the GPU's state, and the whole answer."""
@@ -38,6 +41,19 @@ class Doctor(unittest.TestCase):
         self.assertEqual(rows, [("ok", QUIET)])
         device = [row["found"] for row in answer["checks"] if row["what"] == "cuda:0"]
         self.assertEqual(device, ["NVIDIA Fake, sm_90, 132 multiprocessors, 140.0 GiB"])
+
+    def test_devices_says_which_are_not_alone(self):
+        for state, found in [("quiet", None), ("shared", "another process computes on it"),
+                             ("mig", "MIG is on: slices share memory and power with their neighbours")]:
+            with self.subTest(state=state):
+                listed = json.loads(self.run_fatune(state, "devices", "--json").stdout)["devices"]
+                self.assertEqual([device.get("unfit") for device in listed], [found])
+                self.assertEqual(f"cuda:0: {found}" in self.run_fatune(state, "devices").stdout, found is not None)
+
+    def test_a_sweep_on_all_gpus_has_none_that_is_not_alone(self):
+        done = self.run_fatune("shared", "sweep", "--device", "cuda:all", "--shape", "1,1,64,64")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("no GPU is fit for final phases: cuda:0, another process computes on it", done.stderr)
 
     def test_each_disturbance_has_its_row_and_remedy(self):
         for state, found in [

@@ -202,9 +202,15 @@ void fields(SpaceDocument& x, FieldList& f) {
   f.as<&rule_fields>("ruled_out", x.ruled_out);
 }
 
+void listed_device_fields(ListedDevice& x, FieldList& f) {
+  document::device_fields(x, f);
+  f.record("listed_device");
+  f("unfit", x.unfit).omitted().about("Why final phases there would not be its own");
+}
+
 void fields(DevicesDocument& x, FieldList& f) {
   begin(f, "fatune.devices", x.head);
-  f.as<&document::device_fields>("devices", x.devices);
+  f.as<&listed_device_fields>("devices", x.devices);
 }
 
 void fields(ListedExport& x, FieldList& f) {

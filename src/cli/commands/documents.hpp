@@ -149,7 +149,7 @@ void fields(SpaceDocument& x, FieldList& f);
 /// fatune.devices/2
 struct DevicesDocument {
   DocumentHead head;
-  std::vector<Environment> devices;
+  std::vector<ListedDevice> devices;
 };
 void fields(DevicesDocument& x, FieldList& f);
 

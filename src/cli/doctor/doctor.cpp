@@ -76,10 +76,10 @@ Checks all_checks(const Settings& settings) {
   return checks;
 }
 
-Table gpu_table(const std::vector<Environment>& devices) {
+Table gpu_table(const std::vector<ListedDevice>& devices) {
   Table table({"device", "name", "arch", ">SMs", ">memory", ">shared/block", "driver"});
   int ordinal = 0;
-  for (const Environment& device : devices) {
+  for (const ListedDevice& device : devices) {
     table.add({fmt::format("cuda:{}", ordinal++), device.device_name, name(device.limits.arch),
                fmt::to_string(device.limits.sm_count),
                describe(Bytes(static_cast<std::uint64_t>(device.limits.memory_bytes))),
@@ -96,8 +96,15 @@ OptionTable machine_table(MachineArgs& a) { return common_table(a.common); }
 
 Result<int> devices(const MachineArgs&, const Settings& settings) {
   FATUNE_TRY(const auto devices, list_devices());
-  print(settings.json ? dump_pretty(to_json(DevicesDocument{settings.head, devices}))
-                      : gpu_table(devices).text(settings.paint.columns()));
+  if (settings.json) {
+    print(dump_pretty(to_json(DevicesDocument{settings.head, devices})));
+    return kDone;
+  }
+  print(gpu_table(devices).text(settings.paint.columns()));
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (!devices[i].unfit.empty())
+      print(settings.paint.fitted(fmt::format("cuda:{}: {}", i, devices[i].unfit)));
+  }
   return kDone;
 }
 

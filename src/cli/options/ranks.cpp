@@ -31,16 +31,6 @@ std::int64_t usable_cores() {
   return CPU_COUNT(&set);
 }
 
-Result<std::vector<std::string>> devices_of_rank(const std::string& device,
-                                                 const LocalRank& local) {
-  if (device != "auto") return choose_devices(device);
-  FATUNE_TRY(const auto here, list_devices());
-  if (here.size() == 1) return std::vector<std::string>{"cuda:0"};
-  if (local.number < here.size()) return std::vector{fmt::format("cuda:{}", local.number)};
-  return environment_error(
-      fmt::format("{} of its host are for the first ranks there", counted(here.size(), "GPU")));
-}
-
 /// `compiler`: the identity of a GPU's.
 Result<Environment> environment_of(const DeviceChoice& choice, const Settings& settings,
                                    std::string& compiler) {
@@ -48,11 +38,14 @@ Result<Environment> environment_of(const DeviceChoice& choice, const Settings& s
     FATUNE_TRY(const auto evaluator, open_evaluator({choice, nullptr, {}, 0, {}, {}}, settings));
     return evaluator->environment();
   }
-  FATUNE_TRY(std::vector<Environment> here, list_devices());
+  FATUNE_TRY(std::vector<ListedDevice> here, list_devices());
   const auto ordinal = static_cast<std::size_t>(choice.ordinal);
   if (ordinal >= here.size())
     return usage_error(fmt::format("--device: there is no cuda:{}, only {}", ordinal,
                                    counted(here.size(), "GPU")));
+  if (!here[ordinal].unfit.empty())
+    return environment_error(
+        fmt::format("cuda:{} is not fit for final phases, {}", ordinal, here[ordinal].unfit));
   FATUNE_TRY(const CompilePool pool, open_pool(settings, 1));
   add_host(here[ordinal], pool.compiler_version());
   compiler = pool.compiler_identity();
@@ -61,7 +54,7 @@ Result<Environment> environment_of(const DeviceChoice& choice, const Settings& s
 
 Result<std::vector<RankDevice>> find_devices(const std::string& device, const LocalRank& local,
                                              const Settings& settings, std::string& compiler) {
-  FATUNE_TRY(const auto names, devices_of_rank(device, local));
+  FATUNE_TRY(const auto names, devices_of_rank(device, local, environment, list_devices));
   std::vector<RankDevice> devices;
   for (const std::string& name : names) {
     FATUNE_TRY(const DeviceChoice choice, choose_device(name));
@@ -79,6 +72,20 @@ int launched_ranks(const ReadVariable& variable) {
   if (!variable("PMIX_RANK").empty())
     ranks = std::max(ranks, ranks_in("SLURM_STEP_NUM_TASKS", variable));
   return ranks;
+}
+
+Result<std::vector<std::string>> devices_of_rank(const std::string& device, const LocalRank& local,
+                                                 const ReadVariable& variable,
+                                                 const ListDevices& list) {
+  if (device != "auto") return choose_devices(device, list);
+  FATUNE_TRY(const auto here, list());
+  if (here.size() == 1) return std::vector<std::string>{"cuda:0"};
+  const auto of_task = parse_integer(variable("SLURM_GPUS_PER_TASK"));
+  if (of_task && *of_task == static_cast<std::int64_t>(here.size()))
+    return choose_devices("cuda:all", list);
+  if (local.number < here.size()) return std::vector{fmt::format("cuda:{}", local.number)};
+  return environment_error(
+      fmt::format("{} of its host are for the first ranks there", counted(here.size(), "GPU")));
 }
 
 Result<double> rank_silence(const ReadVariable& variable) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/session.hpp"
 #include "cli/options/settings.hpp"
 #include "cli/options/shard.hpp"
 #include "core/result.hpp"
@@ -35,9 +36,13 @@ struct LocalRank {
   std::size_t number = 0, of = 1;
 };
 LocalRank local_rank(const Transport& transport);
-/// This process as it greets the others: its devices by --device, of which `auto` is one GPU for
-/// each rank of a host. Without a GPU it says why, and by which compiler it could compile for
-/// others.
+/// Those of --device, of which `auto` is one GPU for each rank of a host; where Slurm has bound as
+/// many GPUs as it gives a task, all of them.
+Result<std::vector<std::string>> devices_of_rank(const std::string& device, const LocalRank& local,
+                                                 const ReadVariable& variable,
+                                                 const ListDevices& list);
+/// This process as it greets the others, with its devices. Without a GPU of its own it says why,
+/// and by which compiler it could compile for others.
 HelloMessage make_hello(const std::string& device, const LocalRank& local,
                         const Settings& settings);
 

@@ -10,6 +10,7 @@
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/gzip.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
 #include "search/datasets/recording.hpp"
@@ -71,7 +72,7 @@ std::vector<std::string> words_of_list(const std::string& text) {
 }
 
 /// A GPU by its one spelling, "cuda:2", of which a UUID and "cuda:02" are others.
-Result<std::string> by_name(const std::string& word, const std::vector<Environment>& here) {
+Result<std::string> by_name(const std::string& word, const std::vector<ListedDevice>& here) {
   if (!is_uuid(word)) {
     FATUNE_TRY(const DeviceChoice choice, choose_device(word));
     return names_gpu(word) ? fmt::format("cuda:{}", choice.ordinal) : word;
@@ -91,8 +92,37 @@ Status check_unmixed(const std::vector<std::string>& words) {
                      ": name GPUs alone, or recordings alone");
 }
 
+/// Those on which final phases would not be their own are left out, and named.
+Result<std::vector<std::string>> all_fit(const std::vector<ListedDevice>& here) {
+  std::vector<std::string> fit, unfit;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const std::string device = fmt::format("cuda:{}", i);
+    if (here[i].unfit.empty()) {
+      fit.push_back(device);
+    } else {
+      unfit.push_back(device + ", " + here[i].unfit);
+    }
+  }
+  if (fit.empty() && !unfit.empty())
+    return environment_error("--device cuda:all: no GPU is fit for final phases: " +
+                             join(unfit, "; "));
+  for (const std::string& each : unfit) log::warn("not fit for final phases, left out: " + each);
+  return fit;
+}
+
+/// Whoever names one that is not fit is told.
+Status check_fit(const std::vector<std::string>& devices, const std::vector<ListedDevice>& here) {
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const std::string device = fmt::format("cuda:{}", i);
+    if (here[i].unfit.empty() || std::ranges::count(devices, device) == 0) continue;
+    return environment_error("--device: " + device + " is not fit for final phases, " +
+                             here[i].unfit + "; leave it out, or wait");
+  }
+  return {};
+}
+
 /// Each GPU once, all of one kind: their times stand in one table.
-Status check_alike(const std::vector<std::string>& devices, const std::vector<Environment>& here) {
+Status check_alike(const std::vector<std::string>& devices, const std::vector<ListedDevice>& here) {
   const Environment* first = nullptr;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (!devices[i].starts_with("cuda:")) continue;
@@ -152,17 +182,20 @@ Result<std::vector<std::string>> choose_devices(const std::string& text, const L
         "with commas, or cuda:all");
   }
   FATUNE_TRY_STATUS(check_unmixed(words));
-  std::vector<Environment> here;
+  std::vector<ListedDevice> here;
   if (names_gpu(words.front())) {
     FATUNE_TRY(here, list());
   }
   std::vector<std::string> devices;
-  for (std::size_t i = 0; all && i < here.size(); ++i) devices.push_back(fmt::format("cuda:{}", i));
+  if (all) {
+    FATUNE_TRY(devices, all_fit(here));
+  }
   for (std::size_t i = 0; !all && i < words.size(); ++i) {
     FATUNE_TRY(std::string device, by_name(words[i], here));
     devices.push_back(std::move(device));
   }
   FATUNE_TRY_STATUS(check_alike(devices, here));
+  if (devices.size() > 1) FATUNE_TRY_STATUS(check_fit(devices, here));
   return devices;
 }
 
@@ -171,13 +204,13 @@ Status check_device(const DeviceChoice& choice) {
     const auto recording = load_recording(choice.recording);
     return recording ? Status() : Status(recording.error());
   }
-  FATUNE_TRY(const std::vector<Environment> here, list_devices());
+  FATUNE_TRY(const std::vector<ListedDevice> here, list_devices());
   return check_alike({fmt::format("cuda:{}", choice.ordinal)}, here);
 }
 
 Result<std::vector<std::string>> gpus_of(const std::vector<std::string>& devices) {
   std::vector<std::string> gpus = devices;
-  std::vector<Environment> here;
+  std::vector<ListedDevice> here;
   for (std::string& gpu : gpus) {
     FATUNE_TRY(const DeviceChoice choice, choose_device(gpu));
     std::string uuid;

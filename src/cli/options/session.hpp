@@ -29,10 +29,11 @@ Result<DeviceChoice> choose_device(const std::string& text);
 /// That it could be opened, for commands that open it when they are asked.
 Status check_device(const DeviceChoice& choice);
 /// Each device that the text names, as --device takes it alone: cuda:0,2 or cuda:all or
-/// GPU-UUID,... are GPUs of one kind, each once, and without recordings. Any other text is itself.
+/// GPU-UUID,... are GPUs of one kind, each once, without recordings and slices, and nobody else's;
+/// cuda:all leaves out those that are. Any other text is itself.
 Result<std::vector<std::string>> choose_devices(const std::string& text);
 /// The same with the GPUs that are here, asked for where the text names one of several.
-using ListDevices = std::function<Result<std::vector<Environment>>()>;
+using ListDevices = std::function<Result<std::vector<ListedDevice>>()>;
 Result<std::vector<std::string>> choose_devices(const std::string& text, const ListDevices& list);
 
 /// The UUID of each, or its name where that is not known.

@@ -173,4 +173,9 @@ void fields(Environment& x, FieldList& f) {
   f("recorded", x.recorded).omitted().about("A recording stood in for the device");
 }
 
+void fields(ListedDevice& x, FieldList& f) {
+  fields(static_cast<Environment&>(x), f);
+  f("unfit", x.unfit).omitted();
+}
+
 }  // namespace fatune

@@ -141,6 +141,11 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
+/// A GPU before anything runs on it.
+struct ListedDevice : Environment {
+  std::string unfit;  ///< why final phases there would not be its own; empty: nothing is known
+};
+
 /// What became of a kernel on the device, and all that was seen of it there.
 struct Observation {
   Outcome outcome = Outcome::kMeasured;
@@ -162,6 +167,7 @@ void fields(Verification& x, FieldList& f);
 void fields(Resources& x, FieldList& f);
 void fields(Conditions& x, FieldList& f);
 void fields(Environment& x, FieldList& f);
+void fields(ListedDevice& x, FieldList& f);
 /// Observations stand in their records without a name of their own: outcome and reason, the rest.
 void outcome_fields(Observation& x, FieldList& f);
 void measured_fields(Observation& x, FieldList& f);

@@ -208,10 +208,10 @@ Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& op
   return std::unique_ptr<Evaluator>(std::move(evaluator));
 }
 
-Result<std::vector<Environment>> list_devices() {
+Result<std::vector<ListedDevice>> list_devices() {
   FATUNE_TRY(DevicesReply reply, ask_once<DevicesReply>(to_json(ListOrder{})));
-  for (Environment& each : reply.environments) add_host(each, "");
-  return std::move(reply.environments);
+  for (ListedDevice& each : reply.devices) add_host(each, "");
+  return std::move(reply.devices);
 }
 
 Result<std::vector<Availability>> list_implementations(const OutsideOptions& options) {

@@ -32,7 +32,7 @@ std::string cpu_model(const std::string& cpuinfo);
 Result<std::unique_ptr<Evaluator>> open_device_evaluator(const DeviceOptions& options);
 
 /// The devices of this machine, asked of a short-lived worker: no context in this process.
-Result<std::vector<Environment>> list_devices();
+Result<std::vector<ListedDevice>> list_devices();
 
 /// Which implementations from elsewhere a worker can run here, asked of a short-lived one. Python
 /// is asked for PyTorch, which can take seconds.

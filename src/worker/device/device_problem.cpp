@@ -11,6 +11,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "gpu/telemetry.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {
@@ -233,6 +234,17 @@ Environment environment_of(const gpu::DeviceFacts& facts) {
   environment.memory_clock_mhz = facts.memory_clock_mhz;
   environment.max_sm_clock_mhz = facts.max_sm_clock_mhz;
   return environment;
+}
+
+std::string unfit_reason(const gpu::DeviceFacts& facts) {
+  const gpu::Telemetry telemetry = gpu::Telemetry::open(facts.pci_bus_id);
+  if (!telemetry.available()) return "";
+  if (telemetry.mig_enabled().value_or(false))
+    return "MIG is on: slices share memory and power with their neighbours";
+  const std::size_t others = telemetry.compute_processes().size();
+  if (others == 0) return "";
+  return fmt::format("{} on it", others == 1 ? "another process computes"
+                                             : fmt::format("{} other processes compute", others));
 }
 
 }  // namespace fatune

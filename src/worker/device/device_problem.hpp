@@ -47,6 +47,9 @@ OutsideSetting outside_setting(const DeviceSession& session, const Problem& prob
 
 /// What the device part of an environment says; compiler and host are the parent's to fill in.
 Environment environment_of(const gpu::DeviceFacts& facts);
+/// Why final phases on it would not be its own: MIG, or processes that compute on it. For a GPU on
+/// which fatune has not begun; empty where nothing is known.
+std::string unfit_reason(const gpu::DeviceFacts& facts);
 
 /// Of one set of inputs.
 struct References {

@@ -61,12 +61,12 @@ class Worker {
 
   Result<Json> list() {
     FATUNE_TRY(const int count, gpu::device_count());
-    std::vector<Environment> environments;
+    DevicesReply reply;
     for (int ordinal = 0; ordinal < count; ++ordinal) {
       FATUNE_TRY(const gpu::DeviceFacts facts, gpu::device_facts(ordinal));
-      environments.push_back(environment_of(facts));
+      reply.devices.push_back({environment_of(facts), unfit_reason(facts)});
     }
-    return to_json(DevicesReply{environments});
+    return to_json(reply);
   }
 
   Result<Json> look(const Json& message) {

@@ -191,8 +191,7 @@ bool GateKeeper::counts_although_wrong(const Judged& judged, const InputSet& set
 
 void GateKeeper::note_concessions() {
   for (const auto& [where, reason] : concessions_)
-    verification_.not_run.push_back(
-        fmt::format("accuracy {}: {}; its times count", where, reason));
+    verification_.not_run.push_back(fmt::format("accuracy {}: {}; its times count", where, reason));
 }
 
 MaybeFailure GateKeeper::verify(const PhaseNote& note) {

@@ -116,9 +116,9 @@ class GateKeeper {
   std::vector<ErrorRegion> regions_;
   Variation variation_;
   std::map<std::string, std::string> concessions_;  ///< to a rival: where it is wrong, and how
-  Sums output_sums_;                           ///< what look_around() saw last
-  std::uint8_t pattern_ = 0;                   ///< that the outputs were filled with last
-  std::vector<std::optional<Sums>> verified_;  ///< of right outputs, by set
+  Sums output_sums_;                                ///< what look_around() saw last
+  std::uint8_t pattern_ = 0;                        ///< that the outputs were filled with last
+  std::vector<std::optional<Sums>> verified_;       ///< of right outputs, by set
 };
 
 }  // namespace fatune

@@ -128,7 +128,7 @@ void fields(DeviceReply& x, FieldList& f) {
 
 void fields(DevicesReply& x, FieldList& f) {
   f.tag("t", "devices");
-  f("environments", x.environments);
+  f("devices", x.devices);
 }
 
 std::string message_type(const Json& message) {

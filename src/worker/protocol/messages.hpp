@@ -108,7 +108,7 @@ struct DeviceReply {
 };
 struct ListOrder {};
 struct DevicesReply {
-  std::vector<Environment> environments;
+  std::vector<ListedDevice> devices;
 };
 
 // Each message has "t": begin, ready, expect, run, ran, rounds, rounded, progress, error, hello,

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -41,6 +42,29 @@ TEST_CASE("FATUNE_SILENCE is a number of seconds") {
     REQUIRE_FALSE(silence);
     CHECK(silence.error().kind == ErrorKind::kUsage);
   }
+}
+
+using GpuNames = std::vector<std::string>;
+
+/// Of a rank that sees so many GPUs.
+Result<GpuNames> gpus_of_rank(std::size_t seen, const LocalRank& local,
+                              const Variables& variables = {}) {
+  return devices_of_rank("auto", local, reader(variables),
+                         [seen] { return std::vector<ListedDevice>(seen); });
+}
+
+TEST_CASE("each rank of a host has a GPU, as long as there are some") {
+  CHECK(*gpus_of_rank(4, {2, 4}) == GpuNames{"cuda:2"});
+  const auto fifth = gpus_of_rank(4, {4, 5});
+  REQUIRE_FALSE(fifth);
+  CHECK(fifth.error().message == "4 GPUs of its host are for the first ranks there");
+}
+
+TEST_CASE("a rank to which the launcher has bound GPUs has those") {
+  CHECK(*gpus_of_rank(1, {3, 4}) == GpuNames{"cuda:0"});
+  const Variables two{{"SLURM_GPUS_PER_TASK", "2"}};
+  CHECK(*gpus_of_rank(2, {1, 2}, two) == GpuNames{"cuda:0", "cuda:1"});
+  CHECK(*gpus_of_rank(4, {1, 2}, two) == GpuNames{"cuda:1"});  // they are not bound
 }
 
 }  // namespace

@@ -8,11 +8,11 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Environment gpu(const std::string& uuid, const std::string& device_name = "NVIDIA H200") {
-  Environment environment;
-  environment.device_name = device_name;
-  environment.device_uuid = uuid;
-  return environment;
+ListedDevice gpu(const std::string& uuid, const std::string& device_name = "NVIDIA H200") {
+  ListedDevice device;
+  device.device_name = device_name;
+  device.device_uuid = uuid;
+  return device;
 }
 
 /// On a machine with two GPUs of one kind and one of another.
@@ -55,6 +55,36 @@ TEST_CASE("GPUs that are not here, and of two kinds, are refused") {
   check_refused("cuda:0,3", "there is no cuda:3, only 3 GPUs");
   check_refused("cuda:all", "cuda:2 is NVIDIA H100");
   check_refused("GPU-0707", "no GPU here is GPU-0707; `fatune devices --json` lists UUIDs");
+}
+
+/// On a machine with two GPUs, of which the second is another's, too.
+Result<Names> chosen_beside_others(const std::string& text, const std::string& first = "") {
+  return choose_devices(text, [&] {
+    std::vector<ListedDevice> here{gpu("GPU-a"), gpu("GPU-b")};
+    here[0].unfit = first;
+    here[1].unfit = "another process computes on it";
+    return here;
+  });
+}
+
+TEST_CASE("of cuda:all a GPU that others use is left out; named among several it is refused") {
+  const auto all = chosen_beside_others("cuda:all");
+  REQUIRE(all);
+  CHECK(*all == Names{"cuda:0"});
+  for (const char* text : {"cuda:0,1", "GPU-b,cuda:0"}) {
+    const auto named = chosen_beside_others(text);
+    REQUIRE_FALSE(named);
+    CHECK(named.error().kind == ErrorKind::kEnvironment);
+    CHECK(named.error().message ==
+          "--device: cuda:1 is not fit for final phases, another process computes on it; leave it "
+          "out, or wait");
+  }
+  CHECK(chosen_beside_others("GPU-b"));
+  const auto none = chosen_beside_others("cuda:all", "MIG is on");
+  REQUIRE_FALSE(none);
+  CHECK(none.error().message ==
+        "--device cuda:all: no GPU is fit for final phases: cuda:0, MIG is on; cuda:1, another "
+        "process computes on it");
 }
 
 TEST_CASE("recordings have lists of their own, without GPUs") {

@@ -248,7 +248,8 @@ TEST_CASE("accuracy: what an fp8 output of a library's own loses where v is 1 is
   }
 }
 
-TEST_CASE("accuracy: a rival may have numbers where inputs are none, and says so; no template may") {
+TEST_CASE(
+    "accuracy: a rival may have numbers where inputs are none, and says so; no template may") {
   FakeDevice device;
   device.order.cases[1].distribution = Distribution::kNotFinite;
   const test::HostKernel numbers = [](const HostTensors& t) {
@@ -271,9 +272,7 @@ TEST_CASE("accuracy: a rival may have numbers where inputs are none, and says so
     REQUIRE(failure);
     CHECK_THAT(failure->reason, StartsWith("accuracy: finite: "));
   }
-  SECTION("a template") {
-    refused(device.run(device.wrong(numbers)), "accuracy", "not_finite");
-  }
+  SECTION("a template") { refused(device.run(device.wrong(numbers)), "accuracy", "not_finite"); }
 }
 
 TEST_CASE("timed_output: so is an fp8 output after the timed launches") {

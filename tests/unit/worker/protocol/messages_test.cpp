@@ -136,9 +136,12 @@ TEST_CASE("short messages have a type and their content") {
   CHECK(
       read_message<DeviceReply>(sent(to_json(DeviceReply{environment})))->environment.device_name ==
       "NVIDIA H200");
-  CHECK(read_message<DevicesReply>(sent(to_json(DevicesReply{{environment, environment}})))
-            ->environments.size() == 2);
-  CHECK(read_message<DevicesReply>(sent(to_json(DevicesReply{})))->environments.empty());
+  const DevicesReply two{{{environment, ""}, {environment, "MIG is on"}}};
+  const auto listed = read_message<DevicesReply>(sent(to_json(two)));
+  REQUIRE(listed->devices.size() == 2);
+  CHECK(listed->devices[1].device_name == "NVIDIA H200");
+  CHECK(listed->devices[1].unfit == "MIG is on");
+  CHECK(read_message<DevicesReply>(sent(to_json(DevicesReply{})))->devices.empty());
 }
 
 TEST_CASE("a message with a missing field says which") {
