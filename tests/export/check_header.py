@@ -19,15 +19,17 @@ ROOT = HERE.parents[1]
 SUITES = ROOT / "results" / "h200"
 NAIVE = {"kernel": "naive", "config": {"TILE": 16, "ROW_WARPS": 4}}
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"]
-# What to export: kernels with tensor maps, clusters, several stages, scratch and log-sum-exp.
+# What to export: kernels with tensor maps, clusters, several stages, scratch, log-sum-exp and factors of fp8.
 CASES = [
     ["--config", str(SUITES / "mission" / "best.json")],
     ["--config", str(SUITES / "suite-mission-contiguous" / "best.json"), "--shape", "1,8,4096,64", "--causal"],
     ["--config", str(SUITES / "suite-mission-contiguous" / "best.json"), "--shape", "2,8,128,64"],
     ["--config", str(SUITES / "suite-decode" / "best.json"), "--shape", "1,8,1,128", "--seq-kv", "4096"],
+    ["--config", str(SUITES / "suite-fp8" / "best.json"), "--shape", "4,8,512,64", "--dtype", "e4m3"],
     ["--config", "naive.json", "--shape", "1,2,64,32", "--dtype", "bf16", "--lse", "--arch", "sm_80"],
 ]
-POINTERS = {"q": 1 << 20, "k": 2 << 20, "v": 3 << 20, "out": 4 << 20, "lse": 5 << 20}
+POINTERS = {"q": 1 << 20, "k": 2 << 20, "v": 3 << 20, "out": 4 << 20, "lse": 5 << 20,
+            "q_descale": 7 << 20, "k_descale": 8 << 20, "v_descale": 9 << 20}
 SCRATCH = 6 << 20
 # Of cuda.h: attributes of a function, element types and swizzles of a map.
 DYNAMIC_SHARED, CARVEOUT, NON_PORTABLE, MAX_SHARED = 8, 9, 14, 100
@@ -110,15 +112,16 @@ def run(command, folder, **more):
     return done.stdout
 
 
-def programs(folder, include):
-    """use_header.c with the header as C99 and as C++; the example as C99, without linking."""
-    common = [*WARNINGS, "-isystem", include, "-I", "."]
+def programs(folder, include, factors):
+    """use_header.c with the header as C99 and as C++; the example, which passes no factors, as C99, without linking."""
+    common = [*WARNINGS, "-isystem", include, "-I", ".", *(["-DWITH_FACTORS"] if factors else [])]
     run(["gcc", "-std=c99", *common, "-c", HERE / "fake_cuda.c", "-o", "fake.o"], folder)
     for name, compiler in {"c99": ["gcc", "-std=c99"], "c++": ["g++", "-std=c++11", "-x", "c++"]}.items():
         run([*compiler, *common, "-c", HERE / "use_header.c", "-o", f"{name}.o"], folder)
         run(["g++", f"{name}.o", "fake.o", "-o", name], folder)
         yield name
-    run(["gcc", "-std=c99", *common, "-c", ROOT / "examples" / "c" / "attention.c", "-o", "example.o"], folder)
+    if not factors:
+        run(["gcc", "-std=c99", *common, "-c", ROOT / "examples" / "c" / "attention.c", "-o", "example.o"], folder)
 
 
 def compare(got, expected, what):
@@ -134,7 +137,7 @@ def check_case(options, fatune, include, cache):
         # Whether a result still is verified depends on the compiler here; the program prints it.
         expected = Expected(facts)
         env = {**os.environ, "FAKE_ARGUMENTS": expected.arguments()}
-        for program in programs(folder, include):
+        for program in programs(folder, include, factors=facts["problem"]["dtype"] in ("e4m3", "e5m2")):
             what = f"{facts['kernel']} as {program}"
             whole = [line.replace("verified 0", f"verified {int(facts['verified'])}") for line in expected.whole()]
             compare(run([f"./{program}"], folder, env=env), whole, what)

@@ -5,6 +5,12 @@
 
 #include <stdio.h>
 
+#ifdef WITH_FACTORS
+#define FACTORS kQDescale, kKDescale, kVDescale,
+enum { kQDescale = 7 << 20, kKDescale = 8 << 20, kVDescale = 9 << 20 };
+#else
+#define FACTORS
+#endif
 enum { kQ = 1 << 20, kK = 2 << 20, kV = 3 << 20, kOut = 4 << 20, kLse = 5 << 20, kScratch = 6 << 20 };
 
 int main(void) {
@@ -15,14 +21,14 @@ int main(void) {
   if (code != CUDA_SUCCESS) return 0;
   printf("scratch %llu verified %d\n", (unsigned long long)attention_scratch_bytes(),
          ATTENTION_VERIFIED);
-  code = attention_launch(&kernel, kQ, kK, kV, kOut, kLse, kScratch, stream);
+  code = attention_launch(&kernel, kQ, kK, kV, FACTORS kOut, kLse, kScratch, stream);
   printf("launched %d\n", (int)code);
-  code = attention_launch(&kernel, kQ, kK, kV, 0, kLse, kScratch, stream);
+  code = attention_launch(&kernel, kQ, kK, kV, FACTORS 0, kLse, kScratch, stream);
   printf("null %d\n", (int)code);
-  code = attention_launch(&kernel, kQ, kK + 8, kV, kOut, kLse, kScratch, stream);
+  code = attention_launch(&kernel, kQ, kK + 8, kV, FACTORS kOut, kLse, kScratch, stream);
   printf("misaligned %d\n", (int)code);
   if (attention_scratch_bytes() > 0) {
-    code = attention_launch(&kernel, kQ, kK, kV, kOut, kLse, kScratch + 16, stream);
+    code = attention_launch(&kernel, kQ, kK, kV, FACTORS kOut, kLse, kScratch + 16, stream);
     printf("misaligned scratch %d\n", (int)code);
   }
   printf("unloaded %d\n", (int)attention_unload(&kernel));

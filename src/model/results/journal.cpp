@@ -258,18 +258,21 @@ Result<Journal> load_journal(const std::filesystem::path& path, Damage damage) {
   return journal;
 }
 
+Status check_no_journal(const std::filesystem::path& folder) {
+  std::error_code none;
+  const auto size = std::filesystem::file_size(folder / kFileName, none);
+  if (none || size == 0) return {};
+  return file_error(folder.string() + ": holds a journal already; continue it with --resume " +
+                    shell_word(folder.string()) + ", or choose another folder with --out");
+}
+
 Result<JournalWriter> JournalWriter::create(const std::filesystem::path& folder,
                                             const JournalHeader& header) {
   FATUNE_TRY_STATUS(make_directories(folder));
   JournalWriter writer;
   writer.path_ = folder / kFileName;
   FATUNE_TRY(writer.file_, open_locked(writer.path_));
-  std::error_code failed;
-  const auto size = std::filesystem::file_size(writer.path_, failed);
-  if (!failed && size > 0) {
-    return file_error(folder.string() + ": holds a journal already; continue it with --resume " +
-                      shell_word(folder.string()) + ", or choose another folder with --out");
-  }
+  FATUNE_TRY_STATUS(check_no_journal(folder));
   FATUNE_TRY_STATUS(writer.file_.append_line(sealed(dump(to_json(header)))));
   return writer;
 }

@@ -79,6 +79,9 @@ Result<Journal> load_journal(const std::filesystem::path& path, Damage damage = 
 Result<Journal> parse_journal(std::string_view text, const std::string& where,
                               Damage damage = Damage::kRefuse);
 
+/// That a folder holds no journal, or an empty one.
+Status check_no_journal(const std::filesystem::path& folder);
+
 /// Appends records to RUN/journal.jsonl, each with its checksum. Holds an exclusive lock: two
 /// sweeps into one folder are refused.
 class JournalWriter {

@@ -207,15 +207,6 @@ Status complete_rows(const Finals& finals, BestProblem& problem) {
   return {};
 }
 
-/// An empty one holds nothing.
-Status check_no_journal(const std::filesystem::path& folder) {
-  std::error_code none;
-  const auto size = std::filesystem::file_size(folder / "journal.jsonl", none);
-  if (none || size == 0) return {};
-  return file_error(folder.string() + ": holds a journal already; continue it with --resume " +
-                    shell_word(folder.string()) + ", or choose another folder with --out");
-}
-
 /// As a sweep's writer writes it.
 Result<std::string> journal_text(const Journal& journal) {
   FATUNE_TRY(const ScratchFolder scratch, ScratchFolder::make());
