@@ -40,6 +40,7 @@ MAX_GRAPH_LAUNCHES = 256
 SLOW_US = 1_000  # a launch this long is measured cold once a turn
 LONG_US = 20_000  # one launch stands for hot and cold
 STEADY = 0.005  # as in src/worker/timing/layer_time.hpp
+MOST_PASSES = 8  # over all layers in a replay, as in src/worker/timing/layer.cpp
 ELEMENT_BYTES = {"e4m3": 1, "e5m2": 1, "f16": 2, "bf16": 2, "f32": 4}
 HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
 
@@ -166,6 +167,20 @@ def captured(warm_up, warm_ups, work, times):
     return graph
 
 
+def timed(*works):
+    """Microseconds of each, one behind the other, between events, queued while the device is kept waiting, so that
+    Python's slowness is not part of it."""
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(1 + len(works))]
+    if hasattr(torch.cuda, "_sleep"):
+        torch.cuda._sleep(HIDE_CYCLES)
+    events[0].record()
+    for work, end in zip(works, events[1:]):
+        work()
+        end.record()
+    events[-1].synchronize()
+    return [begin.elapsed_time(end) * 1e3 for begin, end in zip(events, events[1:])]
+
+
 class Problem:
     """The tensors of a problem, on the device and in the memory shared with fatune."""
 
@@ -245,7 +260,12 @@ class Layer:
                        for _ in range(plan["layers"])]
         strides = problem.strides["out"]
         self.by_token = strides[1] <= strides[2]
+        self.passes = 1
         self.without = self.graph(None)
+        pass_us = timed(self.without.replay, self.without.replay)[1]
+        self.passes = min(MOST_PASSES, math.ceil(GRAPH_US / max(pass_us, 1e-3)))
+        if self.passes > 1:
+            self.without = self.graph(None)
 
     def cache(self, name):
         shape, strides = self.problem.shapes[name], self.problem.strides[name]
@@ -263,12 +283,19 @@ class Layer:
                     memory = results[0 if self.packed else i]
                     tensors[name] = memory.as_strided(self.problem.shapes[name], self.problem.strides[name],
                                                       self.firsts[name])
-                output = call(tensors)
-                output = (output.transpose(1, 2) if self.by_token else output).reshape(self.tokens, self.hidden)
+                output = self.as_it_lies(call(tensors))
             linear(output, layer["after"])
 
+    def as_it_lies(self, output):
+        """Rows of the next product. Without a copy, in whatever order an output of another layout than asked has them."""
+        span = 1 + sum((size - 1) * stride for size, stride in zip(output.shape, output.stride()))
+        if not self.by_token and span == math.prod(output.shape):
+            return output.as_strided((self.tokens, self.hidden), (self.hidden, 1))
+        return (output.transpose(1, 2) if self.by_token else output).reshape(self.tokens, self.hidden)
+
     def graph(self, call):
-        return captured(lambda: self.pass_through(call), 1, lambda: self.pass_through(call), 1)
+        """One or more passes over all layers, so that a replay is long against the jitter of events."""
+        return captured(lambda: self.pass_through(call), 1, lambda: self.pass_through(call), self.passes)
 
 
 class Contestant:
@@ -306,6 +333,7 @@ class Contestant:
             self.notes.append("its output lies otherwise than asked")
 
     def call_and_keep(self):
+        self.output = None  # so that each launch of a graph has the same memory for it
         self.output = self.call()
 
     def run(self):
@@ -319,7 +347,7 @@ class Contestant:
         self.graph, self.output = None, None
         with self.forced():
             self.expected = self.call().clone()
-            self.each_us = min(self.timed(self.call)[0] for _ in range(3))
+            self.each_us = min(timed(self.call)[0] for _ in range(3))
             self.launches = max(1, min(MAX_GRAPH_LAUNCHES, math.ceil(GRAPH_US / max(self.each_us, 1e-3))))
             if self.each_us >= LONG_US:
                 return
@@ -337,36 +365,23 @@ class Contestant:
         if difference(output, self.expected) > self.problem.varies_within:
             raise Refused("accuracy: the timed launches leave another output than a single one")
 
-    def timed(self, *works):
-        """Microseconds of each, one behind the other, between events, queued while the device is kept waiting, so that
-        Python's slowness is not part of it."""
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(1 + len(works))]
-        if hasattr(torch.cuda, "_sleep"):
-            torch.cuda._sleep(HIDE_CYCLES)
-        events[0].record()
-        for work, end in zip(works, events[1:]):
-            work()
-            end.record()
-        events[-1].synchronize()
-        return [begin.elapsed_time(end) * 1e3 for begin, end in zip(events, events[1:])]
-
     def turn(self, cold_launches):
         if self.expected is None:
             with self.forced():
                 self.expected = self.call().clone()
         if self.graph is None:
             with self.forced():
-                both_us = self.timed(self.call_and_keep)[0]
+                both_us = timed(self.call_and_keep)[0]
             self.check_output(self.output)
             return {"hot_us": both_us, "cold_us": both_us}
         # Twice: the contestant before left the caches empty of this one's data.
-        hot_us = self.timed(self.graph.replay, self.graph.replay)[1] / self.launches
+        hot_us = timed(self.graph.replay, self.graph.replay)[1] / self.launches
         self.check_output(self.output)
         cold_us = []
         with self.forced():
             for _ in range(1 if self.each_us >= SLOW_US else cold_launches):
                 self.problem.flush.zero_()
-                cold_us += self.timed(self.call)
+                cold_us += timed(self.call)
         return {"hot_us": hot_us, "cold_us": statistics.median(cold_us)}
 
     def layer_turn(self):
@@ -375,9 +390,9 @@ class Contestant:
             return {}
         layer = self.problem.layer
         without = layer.without.replay
-        before, within, behind = self.timed(without, without, self.in_layer.replay, without)[1:]
+        before, within, behind = timed(without, without, self.in_layer.replay, without)[1:]
         attention = within - (before + behind) / 2
-        return {"in_layer_us": attention / len(layer.layers),
+        return {"in_layer_us": attention / (len(layer.layers) * layer.passes),
                 "steady": abs(behind - before) <= STEADY * max(before, attention)}
 
 
@@ -520,7 +535,7 @@ class FlashInfer(Contestant):
                 self.run_way = in_time(make, COMPILES.format(self.TITLE))
                 output = self.call()
                 torch.cuda.synchronize()
-                each_us = min(self.timed(self.call)[0] for _ in range(3))
+                each_us = min(timed(self.call)[0] for _ in range(3))
             except Exception as error:
                 if isinstance(error, Refused) or "out of memory" in str(error):
                     raise
@@ -716,9 +731,9 @@ class FlashAttention3(Contestant):
         try:
             output = self.call()
             torch.cuda.synchronize()
-            own_us = min(self.timed(self.call)[0] for _ in range(3))
+            own_us = min(timed(self.call)[0] for _ in range(3))
             self.schedule = self.planned()
-            planned_us = min(self.timed(self.call)[0] for _ in range(3))
+            planned_us = min(timed(self.call)[0] for _ in range(3))
         except RuntimeError as error:
             if "out of memory" in str(error):
                 raise

@@ -278,10 +278,10 @@ Json TorchProcess::about(const std::string& backend, const std::string& what) co
   return {{"do", what}, {"backend", backend}, {"upload", inputs_are_new_}};
 }
 
-/// The inputs go with the order, if they are new.
+/// The inputs go with the order, if they are new, or if who had them last may have spoilt them.
 Result<Json> TorchProcess::carry_out(const Json& order) {
-  FATUNE_TRY(Json answer, ask(order, patience_.order));
-  inputs_are_new_ = false;
+  auto answer = ask(order, patience_.order);
+  inputs_are_new_ = !answer;
   return answer;
 }
 

@@ -63,6 +63,42 @@ std::string block_text(const TensorPlan& tensor, std::int64_t block) {
   return fmt::format("{}, {}", describe_head(tensor, block / blocks_per_head(tensor)), rows);
 }
 
+/// By the declared tolerance alone, or by limits of each kind.
+Judgement judge_values(const TensorReference& reference, const Comparison& comparison) {
+  const TensorPlan& tensor = reference.tensor;
+  const Limits& limits = reference.limits;
+  Judgement worst;
+  // Keeps the rule that is nearest to its limit, or furthest beyond.
+  const auto consider = [&worst](std::string_view rule, double value, double limit,
+                                 const std::string& where) {
+    const double margin = ratio(value, limit);
+    if (!worst.worst_rule.empty() && margin <= worst.margin) return;
+    worst = {margin <= 1, margin, std::string(rule), ""};
+    if (!worst.passed)
+      worst.reason = fmt::format("{}: {:.3g}, limit {:.3g} ({})", rule, value, limit, where);
+  };
+  if (reference.tolerance) {
+    consider("tolerance", comparison.worst_excess, 1,
+             "of what is declared, at " + describe_place(tensor, comparison.worst_excess_at));
+    return worst;
+  }
+  const std::string all = "over all " + (tensor.noun.empty() ? "of " + tensor.name : tensor.noun);
+  consider("max", comparison.max_abs, limits.max_abs, describe_place(tensor, comparison.worst));
+  consider("mean", comparison.mean_abs, limits.mean_abs, all);
+  if (limits.relative_l2) consider("relative_l2", comparison.relative_l2, *limits.relative_l2, all);
+  if (limits.head_l2) {
+    consider("head_l2", comparison.worst_head_l2, *limits.head_l2,
+             describe_head(tensor, comparison.worst_head));
+  }
+  if (limits.block_l2) {
+    consider("block_l2", comparison.worst_block_l2, *limits.block_l2,
+             block_text(tensor, comparison.worst_block));
+  }
+  if (limits.method_l2 && comparison.method_l2)
+    consider("method", *comparison.method_l2, *limits.method_l2, all);
+  return worst;
+}
+
 }  // namespace
 
 ToleranceFactors tolerance_factors(Dtype dtype) {
@@ -129,7 +165,6 @@ Limits declared_limits(const TensorReference& reference, const Comparison& twin,
 
 Judgement judge(const TensorReference& reference, const Comparison& comparison) {
   const TensorPlan& tensor = reference.tensor;
-  const Limits& limits = reference.limits;
   if (comparison.not_finite > 0) {
     return {
         false, kWorstMargin, "finite",
@@ -137,49 +172,20 @@ Judgement judge(const TensorReference& reference, const Comparison& comparison) 
                     tensor.elements(), describe_elements(tensor), tensor.axes.empty() ? "" : "at ",
                     describe_place(tensor, comparison.first_not_finite))};
   }
-  if (comparison.wrongly_finite > 0) {
-    return {false, kWorstMargin, "not_finite",
-            fmt::format("not_finite: {} {} are numbers, though an input that they depend on is "
-                        "NaN or infinite, first at {}",
-                        comparison.wrongly_finite, describe_elements(tensor),
-                        describe_place(tensor, comparison.first_wrongly_finite))};
-  }
   if (comparison.masked_not_zero > 0) {
     return {false, kWorstMargin, "masked_rows",
             fmt::format("masked_rows: {} {} of rows that see no key are not 0, first at {}",
                         comparison.masked_not_zero, describe_elements(tensor),
                         describe_place(tensor, comparison.first_masked_not_zero))};
   }
-  Judgement worst;
-  // Keeps the rule that is nearest to its limit, or furthest beyond.
-  const auto consider = [&worst](std::string_view rule, double value, double limit,
-                                 const std::string& where) {
-    const double margin = ratio(value, limit);
-    if (!worst.worst_rule.empty() && margin <= worst.margin) return;
-    worst = {margin <= 1, margin, std::string(rule), ""};
-    if (!worst.passed)
-      worst.reason = fmt::format("{}: {:.3g}, limit {:.3g} ({})", rule, value, limit, where);
-  };
-  if (reference.tolerance) {
-    consider("tolerance", comparison.worst_excess, 1,
-             "of what is declared, at " + describe_place(tensor, comparison.worst_excess_at));
-    return worst;
-  }
-  const std::string all = "over all " + (tensor.noun.empty() ? "of " + tensor.name : tensor.noun);
-  consider("max", comparison.max_abs, limits.max_abs, describe_place(tensor, comparison.worst));
-  consider("mean", comparison.mean_abs, limits.mean_abs, all);
-  if (limits.relative_l2) consider("relative_l2", comparison.relative_l2, *limits.relative_l2, all);
-  if (limits.head_l2) {
-    consider("head_l2", comparison.worst_head_l2, *limits.head_l2,
-             describe_head(tensor, comparison.worst_head));
-  }
-  if (limits.block_l2) {
-    consider("block_l2", comparison.worst_block_l2, *limits.block_l2,
-             block_text(tensor, comparison.worst_block));
-  }
-  if (limits.method_l2 && comparison.method_l2)
-    consider("method", *comparison.method_l2, *limits.method_l2, all);
-  return worst;
+  Judgement worst = judge_values(reference, comparison);
+  if (!worst.passed || comparison.wrongly_finite == 0) return worst;
+  return {
+      false, kWorstMargin, "not_finite",
+      fmt::format("not_finite: {} {} are numbers, though an input that they depend on is NaN or "
+                  "infinite, first at {}",
+                  comparison.wrongly_finite, describe_elements(tensor),
+                  describe_place(tensor, comparison.first_wrongly_finite))};
 }
 
 double vacuity_margin(const TensorReference& reference) {

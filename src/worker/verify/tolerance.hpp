@@ -38,8 +38,8 @@ struct Judgement {
   std::string worst_rule;  ///< which rule gave it
   std::string reason;      ///< of a failure: rule, place, value, limit
 };
-/// By the rules "finite", "not_finite" and "masked_rows", then by the declared "tolerance" alone,
-/// or by the others as far as the reference has limits.
+/// By the rules "finite" and "masked_rows", then by the declared "tolerance" alone, or by the
+/// others as far as the reference has limits; by "not_finite" where all of these are kept.
 Judgement judge(const TensorReference& reference, const Comparison& comparison);
 
 /// The zero-output check: by how much an output of zeros misses the limits. Below kLeastVacuity the

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -239,6 +240,12 @@ TEST_CASE("accuracy: what an fp8 output of a library's own loses where v is 1 is
     CHECK_THAT(found.not_run[1], StartsWith("accuracy where v is 1, and sums lose most: its e4m3 "
                                             "output is off by 0.25 in the 2-norm"));
     CHECK(found.margin < 1);
+  }
+  SECTION("all of it, as NaN") {
+    library.of_ones = std::numeric_limits<float>::quiet_NaN();
+    const MaybeFailure failure = device.verify(library, &found);
+    REQUIRE(failure);
+    CHECK_THAT(failure->reason, ContainsSubstring("elements of its e4m3 output are not finite"));
   }
   SECTION("half") {
     library.of_ones = 0.5F;

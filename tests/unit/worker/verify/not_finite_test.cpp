@@ -106,6 +106,10 @@ TEST_CASE("a number that hides an infinity or NaN is refused, and so is a wrong 
         "not_finite: 1 outputs are numbers, though an input that they depend on is NaN or "
         "infinite, first at batch 0, head 3, row 4, column 5");
 
+  // Whoever forgives the number still hears of what else is wrong.
+  elements[element_at(problem, 7, 4, 5)] = encode(Dtype::kBf16, 100);
+  CHECK(judge(reference, compare(reference, out)).worst_rule == "max");
+
   out = exact_output(problem);
   reinterpret_cast<std::uint16_t*>(out.data())[element_at(problem, 7, 4, 5)] =
       encode(Dtype::kBf16, NAN);
