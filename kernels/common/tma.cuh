@@ -105,6 +105,11 @@ DEVICE void global_store(void* to, uint4 value) {
 DEVICE void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
+/// The same, but of the writes only initialised mbarriers are visible (`mbarrier_init_fence`): it
+/// waits for nothing.
+DEVICE void cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 /// The address in the shared memory of the CTA `rank` that corresponds to one of this CTA.
@@ -113,15 +118,22 @@ DEVICE u32 cluster_address(u32 address, int rank) {
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
   return there;
 }
-DEVICE void cluster_store(u32 address, float4 value) {
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x),
-               "f"(value.y), "f"(value.z), "f"(value.w)
-               : "memory");
+
+/// Stores to the shared memory of a CTA of the cluster; the bytes count towards the phase of `barrier`
+/// there. Who has waited for the phase sees them: no fence is needed.
+DEVICE void cluster_store_async(u32 address, float4 value, u32 barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, "
+      "[%5];" ::"r"(address),
+      "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(barrier)
+      : "memory");
 }
-DEVICE void cluster_store(u32 address, float2 value) {
-  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(value.x),
-               "f"(value.y)
-               : "memory");
+DEVICE void cluster_store_async(u32 address, float2 value, u32 barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, "
+      "[%3];" ::"r"(address),
+      "f"(value.x), "f"(value.y), "r"(barrier)
+      : "memory");
 }
 
 /// The multiprocessor's clock.

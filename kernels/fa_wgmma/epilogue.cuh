@@ -9,12 +9,10 @@
 
 constexpr int kOwnTiles = kDTiles / kSplits;  // 8-column tiles that a split finishes
 
-/// By the producer's threads: takes part in the cluster barriers of a combine. A thread that exits
-/// after it has arrived and before the others have would count twice.
-DEVICE void wait_for_cluster_combine() {
+/// By the producer's threads: a thread that exits after it has arrived at the cluster's barrier and
+/// before the others have would count twice.
+DEVICE void wait_for_cluster_start() {
   __syncwarp();
-  cluster_wait();
-  cluster_arrive();
   cluster_wait();
 }
 
@@ -90,17 +88,18 @@ struct Epilogue {
   }
   /// Into the shared memory of a CTA of the cluster; a CTA without a cluster has a shorter way.
   template <typename T>
-  DEVICE static void store_to(int rank, u32 address, T value) {
+  DEVICE void store_to(int rank, u32 address, T value) const {
     if constexpr (CLUSTER_SPLITS > 1) {
-      cluster_store(cluster_address(address, rank), value);
+      cluster_store_async(cluster_address(address, rank), value,
+                          cluster_address(storage.combine_full(), rank));
     } else {
       shared_store(address, value);
     }
   }
+  /// What the other splits publish is here. A CTA of a cluster gets all of it, so none ends too soon.
   DEVICE void sync_splits() const {
     if (CLUSTER_SPLITS > 1) {
-      cluster_arrive();
-      cluster_wait();
+      mbarrier_wait(storage.combine_full(), 0);
     } else {
       named_barrier_sync<kConsumerThreads>(barrier_id(NamedBarrier::kCombine));
     }
@@ -191,7 +190,7 @@ struct Epilogue {
   }
 
   DEVICE void combine() const {
-    if (CLUSTER_SPLITS > 1) cluster_wait();  // all CTAs run: their shared memory can be written
+    if (CLUSTER_SPLITS > 1) cluster_wait();  // all CTAs have their barriers: they can be written to
     publish_stats();
     consumer.wait_pv();
     order_columns();

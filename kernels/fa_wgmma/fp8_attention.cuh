@@ -17,17 +17,17 @@ DEVICE void attend(out_elem* out, float* lse, const Descales& descales, const Te
   const Producer producer{storage, map_q, map_k, map_v};
   const int first = static_cast<int>(blockIdx.x) / CLUSTER_SPLITS;
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
-  if (CLUSTER_SPLITS > 1) cluster_arrive();
   if (kRowSumByMma) write_ones(storage);
   producer.prologue(work_tile_at(first));
   __syncthreads();
+  if (CLUSTER_SPLITS > 1) cluster_arrive_relaxed();
   launch_dependents();
   if (threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
   __syncwarp();
   if (warpgroup == kConsumers) {
     if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
     load_and_transpose(producer, first);
-    if (CLUSTER_SPLITS > 1) wait_for_cluster_combine();
+    if (CLUSTER_SPLITS > 1) wait_for_cluster_start();
     return;
   }
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();

@@ -148,6 +148,10 @@ struct Producer {
       mbarrier_init(storage.q_full(row_block), 1);
     }
     if (kPersistent) mbarrier_init(storage.q_empty(), 4 * kConsumers);
+    if (CLUSTER_SPLITS > 1) {
+      mbarrier_init(storage.combine_full(), 1);
+      mbarrier_arrive_expect_tx(storage.combine_full(), SharedStorage::kCombineBytes);
+    }
 #pragma unroll
     for (int stage = 0; stage < kStages; ++stage) {
       if (stage > 0) mbarrier_init(storage.k_full(stage), 1);

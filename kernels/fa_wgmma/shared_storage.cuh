@@ -15,6 +15,10 @@ struct SharedStorage {
   // done with.
   static constexpr bool kOwnPartialO = CLUSTER_SPLITS > 1;
 
+  // What a CTA gets from the splits of its cluster, its own statistics included.
+  static constexpr int kCombineBytes =
+      STATS_BYTES + 4 * (kSplits - 1) * INTRA_CTA_SPLITS * BLOCK_M * HEAD_DIM / kSplits;
+
   static constexpr int kKv = Q_BYTES;
   static constexpr int kVTransposed = kKv + KV_BYTES;
   static constexpr int kPartialO = kOwnPartialO ? kVTransposed + kVTransposedBytes : kKv;
@@ -41,6 +45,8 @@ struct SharedStorage {
   DEVICE u32 barrier(int index) const { return base + kBarriers + 8 * index; }
   DEVICE u32 q_full(int row_block) const { return barrier(row_block); }
   DEVICE u32 q_empty() const { return barrier(kRowBlocks); }
+  /// All that the splits of a cluster hand this CTA; they are not persistent, and need no q_empty.
+  DEVICE u32 combine_full() const { return barrier(kRowBlocks); }
   DEVICE u32 k_full(int stage) const { return barrier(kRowBlocks + 1 + stage); }
   DEVICE u32 v_full(int stage) const { return barrier(kRowBlocks + 1 + kStages + stage); }
   DEVICE u32 k_empty(int stage) const { return barrier(kRowBlocks + 1 + 2 * kStages + stage); }

@@ -1,5 +1,5 @@
 // bulk.cpp - cp.async.bulk: TMA loads that complete at an mbarrier, and stores in groups of a
-// thread; of plain bytes, or of the box of a tensor.
+// thread; of plain bytes, or of the box of a tensor. st.async, which completes at an mbarrier, too.
 #include <fmt/format.h>
 
 #include "ptx/access.hpp"
@@ -97,7 +97,9 @@ bool land(Machine& machine, Cluster& cluster, const PendingLoad& load) {
     if (!copy.run(Way::kLoad, load.start, load.to)) return false;
   } else {
     std::byte* to = locate_shared(machine, cluster, load.to, load.bytes, load.instruction);
-    const std::byte* from = locate_global(machine, load.from, load.bytes, load.instruction);
+    const std::byte* from = load.from == 0
+                                ? load.values.data()
+                                : locate_global(machine, load.from, load.bytes, load.instruction);
     if (to == nullptr || from == nullptr) return false;
     std::memcpy(to, from, load.bytes);
   }
@@ -174,6 +176,31 @@ Step begin_load(Turn& turn) {
           !finish_loads(turn.machine, turn.cluster, PendingLoad(copy).barrier))
         return Step::kFail;
     }
+  }
+  return Step::kNext;
+}
+
+/// st.async [to], values, [barrier]: of 4 bytes each. Both are in the same CTA of the cluster.
+Step store_async(Turn& turn) {
+  const auto count = turn.at.detail_as<int>();
+  for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    PendingLoad store;
+    store.instruction = turn.index;
+    store.bytes = 4 * static_cast<std::size_t>(count);
+    store.to = shared_address(turn, 0, lane);
+    store.barrier = shared_address(turn, count + 1, lane);
+    if (store.to % store.bytes != 0) return turn.fail("an address that is not aligned");
+    if (store.to >> kRankShift != store.barrier >> kRankShift)
+      return turn.fail("values and a barrier in two CTAs");
+    for (int i = 0; i < count; ++i) {
+      const u64 bits = turn.bits_of(turn.at.refs[i + 1], lane);
+      std::memcpy(&store.values[4 * static_cast<std::size_t>(i)], &bits, 4);
+    }
+    turn.cluster.loads.push_back(store);
+    if (turn.machine.asynchrony == Asynchrony::kEarly &&
+        !finish_loads(turn.machine, turn.cluster, store.barrier))
+      return Step::kFail;
   }
   return Step::kNext;
 }
@@ -260,6 +287,14 @@ bool finish_all(Turn& turn) {
 }
 
 std::optional<Meaning> bulk_meaning(const Parts& parts) {
+  if (parts.size() > 3 && parts[0] == "st" && parts[1] == "async") {
+    const std::span<const std::string> rest = std::span(parts).subspan(2);
+    if (!only(rest, {"weak", "shared::cluster", "mbarrier::complete_tx::bytes", "v2", "v4", "b32",
+                     "u32", "s32", "f32"}))
+      return std::nullopt;
+    const int count = has(parts, "v4") ? 4 : has(parts, "v2") ? 2 : 1;
+    return Meaning{store_async, Collective::kNone, 0, detail(count)};
+  }
   if (parts.size() < 4 || parts[0] != "cp" || parts[1] != "async" || parts[2] != "bulk")
     return std::nullopt;
   if (parts[3] == "commit_group") return Meaning{commit};

@@ -175,3 +175,25 @@ TEST_CASE("a copy that is not waited for has not arrived, unless it is early") {
     CHECK(out[3] == 0x01010101);
   }
 }
+
+TEST_CASE("values of st.async are there once their barrier's phase has ended") {
+  const std::string text = test::entry_of(
+      ".shared .align 16 .b8 room[16];\n.shared .align 8 .b8 barrier[8];\n"
+      "mov.u32 %r0, room;\nmov.u32 %r1, barrier;\nmapa.shared::cluster.u32 %r2, %r0, 0;\n"
+      "mapa.shared::cluster.u32 %r3, %r1, 0;\nmbarrier.init.shared::cta.b64 [%r1], 1;\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%r2], {5, 6, 7, 8}, "
+      "[%r3];\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 16;\nld.shared.u32 %r4, [%r0];\n"
+      "again: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 0;\n@!%p1 bra again;\n"
+      "ld.shared.u32 %r5, [%r0+12];\nst.global.v2.u32 [%base], {%r4, %r5};");
+  for (const auto asynchrony : {ptx::Asynchrony::kLate, ptx::Asynchrony::kEarly}) {
+    std::vector<test::Buffer> buffers = {test::Buffer(8)};
+    const Status run = test::run_text(text, {}, buffers, asynchrony);
+    INFO((run ? "" : run.error().message));
+    REQUIRE(run);
+    std::uint32_t out[2];
+    std::memcpy(out, buffers[0].data(), sizeof out);
+    CHECK((out[0] == 5) == (asynchrony == ptx::Asynchrony::kEarly));
+    CHECK(out[1] == 8);
+  }
+}

@@ -126,6 +126,8 @@ const Case kRight[] = {
      ragged()},
     {"fa_wgmma_interleaved", "", plain()},
     {"fa_wgmma_interleaved", "BLOCK_M=64,BLOCK_N=80,ROW_SUM=mma,STORE=tma", packed()},
+    {"fa_wgmma_interleaved", "BLOCK_M=64,CLUSTER_SPLITS=2", plain()},
+    {"fa_wgmma", "BLOCK_M=64,PINGPONG=false,CLUSTER_SPLITS=2,INTRA_CTA_SPLITS=2", plain()},
     {"fa_mma_fp8", "", in_fp8(plain())},
     {"fa_split_fp8", "", in_fp8(decoding(), Dtype::kE5m2)},
     {"fa_wgmma_fp8", "", in_fp8(plain())},

@@ -68,6 +68,7 @@ struct PendingLoad {
   std::size_t bytes = 0, instruction = 0;
   const TensorMap* map = nullptr;  ///< null: plain bytes
   std::array<std::int64_t, 5> start{};
+  std::array<std::byte, 16> values{};  ///< of st.async, which has no `from`
 };
 
 struct Warp {
