@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -141,6 +142,12 @@ Result<ReadySweep> make_ready(const std::vector<std::string>& devices, const Swe
   for (const std::string& device : devices) {
     FATUNE_TRY(const DeviceChoice choice, choose_device(device));
     choices.push_back(choice);
+  }
+  // One problem on several GPUs: compilers for each of them.
+  if (ready.device.jobs == 0 && devices.size() > 1) {
+    FATUNE_TRY(const std::size_t each,
+               jobs_of_each(args, devices.size(), std::thread::hardware_concurrency()));
+    ready.device.jobs = each * devices.size();
   }
   ready.device = {choices.front(),
                   reference,

@@ -113,7 +113,7 @@ OptionTable run_table(SweepArgs& a) {
             {"--serve", &a.serve, "[PORT]",
              "Show the search as a page while it runs, on 127.0.0.1 only: at this port "
              "[8712]; 0: any that is free"},
-            {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16]"}}},
+            {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16 a GPU]"}}},
           {"Without a GPU",
            {{"--compile-only", &a.compile_only, "",
              "Compile, show resources, run nothing; needs no GPU"},
