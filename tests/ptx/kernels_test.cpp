@@ -99,6 +99,21 @@ Problem long_ragged() {
   return problem;
 }
 
+/// More queries than keys, of which the first see none: a whole tile of them.
+Problem unseeing() {
+  Problem problem = *parse_shape("1,1,200,64");
+  problem.seq_kv = 100;
+  problem.mask = Mask::kCausal;
+  return problem;
+}
+
+/// Keys of one KV block, which leaves other splits without any.
+Problem one_block() {
+  Problem problem = *parse_shape("1,2,65,64");
+  problem.seq_kv = 63;
+  return problem;
+}
+
 struct Case {
   const char* kernel;
   const char* config;
@@ -136,6 +151,10 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "INTRA_WG_OVERLAP=off,PINGPONG=false", in_fp8(*parse_shape("1,1,192,256"))},
     {"fa_wgmma_fp8", "BLOCK_M=64,INTRA_CTA_SPLITS=2,INTRA_WG_OVERLAP=off,PINGPONG=false",
      in_fp8(*parse_shape("1,1,128,192"))},
+    {"fa_wgmma_fp8", "BLOCK_M=64,PINGPONG=false", in_fp8(unseeing())},
+    {"fa_wgmma_fp8", "BLOCK_M=64,PINGPONG=false,INTRA_WG_OVERLAP=on,CLUSTER_SPLITS=2",
+     in_fp8(one_block())},
+    {"fa_wgmma", "BLOCK_M=64,PINGPONG=false,INTRA_WG_OVERLAP=on", unseeing()},
     {"fa_wgmma_fp8", "PV_COLUMNS=32,RESCALE=lazy", in_fp8(ragged())},
     {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,PV_COLUMNS=32", in_fp8(ragged())},
     {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy", in_fp8(ragged())},
