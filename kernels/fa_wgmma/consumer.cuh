@@ -284,11 +284,11 @@ struct Consumer {
     block_rescale[1] = rescale[1];
   }
 
-  /// Before the KV blocks of a work tile, of which there may be none.
+  /// Before the KV blocks of a work tile.
   DEVICE void clear_pv() {
 #pragma unroll
     for (float& each : block_o) each = 0.0f;
-    block_rescale[0] = block_rescale[1] = pv_scale = 1.0f;
+    if constexpr (kMayHaveNoBlock) block_rescale[0] = block_rescale[1] = pv_scale = 1.0f;
   }
 
   /// After PV of a KV block, before that of the next.

@@ -51,6 +51,10 @@ constexpr bool kRowSumInO = kRowSumByMma && !kInterleaved;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen = CAUSAL != 0 && (kBackward || kSplits > 1 || SEQ_Q > SEQ_KV);
 
+// A work tile, or a split's share of one, may have no KV block.
+constexpr bool kMayHaveNoBlock =
+    CAUSAL != 0 ? kSplits > 1 || SEQ_Q > SEQ_KV : ceil_div(SEQ_KV, BLOCK_N) < kSplits;
+
 // wgmma takes fp8 K-major only: V^T, which comes from memory or is made of V.
 constexpr bool kVIsKMajor = !kIs16Bit;
 constexpr bool kVComesTransposed = kVIsKMajor && !kTransposeV;
