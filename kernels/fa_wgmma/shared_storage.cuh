@@ -15,14 +15,12 @@ struct SharedStorage {
   // done with.
   static constexpr bool kOwnPartialO = CLUSTER_SPLITS > 1;
 
-  // What a CTA gets from the splits of its cluster, its own statistics included.
-  static constexpr int kCombineBytes =
-      STATS_BYTES + 4 * (kSplits - 1) * INTRA_CTA_SPLITS * BLOCK_M * HEAD_DIM / kSplits;
-
   static constexpr int kKv = Q_BYTES;
   static constexpr int kVTransposed = kKv + KV_BYTES;
   static constexpr int kPartialO = kOwnPartialO ? kVTransposed + kVTransposedBytes : kKv;
   static constexpr int kP = kKv + KV_POOL_BYTES;
+  // What a CTA gets from the splits of its cluster: partial O, and statistics, its own included.
+  static constexpr int kCombineBytes = kP - kPartialO + STATS_BYTES;
   static constexpr int kO = kPersistent ? kP + kPBytes : 0;
   static constexpr int kOnes = kP + kPBytes + kOBytes;
   static constexpr int kStats = kOnes + kOnesBytes;

@@ -106,6 +106,13 @@ bool land(Machine& machine, Cluster& cluster, const PendingLoad& load) {
   return complete_bytes(machine, cluster, load.barrier, load.bytes, load.instruction);
 }
 
+/// What completes at an mbarrier is pending, or carried out at once. False: the turn has failed.
+bool begin(Turn& turn, const PendingLoad& load) {
+  turn.cluster.loads.push_back(load);
+  return turn.machine.asynchrony != Asynchrony::kEarly ||
+         finish_loads(turn.machine, turn.cluster, load.barrier);
+}
+
 /// Generic addresses of shared memory serve as well.
 u64 shared_address(const Turn& turn, int operand, int lane) {
   return address_of(turn, operand, lane) & ~kSharedWindow;
@@ -169,12 +176,10 @@ Step begin_load(Turn& turn) {
     constexpr u64 kOffset = (u64{1} << kRankShift) - 1;
     for (u64 rank = 0; rank < 16; ++rank) {
       if ((ctas >> rank & 1U) == 0) continue;
-      PendingLoad& copy = turn.cluster.loads.emplace_back(load);
+      PendingLoad copy = load;
       copy.to = (load.to & kOffset) | rank << kRankShift;
       copy.barrier = (load.barrier & kOffset) | rank << kRankShift;
-      if (turn.machine.asynchrony == Asynchrony::kEarly &&
-          !finish_loads(turn.machine, turn.cluster, PendingLoad(copy).barrier))
-        return Step::kFail;
+      if (!begin(turn, copy)) return Step::kFail;
     }
   }
   return Step::kNext;
@@ -197,10 +202,7 @@ Step store_async(Turn& turn) {
       const u64 bits = turn.bits_of(turn.at.refs[i + 1], lane);
       std::memcpy(&store.values[4 * static_cast<std::size_t>(i)], &bits, 4);
     }
-    turn.cluster.loads.push_back(store);
-    if (turn.machine.asynchrony == Asynchrony::kEarly &&
-        !finish_loads(turn.machine, turn.cluster, store.barrier))
-      return Step::kFail;
+    if (!begin(turn, store)) return Step::kFail;
   }
   return Step::kNext;
 }
