@@ -33,8 +33,6 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   __syncthreads();
   if (CLUSTER_SPLITS > 1) cluster_arrive_relaxed();
   launch_dependents();
-  if (!kEarlyV && threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
-  __syncwarp();
   if (warpgroup == kConsumers) {
     if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
     load_and_transpose(producer, first);

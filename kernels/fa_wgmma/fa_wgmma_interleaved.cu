@@ -27,14 +27,14 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   __syncthreads();
   if (CLUSTER_SPLITS > 1) cluster_arrive_relaxed();
   launch_dependents();
-  if (threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
-  __syncwarp();
-  if (PRODUCER != PRODUCER_NONE && warpgroup == kConsumers) {
+  if (kHasProducer && warpgroup == kConsumers) {
     if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
     if (threadIdx.x == kThreads - 32) producer.load(first);
     if (CLUSTER_SPLITS > 1) wait_for_cluster_start();
     return;
   }
+  if (!kHasProducer && threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
+  __syncwarp();
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup);
   const OutputRows rows{storage, map_out, out, consumer};

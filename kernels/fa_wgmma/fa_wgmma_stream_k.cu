@@ -46,8 +46,6 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
   producer.prologue(work_tile_at(first));
   __syncthreads();
-  if (threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
-  __syncwarp();
   if (warpgroup == kConsumers) {
     if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
     if (threadIdx.x == kThreads - 32) producer.load(first);

@@ -22,8 +22,6 @@ DEVICE void attend(out_elem* out, float* lse, const Descales& descales, const Te
   __syncthreads();
   if (CLUSTER_SPLITS > 1) cluster_arrive_relaxed();
   launch_dependents();
-  if (threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
-  __syncwarp();
   if (warpgroup == kConsumers) {
     if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
     load_and_transpose(producer, first);

@@ -123,9 +123,12 @@ struct Producer {
     }
   }
 
-  /// By one thread: the KV blocks that did not fit the stages at first. K runs ahead of V by the
-  /// blocks whose QK^T is issued before the first PV.
+  /// By one thread, after `prologue` and a barrier of the CTA: all loads that the prologue left. K runs
+  /// ahead of V by the blocks whose QK^T is issued before the first PV. A TMA unit takes an instruction
+  /// when it can load: this thread waits for most of the stages, and must have handed its registers to
+  /// consumers before.
   DEVICE void load(int first_tile) const {
+    fill_stages(work_tile_at(first_tile));
     ProducerState k(first_tile);
     ProducerState v(first_tile);
     constexpr int kLead = kIntraWgOverlap ? 2 * INTRA_CTA_SPLITS : INTRA_CTA_SPLITS;
