@@ -12,7 +12,7 @@ graph of plain launches, behind a replay of it that warms up, median of N rounds
 
     __device__ unsigned g_stamps[CTAS][WARPS][32];    // %clock, by the first lane of each warp
 
-its medians over CTAs and warps are printed by warpgroup, in cycles since the CTA's first stamp 0. Needs PyTorch and a GPU.
+its medians over CTAs are printed by warp, in cycles since the CTA's first stamp 0. Needs PyTorch and a GPU.
 """
 import argparse
 import ctypes
@@ -132,9 +132,10 @@ class Cubin:
 
 
 def print_stamps(stamps):
-    for group in range(stamps.shape[1] // 4):
-        medians = stamps[:, 4 * group:4 * group + 4].flatten(0, 1).median(0).values.tolist()
-        print(f"  warpgroup {group}:", " ".join(f"{i}:{cycles}" for i, cycles in enumerate(medians) if cycles >= 0))
+    """Each warp by itself: wgmmas wait for the last of a warpgroup's, which a median over them does not show."""
+    for warp, medians in enumerate(stamps.median(0).values.tolist()):
+        if max(medians) >= 0:
+            print(f"  warp {warp}:", " ".join(f"{i}:{cycles}" for i, cycles in enumerate(medians) if cycles >= 0))
 
 
 def main():
