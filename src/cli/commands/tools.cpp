@@ -47,13 +47,14 @@ Result<JobFile> write_job(ProfileJob job, const Candidate& candidate, const Comp
 constexpr std::uint64_t kSeed = 42;
 constexpr std::int64_t kMostKeys = 256;  // chosen: kernels run up to 100 times slower
 
-/// The last small edge problem that the config can do: the later ones have more in them.
+/// The last small edge problem that the config can do, the later ones have more in them; or its
+/// last resort.
 Result<std::optional<Candidate>> awkward(Candidate candidate, const DeviceLimits& limits) {
   std::optional<Candidate> found;
   FATUNE_TRY(const std::vector<EdgeProblem> edges,
              candidate.kernel->manifest.operation->edge_problems(candidate.problem, kSeed));
   for (const EdgeProblem& edge : edges) {
-    if (edge.problem.seq_kv > kMostKeys) continue;
+    if (edge.last_resort ? found.has_value() : edge.problem.seq_kv > kMostKeys) continue;
     candidate.problem = edge.problem;
     FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
     if (reason.empty()) found = candidate;

@@ -25,6 +25,9 @@ constexpr EdgeSizes kSizes[] = {
     {2, 4, 2, 1, 200},    // one new query, as in decoding
 };
 constexpr EdgeSizes kHard = {1, 3, 3, 127, 129};  // with every distribution
+/// Two tiles of 192 rows and three of 128 a head, more than two waves of them on 132
+/// multiprocessors; six KV blocks of 192 keys.
+constexpr EdgeSizes kWaves = {45, 3, 3, 257, 1031};
 constexpr double kLargeFlops = 2e11;  // chosen: a tenth of a second of the reference on an H200
 
 /// Strides for other sizes: the dimensions in the same order, with 16 bytes of gap where there was
@@ -142,6 +145,7 @@ struct Attention final : Operation {
     if (is_large(like)) problems.push_back({one_head_group(like), hard.cases});
     for (const EdgeSizes& sizes : kSizes)
       problems.push_back({with_sizes(like, sizes), {{Distribution::kNormal, seed}}});
+    problems.push_back({with_sizes(like, kWaves), hard.cases, true});
     problems.push_back(std::move(hard));
     return problems;
   }

@@ -33,6 +33,7 @@ struct TensorSpec {
 struct EdgeProblem {
   Problem problem;
   std::vector<InputCase> cases;
+  bool last_resort = false;  ///< for configs that can do none of the others
 };
 
 struct DeclaredOperation;
@@ -68,7 +69,8 @@ using OperationRef = std::shared_ptr<const Operation>;
 /// Its hard inputs are every distribution, unless the problem is so large that its reference is
 /// slow; then one group of its heads is an edge problem that has them. Its other edge problems have
 /// sequences of 1, 17 and one beside a tile's edge, odd heads, batches of 1, 2, 4 and 8, grouped
-/// heads and unequal lengths (rows that see nothing, when causal).
+/// heads and unequal lengths (rows that see nothing, when causal). The last resort has more rows
+/// than a wave of CTAs, for kernels that fill whole waves.
 const OperationRef& attention();
 
 /// Two seeds of N(0,1), or of the declared fills. Of fp8 values of 1, too, and of a fused problem

@@ -138,7 +138,7 @@ void fields(SuiteProblem& x, FieldList& f) {
   f.as<&suite_side_fields>("best", x.best).or_null();
   f.as<&suite_side_fields>("baselines", x.baselines);
   f("best_baseline", x.best_baseline).omitted();
-  f("time", x.time).omitted().one_of("in_layer, plain, hot").about("That the ratio is of");
+  f("time", x.time).omitted().one_of("in_layer, plain, hot, cold").about("That the ratio is of");
   f("ratio", x.ratio).finite().positive().about("Of the best's time over the best baseline's");
   f("ci95", x.ci95).finite();
   f("comparison", x.comparison).omitted().one_of(kComparisons);

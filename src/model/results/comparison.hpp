@@ -41,6 +41,7 @@ struct BenchResult {
   int rounds = 0;
   std::uint64_t seed = 42;
   bool skip_correctness = false;
+  std::string objective = "in_layer";  ///< of the sweep, if these are its final phases
   std::vector<BenchProblem> problems;
 };
 /// fatune.bench/2: every row with its rounds and their quantiles.
@@ -95,7 +96,7 @@ struct SuiteProblem {
   std::optional<FinalRecord> best{};
   std::vector<FinalRecord> baselines{};
   std::string best_baseline{};    ///< empty: none is correct
-  std::string time{};             ///< that the ratio is of: "in_layer", "plain", "hot"
+  std::string time{};             ///< that the ratio is of: "in_layer", "plain", "hot", "cold"
   std::optional<double> ratio{};  ///< of the medians
   std::optional<std::array<double, 2>> ci95{};
   std::optional<SolScore> sol{};

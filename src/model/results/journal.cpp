@@ -299,6 +299,7 @@ Status JournalWriter::append(const Record& record) {
   if (started && !last_started_) {
     FATUNE_TRY(last_started_, file_.size());
   }
+  has_grown_ = true;
   Status appended = file_.append_line(sealed(dump(to_json(record))));
   if (!appended && last_started_) static_cast<void>(file_.cut(*last_started_));
   if (!started) last_started_.reset();

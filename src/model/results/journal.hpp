@@ -95,10 +95,12 @@ class JournalWriter {
   /// run is the disk, none of them.
   Status append(const Record& record);
   const std::filesystem::path& path() const { return path_; }
+  bool has_grown() const { return has_grown_; }  ///< since it was opened
 
  private:
   std::filesystem::path path_;
   AppendFile file_;
+  bool has_grown_ = false;
   std::optional<std::uint64_t> last_started_;  ///< where the lines `started` at the end begin
 };
 

@@ -2,13 +2,32 @@
 #include "model/results/sweep_result.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "model/results/document.hpp"
+#include "model/results/statistics.hpp"
 
 namespace fatune {
+namespace {
+
+/// The baseline that takes least, launched plainly where all of them were; null for none.
+const FinalRecord* fastest_launched(const std::vector<FinalRecord>& finals) {
+  const auto us = [](const FinalRecord& record) {
+    const auto& timing = record.plain ? record.plain : record.hot;
+    return timing ? timing->median_us : std::numeric_limits<double>::infinity();
+  };
+  const FinalRecord* fastest = nullptr;
+  for (const FinalRecord& record : finals) {
+    if (!record.is_baseline() || !record.is_timed() || record.external) continue;
+    if (fastest == nullptr || us(record) < us(*fastest)) fastest = &record;
+  }
+  return fastest;
+}
+
+}  // namespace
 
 void fields(Ratio& x, FieldList& f) {
   f.record("ratio", "Of two times, with its 95 % interval");
@@ -90,15 +109,21 @@ const std::optional<Timing>& objective_timing(const Observation& record,
   return timing_of(record, search_time(objective, record.in_layer.has_value()));
 }
 
+bool has_time(const FinalRecord& record, const std::string& time) {
+  const std::size_t rounds = rounds_of(record, time).size();
+  return timing_of(record, time) && (rounds == 0 || rounds >= kLeastSamples);
+}
+
 std::string final_time(const std::vector<FinalRecord>& finals, const std::string& objective) {
   if (objective == "cold") return objective;
   const bool candidates = std::ranges::any_of(
       finals, [](const FinalRecord& record) { return record.is_candidate() && record.is_timed(); });
+  const FinalRecord* const rival = fastest_launched(finals);
   const auto all_have = [&](const std::string& time) {
     return std::ranges::all_of(finals, [&](const FinalRecord& record) {
-      const bool counts =
-          record.is_timed() && !record.external && (record.is_candidate() || !candidates);
-      return !counts || timing_of(record, time).has_value();
+      const bool counts = record.is_timed() && !record.external &&
+                          (record.is_candidate() || &record == rival || !candidates);
+      return !counts || has_time(record, time);
     });
   };
   if (objective == "in_layer" && all_have("in_layer")) return "in_layer";

@@ -142,6 +142,9 @@ inline constexpr const char* kInLayerObjective = "in_layer";
 const std::optional<Timing>& timing_of(const Observation& record, const std::string& time);
 /// One value a round; empty when it was not measured.
 const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& time);
+/// Whether it can be compared by that time: not where too few rounds were steady. Of a saved row,
+/// without its rounds, the median is enough.
+bool has_time(const FinalRecord& record, const std::string& time);
 /// The time of candidates that a search under this objective minimises: "cold", "in_layer" where
 /// they have one, else "hot".
 std::string search_time(const std::string& objective, bool in_layer);
@@ -150,7 +153,8 @@ const std::optional<Timing>& objective_timing(const Observation& record,
                                               const std::string& objective);
 /// The time by which finals are ranked and compared: the objective's; of "in_layer", "hot" and
 /// "score" the first of in_layer (for the first only), plain and hot that every correct candidate
-/// has. Recordings, machines without cuBLASLt and custom operations have no times in a layer.
+/// has, and the baseline that is fastest by itself. Recordings, machines without cuBLASLt, custom
+/// operations and slow backends have no times in a layer.
 std::string final_time(const std::vector<FinalRecord>& finals, const std::string& objective);
 
 }  // namespace fatune

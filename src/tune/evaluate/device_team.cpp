@@ -77,6 +77,7 @@ void DeviceTeam::end() {
 
 void DeviceTeam::forget_anchor() {
   anchor_.reset();
+  ++anchors_;
   for (Seat& seat : seats_) {
     seat.samples.clear();
     seat.owed = kAnchorTimes;
@@ -128,20 +129,24 @@ Status DeviceTeam::time_anchor(const Note& note) {
   for (Seat& seat : seats_) {
     if (works(seat) || !owes_anchor(seat)) continue;
     FATUNE_TRY_STATUS(bear(seat, seat.device.worker->start_run(*anchor_, note)));
-    if (!seat.left_out) seat.task = Task::kAnchor;
+    if (seat.left_out) continue;
+    seat.task = Task::kAnchor;
+    seat.anchor = anchors_;
   }
   return {};
 }
 
 /// An anchor that no longer runs at home is none: the next candidate measured there is the next.
 Status DeviceTeam::take_anchor(Seat& seat, const RunReply& reply) {
-  const auto& timing = objective_timing(reply, objective_);
+  if (seat.anchor != anchors_) return {};  // of one that is forgotten
+  const auto& timing = timing_of(reply, anchor_time_);
   if (reply.outcome != Outcome::kMeasured || !timing) {
     if (is_home(seat)) forget_anchor();
-    return bear(seat, is_home(seat) ? Status()
-                                    : device_error("the candidate by which its times are compared "
-                                                   "did not run: " +
-                                                   reply.reason));
+    if (is_home(seat)) return bear(seat, {});
+    const std::string lacks = reply.outcome == Outcome::kMeasured
+                                  ? "has no time \"" + anchor_time_ + "\", as it has at home"
+                                  : "did not run: " + reply.reason;
+    return bear(seat, device_error("the candidate by which its times are compared " + lacks));
   }
   seat.samples.push_back(timing->median_us);
   if (seat.samples.size() > kAnchorKept) seat.samples.pop_front();
@@ -185,6 +190,7 @@ Result<std::optional<DeviceTeam::Answer>> DeviceTeam::finish(const Note& note) {
         (*reply)->outcome == Outcome::kMeasured && objective_timing(**reply, objective_);
     if (!alone() && is_home(seat) && !anchor_ && timed) {
       anchor_ = seat.order;
+      anchor_time_ = search_time(objective_, (*reply)->in_layer.has_value());
       anchor_->verify = false;
       anchor_->best_hot_us = anchor_->best_cold_us = std::nullopt;
     }

@@ -81,6 +81,7 @@ class DeviceTeam {
     std::optional<double> anchor_us = {};  ///< their median, once there were enough
     double scale = 1;                      ///< of the last candidate's times
     std::size_t since_anchor = 0, measured = 0;
+    std::size_t anchor = 0;  ///< whose time is being taken
     bool left_out = false;
   };
 
@@ -97,6 +98,8 @@ class DeviceTeam {
 
   std::vector<Seat> seats_;
   std::string objective_;
+  std::size_t anchors_ = 0;  ///< that were forgotten
+  std::string anchor_time_;  ///< of the anchor at home: another device's is compared by the same
   std::optional<RunOrder> anchor_;
 };
 

@@ -1,10 +1,12 @@
 // edge_problems.cpp - who must solve edge problems, and who wins once the winner has solved them.
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "model/results/sweep_result.hpp"
 #include "tune/evaluate/final_phase.hpp"
 
 namespace fatune {
@@ -21,8 +23,8 @@ constexpr double kWide = 0.01;
 
 bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
 
-bool is_noisy(const FinalRecord& record) {
-  const auto& timing = record.in_layer ? record.in_layer : record.hot;
+bool is_noisy(const FinalRecord& record, const std::string& time) {
+  const auto& timing = timing_of(record, time);
   if (!timing || !timing->ci95_low_us || !timing->ci95_high_us) return false;
   return *timing->ci95_high_us - *timing->ci95_low_us > kWide * timing->median_us;
 }
@@ -41,15 +43,45 @@ FinalPhase::Places FinalPhase::candidates_for_edges() const {
   return places;
 }
 
+bool FinalPhase::asks(const Stage& stage, std::size_t index) {
+  return std::ranges::find(stage.builds, index, &Build::index) != stage.builds.end();
+}
+
 Result<std::vector<FinalPhase::Stage>> FinalPhase::request_edges(const Places& contestants) {
   std::vector<Stage> edges;
   const Operation& operation = *setting_.preparation.reference->manifest.operation;
   FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
+  edges.reserve(awkward.size());  // `begun_` is one of them when a last resort is added
   for (EdgeProblem& edge : awkward) {
+    if (edge.last_resort) continue;
     FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), contestants));
     edges.push_back(std::move(stage));
   }
+  FATUNE_TRY_STATUS(request_last_resort(contestants, edges));
   return edges;
+}
+
+/// Of those that nobody has asked at any edge problem.
+Status FinalPhase::request_last_resort(const Places& contestants, std::vector<Stage>& edges) {
+  Places asked;
+  std::ranges::copy_if(contestants, std::back_inserter(asked), [&](std::size_t index) {
+    return std::ranges::none_of(edges, [&](const Stage& stage) { return asks(stage, index); });
+  });
+  if (asked.empty()) return {};
+  at_last_resort_.insert(asked.begin(), asked.end());
+  const auto there = std::ranges::find_if(edges, &Stage::last_resort);
+  if (there != edges.end()) {
+    for (const std::size_t index : asked) FATUNE_TRY_STATUS(request_build(index, *there));
+    return {};
+  }
+  const Operation& operation = *setting_.preparation.reference->manifest.operation;
+  FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
+  const auto last = std::ranges::find_if(awkward, &EdgeProblem::last_resort);
+  if (last == awkward.end()) return {};
+  FATUNE_TRY(Stage stage, request_stage(last->problem, std::move(last->cases), asked));
+  stage.last_resort = true;
+  edges.push_back(std::move(stage));
+  return {};
 }
 
 Status FinalPhase::check_edges(std::vector<Stage>& edges) {
@@ -58,15 +90,18 @@ Status FinalPhase::check_edges(std::vector<Stage>& edges) {
         std::ranges::any_of(stage.builds, [&](const Build& build) { return alive(build.index); });
     if (asked) FATUNE_TRY_STATUS(check_stage(stage, describe(stage.pending.problem)));
   }
-  for (const std::size_t index : candidates_for_edges()) note_edges(index, edges.size());
+  for (const std::size_t index : candidates_for_edges()) note_edges(index, edges);
   return {};
 }
 
-void FinalPhase::note_edges(std::size_t index, std::size_t edges) {
+void FinalPhase::note_edges(std::size_t index, const std::vector<Stage>& edges) {
   FinalRecord& record = records_[index];
-  if (edges == 0 || !alive(index) || !record.verification) return;
+  if (edges.empty() || !alive(index) || !record.verification) return;
+  const bool others_alone = !at_last_resort_.contains(index);
+  const auto of = std::ranges::count_if(
+      edges, [&](const Stage& stage) { return !(stage.last_resort && others_alone); });
   record.verification->gates.push_back(
-      fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], edges));
+      fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], of));
 }
 
 std::optional<std::size_t> FinalPhase::place_of_winner() const {
@@ -89,7 +124,7 @@ Status FinalPhase::settle_winner(Stage& main, std::vector<Stage>& edges) {
     FATUNE_TRY_STATUS(prove_winner(edges, proved));
     if (!noisy_winner()) break;
   }
-  if (const auto winner = place_of_winner()) note_edges(*winner, edges.size());
+  if (const auto winner = place_of_winner()) note_edges(*winner, edges);
   for (std::size_t index = 0; index < records_.size() && !edges.empty(); ++index) {
     auto& verification = records_[index].verification;
     if (records_[index].is_candidate() && verification && !proved.contains(index))
@@ -101,8 +136,9 @@ Status FinalPhase::settle_winner(Stage& main, std::vector<Stage>& edges) {
 /// Where chance could have ordered the best otherwise, its times so far are those that chose it.
 std::optional<std::size_t> FinalPhase::noisy_winner() const {
   const auto winner = place_of_winner();
-  if (!winner || records_[*winner].timed_again || !is_noisy(records_[*winner])) return std::nullopt;
-  return winner;
+  if (!winner || records_[*winner].timed_again) return std::nullopt;
+  const std::string time = final_time(records_, setting_.run.objective);
+  return is_noisy(records_[*winner], time) ? winner : std::nullopt;
 }
 
 /// The best of several that chance could have ordered otherwise looks faster than it is, so where
@@ -140,13 +176,15 @@ Status FinalPhase::leave_edges_to(std::size_t winner, std::vector<Stage>& edges)
   for (Stage& stage : edges) {
     for (const Build& build : stage.builds) {
       if (build.index != winner && build.ticket) setting_.compiler.cancel(*build.ticket);
-      requested = requested || build.index == winner;
     }
+    requested = requested || asks(stage, winner);
     std::erase_if(stage.builds, [&](const Build& build) { return build.index != winner; });
   }
-  if (requested) return {};
-  for (Stage& stage : edges) FATUNE_TRY_STATUS(request_build(winner, stage));
-  return {};
+  if (requested || edges.empty()) return {};  // none are asked for
+  for (Stage& stage : edges) {
+    if (!stage.last_resort) FATUNE_TRY_STATUS(request_build(winner, stage));
+  }
+  return request_last_resort({winner}, edges);
 }
 
 }  // namespace fatune

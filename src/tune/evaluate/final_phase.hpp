@@ -46,6 +46,7 @@ class FinalPhase {
     PendingProblem pending;
     std::optional<BeginOrder> order = {};  ///< once its programs are compiled
     std::vector<Build> builds;
+    bool last_resort = false;
   };
 
   void describe_contestants();
@@ -72,10 +73,12 @@ class FinalPhase {
 
   // Edge problems, and the winner: edge_problems.cpp.
   Places candidates_for_edges() const;
+  static bool asks(const Stage& stage, std::size_t index);
   Result<std::vector<Stage>> request_edges(const Places& contestants);
+  Status request_last_resort(const Places& contestants, std::vector<Stage>& edges);
   Status check_edges(std::vector<Stage>& edges);
   std::optional<std::size_t> place_of_winner() const;
-  void note_edges(std::size_t index, std::size_t edges);
+  void note_edges(std::size_t index, const std::vector<Stage>& edges);
   Status settle_winner(Stage& main, std::vector<Stage>& edges);
   std::optional<std::size_t> noisy_winner() const;
   Status time_again(std::size_t winner);
@@ -91,7 +94,8 @@ class FinalPhase {
   std::vector<FinalRecord> records_;
   std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant
   Stage* begun_ = nullptr;                        ///< whose references are on the device
-  std::vector<int> edges_checked_;  ///< edge problems that were possible, by contestant
+  std::vector<int> edges_checked_;        ///< edge problems that were possible, by contestant
+  std::set<std::size_t> at_last_resort_;  ///< contestants that can do no other edge problem
 };
 
 }  // namespace fatune

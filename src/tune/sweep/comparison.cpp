@@ -69,7 +69,7 @@ std::string gate_time(const FinalRecord& candidate, const std::vector<Rival>& ri
   for (const char* time : {"in_layer", "plain"}) {
     const auto has = [&](const FinalRecord& record) {
       return record.outcome != Outcome::kMeasured || record.external ||
-             !rounds_of(record, time).empty();
+             rounds_of(record, time).size() >= kLeastSamples;
     };
     if (has(candidate) && std::ranges::all_of(rivals, has, &Rival::record)) return time;
   }
@@ -138,7 +138,7 @@ void add_ratio(const FinalRecord& baseline, std::uint64_t seed, SuiteProblem& ro
 
 SuiteProblem suite_row(const BenchProblem& problem, const BenchResult& result) {
   SuiteProblem row{.problem = problem.problem, .reason = problem.reason};
-  row.time = final_time(problem.rows, kInLayerObjective);
+  row.time = final_time(problem.rows, result.objective);
   const auto time_of = [&](const FinalRecord& each) { return timing_of(each, row.time); };
   const FinalRecord* fastest = nullptr;
   for (const FinalRecord& each : problem.rows) {
@@ -285,6 +285,7 @@ Status save_suite(const SweepResult& sweep, const std::string& date) {
   result.command = sweep.plan.command;
   result.date = date;
   result.seed = sweep.plan.seed;
+  result.objective = sweep.plan.objective;
   result.skip_correctness = sweep.plan.skip_correctness;
   for (const ProblemResult& problem : sweep.problems) {
     if (!problem.finals.empty()) result.problems.push_back({problem.problem, problem.finals, ""});

@@ -28,17 +28,23 @@ const FinalRecord* quickest(const PhaseOnGpu& phase, const std::string& time,
   return found;
 }
 
+/// The one of their times that all phases can be compared by.
+std::string shared_time(const std::vector<PhaseOnGpu>& phases, const std::string& objective) {
+  std::vector<FinalRecord> all;
+  for (const PhaseOnGpu& phase : phases)
+    all.insert(all.end(), phase.finals.begin(), phase.finals.end());
+  return final_time(all, objective);
+}
+
 std::optional<ConfirmedOn> confirmed_on(const PhaseOnGpu& phase, const std::string& id,
-                                        const std::string& objective, std::uint64_t seed) {
-  const std::string time = final_time(phase.finals, objective);
+                                        const std::string& time, std::uint64_t seed) {
   const auto own = std::ranges::find_if(phase.finals, [&](const FinalRecord& each) {
     return each.id == id && each.is_candidate() && timing_of(each, time);
   });
   if (own == phase.finals.end()) return std::nullopt;
   const double us = median_of(*own, time);
   const double best_us = median_of(*quickest(phase, time, &FinalRecord::is_candidate), time);
-  ConfirmedOn on{
-      phase.environment, winner_by_time(phase.finals, objective, seed), us, us / best_us, {}};
+  ConfirmedOn on{phase.environment, winner_by_time(phase.finals, time, seed), us, us / best_us, {}};
   if (const FinalRecord* baseline = quickest(phase, time, &FinalRecord::is_baseline)) {
     const auto ratio =
         ratio_of(*own, *baseline, time, pairing_in_phase(*own, *baseline, time), seed);
@@ -49,10 +55,10 @@ std::optional<ConfirmedOn> confirmed_on(const PhaseOnGpu& phase, const std::stri
 
 /// Empty unless it is correct on every GPU.
 std::optional<FleetWinner> agreed_on(const std::vector<PhaseOnGpu>& phases, const std::string& id,
-                                     const std::string& objective, std::uint64_t seed) {
-  FleetWinner all{.id = id, .time = final_time(phases.front().finals, objective), .gpus = {}};
+                                     const std::string& time, std::uint64_t seed) {
+  FleetWinner all{.id = id, .time = time, .gpus = {}};
   for (const PhaseOnGpu& phase : phases) {
-    auto on = confirmed_on(phase, id, objective, seed);
+    auto on = confirmed_on(phase, id, time, seed);
     if (!on) return std::nullopt;
     all.gpus.push_back(*std::move(on));
   }
@@ -90,9 +96,10 @@ void add_phases(const std::vector<ShardRun>& runs, const Problem& problem,
 std::optional<FleetWinner> agree(const std::vector<PhaseOnGpu>& phases,
                                  const std::string& objective, std::uint64_t seed) {
   std::optional<FleetWinner> best;
+  const std::string time = shared_time(phases, objective);
   for (const PhaseOnGpu& phase : phases) {
-    const std::string id = winner_by_time(phase.finals, objective, seed);
-    auto winner = id.empty() ? std::nullopt : agreed_on(phases, id, objective, seed);
+    const std::string id = winner_by_time(phase.finals, time, seed);
+    auto winner = id.empty() ? std::nullopt : agreed_on(phases, id, time, seed);
     if (winner && (!best || winner->worst < best->worst)) best = std::move(winner);
   }
   return best;

@@ -338,9 +338,8 @@ Scoring score_finals(const std::vector<FinalRecord>& finals,
   return scoring;
 }
 
-std::string winner_by_time(std::vector<FinalRecord> finals, const std::string& objective,
+std::string winner_by_time(std::vector<FinalRecord> finals, const std::string& time,
                            std::uint64_t seed) {
-  const std::string time = final_time(finals, objective);
   sort_by_time(finals, time);
   const Place winner = fastest_and_smallest(finals, time, seed);
   return winner == finals.end() ? "" : winner->id;

@@ -77,8 +77,9 @@ Result<std::map<std::string, DeviceUse>> count_finalists(
 Scoring score_finals(const std::vector<FinalRecord>& finals,
                      const std::map<std::string, DeviceUse>& uses);
 
-/// Id of the candidate that settle_finals() makes the best without scores; empty for none.
-std::string winner_by_time(std::vector<FinalRecord> finals, const std::string& objective,
+/// Id of the candidate that settle_finals() makes the best without scores, by a time of
+/// final_time(); empty for none.
+std::string winner_by_time(std::vector<FinalRecord> finals, const std::string& time,
                            std::uint64_t seed);
 
 /// Sorts `finals` and fills `standings` and `gate`. Best is the fastest candidate that passed every

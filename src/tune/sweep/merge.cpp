@@ -168,6 +168,11 @@ JournalHeader merged_header(const std::vector<ShardRun>& runs) {
     if (environment.device_uuid != first.environment.device_uuid)
       header.environment.device_uuid.clear();
     if (environment.host != first.environment.host) header.environment.host.clear();
+    for (const Environment& helper : run.journal.header.helpers) {
+      if (std::ranges::find(header.helpers, helper.device_uuid, &Environment::device_uuid) ==
+          header.helpers.end())
+        header.helpers.push_back(helper);
+    }
   }
   return header;
 }
@@ -236,6 +241,7 @@ Result<BestFile> merge_best(const std::vector<ShardRun>& runs, const Journal& me
   file.head = {environment.fatune, plan.command, environment.recorded};
   if (plan.skip_correctness) file.correctness = "skipped";
   file.device = environment;
+  file.helpers = merged.header.helpers;
   file.seconds = seconds_of(runs);
   std::map<Problem, const BestProblem*> results;
   for (const ShardRun& run : runs) {

@@ -181,7 +181,7 @@ FinalPlan plan_of_finals(const SavedConfigs* only, const RunState& run) {
   FinalPlan plan = run.options.finals;
   if (only != nullptr || run.plan.objective == kScoreObjective) return plan;
   plan.winner = [objective = run.plan.objective, seed = plan.seed](const auto& records) {
-    return winner_by_time(records, objective, seed);
+    return winner_by_time(records, final_time(records, objective), seed);
   };
   return plan;
 }

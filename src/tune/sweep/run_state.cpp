@@ -24,13 +24,29 @@ void keep_last(const FinalRecord& record, std::vector<FinalRecord>& found) {
 
 }  // namespace
 
+void LastFinals::add(const CandidateRecord& record) {
+  if (const auto phase = phases_.find(record.problem); phase != phases_.end())
+    phase->second.is_over = true;
+}
+
+void LastFinals::add(const FinalRecord& record) {
+  Phase& phase = phases_[record.problem];
+  if (phase.is_over) phase = {};
+  keep_last(record, phase.records);
+}
+
+std::vector<FinalRecord> LastFinals::of(const Problem& problem) const {
+  const auto phase = phases_.find(problem);
+  return phase == phases_.end() ? std::vector<FinalRecord>() : phase->second.records;
+}
+
 std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& problem) {
-  std::vector<FinalRecord> found;
+  LastFinals finals;
   for (const Record& record : journal.records) {
-    const auto* final = std::get_if<FinalRecord>(&record);
-    if (final != nullptr && final->problem == problem) keep_last(*final, found);
+    if (const auto* finished = std::get_if<CandidateRecord>(&record)) finals.add(*finished);
+    if (const auto* final = std::get_if<FinalRecord>(&record)) finals.add(*final);
   }
-  return found;
+  return finals.of(problem);
 }
 
 ResumeIndex::ResumeIndex(const Journal& journal) {
@@ -40,9 +56,10 @@ ResumeIndex::ResumeIndex(const Journal& journal) {
       last_started_ = *started;
     } else if (const auto* finished = std::get_if<CandidateRecord>(&record)) {
       finished_.insert_or_assign(finished->key, *finished);
+      finals_.add(*finished);
       last_at_s_ = std::max(last_at_s_, finished->at_s);
     } else if (const auto* final = std::get_if<FinalRecord>(&record)) {
-      finals_.push_back(*final);
+      finals_.add(*final);
     } else if (const auto* end = std::get_if<EndRecord>(&record)) {
       last_at_s_ = std::max(last_at_s_, end->seconds);
       complete_ = end->status == "complete";
@@ -72,14 +89,6 @@ std::vector<CandidateRecord> ResumeIndex::results(const Problem& problem) const 
     if (record.problem == problem) found.push_back(record);
   }
   std::ranges::stable_sort(found, {}, &CandidateRecord::at_s);
-  return found;
-}
-
-std::vector<FinalRecord> ResumeIndex::finals(const Problem& problem) const {
-  std::vector<FinalRecord> found;
-  for (const FinalRecord& record : finals_) {
-    if (record.problem == problem) keep_last(record, found);
-  }
   return found;
 }
 

@@ -19,7 +19,21 @@
 
 namespace fatune {
 
-/// The problem's finalists in a journal, the last record of each.
+/// The final phase of each problem, the last one: its contestants shared rounds, which those of a
+/// phase before new candidates did not.
+class LastFinals {
+ public:
+  void add(const CandidateRecord& record);
+  void add(const FinalRecord& record);
+  std::vector<FinalRecord> of(const Problem& problem) const;
+
+ private:
+  struct Phase {
+    std::vector<FinalRecord> records = {};  ///< the last of each contestant
+    bool is_over = false;
+  };
+  std::map<Problem, Phase> phases_;
+};
 std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& problem);
 
 class ResumeIndex {
@@ -38,15 +52,14 @@ class ResumeIndex {
   bool is_journalled(const std::string& key) const { return finished_.contains(key); }
   const std::map<std::string, CandidateRecord>& results() const { return finished_; }  ///< by key
   std::vector<CandidateRecord> results(const Problem& problem) const;  ///< in the order of time
-  /// The problem's finalists, the last record of each.
-  std::vector<FinalRecord> finals(const Problem& problem) const;
+  std::vector<FinalRecord> finals(const Problem& problem) const { return finals_.of(problem); }
   double last_at_s() const { return last_at_s_; }
   bool complete() const { return complete_; }  ///< the run had come to its end
 
  private:
   std::map<std::string, CandidateRecord> finished_;  ///< by key
   std::optional<StartedRecord> last_started_;
-  std::vector<FinalRecord> finals_;
+  LastFinals finals_;
   double last_at_s_ = 0;
   bool complete_ = false;
 };

@@ -205,7 +205,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   FATUNE_TRY_STATUS(sweep(run, result));
   result.interrupted = run.interrupted;
   result.seconds = run.clock.now();
-  if (!was_complete) {
+  if (!was_complete || run.journal.has_grown()) {
     const EndRecord end{run.interrupted ? "interrupted" : "complete", result.seconds};
     FATUNE_TRY_STATUS(run.journal.append(end));
   }

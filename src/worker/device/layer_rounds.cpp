@@ -137,7 +137,11 @@ class LayerRounds {
       if (!alone) return false;
     }
     FATUNE_TRY(const bool steady, take_queue(queue, found));
-    if (!steady || all_.watch.look()) return false;
+    if (!steady) return false;
+    if (all_.watch.look()) {
+      all_.watch.count_discarded(1);
+      return false;
+    }
     for (const auto& [i, us] : found) all_.rows[i].in_layer_us.push_back(us);
     return true;
   }

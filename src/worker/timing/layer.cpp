@@ -97,8 +97,9 @@ Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes) {
                                        plan.hidden, buffer.name,
                                        std::max(columns, token_pitch(problem, first))));
   }
-  plan.after = make_product(problem, plan.tokens, "out", token_pitch(problem, "out"), plan.hidden,
-                            plan.hidden, kResult, plan.hidden);
+  plan.after =
+      make_product(problem, plan.tokens, "out", std::max(plan.hidden, token_pitch(problem, "out")),
+                   plan.hidden, plan.hidden, kResult, plan.hidden);
   plan.layers = layers_of(plan, problem, l2_bytes);
   return plan;
 }

@@ -30,6 +30,22 @@ std::vector<Problem> edges_of(const Problem& like) {
 
 }  // namespace
 
+TEST_CASE(
+    "the last resort alone has more rows than a wave has on any GPU, in tiles that are not whole") {
+  const auto edges = attention()->edge_problems(laid_out("bhsd"), 1);
+  REQUIRE(edges);
+  for (const EdgeProblem& edge : *edges) {
+    const Problem& problem = edge.problem;
+    const std::int64_t rows = problem.batch * problem.heads * problem.seq_q;
+    CHECK(edge.last_resort == (rows > 128 * 132));
+    if (!edge.last_resort) continue;
+    for (const std::int64_t multiprocessors : {78, 114, 132, 144, 148, 160, 192})
+      CHECK(rows > 128 * multiprocessors);
+    for (const std::int64_t tile : {64, 128, 192, 256}) CHECK(problem.seq_q % tile != 0);
+    CHECK(edge.cases.size() == edges->back().cases.size());
+  }
+}
+
 TEST_CASE("edge problems keep the kind of layout") {
   for (const Problem& edge : edges_of(laid_out("bhsd"))) CHECK(edge.layouts.plain());
   for (const Problem& edge : edges_of(laid_out("bshd,out=bhsd")))

@@ -1,6 +1,8 @@
 // final_phase_test.cpp - finals with fakes: edge problems, failures kept, intervals.
 #include "tune/evaluate/final_phase.hpp"
 
+#include <set>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/evaluate_fakes.hpp"
@@ -138,6 +140,66 @@ TEST_CASE("with a winner, edge problems are checked for it alone") {
   CHECK(records[2].verification->not_run.empty());
   // The edge problems of the first one, likely to win, are compiled no longer.
   CHECK(hall.compiler.cancelled == std::vector<int>(7, 1));
+}
+
+/// Its config of tile 1 can do problems of so many rows only; those of other tiles, all.
+KernelRef fills_waves() {
+  std::string text = manifest_text("k", "attention");
+  const std::string constraints = R"("constraints":[)";
+  text.replace(text.find(constraints), constraints.size(),
+               constraints + R"({"require": "TILE > 1 || BATCH * HEADS * SEQ_Q > 16384",)" +
+                   R"( "why": "it fills whole waves"}, )");
+  const auto kernels =
+      load_kernels({{"k.cu", "extern \"C\" __global__ void main_entry() {}"}, {"k.json", text}});
+  FATUNE_CHECK(kernels && kernels->size() == 1, "the test kernel is well formed");
+  return kernels->front();
+}
+
+TEST_CASE("who can do no other edge problem meets the last resort, and nobody else does") {
+  Hall hall;
+  hall.kernel = fills_waves();
+  hall.problem.seq_q = 1024;
+  std::set<std::int64_t> lengths_of_first;
+  hall.run = [&](const Json& order, const Json& begun) {
+    if (tile_of_run(order) == 1)
+      lengths_of_first.insert(begun["problem"]["seq_q"].get<std::int64_t>());
+    return measured(10);
+  };
+  for (const bool winner_alone : {false, true}) {
+    FinalPlan plan;
+    if (winner_alone) plan.winner = first_that_is_right;
+    const auto records = hall.finals(plan);
+    CHECK(records[0].verification->gates ==
+          std::vector<std::string>{"launch", "edge_problems 1/8"});
+    CHECK(lengths_of_first == std::set<std::int64_t>{257, 1024});
+    if (winner_alone) continue;
+    CHECK(records[1].verification->gates ==
+          std::vector<std::string>{"launch", "edge_problems 7/7"});
+  }
+}
+
+TEST_CASE("a winner that comes after another can have the last resort, too") {
+  Hall hall;
+  hall.kernel = fills_waves();
+  hall.problem.seq_q = 1024;
+  hall.finalist_tile = 3;
+  hall.run = [](const Json& order, const Json& begun) {
+    RunReply reply = measured(10);
+    if (tile_of_run(order) > 1 && begun["problem"]["seq_q"] == 17)
+      reply.outcome = Outcome::kWrongResult;
+    return reply;
+  };
+  FinalPlan plan;
+  plan.winner = first_that_is_right;
+  const auto records =
+      hall.finals(plan, {{"fatune:k", "finalist", make_candidate(hall.kernel, 1, hall.problem)}});
+  CHECK(records[0].outcome == Outcome::kWrongResult);
+  CHECK(records[1].outcome == Outcome::kWrongResult);
+  CHECK(records[3].verification->gates == std::vector<std::string>{"launch", "edge_problems 1/8"});
+
+  plan.edge_problems = false;
+  const auto unasked = hall.finals(plan);
+  CHECK(unasked[0].verification->gates == std::vector<std::string>{"launch"});
 }
 
 TEST_CASE("the next winner proves itself when the first is wrong on an edge problem") {

@@ -223,13 +223,18 @@ TEST_CASE("a merged run names the GPUs of its shards, and none of them as its ow
   ShardFixture fixture;
   const Folders folders = fixture.run_all(2);
   edit_header(folders[0], [](JournalHeader& x) { x.environment.device_uuid = "GPU-a"; });
-  edit_header(folders[1], [](JournalHeader& x) { x.environment.device_uuid = "GPU-b"; });
+  edit_header(folders[1], [](JournalHeader& x) {
+    x.environment.device_uuid = "GPU-b";
+    x.helpers = {x.environment};
+  });
   const auto journal = load_journal(fixture.merge(folders, "merged") / "journal.jsonl");
   REQUIRE(journal);
   REQUIRE(journal->header.merged.size() == 2);
   CHECK(journal->header.merged[0].device_uuid == "GPU-a");
   CHECK(journal->header.merged[1].device_uuid == "GPU-b");
   CHECK(journal->header.environment.device_uuid.empty());
+  REQUIRE(journal->header.helpers.size() == 1);
+  CHECK(journal->header.helpers.front().device_uuid == "GPU-b");
 }
 
 TEST_CASE("a merged journal is there only when all the rest is") {

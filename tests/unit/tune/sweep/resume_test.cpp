@@ -299,5 +299,30 @@ TEST_CASE("only the candidate that was started last can have ended the run") {
   CHECK(twice.find(last)->outcome == Outcome::kCrashed);
 }
 
+TEST_CASE("finals behind new candidates are a phase of their own") {
+  const Problem problem = test::test_problem(), elsewhere{};
+  const auto final_of = [](const Problem& of, const std::string& impl, double us) {
+    FinalRecord record;
+    record.problem = of;
+    record.impl = impl;
+    record.hot = Timing{.median_us = us};
+    return record;
+  };
+  CandidateRecord candidate;
+  candidate.problem = problem;
+  Journal journal;
+  journal.records = {candidate, final_of(problem, "a", 1), final_of(problem, "b", 2),
+                     final_of(problem, "a", 3),  // again, before anything else
+                     final_of(elsewhere, "a", 4)};
+  REQUIRE(finals_of(journal, problem).size() == 2);
+  CHECK(finals_of(journal, problem).front().hot->median_us == 3);
+  journal.records.emplace_back(candidate);
+  CHECK(ResumeIndex(journal).finals(problem).size() == 2);
+  journal.records.emplace_back(final_of(problem, "c", 5));
+  REQUIRE(ResumeIndex(journal).finals(problem).size() == 1);
+  CHECK(ResumeIndex(journal).finals(problem).front().impl == "c");
+  CHECK(ResumeIndex(journal).finals(elsewhere).size() == 1);
+}
+
 }  // namespace
 }  // namespace fatune

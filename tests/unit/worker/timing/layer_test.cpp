@@ -67,6 +67,13 @@ TEST_CASE("rows with gaps are written where they lie, heads apart as dense memor
   const auto heads = layer_plan(laid("2,8,128,64", "bhsd"), kL2);
   REQUIRE(heads);
   CHECK(heads->before[0].plan.operands[2].pitch == 512);
+  // Of one token any stride of rows is as good: a product's is at least as long as its rows.
+  Problem token = laid("1,32,1,128", "bhsd");
+  token.seq_kv = 4096;
+  const auto one = layer_plan(token, kL2);
+  REQUIRE(one);
+  for (const LayerProduct& each : one->before) CHECK(each.plan.operands[2].pitch >= each.plan.n);
+  CHECK(one->after.plan.operands[0].pitch == 4096);
 }
 
 TEST_CASE("the weights of all layers are twice the L2 cache, but long ones are few") {
