@@ -150,8 +150,8 @@ Result<int> device_count() {
 Result<DeviceFacts> device_facts(int ordinal) {
   FATUNE_TRY(const int count, device_count());
   if (ordinal < 0 || ordinal >= count) {
-    return device_error(
-        fmt::format("there is no device {}; this machine has {}, numbered from 0", ordinal, count));
+    return usage_error(fmt::format(
+        "--device: there is no device {}; this machine has {}, numbered from 0", ordinal, count));
   }
   DeviceFacts facts;
   facts.ordinal = ordinal;

@@ -164,6 +164,7 @@ def main():
         refused(program, words([*devices, devices[0]], folder / "no", 3), "--confirm-on 3", "--device names 2 GPUs")
         refused(program, words(devices[:1], folder / "no"), "--confirm-on 2", "one device")
         refused(program, words(devices, folder / "no", 1), "--confirm-on", "2")
+        refused(program, ["sweep", "--resume", folder / "two", "--device", f"recorded:{devices[0]}"], "several GPUs agreed on")
         print("two GPUs agree on a config for each problem, kills while they confirm change none")
 
 

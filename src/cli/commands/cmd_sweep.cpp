@@ -292,7 +292,8 @@ Result<int> sweep_here(const std::vector<std::string>& devices, const SweepArgs&
   FATUNE_TRY(ReadySweep ready, make_ready(devices, args, catalog, settings));
   if (!args.arch.empty() && !args.compile_only)
     return usage_error("--arch goes with --compile-only; a GPU knows its own");
-  for (const char* flag : {"--baselines", "--out", "--sanitize", "--shard"}) {
+  for (const char* flag : {"--baselines", "--finals", "--one-config", "--out", "--record-cold",
+                           "--resume", "--sanitize", "--shard", "--skip-correctness"}) {
     if (args.compile_only && args.common.typed.count(flag) > 0)
       return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
   }

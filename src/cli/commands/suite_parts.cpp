@@ -61,7 +61,8 @@ std::string devices_text(const FleetTimeline& timeline, const Paint& paint) {
   Table table({"device", ">problems", ">busy s", ">of the time"});
   for (const FleetWorker& each : timeline.workers) {
     const double share = timeline.seconds > 0 ? each.busy_s() / timeline.seconds : 0;
-    const auto ended = std::ranges::count(each.work, false, &WorkStretch::failed);
+    const auto ended = std::ranges::count_if(
+        each.work, [](const WorkStretch& stretch) { return !stretch.failed && !stretch.again; });
     table.add({each.name, std::to_string(ended), fmt::format("{:.1f}", each.busy_s()),
                fmt::format("{:.0f} %", 100 * share)});
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <regex>
 #include <unordered_map>
 
 #include "core/fields.hpp"
@@ -17,6 +18,12 @@ namespace {
 
 constexpr std::size_t kReasonsShown = 12;  // of an outcome, the most frequent; chosen
 constexpr double kTeraPerSecond = 1e-6;    // of a rate a microsecond
+
+/// "rank 0 on HOST, cuda:0" without the host.
+std::string without_host(const std::string& worker) {
+  static const std::regex host("^(rank [0-9]+) on [^,]*");
+  return std::regex_replace(worker, host, "$1");
+}
 
 void round_time(std::optional<Timing>& time) {
   if (!time) return;
@@ -165,7 +172,8 @@ PageRunData data_of(const PageRun& run, Depth depth) {
   if (!run.code.empty()) data.code = listings_of(run.code);
   data.fleet = run.fleet;
   if (data.fleet) {
-    for (FleetWorker& each : data.fleet->workers) each.name = without_folders(each.name);
+    for (FleetWorker& each : data.fleet->workers)
+      each.name = without_host(without_folders(each.name));
   }
   for (const ProfiledConfig& each : run.profiles) {
     const NcuOutcome& outcome = each.profile.outcome;

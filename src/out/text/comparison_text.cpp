@@ -209,10 +209,14 @@ std::string gate_report(const GateResult& result, const Paint& paint) {
 }
 
 std::string gate_markdown(const GateResult& result) {
-  std::string text =
-      fmt::format("### fatune gate: {}\n\n{}, driver {}, {} interleaved rounds; {}.\n\n",
-                  result.passed ? "pass" : "**fail**", device_text(result.environment),
-                  result.environment.driver, result.rounds, limit_text(result));
+  const bool apart = std::ranges::any_of(result.problems, [](const GateProblem& problem) {
+    return std::ranges::any_of(problem.rows,
+                               [](const GateRow& row) { return !row.source.empty(); });
+  });
+  std::string text = fmt::format("### fatune gate: {}\n\n{}, driver {}, {} rounds{}; {}.\n\n",
+                                 result.passed ? "pass" : "**fail**",
+                                 device_text(result.environment), result.environment.driver,
+                                 result.rounds, apart ? "" : ", interleaved", limit_text(result));
   const std::string& first = result.problems.empty() ? result.objective : result.problems[0].time;
   const std::string time_title = ">" + time_words(first) + " us";
   Table table({"problem", "candidate", time_title, "baseline", time_title, ">ratio", ">95 %",

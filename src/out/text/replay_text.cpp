@@ -62,12 +62,15 @@ std::string replay_text(const Replay& replay, const Paint& paint) {
   std::vector<Column> columns = {"strategy", {">repeats", 4}, ">P", "95 % interval"};
   // Of a narrow terminal's columns, the last of each series stays.
   for (std::size_t i = 0; i < kFractionsAt.size(); ++i) {
-    columns.emplace_back(fmt::format(">{}at {}", i == 0 ? "of optimum " : "", kFractionsAt[i]),
-                         i + 1 < kFractionsAt.size() ? 3 : 1);
+    const bool last = i + 1 == kFractionsAt.size();
+    columns.emplace_back(
+        fmt::format(">{}at {}", i == 0 || last ? "of optimum " : "", kFractionsAt[i]),
+        last ? 1 : 3);
   }
   for (std::size_t i = 0; i < kWithinAt.size(); ++i) {
-    columns.emplace_back(fmt::format(">{}at {}", i == 0 ? "within 5 % " : "", kWithinAt[i]),
-                         i + 1 < kWithinAt.size() ? 2 : 1);
+    const bool last = i + 1 == kWithinAt.size();
+    columns.emplace_back(fmt::format(">{}at {}", i == 0 || last ? "within 5 % " : "", kWithinAt[i]),
+                         last ? 1 : 2);
   }
   columns.emplace_back(fmt::format(">within 2 % at {}", replay.near_at));
   columns.emplace_back(">published");

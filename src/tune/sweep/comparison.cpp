@@ -96,6 +96,11 @@ GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const std::
   return row;
 }
 
+/// That they had: a recording's are its own, and long rounds are fewer than was asked for.
+void note_rounds(const FinalRecord& record, int& rounds) {
+  if (!record.hot_rounds_us.empty()) rounds = static_cast<int>(record.hot_rounds_us.size());
+}
+
 Result<GateProblem> measure_and_decide(const GateQuestion& question, const GateRules& rules,
                                        const FinalPlan& plan, Evaluator& evaluator) {
   std::vector<Implementation> contestants = {question.candidate};
@@ -173,6 +178,7 @@ Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& p
                begin_or_reason(question.problem.problem, {}, questions.size() > 1, evaluator));
     if (measured.reason.empty()) {
       FATUNE_TRY(measured.rows, evaluator.finals(question.contestants, plan));
+      if (!measured.rows.empty()) note_rounds(measured.rows.front(), result.rounds);
     }
     result.problems.push_back(std::move(measured));
     FATUNE_TRY_STATUS(after_each());
@@ -247,6 +253,7 @@ Result<GateResult> run_gate(const std::vector<GateQuestion>& questions, const Ga
                                                 questions.size() > 1, evaluator));
     if (decision.reason.empty()) {
       FATUNE_TRY(decision, measure_and_decide(question, rules, plan, evaluator));
+      note_rounds(decision.candidate, result.rounds);
     }
     result.problems.push_back(std::move(decision));
   }

@@ -203,7 +203,10 @@ Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result
   if (contestants.empty()) return {};
   run.progress.begin_finals(run.clock.now());
   result.finals = run.known.finals(problem);
-  if (!covers(result.finals, contestants)) {
+  if (covers(result.finals, contestants)) {
+    ++run.finals_before;
+  } else {
+    ++run.finals_here;
     result.finals.clear();
     FATUNE_TRY_STATUS(run.begin(problem));
     auto finals = run.evaluator.finals(contestants, plan_of_finals(only, run));
@@ -272,6 +275,23 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
   return built;
 }
 
+/// As if the search had come to where the journal ends, for finals without one.
+void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
+                     ProblemResult& result) {
+  const Arch& arch = run.evaluator.environment().limits.arch;
+  for (const Space& space : spaces) static_cast<void>(start_points(space, known, arch, result));
+  result.candidates = run.known.results(result.problem.problem);
+  run.progress.plan_candidates(result.candidates.size(), 0);
+  for (const CandidateRecord& each : result.candidates) {
+    ++result.outcomes[each.outcome];
+    run.clock.replay(each.at_s);
+    const auto& timing = objective_timing(each, run.plan.objective);
+    const bool counts = each.outcome == Outcome::kMeasured && timing;
+    run.progress.candidate_done(each, counts ? std::optional(timing->median_us) : std::nullopt,
+                                run.clock.now());
+  }
+}
+
 Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedConfigs& known,
                                      RunState& run) {
   ProblemResult result;
@@ -281,8 +301,7 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
   FATUNE_TRY(const KernelSpaces built,
              build_spaces(run.kernels, run.evaluator.environment().limits, result));
   if (run.options.finals_only) {
-    result.candidates = run.known.results(problem.problem);
-    for (const CandidateRecord& each : result.candidates) ++result.outcomes[each.outcome];
+    take_journalled(known, built.spaces, run, result);
   } else {
     FATUNE_TRY_STATUS(settle_barred(built.barred, run, result));
     FATUNE_TRY_STATUS(search_spaces(known, built.spaces, run, result));

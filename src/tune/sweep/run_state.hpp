@@ -130,6 +130,8 @@ struct RunState {
   std::set<std::string> started = {};  ///< keys of those that reached the device in this attempt
   std::map<std::string, CandidateRecord> early = {};  ///< by key: journalled, their turn is to come
   std::optional<Problem> begun = {};  ///< the problem that the evaluator is ready for
+  std::size_t finals_before = 0,
+              finals_here = 0;  ///< problems whose final phase was of the journal, or now
   bool interrupted = false;
 
   /// Makes the device ready for a problem: late, so that a run whose results are all journalled

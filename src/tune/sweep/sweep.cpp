@@ -1,6 +1,7 @@
 // sweep.cpp - opens or resumes a run, sweeps its problems, writes best.json meanwhile.
 #include "tune/sweep/sweep.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -48,7 +49,20 @@ struct OpenedJournal {
   ResumeIndex known;
   std::vector<SavedConfig> warm_starts;
   std::optional<Shard> shard;
+  std::optional<Environment> began_on = {};  ///< of a run that is resumed
 };
+
+/// One GPU cannot decide again what several have agreed on.
+Status check_not_confirmed(const Journal& journal, const std::filesystem::path& folder) {
+  const bool confirmed = std::ranges::any_of(journal.records, [](const Record& record) {
+    return std::holds_alternative<ConfirmationRecord>(record);
+  });
+  if (!confirmed) return {};
+  return usage_error("--resume: the bests of " + folder.string() +
+                     " are what several GPUs agreed on (--confirm-on), which one sweep cannot "
+                     "decide again; report, bench and export take the run as it is, and --out "
+                     "begins another");
+}
 
 Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
                                    const Evaluator& evaluator) {
@@ -71,10 +85,24 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   }
   FATUNE_TRY_STATUS(
       check_same_device(journal.header.environment, environment, where, Reuse::kResume));
+  FATUNE_TRY_STATUS(check_not_confirmed(journal, options.out));
   opened.known = ResumeIndex(journal);
+  opened.began_on = journal.header.environment;
   opened.warm_starts = journal.header.plan.warm_starts;
   opened.shard = journal.header.plan.shard;
   return opened;
+}
+
+/// What the final phases of a resumed run were measured on: where it began, or here; of two GPUs
+/// neither is named.
+Environment measured_on(const Environment& first, const RunState& run) {
+  const Environment& here = run.evaluator.environment();
+  if (run.options.finals_only) return here;  // of a search on another GPU, too
+  if (run.finals_here == 0 && (run.finals_before > 0 || !run.journal.has_grown())) return first;
+  Environment both = here;
+  if (run.finals_before > 0 && first.device_uuid != here.device_uuid) both.device_uuid.clear();
+  if (run.finals_before > 0 && first.host != here.host) both.host.clear();
+  return both;
 }
 
 /// Finds a hopeless problem before anything is measured or written.
@@ -189,6 +217,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   result.plan.warm_starts = std::move(opened.warm_starts);
   result.plan.shard = std::move(opened.shard);
 
+  const std::optional<Environment> began_on = std::move(opened.began_on);
   const double journalled_s = opened.known.last_at_s();
   const bool was_complete = opened.known.complete();
   RunState run{.options = options,
@@ -205,6 +234,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   FATUNE_TRY_STATUS(sweep(run, result));
   result.interrupted = run.interrupted;
   result.seconds = run.clock.now();
+  if (began_on) result.environment = measured_on(*began_on, run);
   if (!was_complete || run.journal.has_grown()) {
     const EndRecord end{run.interrupted ? "interrupted" : "complete", result.seconds};
     FATUNE_TRY_STATUS(run.journal.append(end));

@@ -299,6 +299,28 @@ TEST_CASE("only the candidate that was started last can have ended the run") {
   CHECK(twice.find(last)->outcome == Outcome::kCrashed);
 }
 
+TEST_CASE("a resumed run names the GPU that measured its finals") {
+  SweepFixture fixture;
+  FakeEvaluator first(toy_device());
+  first.editable_environment().device_uuid = "GPU-a";
+  fixture.run_well(first);
+  const std::string whole = fixture.text("journal.jsonl");
+  fixture.options.resume = true;
+  FakeEvaluator again(toy_device());
+  again.editable_environment().device_uuid = "GPU-b";
+  CHECK(fixture.run_well(again).environment.device_uuid == "GPU-a");
+  fixture.options.finals_only = true;
+  const SweepResult finals = fixture.run_well(again);
+  CHECK(finals.problems.front().seconds > 0);
+  CHECK(finals.problems.front().outcomes.at(Outcome::kMeasured) > 0);
+  fixture.options.finals_only = false;
+  // Its final phase is of the GPU that resumes.
+  const std::vector<Line> lines = lines_of(whole);
+  REQUIRE(replace_file(fixture.options.out / "journal.jsonl",
+                       whole.substr(0, lines.at(lines.size() / 2).end)));
+  CHECK(fixture.run_well(again).environment.device_uuid == "GPU-b");
+}
+
 TEST_CASE("finals behind new candidates are a phase of their own") {
   const Problem problem = test::test_problem(), elsewhere{};
   const auto final_of = [](const Problem& of, const std::string& impl, double us) {
