@@ -280,15 +280,11 @@ void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces
                      ProblemResult& result) {
   const Arch& arch = run.evaluator.environment().limits.arch;
   for (const Space& space : spaces) static_cast<void>(start_points(space, known, arch, result));
-  result.candidates = run.known.results(result.problem.problem);
-  run.progress.plan_candidates(result.candidates.size(), 0);
-  for (const CandidateRecord& each : result.candidates) {
-    ++result.outcomes[each.outcome];
+  const auto journalled = run.known.results(result.problem.problem);
+  run.progress.plan_candidates(journalled.size(), 0);
+  for (const CandidateRecord& each : journalled) {
     run.clock.replay(each.at_s);
-    const auto& timing = objective_timing(each, run.plan.objective);
-    const bool counts = each.outcome == Outcome::kMeasured && timing;
-    run.progress.candidate_done(each, counts ? std::optional(timing->median_us) : std::nullopt,
-                                run.clock.now());
+    take_result(each, run, result);
   }
 }
 

@@ -43,6 +43,16 @@ std::optional<double> cost_of(const CandidateRecord& record,
 
 }  // namespace
 
+std::optional<double> take_result(const CandidateRecord& record, RunState& run,
+                                  ProblemResult& result) {
+  const auto cost = cost_of(record, result.candidates, run.plan.objective);
+  ++result.outcomes[record.outcome];
+  result.gpu_waited_s += record.spent.gpu_wait_s;
+  result.candidates.push_back(record);
+  run.progress.candidate_done(record, cost, run.clock.now());
+  return cost;
+}
+
 std::uint64_t sure_evaluations(const RunPlan& plan, std::uint64_t valid) {
   const std::uint64_t budget = plan.budget_evaluations;
   const bool may_end = plan.patience > 0 && valid > budget;
@@ -212,7 +222,7 @@ Status SearchLoop::settle_oldest() {
 void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
   Search& search = searches_[slot.search];
   --search.in_flight;
-  const auto cost = cost_of(record, result_.candidates, run_.plan.objective);
+  const auto cost = take_result(record, run_, result_);
   search.strategy->tell({slot.point, cost, record.outcome == Outcome::kDuplicate});
   ++told_;
   if (record.outcome == Outcome::kMeasured && cost) {
@@ -220,10 +230,6 @@ void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
     if (*cost < fastest_us_) fastest_ = told_;
     fastest_us_ = std::min(fastest_us_, *cost);
   }
-  ++result_.outcomes[record.outcome];
-  result_.gpu_waited_s += record.spent.gpu_wait_s;
-  result_.candidates.push_back(record);
-  run_.progress.candidate_done(record, cost, run_.clock.now());
 }
 
 /// The first of the window is journalled, or something of it has reached the device.

@@ -25,6 +25,11 @@ struct Share {
   double deadline_s = std::numeric_limits<double>::infinity();  ///< on the run's clock
 };
 
+/// Counts a candidate among the results of its problem and shows it; what it costs, which a
+/// duplicate has of its original.
+std::optional<double> take_result(const CandidateRecord& record, RunState& run,
+                                  ProblemResult& result);
+
 /// The evaluations that a problem's search has for sure, where `valid` are all configs: less than
 /// the budget when patience may end it. A space within the budget is tried whole.
 std::uint64_t sure_evaluations(const RunPlan& plan, std::uint64_t valid);
