@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How often rows of short fp8 attention are redone (kernels/fa_wgmma/notes.md, "S in bf16").
+"""How often rows of short fp8 attention are redone (kernels/fa_wgmma/notes.md, "S in f16").
 
     redone_rows.py [PROBLEMS]      400 of 32 heads, 512 queries and 512 keys, head dim 64; needs numpy
 
 q and k are N(0,1), sums exact. Prints of how many problems one row or more would be redone, by rule: one key has 0.4 of row_sum; a key has on average less than a
-part of what the largest of the first 128 keys has; that one's exponent is beyond 12 powers of two.
+part of what the largest of the first 128 keys has; that one's exponent is beyond 64 powers of two.
 """
 import sys
 
@@ -16,7 +16,7 @@ RULES = {
     "a key has 0.4 of row_sum": lambda weights, sums, row_max: weights.max(2) >= 0.4 * sums,
     "a key has less than 1/256 on average": lambda weights, sums, row_max: sums < TOKENS / 256,
     "a key has less than 1/128 on average": lambda weights, sums, row_max: sums < TOKENS / 128,
-    "row_max is beyond 12 powers of two": lambda weights, sums, row_max: np.abs(row_max) > 12,
+    "row_max is beyond 64 powers of two": lambda weights, sums, row_max: np.abs(row_max) > 64,
 }
 
 

@@ -37,6 +37,7 @@ CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models.json", "suite-models-wan.json", "suite-models-rest.json")
 NEWEST = "fa4"  # the baseline that earlier runs lack
 FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
+FP8_H100_RUNS = ("suite-fp8-long", "suite-fp8")
 FA3_RUNS = ("suite-fa3-bshd.json", "suite-fa3-bshd-rest.json", "suite-fa3-bshd-last.json")
 
 
@@ -220,27 +221,41 @@ def layer(runs, folder=RESULTS):
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 
 
-def fp8_row(number, row, f16):
+def fp8_row(number, row, before):
     best, gate, error = row["best"], row.get("gate"), row["best"]["verify"]
     time = "in_layer" if "in_layer" in best else "plain"
     beside = [NAMES[gate["baseline"]], f"{baseline_of(row, gate['baseline'])[time]['median_us']:,.2f}", f"{gate['ratio']:.3f} ({interval(gate['ci95'], 3)})"] if gate else ["", "", ""]
-    cells = [row["label"], f"`{best['kernel']}`", time.replace("_", " "), f"{best[time]['median_us']:,.2f}", f16.get(row["name"], ""), *beside,
+    cells = [row["label"], f"`{best['kernel']}`", time.replace("_", " "), f"{best[time]['median_us']:,.2f}", before.get(row["name"], ""), *beside,
              ", ".join(f"{error[key]:.3f}" for key in ("relative_l2", "method_l2") if key in error), str(number)]
     return "| " + " | ".join(cells) + " |"
 
 
-def fp8():
-    """Problems of fp8 by several runs, beside our f16 of the same name, and the commands."""
-    documents, rows = {name: load(name, "best.json") for name in FP8_RUNS}, {}
+def fp8(runs, folder, title, before):
+    """Problems of fp8 by several runs, beside other times of the same name, and the commands."""
+    documents, rows = {name: load(name, "best.json", folder=folder) for name in runs}, {}
     for number, document in enumerate(documents.values(), 1):
         for row in document["problems"]:
             if row.get("best"):
                 rows.setdefault(json.dumps(row["problem"]), (number, row))
+    commands = "\n\n".join(f"{number}. [{name}](../results/{folder.name}/{name}), by\n\n{shell(document['command'])}"
+                           for number, (name, document) in enumerate(documents.items(), 1))
+    return "\n".join([f"| problem | kernel | time | µs | {title}, µs | rival | µs | ratio (95 %) | own error, of the method | run |", "|---|---|---|---:|---:|---|---:|---|---|---:|",
+                      *(fp8_row(number, row, before) for number, row in rows.values())]) + f"\n\n{commands}"
+
+
+def fp8_h200():
     f16 = {row["name"]: f"{row['best']['plain']['median_us']:.2f}" for row in load(CONTIGUOUS_RUNS[0])["problems"]}
-    runs = "\n\n".join(f"{number}. [{name}](../results/h200/{name}/report.txt), by\n\n{shell(document['command'])}"
-                       for number, (name, document) in enumerate(documents.items(), 1))
-    return "\n".join(["| problem | kernel | time | µs | our f16, µs | rival | µs | ratio (95 %) | own error, of the method | run |", "|---|---|---|---:|---:|---|---:|---|---|---:|",
-                      *(fp8_row(number, row, f16) for number, row in rows.values())]) + f"\n\n{runs}"
+    return fp8(FP8_RUNS, RESULTS, "our f16", f16)
+
+
+def fp8_h100():
+    """With S in f16, beside the plain times, in a layer those, of the winners before."""
+    before = {}
+    for path in (H100 / "fp8-rivals").glob("*.json"):
+        problem = load(path.name, folder=H100 / "fp8-rivals")["problems"][0]
+        ours = problem["candidate"] if "candidate" in problem else problem["rows"][0]
+        before[path.stem] = f"{middle(ours, 'in_layer') or middle(ours, 'plain'):,.2f}"
+    return fp8(FP8_H100_RUNS, H100, "before", before)
 
 
 def middle(side, time):
@@ -431,7 +446,7 @@ def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(("suite-short.json", "suite-wide-and-long.json"), H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS)), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
-    fill("docs/fp8.md", (("fp8", fp8), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
+    fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))
     fill("docs/models.md", (("models", models),))

@@ -159,24 +159,28 @@ DEVICE float e4m3_to_float(u8 code) {
 /// e5m2 is the upper byte of f16.
 DEVICE float e5m2_to_float(u8 code) { return f16_to_float(static_cast<u16>(code << 8)); }
 
-// ---- DTYPE: the element type of q, k, v and out, as raw bits ----
+// ---- DTYPE: the element type of q, k, v and out, as raw bits, and its largest finite value ----
 
 #if DTYPE == DTYPE_F16
 using elem = u16;
+constexpr float kLargestElement = 65504.0f;
 DEVICE float to_float(elem bits) { return f16_to_float(bits); }
 DEVICE elem from_float(float value) { return float_to_f16(value); }
 DEVICE u32 pack2(float lo, float hi) { return pack2_f16(lo, hi); }
 #elif DTYPE == DTYPE_BF16
 using elem = u16;
+constexpr float kLargestElement = 0x1.fep127f;
 DEVICE float to_float(elem bits) { return bf16_to_float(bits); }
 DEVICE elem from_float(float value) { return float_to_bf16(value); }
 DEVICE u32 pack2(float lo, float hi) { return pack2_bf16(lo, hi); }
 #elif DTYPE == DTYPE_E4M3
 using elem = u8;
+constexpr float kLargestElement = 448.0f;
 DEVICE float to_float(elem bits) { return e4m3_to_float(bits); }
 DEVICE elem from_float(float value) { return float_to_e4m3(value); }
 #elif DTYPE == DTYPE_E5M2
 using elem = u8;
+constexpr float kLargestElement = 57344.0f;
 DEVICE float to_float(elem bits) { return e5m2_to_float(bits); }
 DEVICE elem from_float(float value) { return float_to_e5m2(value); }
 #else

@@ -11,10 +11,8 @@
 static_assert(HEAD_DIM % 8 == 0, "rows are read in pieces of 16 bytes");
 
 #if DTYPE == DTYPE_E4M3
-constexpr float kLargestElement = 448.0f;
 DEVICE u32 pack4_quantized(float a, float b, float c, float d) { return pack4_e4m3(a, b, c, d); }
 #else
-constexpr float kLargestElement = 57344.0f;
 DEVICE u32 pack4_quantized(float a, float b, float c, float d) {
   u32 bits;
   asm("{.reg .b16 lo, hi; cvt.rn.satfinite.e5m2x2.f32 lo, %2, %1; "

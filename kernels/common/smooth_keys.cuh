@@ -102,7 +102,6 @@ struct SmoothKeys {
     if (QUANT_CLUSTER > 1) {
       cluster_arrive();
       cluster_wait();
-      cluster_arrive();  // for the wait of largest_of_cluster
     } else {
       __syncthreads();
     }
@@ -114,6 +113,7 @@ struct SmoothKeys {
         mean[i] += of_ctas[cta * HEAD_DIM + threadIdx.x % kInRow * 8 + i];
       mean[i] *= 1.0f / SEQ_KV;
     }
+    if (QUANT_CLUSTER > 1) cluster_arrive();  // for the wait of largest_of_cluster
   }
 
   /// To the same place in the shared memory of every CTA of the cluster.

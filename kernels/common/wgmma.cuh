@@ -15,15 +15,19 @@
 
 #if DTYPE == DTYPE_F16
 #define WGMMA_QK_TYPES "k16.f32.f16.f16"
+#define WGMMA_QK_F16_TYPES "k16.f16.f16.f16"
 #define WGMMA_PV_TYPES WGMMA_QK_TYPES
 #elif DTYPE == DTYPE_BF16
 #define WGMMA_QK_TYPES "k16.f32.bf16.bf16"
+#define WGMMA_QK_F16_TYPES "none"
 #define WGMMA_PV_TYPES WGMMA_QK_TYPES
 #elif DTYPE == DTYPE_E4M3
 #define WGMMA_QK_TYPES "k32.f32.e4m3.e4m3"
+#define WGMMA_QK_F16_TYPES "k32.f16.e4m3.e4m3"
 #define WGMMA_PV_TYPES WGMMA_QK_TYPES
 #else
 #define WGMMA_QK_TYPES "k32.f32.e5m2.e5m2"
+#define WGMMA_QK_F16_TYPES "k32.f16.e5m2.e5m2"
 #define WGMMA_PV_TYPES "k32.f32.e4m3.e5m2"
 #endif
 
@@ -98,13 +102,13 @@ DEVICE void pin(u32* values) {
 // N / 2 accumulators come first among an asm statement's operands, so each N has its list of them
 // and the names of the operands behind.
 
-#define WGMMA_EIGHT(m, c, i)                                                                 \
-  m "f"((c)[i]), m "f"((c)[i + 1]), m "f"((c)[i + 2]), m "f"((c)[i + 3]), m "f"((c)[i + 4]), \
-      m "f"((c)[i + 5]), m "f"((c)[i + 6]), m "f"((c)[i + 7])
+#define WGMMA_EIGHT(m, c, i)                                                     \
+  m((c)[i]), m((c)[i + 1]), m((c)[i + 2]), m((c)[i + 3]), m((c)[i + 4]), m((c)[i + 5]), \
+      m((c)[i + 6]), m((c)[i + 7])
 
-#define WGMMA_FOUR(m, c, i) \
-  m "f"((c)[i]), m "f"((c)[i + 1]), m "f"((c)[i + 2]), m "f"((c)[i + 3])
+#define WGMMA_FOUR(m, c, i) m((c)[i]), m((c)[i + 1]), m((c)[i + 2]), m((c)[i + 3])
 
+#define WGMMA_NAMES_8 "%0, %1, %2, %3"
 #define WGMMA_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define WGMMA_NAMES_32 WGMMA_NAMES_16 ", " "%8, %9, %10, %11, %12, %13, %14, %15"
 #define WGMMA_NAMES_48 WGMMA_NAMES_32 ", " "%16, %17, %18, %19, %20, %21, %22, %23"
@@ -128,6 +132,7 @@ DEVICE void pin(u32* values) {
 #define WGMMA_NAMES_240 WGMMA_NAMES_224 ", " "%112, %113, %114, %115, %116, %117, %118, %119"
 #define WGMMA_NAMES_256 WGMMA_NAMES_240 ", " "%120, %121, %122, %123, %124, %125, %126, %127"
 
+#define WGMMA_SUMS_8(m, c) WGMMA_FOUR(m, c, 0)
 #define WGMMA_SUMS_16(m, c) WGMMA_EIGHT(m, c, 0)
 #define WGMMA_SUMS_32(m, c) WGMMA_SUMS_16(m, c), WGMMA_EIGHT(m, c, 8)
 #define WGMMA_SUMS_48(m, c) WGMMA_SUMS_32(m, c), WGMMA_EIGHT(m, c, 16)
@@ -151,6 +156,7 @@ DEVICE void pin(u32* values) {
 #define WGMMA_SUMS_240(m, c) WGMMA_SUMS_224(m, c), WGMMA_EIGHT(m, c, 112)
 #define WGMMA_SUMS_256(m, c) WGMMA_SUMS_240(m, c), WGMMA_EIGHT(m, c, 120)
 
+#define WGMMA_REST_8 "%4", "%5", "%6", "%7", "%8", "%9"
 #define WGMMA_REST_16 "%8", "%9", "%10", "%11", "%12", "%13"
 #define WGMMA_REST_32 "%16", "%17", "%18", "%19", "%20", "%21"
 #define WGMMA_REST_48 "%24", "%25", "%26", "%27", "%28", "%29"
@@ -180,10 +186,9 @@ DEVICE void pin(u32* values) {
   "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n \
   WGMMA_QK_TYPES " {" names "}, " a ", " b ", p, 1, 1" WGMMA_SS_MAJOR(mn_major) ";}"
 
-#define WGMMA_RS_TEXT(n, names, a0, a1, a2, a3, b, add)                                     \
-  "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n          \
-  WGMMA_PV_TYPES " {" names "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", p, 1, 1" \
-  WGMMA_RS_MAJOR ";}"
+#define WGMMA_RS_TEXT(n, types, names, a0, a1, a2, a3, b, add)                     \
+  "{.reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" #n \
+  types " {" names "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", p, 1, 1" WGMMA_RS_MAJOR ";}"
 
 #define WGMMA_SS_(name, io, mn_major, n, add)                                            \
   DEVICE void name(float* acc, u64 a, u64 b) {                                           \
@@ -196,19 +201,35 @@ DEVICE void pin(u32* values) {
 /// acc was before is no input of the latter: the compiler need not keep it in its place.
 #define WGMMA_DEFINE_QK(name, zero, n) WGMMA_DEFINE_QK_(name, zero, n)
 #define WGMMA_DEFINE_QK_(name, zero, n) \
-  WGMMA_SS_(name, "+", "0", n, 1)       \
-  WGMMA_SS_(zero, "=", "0", n, 0)
+  WGMMA_SS_(name, "+f", "0", n, 1)       \
+  WGMMA_SS_(zero, "=f", "0", n, 0)
 
 /// Defines name(acc, a, b): acc += A B, A K-major, B MN-major.
 #define WGMMA_DEFINE_PV_SS(name, n) WGMMA_DEFINE_PV_SS_(name, n)
-#define WGMMA_DEFINE_PV_SS_(name, n) WGMMA_SS_(name, "+", "1", n, 1)
+#define WGMMA_DEFINE_PV_SS_(name, n) WGMMA_SS_(name, "+f", "1", n, 1)
 
 /// Defines name(acc, a, b, add) with A in registers, four packed ones; of fp8, B K-major: acc = A B,
 /// and acc more where `add` is not 0.
-#define WGMMA_DEFINE_PV_RS(name, n) WGMMA_DEFINE_PV_RS_(name, n)
-#define WGMMA_DEFINE_PV_RS_(name, n)                                              \
-  DEVICE void name(float* acc, const u32* a, u64 b, u32 add) {                    \
-    asm volatile(WGMMA_CALL(WGMMA_RS_TEXT, n, WGMMA_NAMES_##n, WGMMA_REST_##n)    \
-                 : WGMMA_SUMS_##n("+", acc)                                       \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add)); \
+#define WGMMA_DEFINE_PV_RS(name, n) WGMMA_DEFINE_RS(name, n, WGMMA_PV_TYPES)
+/// The same of the types of QK^T.
+#define WGMMA_DEFINE_QK_RS(name, n) WGMMA_DEFINE_RS(name, n, WGMMA_QK_TYPES)
+#define WGMMA_DEFINE_RS(name, n, types)                                                \
+  DEVICE void name(float* acc, const u32* a, u64 b, u32 add) {                         \
+    asm volatile(WGMMA_CALL(WGMMA_RS_TEXT, n, types, WGMMA_NAMES_##n, WGMMA_REST_##n)  \
+                 : WGMMA_SUMS_##n("+f", acc)                                           \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));      \
+  }
+
+/// Defines name(acc, a, b) and zero(acc, a, b) of fp8 as WGMMA_DEFINE_QK does, but with A in registers
+/// and sums in f16: a register of acc has two neighbours of a row. `half` is n / 2, a plain number.
+#define WGMMA_DEFINE_QK_F16(name, zero, n, half) WGMMA_DEFINE_QK_F16_(name, zero, n, half)
+#define WGMMA_DEFINE_QK_F16_(name, zero, n, half) \
+  WGMMA_QK_F16_(name, "+r", n, half, 1)            \
+  WGMMA_QK_F16_(zero, "=r", n, half, 0)
+#define WGMMA_QK_F16_(name, io, n, half, add)                                                  \
+  DEVICE void name(u32* acc, const u32* a, u64 b) {                                          \
+    asm volatile(WGMMA_CALL(WGMMA_RS_TEXT, n, WGMMA_QK_F16_TYPES, WGMMA_NAMES_##half,         \
+                            WGMMA_REST_##half)                                                 \
+                 : WGMMA_SUMS_##half(io, acc)                                                  \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));              \
   }

@@ -12,6 +12,7 @@ constexpr bool kMmaPvIsRs = MMA_PV == MMA_PV_RS;
 constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
 constexpr bool kLateRescale = RESCALE == RESCALE_LATE;
 constexpr int kEx2Linear = 0;
+constexpr bool kF16Scores = false;
 constexpr bool kRowSumByMma = false;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
 constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;

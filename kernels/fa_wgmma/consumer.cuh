@@ -6,6 +6,7 @@
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
 #include "fa_wgmma/exp2.cuh"
+#include "fa_wgmma/f16_softmax.cuh"
 #include "fa_wgmma/mainloop.cuh"
 #include "fa_wgmma/named_barriers.cuh"
 #include "fa_wgmma/ones.cuh"
@@ -32,6 +33,7 @@ struct Consumer {
   int warpgroup;
   int row_block;  // which 64 rows of the CTA's
   int split;      // which share of the CTA's KV blocks
+  Turns turns;
   int lane;
   int warp_row;  // the first of the warp's 16 rows, within the CTA
   WorkTile tile;
@@ -40,6 +42,7 @@ struct Consumer {
   Descales descales;
   State<1, kAccTiles> state;
   ScoreFragment scores;
+  F16Softmax f16;  // in place of scores with kF16Scores
   u32 p[4 * kPSteps];
   u32 other_p[kPInTurn ? 4 * kPSteps : 1];  // P, in turn with p
   float rescale[2];
@@ -60,6 +63,7 @@ struct Consumer {
         warpgroup(warpgroup_),
         row_block(warpgroup_ % kRowBlocks),
         split(warpgroup_ / kRowBlocks),
+        turns{row_block},
         lane(static_cast<int>(threadIdx.x) % 32),
         warp_row(row_block * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16),
         at{split, split, 0},
@@ -70,8 +74,9 @@ struct Consumer {
     tile = tile_;
     reset_state();
     if (remaining <= 0) return false;
-    warp_scheduler_barrier_init();
+    turns.begin();
     mbarrier_wait(storage.q_full(row_block), q_phase);
+    if constexpr (kF16Scores) f16.begin(storage.q(), warp_row, lane, state.scale());
     if (first) stagger();
     return true;
   }
@@ -161,8 +166,20 @@ struct Consumer {
     if (!kResident && lane == 0) mbarrier_arrive(storage.pv_empty(block.stage));
   }
 
-  /// Masks the keys of the present KV block that a row may not see.
-  DEVICE void mask(ScoreFragment& block) const {
+  /// S of the present KV block is here: K may be overwritten, and keys are masked that a row may not see.
+  DEVICE void take_scores() {
+    if constexpr (kF16Scores) {
+      f16.s.pin_here();
+      release_k(at);
+      mask(f16.s);
+    } else {
+      pin<BLOCK_N / 2>(accumulator_of(scores));
+      release_k(at);
+      mask(scores);
+    }
+  }
+  template <typename Block>
+  DEVICE void mask(Block& block) const {
     const int key = first_key(tile, at.iteration);
     const int first_position = tile.row + row_block * 64 % kPositions;
     if (kAnyMask && key + BLOCK_N > visible_keys(first_position)) {
@@ -174,14 +191,12 @@ struct Consumer {
   DEVICE void compute_s(bool last) {
     take_scale(load_scale());
     mbarrier_wait(storage.k_full(at.stage), at.phase);
-    warp_scheduler_barrier_sync();
+    turns.wait();
     wgmma_fence();
     issue_qk();
-    warp_scheduler_barrier_arrive(last);
+    turns.pass_on(last);
     wgmma_wait<0>();
-    pin<BLOCK_N / 2>(accumulator_of(scores));
-    release_k(at);
-    mask(scores);
+    take_scores();
   }
 
   /// The B operand of PV in a stage, and how far its k-steps are apart.
@@ -197,6 +212,7 @@ struct Consumer {
 
   /// S of the present KV block: begun, and committed.
   DEVICE void issue_qk() {
+    if constexpr (kF16Scores) return f16.q.issue_qk(f16.s, storage.k(at.stage));
     const u64 q =
         make_smem_desc_k_major<kBoxBytes>(storage.q() + row_block * 64 * kBoxBytes);
     const u64 k = make_smem_desc_k_major<kBoxBytes>(storage.k(at.stage));
@@ -233,23 +249,6 @@ struct Consumer {
     const u32 begin = clock32();
     while (clock32() - begin < static_cast<u32>(row_block * kStagger)) {
     }
-  }
-
-  // ---- ping-pong: warpgroups issue their wgmmas in turn ----
-
-  DEVICE static int turn_barrier(int row_block) {
-    return barrier_id(NamedBarrier::kWarpScheduler, row_block % kRowBlocks);
-  }
-  DEVICE void warp_scheduler_barrier_init() const {
-    if (kPingpong && row_block == kRowBlocks - 1) named_barrier_arrive<256>(turn_barrier(0));
-  }
-  DEVICE void warp_scheduler_barrier_sync() const {
-    if (kPingpong) named_barrier_sync<256>(turn_barrier(row_block));
-  }
-  /// The last warpgroup's last arrival is left out: it would leave a barrier half full.
-  DEVICE void warp_scheduler_barrier_arrive(bool last) const {
-    if (!kPingpong || (last && row_block == kRowBlocks - 1)) return;
-    named_barrier_arrive<256>(turn_barrier(row_block + 1));
   }
 
   // ---- the two GEMMs ----
@@ -317,12 +316,17 @@ struct Consumer {
   /// S becomes P, still in f32. True when O must be multiplied by `rescale`.
   DEVICE bool online_softmax() {
     const bool rises = update_row_max();
-    scores_to_p<kMayBeUnseen, kPingpong>(state, scores);
+    if constexpr (kF16Scores) {
+      f16.make_codes();
+    } else {
+      scores_to_p<kMayBeUnseen, kPingpong>(state, scores);
+    }
     return rises;
   }
 
   /// True when O must be multiplied by `rescale`.
   DEVICE bool update_row_max() {
+    if constexpr (kF16Scores) return f16.update_row_max(rescale);
     if (kLazyRescale && stays_below_threshold(state, scores)) return false;
     raise_row_max(state, scores, rescale);
     return true;
@@ -343,7 +347,9 @@ struct Consumer {
   /// notes.md, "Compiler traps".)
   DEVICE void fence_softmax() const {
     const float(&last)[4] = scores.at[0][kNTiles - 1];
-    const bool impossible = kRowSumInO
+    const u32(&codes)[2] = f16.s.at[kNTiles - 1];
+    const bool impossible = kF16Scores ? static_cast<int>(codes[0] | codes[1]) < 0
+                            : kRowSumInO
                                 ? (__float_as_int(last[0]) | __float_as_int(last[2])) < 0
                                 : state.row_sum[0][0] + state.row_sum[0][1] < 0.0f;
     if (__any_sync(0xffffffffu, impossible)) asm volatile("nanosleep.u32 20;");
@@ -364,7 +370,11 @@ struct Consumer {
 #pragma unroll
     for (int step = 0; step < kPSteps; ++step) {
       u32 a[4];
-      pack_p_step(a, scores, step);
+      if constexpr (kF16Scores) {
+        f16.pack_p_step(a, step);
+      } else {
+        pack_p_step(a, scores, step);
+      }
       if (!kMmaPvIsRs) {
         stmatrix_x4((mine ^ (step % 4 * 32)) + step / 4 * (64 * 128), a);
       } else {

@@ -51,15 +51,14 @@ DEVICE u32 linear_codes(float left, float right) {
   return max_f16x2(pack2_f16(left, right), kCodesZero);
 }
 
-/// The same of powers with kCodeOffset in them, and below 2^-6 of half the slope, down to 2^-8: for a
-/// P of fewer powers of two.
-DEVICE u32 linear_codes_with_tail(float left, float right) {
-  const u32 powers = pack2_f16(left, right);
+/// Codes plus 1024 of codes that are not rounded; below 8, 2^-6, of half the slope, down to 2^-8: for a P
+/// of fewer powers of two.
+DEVICE u32 codes_with_tail(u32 line) {
   u32 tail, codes;
   asm("fma.rn.relu.f16x2 %0, %1, %2, %3;"
       : "=r"(tail)
-      : "r"(powers), "r"(pack2_f16(0.5f, 0.5f)), "r"(pack2_f16(4.0f, 4.0f)));
-  asm("add.rn.f16x2 %0, %1, %2;" : "=r"(codes) : "r"(max_f16x2(powers, tail)), "r"(kCodesZero));
+      : "r"(line), "r"(pack2_f16(0.5f, 0.5f)), "r"(pack2_f16(4.0f, 4.0f)));
+  asm("add.rn.f16x2 %0, %1, %2;" : "=r"(codes) : "r"(max_f16x2(line, tail)), "r"(kCodesZero));
   return codes;
 }
 DEVICE u32 pack_codes(u32 first, u32 second) { return permute_bytes<0x6420>(first, second); }

@@ -4,15 +4,15 @@
 // The mainloop of fa_wgmma_interleaved between fa_wgmma_fp8's producer warpgroup and its rows of O;
 // notes.md, "FP8", says how P stays in the range of e4m3.
 #include "fa_wgmma/fp8_interleaved_config.cuh"
-#include "fa_wgmma/packed_mainloop.cuh"
+#include "fa_wgmma/f16_mainloop.cuh"
 #include "fa_wgmma/consumer.cuh"
 #include "fa_wgmma/epilogue.cuh"
 #include "fa_wgmma/producer.cuh"
 #include "fa_wgmma/register_rows.cuh"
 #include "fa_wgmma/v_transposer.cuh"
 
-#if SCORES == SCORES_BF16
-using KvLoop = PackedMainloop;
+#if SCORES == SCORES_F16
+using KvLoop = F16Mainloop;
 #else
 using KvLoop = InterleavedMainloop;
 #endif

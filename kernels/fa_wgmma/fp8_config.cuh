@@ -13,6 +13,7 @@ constexpr bool kMmaPvIsRs = true;
 constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
 constexpr bool kLateRescale = false;
 constexpr int kEx2Linear = EX2_LINEAR;
+constexpr bool kF16Scores = SCORES == SCORES_F16;
 constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
 constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;

@@ -13,6 +13,7 @@ constexpr bool kMmaPvIsRs = true;
 constexpr bool kLazyRescale = false;
 constexpr bool kLateRescale = false;
 constexpr int kEx2Linear = 0;
+constexpr bool kF16Scores = false;
 constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
 constexpr bool kPersistent = false;
 constexpr bool kBackward = false;

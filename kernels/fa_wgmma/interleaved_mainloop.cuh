@@ -208,8 +208,8 @@ struct InterleavedMainloop {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const float(&s)[4] = scores.at[0][n + i];
-      codes[i] = linear_codes_with_tail(fmaf(s[2 * half], scale, code_offset),
-                                        fmaf(s[2 * half + 1], scale, code_offset));
+      codes[i] = codes_with_tail(pack2_f16(fmaf(s[2 * half], scale, code_offset),
+                                           fmaf(s[2 * half + 1], scale, code_offset)));
       largest_codes = max_f16x2(largest_codes, codes[i]);
     }
     return pack_codes(codes[0], codes[1]);

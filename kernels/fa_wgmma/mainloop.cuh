@@ -81,21 +81,19 @@ struct Mainloop {
   DEVICE void issue_both(const PipelineState& before, const u32* p, bool last) {
     const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
-    consumer.warp_scheduler_barrier_sync();
+    consumer.turns.wait();
     wgmma_fence();
     consumer.issue_qk();
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
     wgmma_fence();
     consumer.issue_pv(before, p);
     consumer.take_scale(scale);
-    consumer.warp_scheduler_barrier_arrive(last);
+    consumer.turns.pass_on(last);
   }
   /// S of the next KV block is here, PV may still be in flight.
   DEVICE void take_s() {
     wgmma_wait<1>();
-    pin<BLOCK_N / 2>(accumulator_of(consumer.scores));
-    consumer.release_k(consumer.at);
-    consumer.mask(consumer.scores);
+    consumer.take_scores();
   }
 
   /// S of the next KV block and, while its softmax is computed, PV of the present one.
@@ -130,14 +128,14 @@ struct Mainloop {
     consumer.at = consumer.at.next();
     const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
-    consumer.warp_scheduler_barrier_sync();
+    consumer.turns.wait();
     wgmma_fence();
     consumer.issue_qk();
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
     consumer.keep_rescale();
     consumer.take_scale(scale);
     PiecesOfPv<Consumer> pieces(consumer, before.stage);
-    consumer.warp_scheduler_barrier_arrive(last);
+    consumer.turns.pass_on(last);
     take_s();
     const bool rises = consumer.update_row_max();
 #pragma unroll

@@ -1,4 +1,5 @@
-// named_barriers.cuh - the hardware barriers that both kernels use, beside __syncthreads (0).
+// named_barriers.cuh - the hardware barriers that the kernels use, beside __syncthreads (0), and
+// ping-pong by them.
 #pragma once
 
 #include "fa_wgmma/traits.cuh"
@@ -14,3 +15,25 @@ static_assert(kRowBlocks <= 4 && kConsumers <= 4, "ranges do not overlap, nor pa
 DEVICE constexpr int barrier_id(NamedBarrier range, int index = 0) {
   return static_cast<int>(range) + index;
 }
+
+/// Ping-pong: consumer warpgroups issue their wgmmas in turn, by warp-scheduler barriers.
+struct Turns {
+  int row_block;
+
+  DEVICE void begin() const {
+    if (kPingpong && row_block == kRowBlocks - 1) named_barrier_arrive<256>(barrier(0));
+  }
+  DEVICE void wait() const {
+    if (kPingpong) named_barrier_sync<256>(barrier(row_block));
+  }
+  /// The last warpgroup's last arrival is left out: it would leave a barrier half full.
+  DEVICE void pass_on(bool last) const {
+    if (!kPingpong || (last && row_block == kRowBlocks - 1)) return;
+    named_barrier_arrive<256>(barrier(row_block + 1));
+  }
+
+ private:
+  DEVICE static int barrier(int row_block) {
+    return barrier_id(NamedBarrier::kWarpScheduler, row_block % kRowBlocks);
+  }
+};

@@ -13,6 +13,7 @@ constexpr bool kMmaPvIsRs = true;
 constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
 constexpr bool kLateRescale = RESCALE == RESCALE_LATE;
 constexpr int kEx2Linear = 0;
+constexpr bool kF16Scores = false;
 constexpr bool kRowSumByMma = false;
 constexpr bool kPersistent = false;
 constexpr bool kBackward = false;

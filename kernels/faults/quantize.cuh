@@ -10,7 +10,6 @@ DEVICE float given_to_float(u16 bits) { return f16_to_float(bits); }
 DEVICE float given_to_float(u16 bits) { return bf16_to_float(bits); }
 #endif
 
-constexpr float kLargestElement = DTYPE == DTYPE_E4M3 ? 448.0f : 57344.0f;
 constexpr int kParts = BATCH * KV_HEADS;
 
 /// Of two magnitudes, NaN where one is.

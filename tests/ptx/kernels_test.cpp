@@ -160,6 +160,14 @@ const Case kRight[] = {
     {"fa_wgmma_fp8", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy", in_fp8(ragged())},
     {"fa_wgmma_fp8", "PROMOTE=quad,PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=8",
      in_fp8(*parse_shape("1,1,200,64"))},
+    {"fa_wgmma_fp8", "PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16",
+     in_fp8(*parse_shape("1,1,200,128"), Dtype::kE5m2)},
+    {"fa_wgmma_fp8", "PACK_GQA=true,KV_ORDER=backward,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16",
+     in_fp8(packed())},
+    {"fa_wgmma_fp8", "BLOCK_M=64,PINGPONG=false,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16",
+     in_fp8(unseeing())},
+    {"fa_wgmma_fp8", "SCHEDULER=static_persistent,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16",
+     in_fp8(*parse_shape("1,2,300,64"))},
     {"naive", "", in_blocks(long_ragged(), 64)},
     {"fa_mma_fp8", "", in_blocks(long_ragged(), 64)},
     {"fa_mma_fp8",
@@ -181,7 +189,7 @@ const Case kRight[] = {
      in_fp8(*parse_shape("1,1,192,128"))},
     {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma", in_fp8(*parse_shape("1,1,192,64"))},
     {"fa_wgmma_fp8_interleaved",
-     "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16,SCORES=bf16,FIRST_LOADS=qkv",
+     "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16,FIRST_LOADS=qkv",
      in_fp8(*parse_shape("1,1,200,64"), Dtype::kE5m2)},
     {"fa_wgmma_fp8_fused", "", fused(plain())},
     {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_THREADS=256", fused(ragged())},
@@ -299,9 +307,11 @@ TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
   const std::pair<std::string, std::string> rows[] = {
       {"fa_wgmma_fp8", "PV_COLUMNS=256,ROW_SUM=mma,EX2_LINEAR=16"},
       {"fa_wgmma_fp8", "PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=16"},
+      {"fa_wgmma_fp8", "ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16"},
+      {"fa_wgmma_fp8", "RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16"},
       {"fa_wgmma_fp8_interleaved", "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16"},
       {"fa_wgmma_fp8_interleaved",
-       "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16,SCORES=bf16,BLOCK_N=128"}};
+       "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16,BLOCK_N=128"}};
   for (const auto& [kernel, config] : rows) {
     const auto candidate = bench().candidate(kernel, config, problem);
     REQUIRE(candidate);
