@@ -34,11 +34,11 @@ bool is_noisy(const FinalRecord& record, const std::string& time) {
 /// Of those whose winner alone is to solve edge problems, the ones that were fastest in the search:
 /// one, and more while compile processes would be idle.
 FinalPhase::Places FinalPhase::candidates_for_edges() const {
-  std::size_t most = contestants_->size();
+  std::size_t most = records_.size();
   if (plan_.winner) most = setting_.compiler.idle() < kManyIdle ? 1 : kLikelyWinners;
   Places places;
-  for (std::size_t index = 0; index < contestants_->size() && places.size() < most; ++index) {
-    if (!is_baseline((*contestants_)[index])) places.push_back(index);
+  for (std::size_t index = 0; index < records_.size() && places.size() < most; ++index) {
+    if (!is_baseline(contestants_[index])) places.push_back(index);
   }
   return places;
 }
@@ -147,7 +147,7 @@ Status FinalPhase::time_again(std::size_t winner) {
   progress_("final, again");
   Places places = survivors();
   std::erase_if(places, [&](std::size_t index) {
-    return index != winner && !is_baseline((*contestants_)[index]);
+    return index != winner && !is_baseline(contestants_[index]);
   });
   return time(places, true);
 }

@@ -30,6 +30,9 @@ struct FinalPlan {
   bool edge_problems = true;
   /// With it, edge problems are for the winner alone, and for the next one when it fails.
   PickWinner winner = nullptr;
+  /// Take the places of the finalists of their kernel when every one was refused; of one kernel,
+  /// and only beside `winner`.
+  std::vector<Implementation> reserves = {};
   bool secret_inputs = false;  ///< their seed is drawn once everything is compiled, and not told
 };
 

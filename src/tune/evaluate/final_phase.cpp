@@ -84,7 +84,7 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
 Status FinalPhase::request_build(std::size_t index, Stage& stage) {
   const DeviceLimits& limits = setting_.preparation.limits;
   const Problem& problem = stage.pending.problem;
-  const Implementation& contestant = (*contestants_)[index];
+  const Implementation& contestant = contestants_[index];
   if (contestant.outside) {
     stage.builds.push_back({index, std::nullopt, {}});
     return {};
@@ -135,7 +135,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   }
   RunOrder order;
   order.id = record.id.empty() ? record.impl : record.id;
-  order.program.outside = (*contestants_)[build.index].outside;
+  order.program.outside = contestants_[build.index].outside;
   if (compiled) order.program = {compiled->cubin_path.string(), build.plan, {}};
   order.verify = !setting_.run.skip_correctness;
   order.hot = order.cold = false;
@@ -181,6 +181,11 @@ Status FinalPhase::check_build(const Build& build, const std::string& label) {
 /// `label` names an edge problem; empty for the problem itself.
 Status FinalPhase::check_stage(Stage& stage, const std::string& label) {
   FATUNE_TRY_STATUS(begin(stage));
+  return check_builds(stage, label);
+}
+
+/// Of the stage that was begun.
+Status FinalPhase::check_builds(Stage& stage, const std::string& label) {
   while (!stage.builds.empty()) {
     const Build build = std::move(stage.builds.front());
     stage.builds.erase(stage.builds.begin());
@@ -237,8 +242,11 @@ Status FinalPhase::time(const Places& contestants, bool again) {
   return {};
 }
 
-void FinalPhase::describe_contestants() {
-  for (const Implementation& contestant : *contestants_) {
+void FinalPhase::describe_contestants(std::size_t first, std::size_t end) {
+  programs_.resize(end);
+  edges_checked_.resize(end);
+  for (std::size_t index = first; index < end; ++index) {
+    const Implementation& contestant = contestants_[index];
     FinalRecord record;
     record.impl = contestant.impl;
     record.role = contestant.role;
@@ -283,10 +291,9 @@ Status FinalPhase::draw_seed(Stage& main) {
 }
 
 Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementation>& contestants) {
-  contestants_ = &contestants;
-  programs_.assign(contestants.size(), {});
-  edges_checked_.assign(contestants.size(), 0);
-  describe_contestants();
+  contestants_ = contestants;
+  contestants_.insert(contestants_.end(), plan_.reserves.begin(), plan_.reserves.end());
+  describe_contestants(0, contestants.size());
   FATUNE_TRY_STATUS(setting_.worker.prepare({problem_, outside_programs(contestants)}));
   const bool checks = !setting_.run.skip_correctness;
   Places everyone(contestants.size());
@@ -307,8 +314,28 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
   return std::move(records_);
 }
 
+/// Whether the finalists of the reserves' kernel were refused, every one.
+bool FinalPhase::needs_reserves() const {
+  if (plan_.reserves.empty()) return false;
+  return std::ranges::none_of(records_, [&](const FinalRecord& record) {
+    const bool finalist = record.role == "finalist" && record.impl == plan_.reserves.front().impl;
+    return finalist && record.outcome == Outcome::kMeasured;
+  });
+}
+
+Status FinalPhase::call_reserves(Stage& main) {
+  const std::size_t first = records_.size();
+  log::info(fmt::format("{}: every finalist of {} was refused; {} that differ from them take part",
+                        describe(problem_), plan_.reserves.front().impl, plan_.reserves.size()));
+  describe_contestants(first, contestants_.size());
+  for (std::size_t index = first; index < contestants_.size(); ++index)
+    FATUNE_TRY_STATUS(request_build(index, main));
+  return check_builds(main, "");
+}
+
 Status FinalPhase::contest(Stage& main, std::vector<Stage>& edges) {
   FATUNE_TRY_STATUS(check_stage(main, ""));
+  if (needs_reserves()) FATUNE_TRY_STATUS(call_reserves(main));
   note_precision(records_);
   FATUNE_TRY_STATUS(time(survivors(), false));
   return plan_.winner ? settle_winner(main, edges) : check_edges(edges);

@@ -28,7 +28,8 @@ struct FinalSetting {
 class FinalPhase {
  public:
   FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan);
-  /// A contestant that fails stays in the list with its outcome, without times.
+  /// A contestant that fails stays in the list with its outcome, without times. Reserves come
+  /// behind the contestants, if they were called.
   Result<std::vector<FinalRecord>> run(const std::vector<Implementation>& contestants);
 
  private:
@@ -49,7 +50,7 @@ class FinalPhase {
     bool last_resort = false;
   };
 
-  void describe_contestants();
+  void describe_contestants(std::size_t first, std::size_t end);
   void note_infeasible(std::size_t index, const Problem& problem, const std::string& reason);
   Result<Stage> request_stage(const Problem& problem, std::vector<InputCase> cases,
                               const Places& contestants);
@@ -60,6 +61,7 @@ class FinalPhase {
   void note_compile_error(const Build& build, const Compiled& compiled, const std::string& where);
   Status begin(Stage& stage);
   Status check_stage(Stage& stage, const std::string& label);
+  Status check_builds(Stage& stage, const std::string& label);
   Status check_build(const Build& build, const std::string& label);
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
@@ -68,6 +70,8 @@ class FinalPhase {
   void take_times(std::vector<double>& rounds_us, std::int64_t launches,
                   std::optional<Timing>& timing, std::vector<double>& kept) const;
   bool alive(std::size_t index) const { return records_[index].outcome == Outcome::kMeasured; }
+  bool needs_reserves() const;
+  Status call_reserves(Stage& main);
   Status contest(Stage& main, std::vector<Stage>& edges);
   void cancel(const Stage& stage);
 
@@ -89,8 +93,8 @@ class FinalPhase {
   Note progress_;  ///< also hands out queued compilations while the device works
   Problem problem_;
   FinalPlan plan_;
-  std::uint64_t seed_;  ///< of the inputs
-  const std::vector<Implementation>* contestants_ = nullptr;
+  std::uint64_t seed_;                       ///< of the inputs
+  std::vector<Implementation> contestants_;  ///< and behind them the reserves
   std::vector<FinalRecord> records_;
   std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant
   Stage* begun_ = nullptr;                        ///< whose references are on the device

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tune/sweep/finals.hpp"
+#include "tune/sweep/reserves.hpp"
 #include "tune/sweep/search_loop.hpp"
 #include "tune/sweep/warm_start.hpp"
 
@@ -209,7 +210,9 @@ Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result
     ++run.finals_here;
     result.finals.clear();
     FATUNE_TRY_STATUS(run.begin(problem));
-    auto finals = run.evaluator.finals(contestants, plan_of_finals(only, run));
+    FinalPlan plan = plan_of_finals(only, run);
+    FATUNE_TRY(plan.reserves, choose_reserves(wanted, contestants, result.candidates));
+    auto finals = run.evaluator.finals(contestants, plan);
     run.interrupted = !finals && finals.error().kind == ErrorKind::kInterrupted;
     if (run.interrupted) return {};
     if (!finals) return std::move(finals).error();

@@ -127,6 +127,28 @@ TEST_CASE("a finalist that is wrong on an edge problem stays in the list without
   CHECK(records[1].hot->median_us > 20);  // the second in the rounds, which the first was in, too
 }
 
+TEST_CASE("reserves take part where every finalist is refused, and only there") {
+  Hall hall;
+  FinalPlan plan;
+  plan.winner = first_that_is_right;
+  plan.reserves = {{"fatune:k", "finalist", make_candidate(hall.kernel, 3, hall.problem)}};
+  REQUIRE(hall.finals(plan).size() == 3);
+
+  hall.run = [](const Json& order, const Json&) {
+    RunReply reply = measured(10);
+    if (tile_of_run(order) == 1) reply.outcome = Outcome::kWrongResult;
+    return reply;
+  };
+  plan.winner = [](const auto& records) { return records.back().id; };
+  const auto records = hall.finals(plan);
+  REQUIRE(records.size() == 4);
+  CHECK(records[0].outcome == Outcome::kWrongResult);
+  CHECK(records[3].role == "finalist");
+  CHECK(records[3].outcome == Outcome::kMeasured);
+  CHECK(records[3].hot);
+  CHECK(records[3].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+}
+
 TEST_CASE("with a winner, edge problems are checked for it alone") {
   Hall hall;
   FinalPlan plan;

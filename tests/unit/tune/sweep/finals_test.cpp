@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sweep_fixture.hpp"
+#include "tune/sweep/reserves.hpp"
 
 namespace fatune {
 namespace {
@@ -29,21 +30,48 @@ class Candidates {
   /// "finalist TILE=16 WARPS=1 STAGES=1", ...
   std::vector<std::string> chosen(std::size_t finalists, const KernelRef& reference) const {
     const auto limits = test::test_limits();
-    const auto contestants = choose_contestants(
-        {space_.problem(), kernels_, reference, limits, "hot", finalists}, records_);
+    return texts(choose_contestants(request(finalists, reference, limits), records_));
+  }
+  std::vector<std::string> reserves(std::size_t finalists) const {
+    const auto limits = test::test_limits();
+    const KernelRef reference = test::reference_kernel();
+    const FinalsRequest wanted = request(finalists, reference, limits);
+    const auto contestants = choose_contestants(wanted, records_);
     REQUIRE(contestants);
-    std::vector<std::string> texts;
-    for (const Implementation& c : *contestants) {
-      texts.push_back(c.impl + " " + c.role + " " + describe(c.candidate.config));
-    }
-    return texts;
+    return texts(choose_reserves(wanted, *contestants, records_));
   }
 
  private:
+  FinalsRequest request(std::size_t finalists, const KernelRef& reference,
+                        const DeviceLimits& limits) const {
+    return {space_.problem(), kernels_, reference, limits, "hot", finalists};
+  }
+  static std::vector<std::string> texts(const Result<std::vector<Implementation>>& contestants) {
+    REQUIRE(contestants);
+    std::vector<std::string> texts;
+    for (const Implementation& c : *contestants)
+      texts.push_back(c.impl + " " + c.role + " " + describe(c.candidate.config));
+    return texts;
+  }
+
   std::vector<KernelRef> kernels_ = {test::toy_kernel()};
   Space space_ = *Space::build(kernels_.front(), test::test_problem(), test::test_limits());
   std::vector<CandidateRecord> records_;
 };
+
+TEST_CASE("reserves differ from the finalists in what these have in common") {
+  Candidates candidates;
+  candidates.add({1, 0, 0}, 10);
+  candidates.add({2, 0, 0}, 11);
+  candidates.add({1, 1, 0}, 12, Outcome::kWrongResult);
+  candidates.add({2, 1, 0}, 13);
+  candidates.add({0, 0, 0}, 14);
+  candidates.add({1, 1, 1}, 15);
+  // Both have one warp and one stage; their tiles differ.
+  CHECK(candidates.reserves(2) ==
+        std::vector<std::string>{"fatune:toy finalist TILE=64 WARPS=2 STAGES=1",
+                                 "fatune:toy finalist TILE=32 WARPS=2 STAGES=2"});
+}
 
 TEST_CASE("the fastest measured candidates, the default and the baseline compete") {
   Candidates candidates;
