@@ -64,7 +64,7 @@ PY
 
 fp8_rivals() {  # winners of the fp8 suites against other people's fp8, tokens one behind the other as FlashAttention-3 takes them
   local run name w=winners/fp8
-  for run in suite-fp8-linear suite-fp8-rest suite-fp8; do winners_of "$root/results/h200/$run/best.json" $w bshd; done
+  for run in h200/suite-fp8-rest h100/suite-fp8 h100/suite-fp8-long; do winners_of "$root/results/$run/best.json" $w bshd; done  # the last of a name
   for name in 16k 16k-causal; do altered $w/$name.json $w/32${name#16}.json problem.seq_q=32768 problem.seq_kv=32768; done
   altered $w/flux.1-dev-fused.json $w/video-30k-fused.json problem.seq_q=30720 problem.seq_kv=30720
   winners_of "$root/results/h200/suite-models.json" winners/models
