@@ -30,19 +30,6 @@ bool may_compete(const FinalsRequest& request, const CandidateRecord& record) {
          });
 }
 
-std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
-                                                  const std::vector<CandidateRecord>& candidates) {
-  std::vector<const CandidateRecord*> ranked;
-  for (const CandidateRecord& record : candidates) {
-    const bool timed = objective_timing(record, request.objective).has_value();
-    if (may_compete(request, record) && timed) ranked.push_back(&record);
-  }
-  std::ranges::stable_sort(ranked, {}, [&](const CandidateRecord* record) {
-    return objective_timing(*record, request.objective)->median_us;
-  });
-  return ranked;
-}
-
 // Chosen: beyond two standard errors one time in twenty is by chance.
 constexpr double kToldApart = 2;
 // Chosen: a time is off by no more, also that of a single turn, whose error is not known.
@@ -67,12 +54,6 @@ std::size_t finalists_of(const FinalsRequest& request,
   while (count < std::min(ranked.size(), kMostFinalists) && !told_apart(timing(count), timing(0)))
     ++count;
   return count;
-}
-
-Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel) {
-  FATUNE_TRY(Config config,
-             config_from_json(kernel->manifest, record.config, "candidate " + record.id));
-  return implementation_of({kernel, std::move(config), record.problem}, "finalist");
 }
 
 /// Whether the default config ran on the device; a config that is wrong or does not compile is no
@@ -221,6 +202,25 @@ Standing standing_of(const FinalRecord& record, const FinalRecord& best,
 }
 
 }  // namespace
+
+std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
+                                                  const std::vector<CandidateRecord>& candidates) {
+  std::vector<const CandidateRecord*> ranked;
+  for (const CandidateRecord& record : candidates) {
+    const bool timed = objective_timing(record, request.objective).has_value();
+    if (may_compete(request, record) && timed) ranked.push_back(&record);
+  }
+  std::ranges::stable_sort(ranked, {}, [&](const CandidateRecord* record) {
+    return objective_timing(*record, request.objective)->median_us;
+  });
+  return ranked;
+}
+
+Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel) {
+  FATUNE_TRY(Config config,
+             config_from_json(kernel->manifest, record.config, "candidate " + record.id));
+  return implementation_of({kernel, std::move(config), record.problem}, "finalist");
+}
 
 double median_of(const FinalRecord& record, const std::string& time) {
   const auto& timing = timing_of(record, time);

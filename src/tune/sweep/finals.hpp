@@ -30,6 +30,12 @@ struct FinalsRequest {
   const std::vector<SavedConfig>* only = nullptr;  ///< those that may be finalists; null: all
 };
 
+/// Those that may be finalists and were timed, the fastest first.
+std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
+                                                  const std::vector<CandidateRecord>& candidates);
+/// A candidate of `kernel` in the role "finalist".
+Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel);
+
 /// The fastest correct candidates, each machine code once, and up to 20 where the search cannot
 /// tell them from the fastest; the best of each other kernel; the default config of the fastest
 /// one's kernel, if it ran and is not among them; the reference kernel's default config as "naive";

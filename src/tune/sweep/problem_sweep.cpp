@@ -211,7 +211,9 @@ Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result
     result.finals.clear();
     FATUNE_TRY_STATUS(run.begin(problem));
     FinalPlan plan = plan_of_finals(only, run);
-    FATUNE_TRY(plan.reserves, choose_reserves(wanted, contestants, result.candidates));
+    if (plan.winner) {
+      FATUNE_TRY(plan.reserves, choose_reserves(wanted, contestants, result.candidates));
+    }
     auto finals = run.evaluator.finals(contestants, plan);
     run.interrupted = !finals && finals.error().kind == ErrorKind::kInterrupted;
     if (run.interrupted) return {};

@@ -2,29 +2,42 @@
 #include "tune/sweep/reserves.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
-
-#include "model/results/sweep_result.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::size_t kMostReserves = 8;  // chosen: as many as finalists
 
-double time_of(const CandidateRecord& record, const std::string& objective) {
-  return objective_timing(record, objective)->median_us;
+using Ranked = std::vector<const CandidateRecord*>;
+
+/// Configs of the finalists of the fastest kernel.
+std::vector<Json> finalists_of(const std::vector<Implementation>& contestants) {
+  std::vector<Json> configs;
+  for (const Implementation& each : contestants) {
+    if (each.role == "finalist" && each.impl == contestants.front().impl)
+      configs.push_back(to_json(each.candidate.config));
+  }
+  return configs;
 }
 
-/// Null when there is none.
-const CandidateRecord* fastest_without(const std::string& parameter, const Json& value,
-                                       const std::vector<const CandidateRecord*>& measured) {
-  const auto differs = [&](const CandidateRecord* record) {
-    return record->config.value(parameter, Json()) != value;
-  };
-  const auto found = std::ranges::find_if(measured, differs);
-  return found == measured.end() ? nullptr : *found;
+/// Of each parameter in which the finalists are alike, the fastest that differs.
+std::set<const CandidateRecord*> those_that_differ(const std::vector<Json>& finalists,
+                                                   const Ranked& ranked) {
+  std::set<const CandidateRecord*> chosen;
+  for (const auto& [parameter, value] : finalists.front().items()) {
+    const auto differs = [&](const Json& config) {
+      return config.value(parameter, Json()) != value;
+    };
+    if (std::ranges::any_of(finalists, differs)) continue;
+    const auto other = std::ranges::find_if(
+        ranked, [&](const CandidateRecord* record) { return differs(record->config); });
+    if (other != ranked.end()) chosen.insert(*other);
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -33,38 +46,17 @@ Result<std::vector<Implementation>> choose_reserves(
     const FinalsRequest& request, const std::vector<Implementation>& contestants,
     const std::vector<CandidateRecord>& candidates) {
   std::vector<Implementation> reserves;
-  if (contestants.empty() || request.only != nullptr || request.objective == kScoreObjective)
-    return reserves;
+  if (contestants.empty()) return reserves;
   const KernelRef& kernel = contestants.front().candidate.kernel;
-  std::vector<Json> finalists;
-  for (const Implementation& each : contestants) {
-    if (each.role == "finalist" && each.impl == contestants.front().impl)
-      finalists.push_back(to_json(each.candidate.config));
-  }
-  std::vector<const CandidateRecord*> measured;
-  for (const CandidateRecord& record : candidates) {
-    const bool timed = objective_timing(record, request.objective).has_value();
-    if (timed && record.outcome == Outcome::kMeasured && record.kernel == kernel->manifest.name)
-      measured.push_back(&record);
-  }
-  const auto by_time = [&](const CandidateRecord* record) {
-    return time_of(*record, request.objective);
-  };
-  std::ranges::stable_sort(measured, {}, by_time);
-  std::vector<const CandidateRecord*> chosen;
-  for (const auto& [parameter, value] : finalists.front().items()) {
-    const bool alike = std::ranges::all_of(
-        finalists, [&](const Json& config) { return config.at(parameter) == value; });
-    const CandidateRecord* other = alike ? fastest_without(parameter, value, measured) : nullptr;
-    if (other != nullptr && std::ranges::find(chosen, other) == chosen.end())
-      chosen.push_back(other);
-  }
-  std::ranges::stable_sort(chosen, {}, by_time);
-  chosen.resize(std::min(chosen.size(), kMostReserves));
-  for (const CandidateRecord* record : chosen) {
-    FATUNE_TRY(Config config,
-               config_from_json(kernel->manifest, record->config, "candidate " + record->id));
-    reserves.push_back(implementation_of({kernel, std::move(config), record->problem}, "finalist"));
+  Ranked ranked = fastest_first(request, candidates);
+  std::erase_if(ranked, [&](const CandidateRecord* record) {
+    return record->kernel != kernel->manifest.name;
+  });
+  const auto chosen = those_that_differ(finalists_of(contestants), ranked);
+  for (const CandidateRecord* record : ranked) {
+    if (!chosen.contains(record) || reserves.size() == kMostReserves) continue;
+    FATUNE_TRY(Implementation reserve, finalist_of(*record, kernel));
+    reserves.push_back(std::move(reserve));
   }
   return reserves;
 }
