@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often rows of short fp8 attention are redone (kernels/fa_wgmma/notes.md, "S in f16").
+"""How often rows of short fp8 attention are redone (kernels/fa_wgmma/notes.md, "What binds 4,8,512,64").
 
     redone_rows.py [PROBLEMS]      400 of 32 heads, 512 queries and 512 keys, head dim 64; needs numpy
 
