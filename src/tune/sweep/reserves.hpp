@@ -10,9 +10,9 @@
 
 namespace fatune {
 
-/// For each parameter that is the same in all finalists of the fastest kernel, its fastest candidate
-/// that has another value: finalists are refused for what they have in common. At most eight, the
-/// fastest first.
+/// For each parameter that is the same in all finalists of the fastest kernel, its fastest
+/// candidate that has another value: finalists are refused for what they have in common. At most
+/// eight, the fastest first.
 Result<std::vector<Implementation>> choose_reserves(const FinalsRequest& request,
                                                     const std::vector<Implementation>& contestants,
                                                     const std::vector<CandidateRecord>& candidates);
