@@ -28,9 +28,9 @@ std::vector<Json> finalists_of(const std::vector<Implementation>& contestants) {
 std::set<const CandidateRecord*> those_that_differ(const std::vector<Json>& finalists,
                                                    const Ranked& ranked) {
   std::set<const CandidateRecord*> chosen;
-  for (const auto& [parameter, value] : finalists.front().items()) {
+  for (const auto& shared : finalists.front().items()) {
     const auto differs = [&](const Json& config) {
-      return config.value(parameter, Json()) != value;
+      return config.value(shared.key(), Json()) != shared.value();
     };
     if (std::ranges::any_of(finalists, differs)) continue;
     const auto other = std::ranges::find_if(
