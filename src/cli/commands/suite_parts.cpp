@@ -199,6 +199,7 @@ int answer(const SuiteRun& suite, const BestFile& best) {
 Result<int> merge_parts(const SuiteRun& suite, const Settings& settings) {
   FATUNE_TRY(const std::vector<ShardRun> runs, load_shard_runs(folders_of(suite.parts)));
   FATUNE_TRY(Journal merged, merge_journals(runs));
+  merged.header.plan.command = suite.command;
   FATUNE_TRY(BestFile best, merge_best(runs, merged));
   if (!suite.again.empty()) {
     FATUNE_TRY(const std::vector<ShardRun> again, load_shard_runs(folders_of(suite.again)));
@@ -353,7 +354,7 @@ Result<ChildCommand> command_of(const Part& part, const PartResources& resources
 }
 
 Result<SuiteRun> begin_suite(const PlannedSuite& planned, const SweepArgs& args) {
-  SuiteRun suite{.parts = {}, .open = {}, .out = planned.out};
+  SuiteRun suite{.parts = {}, .open = {}, .out = planned.out, .command = planned.plan.command};
   FATUNE_TRY(suite.confirm_on, parse_confirm_on(args.confirm_on));
   FATUNE_TRY(suite.parts, parts_of(planned.plan, suite.out));
   if (args.out.empty()) {

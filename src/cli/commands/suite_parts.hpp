@@ -68,6 +68,7 @@ Result<ChildCommand> command_of(const Part& part, const PartResources& resources
 struct SuiteRun {
   std::vector<Part> parts, open;
   std::filesystem::path out;
+  std::string command;                   ///< that repeats the whole
   std::optional<RankCensus> ranks = {};  ///< of mpirun or srun
   std::size_t confirm_on = 1;            ///< GPUs
   std::vector<Part> again = {};          ///< final phases on the others

@@ -26,10 +26,23 @@ struct WordsBehind {
   }
 };
 
+bool is_repeated(Repeat repeat, const WordsBehind::Words& typed, const WordsBehind::Words& usual) {
+  switch (repeat) {
+    case Repeat::kNo:
+      return false;
+    case Repeat::kChanged:
+      return typed != usual;
+    case Repeat::kRecording:
+      return typed.front()->starts_with("recorded");
+    case Repeat::kAlways:
+      return true;
+  }
+  return false;
+}
+
 std::string words(const OptionRow& row, const OptionRow& usual) {
   const auto typed = std::visit(WordsBehind(), row.value);
-  const bool same = typed == std::visit(WordsBehind(), usual.value);
-  if (row.repeat == Repeat::kNo || (row.repeat == Repeat::kChanged && same)) return "";
+  if (!is_repeated(row.repeat, typed, std::visit(WordsBehind(), usual.value))) return "";
   std::string text;
   for (const auto& word : typed)
     text += " " + long_name(row) + (word ? " " + shell_word(*word) : "");
@@ -139,14 +152,17 @@ OptionTable rounds_table(RoundsArgs& a) {
 }
 
 OptionTable device_table(std::string& device) {
-  return {{"Device", {{"--device", &device, "DEVICE", "auto, cuda:N, recorded or recorded:FILE"}}}};
+  return {{"Device",
+           {{"--device", &device, "DEVICE", "auto, cuda:N, recorded or recorded:FILE",
+             Repeat::kRecording}}}};
 }
 
 OptionTable devices_table(std::string& devices) {
   return {{"Device",
            {{"--device", &devices, "DEVICE,...",
              "auto, cuda:N, a GPU's UUID, recorded or recorded:FILE; several, as cuda:all or "
-             "cuda:0,2, share the problems of a suite, or the candidates of one problem"}}}};
+             "cuda:0,2, share the problems of a suite, or the candidates of one problem",
+             Repeat::kRecording}}}};
 }
 
 Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,

@@ -30,7 +30,8 @@ using OptionValue =
 /// Whether a recorded command has the option.
 enum class Repeat {
   kNo,
-  kChanged,  ///< when it differs from its default
+  kChanged,    ///< when it differs from its default
+  kRecording,  ///< when it names recordings: they say what was measured, a GPU's number does not
   kAlways,
 };
 

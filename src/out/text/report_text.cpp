@@ -72,13 +72,14 @@ std::string place_text(const Ranked& row) { return row.place > 0 ? fmt::to_strin
 std::vector<std::string> with_measured(std::vector<std::string> line,
                                        const CandidateRecord& record) {
   const Resources used = record.resources.value_or(Resources{});
+  const bool checked = record.verification && !record.verification->skipped;
   const auto known = [&](std::int64_t count) {
     return record.resources ? fmt::to_string(count) : "";
   };
   line.insert(
       line.end(),
       {std::string(name(record.outcome)), median_value(record.in_layer), median_value(record.hot),
-       median_value(record.cold), record.verification ? fixed(record.verification->margin, 3) : "",
+       median_value(record.cold), checked ? fixed(record.verification->margin, 3) : "",
        known(used.registers), known(used.static_shared_bytes + used.dynamic_shared_bytes),
        known(used.spill_store_bytes + used.spill_load_bytes), record.id, record.reason});
   return line;
@@ -89,6 +90,13 @@ Table with_measured(std::vector<Column> columns) {
                  {"outcome", ">in_layer_median_us", ">hot_median_us", ">cold_median_us", ">margin",
                   ">registers", ">shared_bytes", ">spill_bytes", "id", "reason"});
   return Table(std::move(columns));
+}
+
+/// "passed", "failed", "skipped" (--skip-correctness), or empty: it never ran.
+std::string gates_text(const CandidateRecord& record) {
+  if (!record.verification) return "";
+  if (record.verification->skipped) return "skipped";
+  return record.verification->passed ? "passed" : "failed";
 }
 
 constexpr std::size_t kBestShown = 10;  // of the best, in the short form; chosen
@@ -210,12 +218,14 @@ std::string candidates_csv(std::span<const CandidateRecord> candidates,
   for (const NamedCells* part : {&problems, &parameters}) {
     for (const auto& name : part->names.items()) columns.emplace_back(name.key());
   }
+  columns.insert(columns.end(), {"recorded", "gates"});
   Table table = with_measured(std::move(columns));
   for (const Ranked& row : in_order(candidates, objective)) {
     const auto at = static_cast<std::size_t>(row.record - candidates.data());
     std::vector<std::string> line = {place_text(row), row.record->kernel};
     problems.append(at, line);
     parameters.append(at, line);
+    line.insert(line.end(), {row.record->recorded ? "true" : "false", gates_text(*row.record)});
     table.add(with_measured(std::move(line), *row.record));
   }
   return table.csv();

@@ -33,7 +33,7 @@ std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
 /// outcome and reason.
 Table candidates_table(std::span<const CandidateRecord> candidates, const std::string& objective);
 /// The same as CSV, with a column for each member of the problem and for each parameter, in the
-/// order in which the candidates first have them.
+/// order in which the candidates first have them, and whether a row is recorded and was checked.
 std::string candidates_csv(std::span<const CandidateRecord> candidates,
                            const std::string& objective);
 

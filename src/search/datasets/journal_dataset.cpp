@@ -139,6 +139,14 @@ double seconds_spent(const CandidateRecord& record) {
   return record.spent.compile_s + record.spent.verify_s + record.spent.timing_s;
 }
 
+std::vector<std::string> cautions(const JournalHeader& header) {
+  std::vector<std::string> said;
+  if (header.environment.recorded) said.emplace_back("recorded: measured earlier, not in this run");
+  if (header.plan.skip_correctness)
+    said.emplace_back("unchecked: no result was compared with a reference");
+  return said;
+}
+
 Result<Recording> recording_of(const JournalGroup& group, const Journal& journal,
                                const std::string& where) {
   Recording recording;
@@ -150,6 +158,7 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
   recording.own_problem = group.problem.problem;
   recording.objective = group.objective;
   recording.unit = "us";
+  recording.remarks = cautions(journal.header);
   if (journal.cut) recording.remarks.emplace_back("cut last line: dropped");
   std::vector<ListedAxis> axes;
   for (const auto& item : group.configs.front().record.config.items())

@@ -41,6 +41,10 @@ std::string timed_objective(const Journal& journal);
 Result<Recording> recording_of(const JournalGroup& group, const Journal& journal,
                                const std::string& where);
 
+/// What whoever reads the journal's times must know, a sentence each: that they are recorded, that
+/// nothing was checked. Every format that holds them says so.
+std::vector<std::string> cautions(const JournalHeader& header);
+
 /// Compiling, verifying and timing.
 double seconds_spent(const CandidateRecord& record);
 

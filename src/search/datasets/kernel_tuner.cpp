@@ -29,6 +29,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kErrors =
 /// What we write beside the error, which knows neither timeouts nor wrong results.
 constexpr const char* kOurFailure = "fatune_failure";
 constexpr const char* kOurProblem = "fatune_problem";
+constexpr const char* kOurCautions = "fatune_cautions";
 constexpr std::array<const char*, 5> kSpentOn = {
     "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"};
 constexpr double kDisagreement = 0.02;  // of `time` and the mean of `times`; chosen
@@ -91,6 +92,7 @@ Result<Header> read_header(const Json& json, const std::string& where) {
   if (rate) recording.unit = recording.objective;
   if (recording.objective.starts_with("time")) recording.unit = "ms";
   FATUNE_TRY(recording.problem, problem_text(fields));
+  FATUNE_TRY(recording.remarks, fields.texts_or(kOurCautions, {}));
   FATUNE_TRY(header.axes, read_axes(fields));
   if (header.axes.empty())
     return file_error(where +
@@ -250,7 +252,8 @@ Json header_of(const JournalGroup& group, const Journal& journal) {
   return {{"device_name", journal.header.environment.device_name},
           {"kernel_name", group.kernel},
           {"problem_size", sizes_of(problem)},
-          {"fatune_problem", to_json(problem)},
+          {kOurProblem, to_json(problem)},
+          {kOurCautions, cautions(journal.header)},
           {"tune_params_keys", keys},
           {"tune_params", tune_params(group)},
           {"objective", "time"}};
@@ -275,7 +278,7 @@ Json entry_of(const ToldRecord& config) {
   } else {
     entry["time"] = error_name(config.failure);
     entry["__error__"] = error_name(config.failure);
-    entry["fatune_failure"] = config.failure;
+    entry[kOurFailure] = config.failure;
   }
   entry["compile_time"] = config.record.spent.compile_s * kMsPerSecond;
   entry["verification_time"] = config.record.spent.verify_s * kMsPerSecond;

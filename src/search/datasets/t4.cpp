@@ -55,6 +55,7 @@ Result<Recording> read_metadata(std::string_view text, const std::string& where)
   FATUNE_TRY(recording.name, fields.text_or("kernel", ""));
   if (recording.name.empty()) recording.name = stem(where);
   FATUNE_TRY(recording.device, fields.text_or("device", ""));
+  FATUNE_TRY(recording.remarks, fields.texts_or("cautions", {}));
   if (fields.has("problem")) {
     FATUNE_TRY(const Problem problem, from_json<Problem>(json.at("problem"), fields.where()));
     recording.problem = describe(problem);
@@ -250,7 +251,8 @@ Json t4_results(const JournalGroup& group, const Journal& journal) {
             {"kernel", group.kernel},
             {"problem", to_json(group.problem.problem)},
             {"device", journal.header.environment.device_name},
-            {"timing", objective}}},
+            {"timing", objective},
+            {"cautions", cautions(journal.header)}}},
           {"results", std::move(results)}};
 }
 

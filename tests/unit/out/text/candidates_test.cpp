@@ -26,11 +26,20 @@ TEST_CASE("CSV has a column for each parameter and each member of the problem") 
   candidates[1].config = {{"STAGES", 2}, {"TILE", 32}};
   CHECK(candidates_csv(candidates, "hot") ==
         "place,kernel,batch,heads,kv_heads,seq_q,seq_kv,head_dim,dtype,mask,TILE,REDUCE,STAGES,"
-        "outcome,in_layer_median_us,hot_median_us,cold_median_us,margin,registers,shared_bytes,"
+        "recorded,gates,outcome,in_layer_median_us,hot_median_us,cold_median_us,margin,registers,"
+        "shared_bytes,"
         "spill_bytes,id,reason\n"
-        "1,fa_mma,1,1,1,1,1,64,f16,none,16,warp,,measured,,12.000,,,,,,id16,\n"
-        ",fa_mma,1,1,1,1,1,64,f16,none,32,,2,compile_error,,,,,,,,id32,\"too many registers, it "
+        "1,fa_mma,1,1,1,1,1,64,f16,none,16,warp,,false,,measured,,12.000,,,,,,id16,\n"
+        ",fa_mma,1,1,1,1,1,64,f16,none,32,,2,false,,compile_error,,,,,,,,id32,\"too many "
+        "registers, it "
         "said\nmore\"\n");
+  candidates[0].recorded = true;
+  candidates[0].verification = Verification{.passed = true, .margin = 0.25};
+  CHECK(candidates_csv(candidates, "hot").find(",true,passed,measured,,12.000,,0.250,") !=
+        std::string::npos);
+  candidates[0].verification->skipped = true;
+  CHECK(candidates_csv(candidates, "hot").find(",true,skipped,measured,,12.000,,,") !=
+        std::string::npos);
   candidates[0].problem.layouts = *parse_layouts("packed");
   CHECK(candidates_csv(candidates, "hot")
             .starts_with("place,kernel,batch,heads,kv_heads,seq_q,seq_kv,head_dim,dtype,mask,"

@@ -156,6 +156,23 @@ TEST_CASE("a journal comes back from T4 results as it was") {
   check_same(read, test::recording_of(journal_text(journal)), 1000);
 }
 
+TEST_CASE("recorded and unchecked times are called so in every format, and read back so") {
+  Journal journal = sample_journal();
+  CHECK(test::recording_of(journal_text(journal)).remarks.empty());
+  journal.header.environment.recorded = true;
+  journal.header.plan.skip_correctness = true;
+  const auto group = group_candidates(journal)[0];
+  const auto cache = kernel_tuner_cache(group, journal);
+  REQUIRE(cache);
+  const std::vector<std::string> said = cautions(journal.header);
+  REQUIRE(said.size() == 2);
+  CHECK(said[0].starts_with("recorded: "));
+  CHECK(said[1].starts_with("unchecked: "));
+  CHECK(test::recording_of(*cache).remarks == said);
+  CHECK(test::recording_of(dump(t4_results(group, journal))).remarks == said);
+  CHECK(test::recording_of(journal_text(journal)).remarks == said);
+}
+
 TEST_CASE("T4 results say what really became of a candidate") {
   const Journal journal = sample_journal();
   const Json results = t4_results(group_candidates(journal)[0], journal);
