@@ -283,6 +283,12 @@ class BadInput(Temporary):
     def test_much_memory(self):
         self.assertIn("more than 1.0 GiB", self.reason(self.script("import time\nx = b'x' * (1500 << 20)\ntime.sleep(60)\n"), "--proposer-memory", 1))
 
+    def test_a_limit_is_no_exit_code_of_the_program(self):
+        for code in (121, 122):
+            self.assertIn(f"exit status {code}", self.reason(f"exit {code}"))
+        half = "import time\nprint('{\"candidates\": ', end='', flush=True)\nx = b'x' * (1500 << 20)\ntime.sleep(60)\n"
+        self.assertIn("more than 1.0 GiB", self.reason(self.script(half), "--proposer-memory", 1))
+
     def test_paths_and_headers_of_others(self):
         manifest = json.loads((EXAMPLES / "start" / "poor_rows.json").read_text())
         self.assertIn("not a name such as", self.reason(self.answer(manifest={**manifest, "source": "../../poor_rows.cu"})))
@@ -401,7 +407,7 @@ class Kills(Temporary):
         lines = lines_of(run / "ledger.jsonl")
         twice = [*lines[:3], lines[2], *lines[3:]]
         no_shapes = [lines[0], {key: value for key, value in lines[1].items() if key != "shapes"}]
-        for edited, code, words in [(twice, 4, "of the next trial"), (no_shapes, 2, "does not pass")]:
+        for edited, code, words in [(twice, 4, "of the next trial"), (no_shapes, 4, "field 'shapes' has 0 of the run's 1 problems")]:
             text = "".join(json.dumps(line) + "\n" for line in edited)
             (run / "ledger.jsonl").write_text(text)
             self.assertIn(words, fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", run, code=code).stderr)

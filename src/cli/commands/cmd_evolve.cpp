@@ -46,17 +46,18 @@ struct EvolveArgs {
   bool profile = false;
 };
 
-/// What the header of a resumed run says.
-constexpr const char* kOfNewRuns[] = {
-    "--mode",         "--kernel",    "--trials", "--wanted",
-    "--evaluations",  "--rounds",    "--seed",   "--proposer-seconds",
-    "--out",          "--shape",     "--size",   "--suite",
-    "--dtype",        "--out-dtype", "--quant",  "--causal",
-    "--kv-heads",     "--seq-kv",    "--layout", "--lse",
-    "--descale-block"};
+/// What the header of a resumed run says, besides its problems.
+constexpr const char* kOfNewRuns[] = {"--mode",   "--kernel", "--trials",           "--wanted",
+                                      "--rounds", "--seed",   "--proposer-seconds", "--evaluations",
+                                      "--out"};
 
 Status refuse_with_resume(const EvolveArgs& args) {
-  for (const char* flag : kOfNewRuns) {
+  std::vector<std::string> flags(std::begin(kOfNewRuns), std::end(kOfNewRuns));
+  ProblemArgs usual;
+  for (const OptionGroup& group : problem_table(usual)) {
+    for (const OptionRow& row : group.rows) flags.push_back(long_name(row));
+  }
+  for (const std::string& flag : flags) {
     if (args.common.typed.count(flag) > 0)
       return usage_error(fmt::format("--resume: the run has its own {}; leave that out", flag));
   }
@@ -117,23 +118,13 @@ OpenEvaluator evaluators(const DeviceChoice& device, const std::filesystem::path
   };
 }
 
-OpenCompilers compilers(const Settings& settings) {
-  return [&settings]() -> Result<Compilers> {
-    FATUNE_TRY(CompilePool started, open_pool(settings));
-    auto pool = std::make_unique<CompilePool>(std::move(started));
-    const CompilePool& asked = *pool;
-    return Compilers{std::move(pool),
-                     [&asked](const Kernel& kernel) { return asked.compiler_identity(kernel); }};
-  };
-}
-
 Result<std::unique_ptr<Bench>> bench_without_gpu(const EvolveArgs& args, const Settings& settings) {
   FATUNE_TRY(const Arch arch, parse_arch(args.arch));
   FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
   log::info(fmt::format(
       "no GPU is used: candidates are compiled for {}; no gate runs and nothing is timed",
       name(arch)));
-  return make_compile_bench(compilers(settings), limits);
+  return make_compile_bench(compiler_opener(settings), limits);
 }
 
 /// None unless they are wanted.

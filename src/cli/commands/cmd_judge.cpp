@@ -51,16 +51,6 @@ OpenEvaluator evaluator_opener(const DeviceChoice& device, const KernelRef& refe
   };
 }
 
-OpenCompilers compiler_opener(const Settings& settings) {
-  return [&settings]() -> Result<Compilers> {
-    FATUNE_TRY(CompilePool started, open_pool(settings));
-    auto pool = std::make_unique<CompilePool>(std::move(started));
-    const CompilePool& asked = *pool;
-    return Compilers{std::move(pool),
-                     [&asked](const Kernel& kernel) { return asked.compiler_identity(kernel); }};
-  };
-}
-
 Result<std::unique_ptr<Examiner>> make_examiner(const JudgeArgs& args,
                                                 const std::optional<DeviceChoice>& device,
                                                 const Catalog& catalog, const Settings& settings) {

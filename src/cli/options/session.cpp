@@ -311,6 +311,16 @@ Status begin_candidate(const Candidate& candidate, Evaluator& evaluator) {
   return evaluator.begin_problem(candidate.problem, {});
 }
 
+OpenCompilers compiler_opener(const Settings& settings) {
+  return [&settings]() -> Result<Compilers> {
+    FATUNE_TRY(CompilePool started, open_pool(settings));
+    auto pool = std::make_unique<CompilePool>(std::move(started));
+    const CompilePool& asked = *pool;
+    return Compilers{std::move(pool),
+                     [&asked](const Kernel& kernel) { return asked.compiler_identity(kernel); }};
+  };
+}
+
 std::string between_notices(const std::string& notice, const std::string& text) {
   return notice.empty() ? text : notice + "\n" + text + notice;
 }

@@ -11,6 +11,7 @@
 #include "cli/options/problems.hpp"
 #include "cli/options/settings.hpp"
 #include "core/result.hpp"
+#include "judge/referee/examiner.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/problem/suite.hpp"
 #include "tune/evaluate/evaluator.hpp"
@@ -82,4 +83,8 @@ Status check_supported(const Candidate& candidate, const Evaluator& evaluator);
 Status need_recording(const Session& session, const std::vector<Problem>& problems);
 /// Makes the device ready for the candidate's problem, which its kernel must support.
 Status begin_candidate(const Candidate& candidate, Evaluator& evaluator);
+
+/// Of a pool of its own, where there is no device.
+OpenCompilers compiler_opener(const Settings& settings);
+
 }  // namespace fatune::cli

@@ -35,7 +35,8 @@ class Exchange {
     ::fcntl(socket_, F_SETFL, ::fcntl(socket_, F_GETFL) | O_NONBLOCK);
   }
 
-  bool done() const { return ended_ || too_long() || line_end() != std::string::npos; }
+  bool done() const { return ended_ || too_long() || has_line(); }
+  bool has_line() const { return line_end() != std::string::npos; }
   bool too_long() const {
     return line_end() == std::string::npos ? answer_.size() > kLongestAnswer
                                            : line_end() > kLongestAnswer;
@@ -109,10 +110,14 @@ ChildEnd end_guard(Child& guard) {
   return end.value_or(ChildEnd{.signalled = true, .code = SIGKILL});
 }
 
+bool beyond_limits(const ChildEnd& end) {
+  return end.signalled && (end.code == kGuardTooMany || end.code == kGuardTooLarge);
+}
+
 std::string words_of(const ChildEnd& end, const ProposerLimits& limits) {
-  if (!end.signalled && end.code == kGuardTooMany)
+  if (beyond_limits(end) && end.code == kGuardTooMany)
     return fmt::format("the proposer was ended: it had more than {} processes", limits.processes);
-  if (!end.signalled && end.code == kGuardTooLarge) {
+  if (beyond_limits(end)) {
     return fmt::format("the proposer was ended: it used more than {}",
                        describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))));
   }
@@ -178,7 +183,8 @@ class CommandProposer final : public Proposer {
                                      command_, describe(*end), errors_.string()));
     }
     ran_ = true;
-    if (silent) return failed(words_of(*end, limits_));
+    const bool cut = !exchange.has_line() && beyond_limits(*end);
+    if (silent || cut) return failed(words_of(*end, limits_));
     return ProposerAnswer{.line = std::move(line), .failure = ""};
   }
 

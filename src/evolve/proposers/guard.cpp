@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/child.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -121,7 +122,7 @@ void leave_streams() {
   ::dup2(nothing, STDOUT_FILENO);
 }
 
-/// 0: within the limits.
+/// The signal to end by; 0: within the limits.
 int excess(std::int64_t most_processes, std::int64_t most_bytes) {
   const auto all = descendants();
   if (static_cast<std::int64_t>(all.size()) > most_processes) return kGuardTooMany;
@@ -135,12 +136,13 @@ int exit_code(int status) {
   return WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int watch(pid_t program, std::int64_t most_processes, std::int64_t most_bytes) {
+ChildEnd watch(pid_t program, std::int64_t most_processes, std::int64_t most_bytes) {
   const pid_t parent = ::getppid();
   for (int status = 0;;) {
-    if (reap(program, status)) return exit_code(status);
-    if (told_to_end != 0 || ::getppid() != parent) return kGuardEnded;
-    if (const int code = excess(most_processes, most_bytes)) return code;
+    if (reap(program, status)) return {.code = exit_code(status)};
+    if (told_to_end != 0 || ::getppid() != parent) return {.code = kGuardEnded};
+    if (const int signal = excess(most_processes, most_bytes))
+      return {.signalled = true, .code = signal};
     const timespec pause{0, kPauseNs};
     ::nanosleep(&pause, nullptr);
   }
@@ -168,9 +170,10 @@ int proposer_guard_main(std::span<const std::string> args) {
   ::setpgid(program, program);
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kGuardPriority));
   leave_streams();
-  const int code = watch(program, *processes, *bytes);
+  const ChildEnd end = watch(program, *processes, *bytes);
   end_all(program);
-  return code;
+  if (end.signalled) ::raise(end.code);
+  return end.code;
 }
 
 }  // namespace fatune

@@ -2,6 +2,7 @@
 // ends all of it.
 #pragma once
 
+#include <csignal>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,13 +13,12 @@ namespace fatune {
 
 inline constexpr const char* kProposerGuard = "proposer-guard";
 
-/// How a guard ends where not as its program does.
-enum GuardEnd : int {
-  kGuardTooMany = 121,   ///< processes
-  kGuardTooLarge = 122,  ///< memory
-  kGuardEnded = 123,     ///< it was told to
-  kGuardFailed = 124     ///< the program could not be started
-};
+/// Signals that a guard ends itself by. Its program's end, by a signal, too, is an exit code.
+inline constexpr int kGuardTooMany = SIGUSR1;   ///< processes
+inline constexpr int kGuardTooLarge = SIGUSR2;  ///< memory
+/// Exit codes where it does not end as its program does.
+inline constexpr int kGuardEnded = 123;   ///< it was told to
+inline constexpr int kGuardFailed = 124;  ///< the program could not be started
 
 /// What to start fatune with, so that it guards the command.
 std::vector<std::string> guard_arguments(const std::string& command, const ProposerLimits& limits);

@@ -50,7 +50,7 @@ std::filesystem::path file_or_packed(const std::filesystem::path& path, const st
 
 Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path) {
   const auto file = file_or_packed(path, kTranscriptFile);
-  FATUNE_TRY(const std::string text, read_file(file, kLargeFile));
+  FATUNE_TRY(const std::string text, read_file(file, kRunOfProposers));
   return parse_transcript(text, file.string());
 }
 
@@ -59,7 +59,7 @@ Result<TranscriptFile> TranscriptFile::open(const std::filesystem::path& folder)
   const auto path = folder / kTranscriptFile;
   FATUNE_TRY(transcript.file_, AppendFile::open(path));
   FATUNE_TRY_STATUS(transcript.file_.lock_exclusively());
-  FATUNE_TRY(const std::string text, read_file(path, kLargeFile));
+  FATUNE_TRY(const std::string text, read_file(path, kRunOfProposers));
   FATUNE_TRY(transcript.entries_, parse_transcript(text, path.string()));
   FATUNE_TRY_STATUS(transcript.file_.cut(text.rfind('\n') + 1));
   return transcript;

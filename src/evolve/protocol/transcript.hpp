@@ -29,6 +29,9 @@ std::filesystem::path file_or_packed(const std::filesystem::path& path, const st
 /// Reads a transcript, plain or .gz, or that of a run's folder; a cut last line is dropped.
 Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path);
 
+/// Bytes of a transcript or ledger that are read; chosen: hundreds of trials whose requests hold
+/// eight kernels of the largest text.
+inline constexpr std::size_t kRunOfProposers = std::size_t{2} << 30U;
 inline constexpr const char* kTranscriptFile = "transcript.jsonl";
 
 /// FOLDER/transcript.jsonl, of a new run or gone on with.

@@ -10,13 +10,14 @@ namespace fatune {
 
 EvolutionFigures figures_of(const Ledger& ledger) {
   EvolutionFigures figures;
+  std::int64_t valid = 0;
   for (const Trial& trial : ledger.trials) {
     for (const ShapeTrial& shape : trial.shapes) figures.evaluations += shape.evaluations;
     if (trial.number == 0) continue;
     ++figures.trials;
     figures.proposed += trial.key.empty() ? 0 : 1;
     figures.compiled += trial.compiled() ? 1 : 0;
-    figures.valid += trial.valid() ? 1 : 0;
+    valid += trial.valid() ? 1 : 0;
     figures.usage.prompt_tokens += trial.usage.prompt_tokens;
     figures.usage.completion_tokens += trial.usage.completion_tokens;
     figures.usage.cost += trial.usage.cost;
@@ -27,6 +28,7 @@ EvolutionFigures figures_of(const Ledger& ledger) {
     figures.speedup = trial.speedup;
     figures.best = trial.id();
   }
+  if (figures.speedup) figures.valid = valid;  // what has times has passed gates
   std::vector<double> ratios;
   for (const DuelRecord& record : ledger.duels) {
     if (record.duel.speedup) ratios.push_back(record.duel.speedup->value);
@@ -52,7 +54,7 @@ void fields(EvolutionFigures& x, FieldList& f) {
   f("trials", x.trials).about("The start aside");
   f("proposed", x.proposed).about("Answers that were kernels");
   f("compiled", x.compiled);
-  f("valid", x.valid).about("Passed every gate on every problem");
+  f("valid", x.valid).about("Passed every gate on every problem; absent: no gate ran");
   f.derived("validity", x.validity()).about("valid over trials");
   f.derived("compile_rate", x.compile_rate()).about("compiled over trials");
   f("evaluations", x.evaluations).about("Configs that were tried");

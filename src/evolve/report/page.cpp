@@ -41,8 +41,9 @@ std::string facts(const EvolutionFigures& figures) {
   std::string text = "<dl class=\"facts\">\n";
   text += fact("speed-up over the start", factor_of(figures.speedup));
   text += fact("in the same rounds", factor_of(figures.final_speedup));
-  text += fact("validity", fmt::format("{} of {} ({})", figures.valid, figures.trials,
-                                       percent(figures.validity())));
+  if (figures.valid)
+    text += fact("validity", fmt::format("{} of {} ({})", *figures.valid, figures.trials,
+                                         percent(*figures.validity())));
   text += fact("compiled", percent(figures.compile_rate()));
   text += fact("configs tried", fmt::to_string(figures.evaluations));
   if (figures.usage.tokens() > 0) {
@@ -146,7 +147,8 @@ class Plot {
   bool any_ = false;
 };
 
-std::string curves(const std::vector<Trial>& trials) {
+std::string curves(const std::vector<Trial>& trials, bool gated) {
+  if (trials.empty()) return "";
   Curve best{"best so far, and each trial", "×", {}, true, &trials};
   Curve validity{"trials that passed every gate", " %", {}};
   validity.most = 100;
@@ -164,7 +166,8 @@ std::string curves(const std::vector<Trial>& trials) {
                                   ? std::optional(100 * valid / static_cast<double>(trial.number))
                                   : std::nullopt);
   }
-  std::string text = "<div class=\"curves\">\n" + Plot(best).svg() + Plot(validity).svg();
+  std::string text = "<div class=\"curves\">\n" + Plot(best).svg();
+  if (gated) text += Plot(validity).svg();
   if (spent_tokens > 0) text += Plot(tokens).svg();
   if (spent > 0) text += Plot(cost).svg();
   return text + "</div>\n";
@@ -327,7 +330,11 @@ std::string evolution_page(const EvolutionDocument& document) {
   if (document.run.recorded)
     text += "<p class=\"notice\">Recorded: every number was measured earlier.</p>\n";
   if (!document.complete) text += "<p class=\"notice\">The run is not complete.</p>\n";
-  text += facts(document.figures) + "<h2>Curves</h2>\n" + curves(document.trials);
+  const bool gated = document.figures.valid.has_value();
+  if (!gated)
+    text +=
+        "<p class=\"notice\">No gate ran, as there was no GPU: kernels were compiled only.</p>\n";
+  text += facts(document.figures) + "<h2>Curves</h2>\n" + curves(document.trials, gated);
   text += duels_html(document.duels);
   text +=
       "<h2>Lineage</h2>\n<p class=\"soft\">Each trial below what it was made of; open one for "

@@ -29,14 +29,13 @@ std::string beginning(const std::string& text, std::size_t most) {
   return text.substr(0, end) + "...";
 }
 
-/// Validity counts gates; without a GPU none ran.
 std::string validity_text(const EvolutionFigures& figures) {
-  if (!figures.speedup) {
+  if (!figures.valid) {
     return fmt::format("compiled  {} of {} trials ({}); no gate ran\n", figures.compiled,
                        figures.trials, share(figures.compiled, figures.trials));
   }
   return fmt::format("validity  {} of {} trials passed every gate ({}); {} compiled\n",
-                     figures.valid, figures.trials, share(figures.valid, figures.trials),
+                     *figures.valid, figures.trials, share(*figures.valid, figures.trials),
                      share(figures.compiled, figures.trials));
 }
 

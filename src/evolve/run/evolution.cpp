@@ -12,11 +12,13 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "evolve/protocol/transcript.hpp"
 #include "evolve/run/asking.hpp"
 #include "evolve/run/population.hpp"
 #include "judge/referee/submission.hpp"
+#include "tune/sweep/saved_result.hpp"
 
 namespace fatune {
 namespace {
@@ -40,6 +42,13 @@ TranscriptEntry checked(TranscriptEntry entry) {
   return entry;
 }
 
+/// Whose times a ledger holds.
+Environment place_of(const LedgerHeader& header) {
+  Environment place = header.environment;
+  place.recorded = header.recorded;
+  return place;
+}
+
 class Evolution {
  public:
   Evolution(const EvolutionOptions& options, Proposer& proposer, Bench& bench)
@@ -51,13 +60,16 @@ class Evolution {
                                       : TrialPopulation::RankedBy::kAge) {}
 
   Status open() {
+    const LedgerHeader header{
+        .plan = plan_, .environment = bench_.environment(), .recorded = options_.recorded};
     if (options_.resume) {
       FATUNE_TRY(ledger_, LedgerWriter::resume(options_.out));
       FATUNE_TRY(known_, load_ledger(options_.out));
+      FATUNE_TRY_STATUS(check_same_device(place_of(known_.header), place_of(header),
+                                          options_.out.string(), Reuse::kResume));
     } else {
-      known_.header = {
-          .plan = plan_, .environment = bench_.environment(), .recorded = options_.recorded};
-      FATUNE_TRY(ledger_, LedgerWriter::create(options_.out, known_.header));
+      FATUNE_TRY(ledger_, LedgerWriter::create(options_.out, header));
+      known_.header = header;
     }
     FATUNE_TRY(transcript_, TranscriptFile::open(options_.out));
     FATUNE_TRY(task_, state_task(plan_.problems, known_.header.environment));
@@ -125,11 +137,16 @@ class Evolution {
   /// Of the transcript, where an earlier attempt at the run has asked already.
   Result<TranscriptEntry> answer_to(const ProposalRequest& request) {
     const auto& entries = transcript_.entries();
-    if (request.ask < std::ssize(entries))
-      return checked(entries[static_cast<std::size_t>(request.ask)]);
     TranscriptEntry entry;
     entry.ask = request.ask;
     entry.request = dump(to_json(request));
+    if (request.ask < std::ssize(entries)) {
+      const TranscriptEntry& known = entries[static_cast<std::size_t>(request.ask)];
+      if (known.request != entry.request)
+        log::warn(fmt::format("request {} is another than {} has: its answer is taken all the same",
+                              request.ask, kTranscriptFile));
+      return checked(known);
+    }
     const auto asked = std::chrono::steady_clock::now();
     FATUNE_TRY(ProposerAnswer answer, proposer_.ask(request.ask, entry.request));
     entry.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();

@@ -17,10 +17,17 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
   return file_or_packed(path, kLedgerFile);
 }
 
-/// False for a trial that is not the next one.
-bool fits(const LedgerLine& line, const Ledger& ledger) {
+/// What keeps a line from following those before it; empty: nothing.
+std::string misfit(const LedgerLine& line, const Ledger& ledger) {
   const auto* trial = std::get_if<Trial>(&line);
-  return trial == nullptr || trial->number == std::ssize(ledger.trials);
+  if (trial == nullptr) return "";
+  if (trial->number != std::ssize(ledger.trials))
+    return fmt::format("field 'number' is not {}, of the next trial", ledger.trials.size());
+  const std::size_t problems = ledger.header.plan.problems.size();
+  if (trial->valid() && trial->shapes.size() != problems)
+    return fmt::format("field 'shapes' has {} of the run's {} problems", trial->shapes.size(),
+                       problems);
+  return "";
 }
 
 struct AddLine {
@@ -92,7 +99,7 @@ bool holds_run(const std::filesystem::path& folder) {
 
 Result<Ledger> load_ledger(const std::filesystem::path& path) {
   const auto file = file_of(path);
-  FATUNE_TRY(const std::string text, read_file(file, kLargeFile));
+  FATUNE_TRY(const std::string text, read_file(file, kRunOfProposers));
   Ledger ledger;
   ledger.whole_bytes = text.rfind('\n') + 1;
   std::size_t number = 0;
@@ -104,10 +111,8 @@ Result<Ledger> load_ledger(const std::filesystem::path& path) {
     FATUNE_TRY(LedgerLine read, from_json<LedgerLine>(json, place));
     if ((number == 1) != std::holds_alternative<LedgerHeader>(read))
       return file_error(place + ": a ledger begins with its header, and has one");
-    if (!fits(read, ledger)) {
-      return file_error(fmt::format("{}: field 'number' is not {}, of the next trial", place,
-                                    ledger.trials.size()));
-    }
+    if (const std::string problem = misfit(read, ledger); !problem.empty())
+      return file_error(place + ": " + problem);
     std::visit(AddLine{ledger}, read);
   }
   if (number == 0 || ledger.header.plan.problems.empty())
@@ -121,6 +126,10 @@ Result<LedgerWriter> LedgerWriter::create(const std::filesystem::path& folder,
   if (holds_run(folder))
     return usage_error(fmt::format("{} holds a run; go on with it by --resume {}", folder.string(),
                                    folder.string()));
+  std::error_code none;
+  if (std::filesystem::file_size(folder / kTranscriptFile, none) > 0 && !none)
+    return usage_error((folder / kTranscriptFile).string() +
+                       " has the answers of another run; choose another --out");
   FATUNE_TRY_STATUS(make_directories(folder));
   LedgerWriter writer;
   FATUNE_TRY(writer.file_, AppendFile::open(path));

@@ -101,11 +101,6 @@ ToldKernel told(const Trial& trial) {
   return told;
 }
 
-void TrialPopulation::begin(Trial start) {
-  FATUNE_CHECK(trials_.empty(), "a population begins once");
-  add(std::move(start));
-}
-
 const Trial& TrialPopulation::add(Trial trial) {
   judge(trial);
   if (trial.valid()) select(trial);

@@ -25,8 +25,6 @@ class TrialPopulation {
   enum class RankedBy { kTime, kAge };  ///< age: without times, the newest that compiled
   explicit TrialPopulation(RankedBy ranked_by = RankedBy::kTime) : ranked_by_(ranked_by) {}
 
-  /// The start; it must have passed.
-  void begin(Trial start);
   /// Fills in speed-up, gain, verdict, step and best of a trial whose shapes are known, and takes
   /// it in; one that has no shapes is invalid.
   const Trial& add(Trial trial);

@@ -29,8 +29,11 @@ void fields(Order& x, FieldList& f) {
   f("cancel", x.cancel);
   f.closed();
   f.rule("", [&x] {
-    const bool empty = x.tool.empty() && x.resource.empty() && x.prompt.empty() && !x.cancel;
-    return std::string(empty ? "names no 'tool', 'resource' or 'prompt'" : "");
+    const int named = (x.tool.empty() ? 0 : 1) + (x.resource.empty() ? 0 : 1) +
+                      (x.prompt.empty() ? 0 : 1) + (x.cancel ? 1 : 0);
+    if (named == 0) return std::string("names no 'tool', 'resource' or 'prompt'");
+    return std::string(named > 1 ? "names several of 'tool', 'resource', 'prompt' and 'cancel'"
+                                 : "");
   });
 }
 

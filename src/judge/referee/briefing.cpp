@@ -59,8 +59,9 @@ const std::optional<Timing>& time_for(const JudgedKernel& judgement) {
 std::string kernel_text(const JudgedKernel& judgement, const Submission& submission) {
   std::string text = fmt::format("### {} {}\n\n", judgement.record.kernel, judgement.record.id);
   if (const auto& time = time_for(judgement))
-    text += fmt::format("{} with {}.", describe(Micros(time->median_us)),
-                        dump(judgement.record.config));
+    text +=
+        fmt::format("{}{} with {}.", describe(Micros(time->median_us)),
+                    judgement.record.recorded ? " (recorded)" : "", dump(judgement.record.config));
   for (const Beside& beside : judgement.baselines) {
     if (beside.ratio)
       text += fmt::format(" {:.3f} of the time of {}.", beside.ratio->value, beside.impl);
@@ -93,7 +94,8 @@ const JudgedKernel* timed_parent(const std::vector<JudgedKernel>& judgements,
                                  const JudgedKernel& child) {
   for (auto each = judgements.rbegin(); each != judgements.rend(); ++each) {
     const bool parent = std::ranges::find(child.parents, each->record.id) != child.parents.end();
-    if (parent && each->problem_id == child.problem_id && time_for(*each)) return &*each;
+    const bool comparable = each->problem_id == child.problem_id && same_conditions(*each, child);
+    if (parent && comparable && time_for(*each)) return &*each;
   }
   return nullptr;
 }

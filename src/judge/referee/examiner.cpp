@@ -33,17 +33,8 @@ class DeviceExaminer final : public Examiner {
   Result<Examined> examine(const std::vector<Implementation>& contestants, const FinalPlan& plan,
                            const Heartbeat& beat) override {
     FATUNE_TRY_STATUS(open());
-    Examined examined;
-    WatchedEvaluator watched(*evaluator_, [&] { return beat(phase_); });
-    watched.on_progress = [this](std::string_view phase) { phase_ = phase; };
-    evaluator_->on_errors = [&](const std::string&, const std::vector<ErrorRegion>& regions) {
-      if (examined.regions.empty()) examined.regions = regions;
-    };
-    auto records = watched.examine(contestants, plan);
-    evaluator_->on_errors = nullptr;
-    if (!records) return failed(std::move(records).error());
-    examined.records = *std::move(records);
-    if (examined.records.front().outcome != Outcome::kWrongResult) examined.regions.clear();
+    auto examined = examine_watched(contestants, plan, beat);
+    if (!examined) return failed(std::move(examined).error());
     return examined;
   }
 
@@ -62,8 +53,7 @@ class DeviceExaminer final : public Examiner {
     options.reference_is_baseline = false;
     options.out = order.out;
     options.on_progress = [this](const SweepProgress& now) { phase_ = words_of(now); };
-    WatchedEvaluator watched(*evaluator_, [&] { return beat(phase_); });
-    auto result = run_sweep(options, {order.kernel}, reference_, watched);
+    auto result = search_watched(options, order.kernel, beat);
     if (!result) return failed(std::move(result).error());
     return result;
   }
@@ -84,7 +74,29 @@ class DeviceExaminer final : public Examiner {
     return {};
   }
 
-  /// Its device may be gone, and work in flight: the next one opens a fresh one.
+  Result<Examined> examine_watched(const std::vector<Implementation>& contestants,
+                                   const FinalPlan& plan, const Heartbeat& beat) {
+    Examined examined;
+    WatchedEvaluator watched(*evaluator_, [&] { return beat(phase_); });
+    watched.on_progress = [this](std::string_view phase) { phase_ = phase; };
+    evaluator_->on_errors = [&](const std::string&, const std::vector<ErrorRegion>& regions) {
+      if (examined.regions.empty()) examined.regions = regions;
+    };
+    auto records = watched.examine(contestants, plan);
+    evaluator_->on_errors = nullptr;
+    FATUNE_TRY(examined.records, std::move(records));
+    if (examined.records.front().outcome != Outcome::kWrongResult) examined.regions.clear();
+    return examined;
+  }
+
+  Result<SweepResult> search_watched(const SweepOptions& options, const KernelRef& kernel,
+                                     const Heartbeat& beat) {
+    WatchedEvaluator watched(*evaluator_, [&] { return beat(phase_); });
+    return run_sweep(options, {kernel}, reference_, watched);
+  }
+
+  /// Its device may be gone, and work in flight: the next one opens a fresh one. Nobody watches the
+  /// old one any more.
   Error failed(Error error) {
     if (error.kind != ErrorKind::kUsage) evaluator_.reset();
     return error;

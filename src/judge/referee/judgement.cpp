@@ -113,7 +113,7 @@ void fields(Beside& x, FieldList& f) {
 
 void fields(JudgedKernel& x, FieldList& f) {
   f.record("judgement", "What became of a submitted kernel");
-  f.document("fatune.judgement", 1);
+  f.document("fatune.judgement", 2, 1);
   f("id", x.record.id)
       .required()
       .looks_like(kIdPattern)

@@ -1,4 +1,4 @@
-// judgement.hpp - fatune.judgement/1: what became of a submission, and the file that keeps it.
+// judgement.hpp - fatune.judgement/2: what became of a submission, and the file that keeps it.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,10 @@ struct JudgedKernel {
   bool passed() const { return record.outcome == Outcome::kMeasured; }
 };
 void fields(JudgedKernel& x, FieldList& f);
+/// Of one kind of device, both measured or both recorded: their times can be compared.
+inline bool same_conditions(const JudgedKernel& a, const JudgedKernel& b) {
+  return a.device == b.device && a.record.recorded == b.record.recorded;
+}
 
 inline constexpr std::int64_t kUsualHistory = 20;
 struct AskHistory {

@@ -13,17 +13,38 @@
 namespace fatune {
 namespace {
 
-/// By id.
+/// What the judgements of one kernel and config come to.
+struct Reputation {
+  std::optional<JudgedKernel> best;  ///< with the most scrutiny, of these the newest
+  std::optional<Scrutiny> refused;   ///< with that scrutiny, and not passed with as much since
+
+  void add(const JudgedKernel& judgement) {
+    if (!judgement.gate.empty())
+      refused = std::max(refused.value_or(judgement.mode), judgement.mode);
+    if (!judgement.passed()) return;
+    if (refused && judgement.mode >= *refused) refused.reset();
+    const bool counts = !best || judgement.mode >= best->mode;
+    if (judgement.record.hot && counts) best = judgement;
+  }
+};
+
+/// By id; of the device that timed last.
 std::vector<JudgedKernel> those_that_count(const std::vector<JudgedKernel>& judgements,
                                            const std::string& problem) {
-  std::map<std::string, JudgedKernel> by_id;
+  const auto is_timed = [&](const JudgedKernel& each) {
+    return each.problem_id == problem && each.passed() && each.record.hot;
+  };
+  const auto newest = std::find_if(judgements.rbegin(), judgements.rend(), is_timed);
+  if (newest == judgements.rend()) return {};
+  std::map<std::string, Reputation> by_id;
   for (const JudgedKernel& each : judgements) {
-    if (each.problem_id != problem || !each.passed() || !each.record.hot) continue;
-    const auto [kept, first] = by_id.emplace(each.record.id, each);
-    if (!first && each.mode >= kept->second.mode) kept->second = each;
+    if (each.problem_id == problem && same_conditions(each, *newest))
+      by_id[each.record.id].add(each);
   }
   std::vector<JudgedKernel> found;
-  for (auto& [id, judgement] : by_id) found.push_back(std::move(judgement));
+  for (auto& [id, reputation] : by_id) {
+    if (reputation.best && !reputation.refused) found.push_back(*std::move(reputation.best));
+  }
   return found;
 }
 
@@ -61,6 +82,8 @@ Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLe
   board.problem_id = wanted.problem;
   std::vector<JudgedKernel> counted = those_that_count(judgements, wanted.problem);
   if (counted.empty()) return board;
+  board.device = counted.front().device;
+  board.recorded = counted.front().record.recorded;
   board.time = common_time(counted);
   const auto time_of = [&](const JudgedKernel& each) -> const Timing& {
     return *timing_of(each.record, board.time);
@@ -95,6 +118,8 @@ void fields(LeaderboardRow& x, FieldList& f) {
 
 void fields(Leaderboard& x, FieldList& f) {
   f("problem_id", x.problem_id).required();
+  f("device", x.device).omitted().about("That timed last; judgements of others have no place");
+  f("recorded", x.recorded).omitted().about("Measured earlier, not on this machine");
   f("time", x.time).omitted().about("That places are by");
   f("rows", x.rows).required();
 }

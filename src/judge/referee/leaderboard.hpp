@@ -23,6 +23,8 @@ struct LeaderboardRow {
 };
 struct Leaderboard {
   std::string problem_id;
+  std::string device;     ///< of all rows
+  bool recorded = false;  ///< all rows are
   std::string time;  ///< that places are by: the first of in_layer, plain and hot that all have
   std::vector<LeaderboardRow> rows;
 };
@@ -30,8 +32,9 @@ void fields(AskLeaderboard& x, FieldList& f);
 void fields(LeaderboardRow& x, FieldList& f);
 void fields(Leaderboard& x, FieldList& f);
 
-/// Of those that passed and were timed; of several judgements of one kernel and config the one with
-/// the most scrutiny, and of these the newest.
+/// Of those that passed and were timed where the newest of them was; of several judgements of one
+/// kernel and config the one with the most scrutiny, and of these the newest. One that was refused
+/// has no place until it passes with as much scrutiny.
 Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLeaderboard& wanted);
 
 }  // namespace fatune

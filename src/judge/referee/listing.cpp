@@ -34,7 +34,7 @@ std::optional<KnownTime> best_shipped(const std::vector<SavedConfig>& shipped,
 std::optional<KnownTime> known_time(const FinalRecord& record, const std::string& source) {
   for (const char* time : {"in_layer", "plain", "hot"}) {
     const std::optional<Timing>& found = timing_of(record, time);
-    if (found) return KnownTime{record.impl, time, found->median_us, source};
+    if (found) return KnownTime{record.impl, time, found->median_us, source, record.recorded};
   }
   return std::nullopt;
 }
@@ -45,6 +45,7 @@ void fields(KnownTime& x, FieldList& f) {
   f("time", x.time).about("Which one it is: in_layer, plain, hot");
   f("median_us", x.median_us).finite().positive();
   f("source", x.source).about("A file of fatune, baseline, or the id of a judgement");
+  f("recorded", x.recorded).omitted().about("Measured earlier, not on this machine");
 }
 
 void fields(ListedProblem& x, FieldList& f) {

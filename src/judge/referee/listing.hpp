@@ -17,6 +17,7 @@ struct KnownTime {
   std::string time;  ///< which one it is: "in_layer", "plain", "hot"
   double median_us = 0;
   std::string source;  ///< the file of a shipped config, "baseline", the id of a judgement
+  bool recorded = false;
 };
 struct ListedProblem {
   BookedProblem booked;

@@ -19,27 +19,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kRuns = "runs";
-constexpr std::string_view kEdgeProblem = "edge problem ";  // how reasons of edge problems begin
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Of an edge problem, too, whose name stands before the gate's.
-std::string gate_behind(const FinalRecord& record) {
-  std::string_view reason = record.reason;
-  if (record.outcome == Outcome::kWrongResult && reason.starts_with(kEdgeProblem)) {
-    const std::size_t end = reason.find(": ");
-    if (end != std::string_view::npos) reason.remove_prefix(end + 2);
-  }
-  return gate_of(record.outcome, reason);
 }
 
 JudgedKernel judgement_of(FinalRecord record, Scrutiny scrutiny, const Environment* device) {
   JudgedKernel judgement;
   judgement.mode = scrutiny;
   judgement.record = std::move(record);
-  judgement.gate = gate_behind(judgement.record);
+  judgement.gate = gate_of(judgement.record.outcome, judgement.record.reason);
   judgement.warnings = warnings_of(judgement.record);
   if (device != nullptr) judgement.device = device->device_name;
   return judgement;

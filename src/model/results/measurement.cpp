@@ -22,6 +22,9 @@ Result<Outcome> parse_outcome(std::string_view text) {
 }
 
 std::string gate_of(Outcome outcome, std::string_view reason) {
+  if (const std::size_t end = reason.find(": ");
+      reason.starts_with(kEdgeProblem) && end != std::string_view::npos)
+    reason.remove_prefix(end + 2);
   switch (outcome) {
     case Outcome::kInfeasible:
       return "constraints";

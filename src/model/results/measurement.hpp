@@ -37,9 +37,12 @@ std::string_view name(Outcome outcome);  ///< "measured", "compile_error", ...
 Result<Outcome> parse_outcome(std::string_view text);
 FieldWord<Outcome> word_of(const Outcome*);
 
-/// The gate behind an outcome: "constraints", "compilation", "state" of machine code that could
-/// keep something, "launch", or the one that the reason of a wrong result begins with. Empty for
-/// the outcomes that no gate decides.
+/// How the reason begins when an edge problem refused a config; its name and ": " follow.
+inline constexpr const char* kEdgeProblem = "edge problem ";
+
+/// The gate behind an outcome, of an edge problem, too: "constraints", "compilation", "state" of
+/// machine code that could keep something, "launch", or the one that the reason of a wrong result
+/// begins with. Empty for the outcomes that no gate decides.
 std::string gate_of(Outcome outcome, std::string_view reason);
 
 /// Summary of a list of samples; microseconds per launch.

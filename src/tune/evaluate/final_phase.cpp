@@ -127,7 +127,7 @@ void FinalPhase::note_compile_error(const Build& build, const Compiled& compiled
 Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& compiled,
                              const std::string& label) {
   FinalRecord& record = records_[build.index];
-  const std::string where = label.empty() ? "" : "edge problem " + label + ": ";
+  const std::string where = label.empty() ? "" : kEdgeProblem + label + ": ";
   if (compiled && !compiled->ok) {
     note_compile_error(build, *compiled, where);
     if (!label.empty()) drop_results(record);

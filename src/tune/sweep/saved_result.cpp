@@ -82,6 +82,7 @@ Status check_same_device(const Environment& then, const Environment& now, const 
                          Reuse reuse) {
   const bool resume = reuse == Reuse::kResume;
   const auto described = [&](const Environment& environment) {
+    if (environment.device_name.empty()) return std::string("no GPU");
     return fmt::format("{} ({}{})", environment.device_name, name(environment.limits.arch),
                        resume && environment.recorded ? ", recorded" : "");
   };

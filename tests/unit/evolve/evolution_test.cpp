@@ -219,6 +219,47 @@ TEST_CASE("an interrupt and a lost machine end a run that can be gone on with") 
   CHECK(whole->trials.size() == 8);
 }
 
+TEST_CASE("a run goes on where it began, with its own answers") {
+  const TemporaryFolder folder;
+  ListedProposer proposer(kAnswers);
+  FormulaBench bench;
+  auto options = options_in(folder / "run", 2);
+  REQUIRE(run(options, proposer, bench));
+  std::filesystem::create_directory(folder / "other");
+  std::filesystem::copy_file(folder / "run" / kTranscriptFile, folder / "other" / kTranscriptFile);
+  const auto foreign = run(options_in(folder / "other", 2), proposer, bench);
+  REQUIRE_FALSE(foreign);
+  CHECK(foreign.error().message.find("the answers of another run") != std::string::npos);
+  options.resume = true;
+  REQUIRE(run(options, proposer, bench));
+  options.recorded = true;
+  const auto recorded = run(options, proposer, bench);
+  options.recorded = false;
+  bench.move_to("NVIDIA Other");
+  const auto moved = run(options, proposer, bench);
+  for (const auto* each : {&recorded, &moved}) {
+    REQUIRE_FALSE(*each);
+    CHECK(each->error().kind == ErrorKind::kUsage);
+    CHECK(each->error().message.starts_with("--resume: "));
+  }
+}
+
+TEST_CASE("a trial that passed has every problem of its run") {
+  const TemporaryFolder folder;
+  ListedProposer proposer(kAnswers);
+  FormulaBench bench;
+  REQUIRE(run(options_in(folder / "run", 2), proposer, bench));
+  const auto file = folder / "run" / kLedgerFile;
+  std::vector<std::string> lines = split(text_of(file), '\n');
+  Json start = Json::parse(lines[1]);
+  start["shapes"].erase(1);
+  lines[1] = dump(start);
+  REQUIRE(replace_file(file, join(lines, "\n")));
+  const auto read = load_ledger(folder / "run");
+  REQUIRE_FALSE(read);
+  CHECK(read.error().message.ends_with("field 'shapes' has 1 of the run's 2 problems"));
+}
+
 TEST_CASE("a start that does not pass is a usage error, and leaves the folder free") {
   const TemporaryFolder folder;
   ListedProposer proposer(kAnswers);

@@ -37,9 +37,13 @@ inline Draft timed_draft(const std::string& times) {
 /// Times stand in the text; 0 is a wrong result.
 class FormulaBench final : public Bench {
  public:
-  FormulaBench() { environment_.limits = *typical_limits(Arch{90, 'a'}); }
+  FormulaBench() {
+    environment_.device_name = "Formula 1";
+    environment_.limits = *typical_limits(Arch{90, 'a'});
+  }
 
   const Environment& environment() const override { return environment_; }
+  void move_to(const std::string& device) { environment_.device_name = device; }
   Result<ShapeTrial> examine(const Draft& draft, const NamedProblem& problem,
                              const BenchOrder& order) override {
     ++examined;

@@ -37,7 +37,7 @@ Trial wrong(std::int64_t number, Outcome outcome) {
 
 TrialPopulation begun(const std::vector<double>& times = {100, 100, 100}) {
   TrialPopulation population;
-  population.begin(timed(0, times, {}));
+  population.add(timed(0, times, {}));
   return population;
 }
 

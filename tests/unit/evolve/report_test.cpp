@@ -102,5 +102,14 @@ TEST_CASE("an empty run has a page, too") {
   Ledger ledger;
   ledger.header.plan.problems = {test::kSmall};
   ledger.trials = {tried(0, verdict::kElite, std::nullopt)};
-  CHECK_FALSE(evolution_page(evolution_document(std::move(ledger), {})).empty());
+  const std::string page = evolution_page(evolution_document(ledger, {}));
+  CHECK(page.find("No gate ran") != std::string::npos);
+  CHECK(page.find("validity") == std::string::npos);
+  CHECK(page.find("passed every gate") == std::string::npos);
+  const EvolutionDocument document = evolution_document(ledger, {});
+  CHECK_FALSE(document.figures.valid);
+  CHECK_FALSE(to_json(document.figures).contains("validity"));
+  ledger.trials.clear();
+  CHECK(evolution_page(evolution_document(std::move(ledger), {})).find("<svg") ==
+        std::string::npos);
 }

@@ -155,7 +155,7 @@ TEST_CASE("on a device the gates decide, and nothing is timed") {
   REQUIRE(judgement.record.verification);
   CHECK(judgement.record.verification->passed);
   const Json json = to_json(judgement);
-  CHECK(json.at("schema") == "fatune.judgement/1");
+  CHECK(json.at("schema") == "fatune.judgement/2");
   CHECK(json.at("passed") == true);
   for (const char* time : {"in_layer", "plain", "hot", "cold"}) CHECK_FALSE(json.contains(time));
   CHECK(judged(referee, tiled(R"({"TILE": 4})")).record.id != judgement.record.id);

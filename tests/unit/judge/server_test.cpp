@@ -145,7 +145,8 @@ TEST_CASE("what goes beyond a limit is refused in words") {
 TEST_CASE("JSON lines that ask for nothing known are answered") {
   CHECK(
       Session().run("{}\n[]\n{\"tool\":1}\n{\"tool\":\"echo\",\"argumens\":{}}\n"
-                    "{\"tool\":\"echo\",\"arguments\":[]}\n{\"tool\"\n") ==
+                    "{\"tool\":\"echo\",\"arguments\":[]}\n{\"tool\"\n"
+                    "{\"tool\":\"echo\",\"cancel\":5}\n") ==
       Lines{
           R"({"error":{"kind":"usage","message":"line: names no 'tool', 'resource' or 'prompt'"}})",
           R"({"error":{"kind":"usage","message":"line: must be an object, but is array"}})",
@@ -157,7 +158,9 @@ TEST_CASE("JSON lines that ask for nothing known are answered") {
           R"("line: field 'arguments' must be an object, but is array"}})",
           R"({"error":{"kind":"usage","message":"line: not valid JSON at line 1, column 8: )"
           R"(syntax error while parsing object separator - unexpected end of input; )"
-          R"(expected ':'"}})"});
+          R"(expected ':'"}})",
+          R"({"error":{"kind":"usage","message":)"
+          R"("line: names several of 'tool', 'resource', 'prompt' and 'cancel'"}})"});
 }
 
 TEST_CASE("an interrupt ends the session") {

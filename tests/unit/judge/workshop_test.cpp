@@ -7,6 +7,8 @@
 
 #include "core/fields.hpp"
 #include "judge/referee/briefing.hpp"
+#include "judge/referee/leaderboard.hpp"
+#include "judge/referee/listing.hpp"
 #include "judge/services.hpp"
 #include "judge_fakes.hpp"
 #include "support/evaluate_fakes.hpp"
@@ -213,6 +215,68 @@ TEST_CASE("only kernels that passed are profiled, on a device that is let go bef
   CHECK_FALSE(profile->profile.outcome.reason.empty());
   shop.judged(tiled_as(Scrutiny::kCheck, 4));
   CHECK(shop.opened == 2);
+}
+
+TEST_CASE("a refusal takes a kernel's place, until it passes with as much scrutiny") {
+  JudgedKernel passed;
+  passed.problem_id = "mission";
+  passed.mode = Scrutiny::kRank;
+  passed.record.id = "0123456789abcdef";
+  passed.record.outcome = Outcome::kMeasured;
+  passed.record.hot = Timing{.median_us = 5};
+  JudgedKernel refused = passed;
+  refused.mode = Scrutiny::kFinal;
+  refused.record.outcome = Outcome::kWrongResult;
+  refused.record.hot.reset();
+  refused.gate = "accuracy";
+  JudgedKernel final = passed;
+  final.mode = Scrutiny::kFinal;
+  const auto places = [](const std::vector<JudgedKernel>& judgements) {
+    return leaderboard(judgements, {"mission", {}}).rows.size();
+  };
+  CHECK(places({passed}) == 1);
+  CHECK(places({passed, refused}) == 0);
+  CHECK(places({passed, refused, passed}) == 0);
+  CHECK(places({passed, refused, final}) == 1);
+  JudgedKernel unasked = refused;
+  unasked.record.outcome = Outcome::kUnavailable;
+  unasked.gate.clear();
+  CHECK(places({passed, unasked}) == 1);
+}
+
+TEST_CASE("times of two devices, and recorded ones beside measured ones, have no common places") {
+  JudgedKernel here;
+  here.problem_id = "mission";
+  here.device = "NVIDIA H200";
+  here.record.id = "0123456789abcdef";
+  here.record.outcome = Outcome::kMeasured;
+  here.record.hot = Timing{.median_us = 5};
+  JudgedKernel elsewhere = here;
+  elsewhere.device = "NVIDIA A100";
+  elsewhere.record.id = "00000000000000aa";
+  JudgedKernel recorded = here;
+  recorded.record.recorded = true;
+  recorded.record.id = "00000000000000bb";
+  const Leaderboard board = leaderboard({elsewhere, here, recorded}, {"mission", {}});
+  REQUIRE(board.rows.size() == 1);
+  CHECK(board.rows[0].judgement.record.id == recorded.record.id);
+  CHECK(board.recorded);
+  CHECK(board.device == "NVIDIA H200");
+  CHECK(known_time(recorded.record, "baseline")->recorded);
+  CHECK(leaderboard({recorded, elsewhere, here}, {"mission", {}}).rows.size() == 1);
+}
+
+TEST_CASE("a judgement with gates comes back from its line") {
+  JudgedKernel judged;
+  judged.problem_id = "mission";
+  judged.record.id = "0123456789abcdef";
+  judged.record.outcome = Outcome::kMeasured;
+  judged.record.verification =
+      Verification{.passed = true, .gates = {"accuracy"}, .not_run = {"physics: no clock"}};
+  const Json line = to_json(judged);
+  const auto read = from_json<JudgedKernel>(line, "line 1");
+  if (!read) FAIL(read.error().message);
+  CHECK(to_json(*read) == line);
 }
 
 TEST_CASE("prompts hold task, kernels and insights; texts of others cannot leave their fence") {

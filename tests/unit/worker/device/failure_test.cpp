@@ -21,6 +21,8 @@ TEST_CASE("an outcome tells the gate that decided it") {
   CHECK(gate_of(Outcome::kCrashed, "") == "launch");
   CHECK(gate_of(Outcome::kWrongResult, "accuracy: max: 3, limit 1") == "accuracy");
   CHECK(gate_of(Outcome::kWrongResult, "timed_output: launched once more, ...") == "timed_output");
+  CHECK(gate_of(Outcome::kWrongResult, "edge problem 1,1,17,64 f16: accuracy: x") == "accuracy");
+  CHECK(gate_of(Outcome::kCompileError, "edge problem 1,1,17,64 f16: state: y") == "state");
   CHECK(gate_of(Outcome::kMeasured, "").empty());
 }
 
