@@ -21,6 +21,7 @@ from .proving import OURS, PYTORCH, Contender, Step, compare, measure
 from .recorder import Clock
 
 FILE = "gradients.json"
+_FIELDS = {"kernel", "torch", "backward", "reason", "tried"}
 _LIMIT_S = 1.0  # of timing a kernel with one backward pass; chosen
 _SEED = 0
 _PLACE: List[places.Place] = [(vars(F), "scaled_dot_product_attention")]
@@ -139,8 +140,9 @@ def _under_f(function: Callable[..., Any]) -> Iterator[None]:
 
 def _read(file: Path) -> List[Row]:
     try:
-        return list(json.loads(file.read_text(encoding="utf-8"))["kernels"])
-    except (OSError, ValueError, KeyError, TypeError):  # there is none yet, or none that is whole
+        rows = json.loads(file.read_text(encoding="utf-8"))["kernels"]
+        return [row for row in rows if _FIELDS <= row.keys()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none yet, or none that is whole
         return []
 
 

@@ -15,7 +15,7 @@ from .capturing import Suite, capture, device_of, step_of
 from .errors import FILES, INTERRUPTED, NO, FatuneError
 from .gpu_clock import sensor_of
 from .installing import CAPTURED, Installed, Why, install
-from .proving import OURS, PYTORCH, Contender, Output, Times, compare, measure
+from .proving import OURS, PYTORCH, Contender, Output, Times, compare, measure, outputs_of
 from .recorder import Clock
 from .scripts import printing
 from .sustained import measure_sustained
@@ -72,6 +72,7 @@ class Proof:
     installed: Optional[Installed]
     report: Path
     sustained: Optional[Times] = None
+    unverified: List[str] = dataclasses.field(default_factory=list)  # ids of kernels that no gate has checked
 
     def undo(self) -> None:
         """Puts PyTorch's attention back, if kernels stand in its place."""
@@ -98,6 +99,7 @@ class Proof:
             "schema": "fatune.proof/1", "fatune": self.result.document["fatune"], "recorded": self.result.recorded,
             "device": self.result.document["device"], "name": self.suite.name, "run": str(self.result.folder),
             "verdict": self.verdict, "installed": self.installed is not None, "masks_assumed": self.why.assumed,
+            "unverified": self.unverified,
             "outputs": [_output_json(each) for each in self.outputs],
             "times": None if self.times is None else _times_json(self.times), "failed": self.failed,
             "sustained": None if self.sustained is None else {**_times_json(self.sustained), "mhz": self.sustained.mhz},
@@ -109,6 +111,10 @@ class Proof:
 
     def __str__(self) -> str:
         lines = [f"{self.suite.name}: {_SAID[self.verdict]}", *self._lines_of_times()]
+        if self.result.recorded:
+            lines.append("  tuned on a recording: its times were measured earlier")
+        if self.unverified:
+            lines.append(f"  no gate has checked {', '.join(self.unverified)}")
         worst = max(self.outputs, key=lambda each: each.share, default=None)
         if worst is not None:
             lines.append(f"  worst of {len(self.outputs)} outputs: {worst.name} is off by {worst.error:.3g}, allowed "
@@ -165,12 +171,14 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
     the GPU is at its power limit, for 10 s more in turns that go on, which then count. Kernels stay installed if
     outputs are right and the interval of the times' ratio is below 1 (or, with `allow_equal`, includes it); else
     nothing is. Interrupted, nothing is, and the same call goes on with tuning. Raises what capture(), tune() and
-    install() raise.
+    install() raise, and FatuneError (1) where the step returns no tensor.
     """
     def run() -> Any:
         return step(*inputs, **options)
 
     suite = capture(step, *inputs, name=name, graph=graph, **options)
+    if not outputs_of(run):
+        raise FatuneError("the step returns no tensor, so nothing could be compared; return what it computes", NO)
     folder = Path(out or default_folder(suite))
     if baselines is None and not holds_run(folder):
         baselines = _BASELINES
@@ -180,6 +188,7 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
         after = capture(step, *inputs, name=suite.name, graph=graph, **options)
         ours = contending.replayed(run, installed) if graph else Contender(run, installed.briefly)
         why = installed.why()
+        unverified_ids = sorted(facts["id"] for facts in installed.exported._FACTS if not facts["verified"])
 
     outputs, times, sustained, verdict = [], None, None, UNSERVED
     failed: Dict[str, str] = {}
@@ -195,7 +204,8 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
             verdict = _verdict(sustained or times)
     wanted = verdict == FASTER or (verdict == EQUAL and allow_equal)
     page_file = Path(report or result.folder / "report.html")
-    proof = Proof(suite, result, verdict, outputs, times, failed, after, why, None, page_file, sustained)
+    proof = Proof(suite, result, verdict, outputs, times, failed, after, why, None, page_file, sustained,
+                  unverified_ids)
     with _undone_when_interrupted(proof):
         proof.installed = installed.redo() if wanted else None
         _write(proof)

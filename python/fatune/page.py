@@ -157,6 +157,7 @@ def page_of(document: Row) -> str:
     device = document["device"]["name"] + (" (a recording stood in for it)" if document["recorded"] else "")
     notes = [f"{device}; PyTorch {before['torch']}; times by call site: {before['clock']}, run {document['run']}."]
     notes += ["Masks were taken to be those captured, unread (assume_masks=\"captured\")."] * document["masks_assumed"]
+    notes += [f"No gate has checked {', '.join(document['unverified'])}."] * bool(document["unverified"])
     notes += ["They include waiting for Python."] * before["waits_for_python"]
     times = _counting(document)
     rounds = f"{len(times['rounds_us']['fatune'])} interleaved rounds in random order." if times else ""

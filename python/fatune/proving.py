@@ -107,7 +107,7 @@ def outputs_of(step: Step) -> Dict[str, torch.Tensor]:
 
 def compare(step: Step, contender: Contender) -> List[Output]:
     """Each output's error with the kernels against what PyTorch's own attention, and one that rounds after each step,
-    are off by. Runs the step five times."""
+    are off by; one that either lacks is wrong. Runs the step five times."""
     with uncompiled(), exact.in_place_of_pytorchs(torch.float64):
         reference = outputs_of(step)
     with uncompiled(), exact.in_place_of_pytorchs(None):
@@ -116,13 +116,13 @@ def compare(step: Step, contender: Contender) -> List[Output]:
         others += [outputs_of(step), outputs_of(step)]
     with contender.context():
         ours = outputs_of(contender.step)
-    return [_judge(name, tensor, reference.get(name), [other.get(name) for other in others])
-            for name, tensor in ours.items()]
+    return [_judge(name, ours.get(name), reference.get(name), [other.get(name) for other in others])
+            for name in {**reference, **ours}]
 
 
-def _judge(name: str, ours: torch.Tensor, reference: Any, others: Sequence[Any]) -> Output:
+def _judge(name: str, ours: Any, reference: Any, others: Sequence[Any]) -> Output:
     tensors = [reference, *others]
-    if any(each is None or each.shape != ours.shape or each.dtype != ours.dtype for each in tensors):
+    if ours is None or any(each is None or each.shape != ours.shape or each.dtype != ours.dtype for each in tensors):
         return Output(name, math.inf, 0.0, math.inf)
     if not ours.is_floating_point():
         error, *apart = (float((each != reference).sum()) for each in (ours, *others))

@@ -14,6 +14,7 @@ from .capturing import Suite
 from .errors import ENVIRONMENT, FILES, NO, FatuneError
 from .progress import Progress
 
+_SCHEMA = "fatune.best/2"
 _FASTER_OR_NOT = (0, 1)  # exit codes: whether the gate against the baselines passes is an answer, too
 
 
@@ -25,11 +26,14 @@ class Result:
 
     @classmethod
     def load(cls, folder: "str | Path") -> "Result":
-        """Of a run's folder. Raises FatuneError (4) where it holds no best.json."""
+        """Of a run's folder. Raises FatuneError (4) where it holds no best.json of today's form."""
         path, suite = Path(folder) / "best.json", suite_file(Path(folder))
         try:
-            return cls(Path(folder), json.loads(path.read_text(encoding="utf-8")),
-                       Suite.load(suite) if suite.exists() else None)
+            document = json.loads(path.read_text(encoding="utf-8"))
+            held = document.get("schema") if isinstance(document, dict) else None
+            if held != _SCHEMA:
+                raise FatuneError(f"{path} holds {held or 'no result'}, not {_SCHEMA}: sweep again", FILES)
+            return cls(Path(folder), document, Suite.load(suite) if suite.exists() else None)
         except (OSError, ValueError) as error:
             raise FatuneError(f"{path} cannot be read: {error}", FILES) from error
 

@@ -103,6 +103,15 @@ class TuneTest(Recorded):
         self.assertEqual(loaded.suite.document, self.suite.document)
         self.assertEqual(loaded.device, fakes.DEVICE)
 
+    def test_a_file_of_another_form_is_refused_in_words(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for text in ('{"schema": "fatune.best/1"}', "[]", "{"):
+                (pathlib.Path(folder) / "best.json").write_text(text, encoding="utf-8")
+                with self.assertRaises(fatune.FatuneError) as caught:
+                    fatune.Result.load(folder)
+                self.assertEqual(caught.exception.exit_code, 4)
+            self.assertIn("cannot be read", str(caught.exception))
+
     def test_nothing_to_tune_is_an_answer_with_the_reasons(self):
         suite = fatune.capture(lambda: attend(*(each.float() for each in qkv(16))))
         with self.assertRaisesRegex(fatune.FatuneError, "nothing is to be tuned: its type is float32") as caught:
@@ -487,8 +496,9 @@ class GradientsTest(Recorded):
                          (0.9, "PyTorch's cudnn backward pass says: no such head dim"))
         with unittest.mock.patch.object(gradients, "compare", side_effect=AssertionError):
             self.assertEqual(self.installed_in_turn(), "")
-            self.file.write_text(self.found.replace(torch.__version__, "2.5"), encoding="utf-8")
-            self.assertRaises(AssertionError, self.installed_in_turn)
+            for text in (self.found.replace(torch.__version__, "2.5"), '{"kernels": [{}, 3]}', "[]"):
+                self.file.write_text(text, encoding="utf-8")
+                self.assertRaises(AssertionError, self.installed_in_turn)
 
     def refused(self, reason, right=()):
         """`right`: what is taken for the outputs' comparison, where it is not made."""

@@ -114,6 +114,22 @@ class ProvingTest(unittest.TestCase):
         lost = optimizing._output_json(proving.Output("x", math.inf, 0.0, math.inf))
         self.assertEqual(lost, {"name": "x", "error": None, "limit": 0.0, "share": None, "right": False})
 
+    def test_an_output_that_one_side_lacks_is_wrong(self):
+        state = {"ours": False}
+
+        @contextlib.contextmanager
+        def installed():
+            state["ours"] = True
+            yield
+            state["ours"] = False
+
+        def step():
+            return {"out": torch.ones(2), **({"more": torch.ones(1)} if state["ours"] == step.more_in_ours else {})}
+
+        for step.more_in_ours in (True, False):
+            outputs = {each.name: each.right for each in proving.compare(step, proving.Contender(step, installed))}
+            self.assertEqual(outputs, {"['out']": True, "['more']": False})
+
     def test_outputs_are_named_by_their_place(self):
         found = proving.outputs_of(lambda: {"logits": torch.ones(2), "more": [torch.zeros(1), "text"]})
         self.assertEqual(list(found), ["['logits']", "['more'][0]"])
@@ -213,6 +229,20 @@ class OptimizeTest(Chain):
         self.assertEqual((proof.verdict, proof.installed), ("unserved", None))
         schemas.check(self.folder_of_run / "proof.json")
         self.assertIn("could not be loaded: no such thing", str(proof))
+
+    def test_a_step_that_returns_no_tensor_cannot_be_proved(self):
+        with self.assertRaisesRegex(fatune.FatuneError, "returns no tensor"):
+            fatune.optimize(lambda: [self.model(self.x)] and None, out=self.folder_of_run, **RECORDED)
+        self.assertIs(F.scaled_dot_product_attention, self.pytorch)
+
+    def test_unverified_and_recorded_are_said(self):
+        proof = self.optimize(FASTER)
+        document = proof.to_json()
+        self.assertEqual(document["unverified"], proof.unverified)
+        self.assertTrue(proof.unverified)
+        for text in ("no gate has checked " + proof.unverified[0], "tuned on a recording"):
+            self.assertIn(text, str(proof))
+        self.assertIn("No gate has checked " + proof.unverified[0], proof.report.read_text(encoding="utf-8"))
 
     def test_interrupted_nothing_is_installed(self):
         for place in ("tune", "compare", "measure", "_write"):

@@ -75,7 +75,7 @@ constexpr WrittenFormat kWritten[] = {
      schema_of<InspectDocument>},
     {"journal.1", "One line of RUN/journal.jsonl: the header, which is the first, or a record",
      schema_of<JournalLine>},
-    {"judgement.1", "`fatune judge`: what became of a submitted kernel", schema_of<JudgedKernel>},
+    {"judgement.2", "`fatune judge`: what became of a submitted kernel", schema_of<JudgedKernel>},
     {"kernels.2", "`fatune kernels --json`: what can be tuned", schema_of<KernelsDocument>},
     {"known.1", "Configs that were best, by problem and kernel, for searches to start from",
      schema_of<KnownFile>},

@@ -288,6 +288,20 @@ std::string write_wisdom_index(std::span<const KernelFacts> kernels, const std::
   return dump_pretty(index);
 }
 
+std::string why_not_in_wisdom(const KernelFacts& facts) {
+  const Problem& problem = facts.problem;
+  if (problem.custom)
+    return fmt::format("computes {}, but libfatune_rt launches attention alone",
+                       problem.custom->operation);
+  if (has_descales(problem)) return "is for fp8, but libfatune_rt passes no factors";
+  if (is_fused(problem)) return "quantizes, but libfatune_rt has no word for that";
+  for (const TensorMapFacts& map : facts.tensor_maps) {
+    if (std::ranges::count(facts.scratch, map.tensor, &ScratchFacts::name) > 0)
+      return fmt::format("maps its scratch {}, but libfatune_rt maps tensors alone", map.tensor);
+  }
+  return "";
+}
+
 Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json document, parse_json(text, where));
   const Fields root(document, where);
@@ -303,10 +317,8 @@ Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& 
   for (const Json& entry : *list) {
     const std::string place = field_place(where, fmt::format("kernels[{}]", index.kernels.size()));
     FATUNE_TRY(KernelFacts facts, from_json<KernelFacts>(entry, place));
-    if (facts.problem.custom) {
-      return file_error(fmt::format("{}: computes {}, but libfatune_rt launches attention alone",
-                                    place, facts.problem.custom->operation));
-    }
+    if (const std::string why = why_not_in_wisdom(facts); !why.empty())
+      return file_error(place + ": " + why);
     index.kernels.push_back(std::move(facts));
   }
   return index;

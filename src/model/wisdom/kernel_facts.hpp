@@ -150,6 +150,9 @@ void fields(WisdomFile& x, FieldList& f);
 /// and through them of all cubins.
 std::string write_wisdom_index(std::span<const KernelFacts> kernels, const std::string& fatune);
 
+/// What libfatune_rt cannot do for such a kernel; empty: it can launch it.
+std::string why_not_in_wisdom(const KernelFacts& facts);
+
 struct WisdomIndex {
   bool intact = false;  ///< the facts are those that were exported; if not, they are not read
   std::vector<KernelFacts> kernels;

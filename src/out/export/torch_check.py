@@ -8,13 +8,13 @@ def _describe(facts):
     if measured:
         time = f"{measured.get('us', measured['hot_us']):.2f} us"
         time += f" {measured['time'].replace('_', ' ')}" if "time" in measured else ""
-        time += " (recorded)" if facts["recorded"] else ""
         if measured.get("ratio"):
             time += f", {measured['ratio']:.2f} of {measured['baseline']}"
         time += f", on {facts['device']['name']}"
     more = (f" to {p['out_dtype']}" if "out_dtype" in p else "") + (f" {p['quant']}" if "quant" in p else "")
     more += (" causal" if p["mask"] == "causal" else "") + (f" {p['layout']}" if "layout" in p else "")
-    notes = "" if facts["verified"] else ", NOT VERIFIED"
+    notes = ", recorded" if facts["recorded"] else ""
+    notes += "" if facts["verified"] else ", NOT VERIFIED"
     return (f"{p['batch']},{heads},{seq},{p['head_dim']} {p['dtype']}{more}: {facts['kernel']}, {facts['arch']}, {time}"
             f"{notes}")
 

@@ -141,19 +141,23 @@ Json correctness_json(const Verification& verification) {
             {"gates", verification.gates}}}};
 }
 
+std::string launched_as(const std::string& time) {
+  if (time == "cold") return "the L2 cache flushed before each";
+  return time == "plain" ? "back to back, launched plainly" : "back to back, chained";
+}
+
 std::string log_text(const ExportedKernel& kernel, const std::string& time) {
   const ExportedResult& result = *kernel.result;
-  std::string text = fmt::format(
-      "latency_ms: median of launches, {}\n",
-      time == "cold" ? "the L2 cache flushed before each" : time + " L2 cache, back to back");
+  std::string text = fmt::format("latency_ms: median of launches, {}\n", launched_as(time));
   text += result.baseline
               ? fmt::format("reference_latency_ms: {} in the same rounds, not the reference's\n",
                             result.baseline->impl)
-              : "reference_latency_ms: no baseline was measured\n";
+              : "reference_latency_ms: 0, as no baseline was compared with; so is speedup_factor\n";
   for (const char* each : {"in_layer", "plain", "hot", "cold"}) {
     if (const auto& timing = timing_of(result.best, each))
       text += fmt::format("{}: {:.4g} us\n", each, timing->median_us);
   }
+  text += "timestamp: of the export\n";
   text += "max_relative_error: not measured; correctness.extra has the relative L2 error\n";
   return text + join(provenance(kernel.facts), "\n") + "\n";
 }

@@ -49,6 +49,12 @@ auto rank(const KernelFacts& facts) {
   return std::tuple(!facts.verified, speed_rank(facts.measured));
 }
 
+/// Of one machine code the later facts count, unless they no longer say what the earlier ones did.
+bool knows_as_much(const KernelFacts& later, const KernelFacts& earlier) {
+  return later.verified >= earlier.verified &&
+         later.measured.has_value() >= earlier.measured.has_value();
+}
+
 std::string describe(const KernelFacts& facts) {
   return fmt::format("{} {} ({}{})", facts.kernel, facts.id,
                      facts.measured ? describe_time(*facts.measured) : "not measured",
@@ -68,7 +74,8 @@ bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
     kernels.push_back(std::move(facts));
     return true;
   }
-  if (same->cubin.sha256 == facts.cubin.sha256 && same->id == facts.id) {
+  const bool again = same->cubin.sha256 == facts.cubin.sha256 && same->id == facts.id;
+  if (again && knows_as_much(facts, *same)) {
     *same = std::move(facts);
     return true;
   }
@@ -107,18 +114,10 @@ std::set<fs::path> cubins_of(const fs::path& folder, const std::vector<KernelFac
 }
 
 Status check_launchable(const ExportedKernel& kernel) {
-  const Problem& problem = kernel.facts.problem;
-  const auto refused = [&](const std::string& why) {
-    return usage_error(
-        fmt::format("--to wisdom: {} {}; export it --to header or cubin", kernel.name, why));
-  };
-  if (problem.custom) {
-    return refused(fmt::format("computes {}, but libfatune_rt launches attention alone",
-                               operation_name(problem)));
-  }
-  if (has_descales(problem)) return refused("is for fp8, but libfatune_rt passes no factors");
-  if (is_fused(problem)) return refused("quantizes, but libfatune_rt has no word for that");
-  return {};
+  const std::string why = why_not_in_wisdom(kernel.facts);
+  if (why.empty()) return {};
+  return usage_error(
+      fmt::format("--to wisdom: {} {}; export it --to header or cubin", kernel.name, why));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <list>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 // Chosen: browsers send some 15 headers and 1 KiB, and the page's data are some megabytes.
 constexpr std::size_t kMostClients = 16, kMostHeaders = 64, kMostBytes = std::size_t{32} << 10U;
 constexpr std::chrono::seconds kToAsk{5}, kToTake{60}, kToLeave{1};
+constexpr std::chrono::milliseconds kShortage{100};  // of descriptors: no core spins meanwhile
 
 constexpr std::string_view kEndOfHeaders = "\r\n\r\n";
 
@@ -138,6 +140,7 @@ bool wants_to_send(const Client& client) { return !client.out.empty() && !client
 void accept_all(int listener, std::list<Client>& clients) {
   for (;;) {
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.open() && errno != EAGAIN) std::this_thread::sleep_for(kShortage);
     if (!socket.open()) return;
     if (clients.size() == kMostClients) clients.pop_front();
     clients.push_back({std::move(socket), Clock::now() + kToAsk});

@@ -29,7 +29,8 @@ constexpr const char* kDots =
 
 std::string title_of(const PageProblem& problem, const JournalHeader& header) {
   return describe(problem.result.problem) + " on " + header.environment.device_name +
-         (header.environment.recorded ? " (recorded)" : "");
+         (header.environment.recorded ? " (recorded)" : "") +
+         (header.plan.skip_correctness ? ", correctness not checked" : "");
 }
 
 /// What is drawn in currentColor takes the class of its kernel.

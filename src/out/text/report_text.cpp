@@ -280,6 +280,7 @@ void fields(ReportDocument& x, FieldList& f) {
   f("strategy", x.strategy);
   f("objective", x.objective).one_of("in_layer, hot, cold, score");
   f("seed", x.seed);
+  f("correctness", x.correctness).omitted().one_of("skipped");
   f("problems", x.problems);
   f("fast_p", x.fast_p);
 }
@@ -293,6 +294,7 @@ ReportDocument report_document(const PageRun& run, DocumentHead head) {
                           .strategy = plan.strategy,
                           .objective = plan.objective,
                           .seed = plan.seed,
+                          .correctness = plan.skip_correctness ? "skipped" : "",
                           .problems = {}};
   document.head.recorded = run.header.environment.recorded;
   for (const PageProblem& problem : run.problems)

@@ -49,7 +49,8 @@ std::string suite_summary(const PageRun& run, const std::string& format, const P
 /// How the best of each problem did on the GPUs that repeated its final phase: "text" or "md".
 /// Empty where none was repeated.
 std::string confirmation_text(const PageRun& run, const std::string& format, const Paint& paint);
-/// Of the problems with a final phase and a baseline; empty unless there are two or more.
+/// Of the problems with a final phase and a baseline; empty unless there are two or more, and where
+/// nothing was checked.
 std::optional<FastP> fast_p_of(const PageRun& run);
 
 struct ReportedKernel {
@@ -74,6 +75,7 @@ struct ReportDocument {
   Environment environment;
   std::string status, strategy, objective;
   std::uint64_t seed = 0;
+  std::string correctness;  ///< "skipped", or empty
   std::vector<ReportedProblem> problems;
   std::optional<FastP> fast_p{};  ///< of a suite
 };

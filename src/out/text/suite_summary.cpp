@@ -55,6 +55,7 @@ std::string fast_line(const FastP& fast) {
 }  // namespace
 
 std::optional<FastP> fast_p_of(const PageRun& run) {
+  if (run.header.plan.skip_correctness) return std::nullopt;
   std::vector<double> speedups;
   for (const PageProblem& problem : run.problems) {
     if (const auto speedup = speedup_of(problem.result)) speedups.push_back(*speedup);

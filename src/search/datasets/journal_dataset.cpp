@@ -47,6 +47,8 @@ void settle(ToldRecord& config, const std::string& objective) {
   } else {
     config.failure = failure_of(outcome);
   }
+  const auto& verification = config.record.verification;
+  config.checked = verification && verification->passed && !verification->skipped;
 }
 
 /// A duplicate fares as the candidate that it repeats.
@@ -61,8 +63,10 @@ void settle_all(JournalGroup& group) {
     if (config.record.outcome != Outcome::kDuplicate) continue;
     const auto original = originals.find(config.record.duplicate_of);
     if (original == originals.end()) continue;
-    config.us = group.configs[original->second].us;
-    config.failure = group.configs[original->second].failure;
+    const ToldRecord& repeated = group.configs[original->second];
+    config.us = repeated.us;
+    config.failure = repeated.failure;
+    config.checked = repeated.checked;
   }
 }
 

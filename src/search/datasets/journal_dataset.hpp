@@ -19,6 +19,8 @@ struct ToldRecord {
   std::optional<double> us;
   /// In the words of RecordedEntry; empty for those that have a time.
   std::string failure;
+  /// Passed every gate, itself or as the candidate that it repeats.
+  bool checked = false;
 };
 
 struct JournalGroup {

@@ -205,10 +205,6 @@ std::string invalidity_of(const ToldRecord& config) {
   return config.failure == "unusable" ? "runtime" : config.failure;
 }
 
-bool shown_correct(const CandidateRecord& record) {
-  return record.verification && record.verification->passed && !record.verification->skipped;
-}
-
 }  // namespace
 
 Result<Recording> read_t4(std::string_view text, const std::string& where) {
@@ -236,12 +232,10 @@ Json t4_results(const JournalGroup& group, const Journal& journal) {
   const std::string& objective = group.objective;
   Json results = Json::array();
   for (const ToldRecord& config : group.configs) {
-    const bool repeats = config.record.outcome == Outcome::kDuplicate;
-    const bool correct = repeats ? config.us.has_value() : shown_correct(config.record);
     results.push_back({{"configuration", config.record.config},
                        {"times", times_of(config.record)},
                        {"invalidity", invalidity_of(config)},
-                       {"correctness", correct ? 1 : 0},
+                       {"correctness", config.checked ? 1 : 0},
                        {"measurements", measurements_of(config, objective)},
                        {"objectives", Json::array({"time"})}});
   }

@@ -54,6 +54,28 @@ TEST_CASE("an index whose kernels are not those of its hash is not read any furt
   CHECK(index->kernels.empty());
 }
 
+TEST_CASE("kernels that libfatune_rt cannot launch are refused by the reader, too") {
+  const auto problem = [](const KernelFacts& facts) {
+    const auto index = read_wisdom_index(write_wisdom_index(std::vector{facts}, "0.1.0"), "i.json");
+    REQUIRE_FALSE(index);
+    CHECK(index.error().kind == ErrorKind::kFile);
+    return index.error().message;
+  };
+  KernelFacts fp8 = facts_with("fp8");
+  fp8.problem.dtype = Dtype::kE4m3;
+  fp8.problem.out_dtype = Dtype::kBf16;
+  CHECK(problem(fp8) ==
+        "i.json: field 'kernels[0]': is for fp8, but libfatune_rt passes no factors");
+  KernelFacts fused = facts_with("fused");
+  fused.problem.quant = Quant::kFused;
+  CHECK_THAT(why_not_in_wisdom(fused), ContainsSubstring("quantizes"));
+  KernelFacts mapped = facts_with("mapped");
+  mapped.scratch.push_back({"partials", 1024});
+  mapped.tensor_maps.emplace_back().tensor = "partials";
+  CHECK_THAT(why_not_in_wisdom(mapped), ContainsSubstring("maps its scratch partials"));
+  CHECK(why_not_in_wisdom(facts_with("plain")).empty());
+}
+
 TEST_CASE("text that is no index of this version names what is wrong") {
   const auto problem = [](const std::string& text) {
     const auto index = read_wisdom_index(text, "w/index.json");

@@ -154,7 +154,8 @@ TEST_CASE("without cold times of both a trace has the next that both have") {
   const Json trace =
       read_traced(folder / "traces/attention" / kTracedName / "fa_test_sm_90a_01234567.jsonl");
   CHECK(trace["evaluation"]["performance"]["latency_ms"] == 0.006);
-  CHECK_THAT(trace["evaluation"]["log"].get<std::string>(), ContainsSubstring("hot L2 cache"));
+  CHECK_THAT(trace["evaluation"]["log"].get<std::string>(),
+             ContainsSubstring("back to back, chained"));
 }
 
 TEST_CASE("what is not known to be right has no trace") {

@@ -139,6 +139,22 @@ TEST_CASE("a verified kernel stays, however fast another one is, and a measured 
   CHECK(folder.ids() == Ids{"first"});
 }
 
+TEST_CASE("the same machine code exported again keeps what was known of it") {
+  Folder folder;
+  const auto known = [&] {
+    const auto index = read_wisdom_index(*read_file(wisdom_index_path(folder.place.path())), "i");
+    REQUIRE(index);
+    REQUIRE(index->kernels.size() == 1);
+    return index->kernels[0];
+  };
+  folder.add({{}});
+  folder.add({{.us = 0, .verified = false}});
+  CHECK(known().verified);
+  CHECK(known().measured->hot_us == 10);
+  folder.add({{.us = 11}});  // measured once more
+  CHECK(known().measured->hot_us == 11);
+}
+
 TEST_CASE("a problem that is twice in one export is once in the folder") {
   Folder folder;
   const auto written = folder.add({{}, {.id = "faster", .us = 5}, {.id = "slower", .us = 7}});

@@ -185,6 +185,14 @@ TEST_CASE("T4 results say what really became of a candidate") {
                                                  "runtime", "constraints"});
   CHECK(results.at("results")[0].at("correctness") == 1);
   CHECK(results.at("results")[5].at("correctness") == 0);
+  CHECK(results.at("results")[3].at("correctness") == 1);  // repeats one that passed
+  Journal unchecked = journal;
+  for (Record& record : unchecked.records) {
+    auto& checked = std::get<CandidateRecord>(record).verification;
+    if (checked) checked->skipped = true;
+  }
+  for (const Json& each : t4_results(group_candidates(unchecked)[0], unchecked).at("results"))
+    CHECK(each.at("correctness") == 0);
 }
 
 TEST_CASE("Kernel Tuner has no room for a comma in a value") {
