@@ -256,13 +256,13 @@ Result<int> run_ready(ReadySweep& ready, const Settings& settings) {
   if (ready.options.plan.objective == kScoreObjective)
     ready.options.count_use = make_count_use(ready.device.device, limits, settings);
   std::vector<SavedConfig>& known = ready.options.known;
+  const auto imported =
+      import_known(ready.imports, ready.kernels, ready.options.plan.problems, limits.arch);
+  known.insert(known.begin(), imported.begin(), imported.end());
   if (!ready.options.resume) {
     const std::string said = known_notice(ready.options.plan, known, limits.arch);
     if (!said.empty()) log::info(said);
   }
-  const auto imported =
-      import_known(ready.imports, ready.kernels, ready.options.plan.problems, limits.arch);
-  known.insert(known.begin(), imported.begin(), imported.end());
   if (ready.options.plan.shard) log::info(shard_notice(ready.options.plan));
   auto result = run_watched(ready, *evaluator, server.get(), settings);
   if (!result) return std::move(result).error();

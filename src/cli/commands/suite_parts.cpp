@@ -199,7 +199,8 @@ int answer(const SuiteRun& suite, const BestFile& best) {
 Result<int> merge_parts(const SuiteRun& suite, const Settings& settings) {
   FATUNE_TRY(const std::vector<ShardRun> runs, load_shard_runs(folders_of(suite.parts)));
   FATUNE_TRY(Journal merged, merge_journals(runs));
-  merged.header.plan.command = suite.command;
+  // What parts have in common is repeated by --shard 1/1, on one device; what GPUs confirm is not.
+  if (suite.confirm_on > 1) merged.header.plan.command = suite.command;
   FATUNE_TRY(BestFile best, merge_best(runs, merged));
   if (!suite.again.empty()) {
     FATUNE_TRY(const std::vector<ShardRun> again, load_shard_runs(folders_of(suite.again)));
@@ -293,6 +294,8 @@ Status check_several_devices(const SweepArgs& args, const std::string& who) {
   }
   if (!args.shard.empty()) return usage_error(who + ": they are all of one run; --shard is not");
   if (args.compile_only) return usage_error(who + ": --compile-only runs nothing on them");
+  if (!args.arch.empty()) return usage_error(who + ": --arch is for --compile-only; GPUs know it");
+  if (args.finals) return usage_error(who + ": --finals goes with --resume, on one");
   if (args.sanitize) return usage_error(who + ": --sanitize goes with one");
   if (args.serve) return usage_error(who + ": --serve shows one sweep");
   return {};

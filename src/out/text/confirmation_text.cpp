@@ -63,7 +63,13 @@ std::map<std::string, std::vector<double>> paces_of(const PageRun& run) {
 }  // namespace
 
 std::string confirmation_text(const PageRun& run, const std::string& format, const Paint& paint) {
-  Table problems({"problem", ">GPUs", ">us", ">spread", ">worst", ">x baseline", ">other winners"});
+  Table problems({"problem",
+                  {">GPUs", 1},
+                  ">us",
+                  ">spread",
+                  ">worst",
+                  {">x baseline", 2},
+                  {">other winners", 3}});
   bool any = false;
   for (const PageProblem& problem : run.problems) {
     const auto& winner = problem.result.fleet_winner;
@@ -76,8 +82,10 @@ std::string confirmation_text(const PageRun& run, const std::string& format, con
   for (const auto& [uuid, paces] : paces_of(run))
     gpus.add({uuid, std::to_string(paces.size()), fmt::format("{:.4f}", *geomean(paces))});
   if (format == "md") return "\n## Confirmed\n\n" + problems.markdown() + "\n" + gpus.markdown();
-  return "\nConfirmed: times of the best on each GPU, its worst over the fastest candidate "
-         "there\n" +
+  return "\n" +
+         paint.fitted(
+             "Confirmed: times of the best on each GPU, its worst over the fastest "
+             "candidate there") +
          problems.text(paint.columns()) + "\n" + gpus.text(paint.columns());
 }
 

@@ -124,9 +124,9 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run, cons
   text += table.text(paint.columns());
   const auto tied = [](const Standing& standing) { return standing.ties_with_best; };
   if (std::any_of(problem.standings.begin(), problem.standings.end(), tied)) {
-    text +=
+    text += paint.fitted(
         "= cannot be told from the best; the one that takes least registers and shared memory "
-        "leads\n";
+        "leads");
   }
   const auto searched = [](const FinalRecord& r) { return r.hot && !r.hot->ci95_low_us; };
   if (std::any_of(problem.finals.begin(), problem.finals.end(), searched))

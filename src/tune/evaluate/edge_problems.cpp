@@ -100,8 +100,12 @@ void FinalPhase::note_edges(std::size_t index, const std::vector<Stage>& edges) 
   const bool others_alone = !at_last_resort_.contains(index);
   const auto of = std::ranges::count_if(
       edges, [&](const Stage& stage) { return !(stage.last_resort && others_alone); });
-  record.verification->gates.push_back(
-      fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], of));
+  Verification& verification = *record.verification;
+  if (edges_checked_[index] == 0) {
+    verification.not_run.push_back(fmt::format("{}: it can do none of {}", kEdgeGate, of));
+  } else {
+    verification.gates.push_back(fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], of));
+  }
 }
 
 std::optional<std::size_t> FinalPhase::place_of_winner() const {

@@ -133,6 +133,7 @@ struct RunState {
   std::size_t finals_before = 0,
               finals_here = 0;  ///< problems whose final phase was of the journal, or now
   bool interrupted = false;
+  std::optional<Environment> began_on = {};  ///< of a resumed run
 
   /// Makes the device ready for a problem: late, so that a run whose results are all journalled
   /// needs none.

@@ -142,14 +142,14 @@ RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
 /// milliseconds each, most of the time would be spent on writing.
 class Saver {
  public:
-  Saver(const SweepOptions& options, const SweepResult& result)
-      : options_(options), result_(result) {}
+  Saver(const RunState& run, SweepResult& result) : run_(run), result_(result) {}
 
   Status save_in_time() { return Clock::now() < next_ ? Status() : save(); }
   Status save() {
     const Clock::time_point begin = Clock::now();
+    if (run_.began_on) result_.environment = measured_on(*run_.began_on, run_);
     FATUNE_TRY_STATUS(save_best(result_));
-    FATUNE_TRY_STATUS(save_suite(result_, options_.date));
+    FATUNE_TRY_STATUS(save_suite(result_, run_.options.date));
     saved_ = result_.problems.size();
     next_ = Clock::now() + kLeastShare * (Clock::now() - begin);
     return {};
@@ -160,8 +160,8 @@ class Saver {
   using Clock = std::chrono::steady_clock;
   static constexpr int kLeastShare = 20;  ///< of other work, to one of writing; chosen
 
-  const SweepOptions& options_;
-  const SweepResult& result_;
+  const RunState& run_;
+  SweepResult& result_;
   std::size_t saved_ = 0;  ///< problems
   Clock::time_point next_{};
 };
@@ -170,7 +170,7 @@ class Saver {
 /// which problems are beside it there depends on the number of shards.
 Status sweep_problems(RunState& run, SweepResult& result) {
   SavedConfigs known = result.plan.warm_starts;
-  Saver saver(run.options, result);
+  Saver saver(run, result);
   for (const NamedProblem& problem : shard_problems(result.plan)) {
     auto swept = sweep_problem(problem, known, run);
     if (!swept) {
@@ -192,7 +192,7 @@ Status sweep_problems(RunState& run, SweepResult& result) {
 
 /// All of them with the same few configs.
 Status sweep_together(RunState& run, SweepResult& result) {
-  Saver saver(run.options, result);
+  Saver saver(run, result);
   Status swept = sweep_suite(run, result, [&] { return saver.save(); });
   if (!swept) return with_context(std::move(swept).error(), "sweeping the suite");
   return {};
@@ -217,7 +217,6 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   result.plan.warm_starts = std::move(opened.warm_starts);
   result.plan.shard = std::move(opened.shard);
 
-  const std::optional<Environment> began_on = std::move(opened.began_on);
   const double journalled_s = opened.known.last_at_s();
   const bool was_complete = opened.known.complete();
   RunState run{.options = options,
@@ -228,13 +227,13 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
                .journal = std::move(opened.writer),
                .known = std::move(opened.known),
                .clock = RunClock(options.clock, journalled_s),
-               .progress = ProgressTracker(options.on_progress, stages_of(result.plan))};
+               .progress = ProgressTracker(options.on_progress, stages_of(result.plan)),
+               .began_on = std::move(opened.began_on)};
   const auto hooked = hook(run);
   const auto sweep = result.plan.configs > 0 ? sweep_together : sweep_problems;
   FATUNE_TRY_STATUS(sweep(run, result));
   result.interrupted = run.interrupted;
   result.seconds = run.clock.now();
-  if (began_on) result.environment = measured_on(*began_on, run);
   if (!was_complete || run.journal.has_grown()) {
     const EndRecord end{run.interrupted ? "interrupted" : "complete", result.seconds};
     FATUNE_TRY_STATUS(run.journal.append(end));
