@@ -165,12 +165,12 @@ TEST_CASE("with a winner, edge problems are checked for it alone") {
 }
 
 /// Its config of tile 1 can do problems of so many rows only; those of other tiles, all.
-KernelRef fills_waves() {
+KernelRef fills_waves(int least = 16384) {
   std::string text = manifest_text("k", "attention");
   const std::string constraints = R"("constraints":[)";
   text.replace(text.find(constraints), constraints.size(),
-               constraints + R"({"require": "TILE > 1 || BATCH * HEADS * SEQ_Q > 16384",)" +
-                   R"( "why": "it fills whole waves"}, )");
+               constraints + R"({"require": "TILE > 1 || BATCH * HEADS * SEQ_Q > )" +
+                   std::to_string(least) + R"(", "why": "it fills whole waves"}, )");
   const auto kernels =
       load_kernels({{"k.cu", "extern \"C\" __global__ void main_entry() {}"}, {"k.json", text}});
   FATUNE_CHECK(kernels && kernels->size() == 1, "the test kernel is well formed");
@@ -198,6 +198,16 @@ TEST_CASE("who can do no other edge problem meets the last resort, and nobody el
     CHECK(records[1].verification->gates ==
           std::vector<std::string>{"launch", "edge_problems 7/7"});
   }
+}
+
+TEST_CASE("edge problems of which a contestant can do none were not run") {
+  Hall hall;
+  hall.kernel = fills_waves(60'000);
+  hall.problem.seq_q = 65'536 / (hall.problem.batch * hall.problem.heads);
+  hall.run = [](const Json&, const Json&) { return measured(10); };
+  const Verification verification = *hall.finals()[0].verification;
+  CHECK(verification.gates == std::vector<std::string>{"launch"});
+  CHECK(verification.not_run == std::vector<std::string>{"edge_problems: it can do none of 8"});
 }
 
 TEST_CASE("a winner that comes after another can have the last resort, too") {

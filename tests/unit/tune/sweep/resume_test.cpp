@@ -309,6 +309,7 @@ TEST_CASE("a resumed run names the GPU that measured its finals") {
   FakeEvaluator again(toy_device());
   again.editable_environment().device_uuid = "GPU-b";
   CHECK(fixture.run_well(again).environment.device_uuid == "GPU-a");
+  CHECK(fixture.text("best.json").find(R"("uuid": "GPU-a")") != std::string::npos);
   fixture.options.finals_only = true;
   const SweepResult finals = fixture.run_well(again);
   CHECK(finals.problems.front().seconds > 0);
