@@ -37,10 +37,7 @@ class Exchange {
 
   bool done() const { return ended_ || too_long() || has_line(); }
   bool has_line() const { return line_end() != std::string::npos; }
-  bool too_long() const {
-    return line_end() == std::string::npos ? answer_.size() > kLongestAnswer
-                                           : line_end() > kLongestAnswer;
-  }
+  bool too_long() const { return (has_line() ? line_end() : answer_.size()) > kLongestAnswer; }
   std::string line() const { return answer_.substr(0, line_end()); }
 
   void step() {
@@ -115,13 +112,12 @@ bool beyond_limits(const ChildEnd& end) {
 }
 
 std::string words_of(const ChildEnd& end, const ProposerLimits& limits) {
-  if (beyond_limits(end) && end.code == kGuardTooMany)
+  if (!beyond_limits(end))
+    return fmt::format("the proposer gave no answer: it ended with {}", describe(end));
+  if (end.code == kGuardTooMany)
     return fmt::format("the proposer was ended: it had more than {} processes", limits.processes);
-  if (beyond_limits(end)) {
-    return fmt::format("the proposer was ended: it used more than {}",
-                       describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))));
-  }
-  return fmt::format("the proposer gave no answer: it ended with {}", describe(end));
+  return fmt::format("the proposer was ended: it used more than {}",
+                     describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))));
 }
 
 /// As a shell ends that did not find its command, or may not execute it.

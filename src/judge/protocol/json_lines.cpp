@@ -1,4 +1,7 @@
 // json_lines.cpp - the tools as plain JSON lines, for scripts: one object asks, one answers.
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -29,8 +32,9 @@ void fields(Order& x, FieldList& f) {
   f("cancel", x.cancel);
   f.closed();
   f.rule("", [&x] {
-    const int named = (x.tool.empty() ? 0 : 1) + (x.resource.empty() ? 0 : 1) +
-                      (x.prompt.empty() ? 0 : 1) + (x.cancel ? 1 : 0);
+    const std::array given = {!x.tool.empty(), !x.resource.empty(), !x.prompt.empty(),
+                              x.cancel.has_value()};
+    const auto named = std::ranges::count(given, true);
     if (named == 0) return std::string("names no 'tool', 'resource' or 'prompt'");
     return std::string(named > 1 ? "names several of 'tool', 'resource', 'prompt' and 'cancel'"
                                  : "");
