@@ -126,6 +126,39 @@ void check_sum(const U8* data, U64 bytes, U64* findings) {
   for (U64 i = 0; i < bytes; ++i) findings[0] = (findings[0] ^ data[i]) * 0x100000001b3ull + i;
 }
 
+void multiply(const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* c,
+              const GemmPlan* plan) {
+  const auto& [tokens, weights, result] = plan->operands;
+  for (std::int64_t i = 0; i < plan->m; ++i) {
+    for (std::int64_t j = 0; j < plan->n; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < plan->k; ++k)
+        sum += number(a[i * tokens.pitch + k]) * number(b[j * weights.pitch + k]);
+      c[i * result.pitch + j] = half(static_cast<float>(sum));
+    }
+  }
+}
+
+/// A product of f16, as a kernel of the fake driver.
+class FakeProduct : public BatchedGemm {
+ public:
+  FakeProduct(GemmPlan plan, gpu::Module module, CUfunction function)
+      : plan_(std::move(plan)), module_(std::move(module)), function_(function) {}
+  std::size_t workspace_bytes() const override { return 256; }
+  Status queue(const GemmAddresses& at, CUdeviceptr, CUstream stream) const override {
+    GemmAddresses addresses = at;
+    const GemmPlan* plan = &plan_;
+    void* arguments[] = {&addresses[0], &addresses[1], &addresses[2], static_cast<void*>(&plan)};
+    return gpu::launch(function_, {.grid = {1, 1, 1}, .block = {1, 1, 1}}, arguments, stream);
+  }
+  std::string detail() const override { return "fake"; }
+
+ private:
+  GemmPlan plan_;
+  gpu::Module module_;
+  CUfunction function_;
+};
+
 }  // namespace
 
 FakeDevice::FakeDevice() {
@@ -168,6 +201,7 @@ void FakeDevice::define_checks() {
   driver.define("swap_memory", std::function(exchange));
   driver.define("alter_rows", std::function(alter_rows));
   driver.define("hold", std::function([](U64) {}));
+  driver.define("product", std::function(multiply)).us = kProductUs;
   driver
       .define("exchange_late",
               std::function([](Stretches inputs, U8* out, U64 bytes, unsigned pattern, U64) {
@@ -179,10 +213,11 @@ void FakeDevice::define_checks() {
 
 /// For one head; the reference writes fp32, the twin f16.
 void FakeDevice::define_reference(const std::string& entry, bool twin) {
-  Problem head = order.problem;
-  head.batch = head.heads = head.kv_heads = 1;
-  driver.define(entry, std::function([head, twin](const std::uint16_t* q, const std::uint16_t* k,
+  driver.define(entry, std::function([this, twin](const std::uint16_t* q, const std::uint16_t* k,
                                                   const std::uint16_t* v, void* out, float* lse) {
+                  Problem head = order.problem;
+                  head.batch = head.heads = head.kv_heads = 1;
+                  head.layouts = {};
                   attend_all(head, {q, k, v}, twin,
                              [&](std::size_t row, std::int64_t at, const Row& values) {
                                for (const float value : values.out) {
@@ -245,8 +280,18 @@ Status FakeDevice::open() {
   FATUNE_TRY(Sampler sampler, Sampler::make(session->context, session->stream.raw(),
                                             session->telemetry, session->facts.l2_bytes, plan));
   session->sampler.emplace(std::move(sampler));
+  session->open_gemm = [this](const GemmPlan& product) { return open_product(product); };
   session_ = std::move(session);
   return {};
+}
+
+Result<std::unique_ptr<BatchedGemm>> FakeDevice::open_product(const GemmPlan& plan) {
+  FATUNE_TRY(gpu::Module module, gpu::load_module(session_->context,
+                                                  "\x7f"
+                                                  "ELF"));
+  FATUNE_TRY(const CUfunction function, gpu::find_function(module, "product"));
+  return std::unique_ptr<BatchedGemm>(
+      std::make_unique<FakeProduct>(plan, std::move(module), function));
 }
 
 Status FakeDevice::begin() {
@@ -289,6 +334,17 @@ MaybeFailure FakeDevice::verify(Executable& program, Verification* found) {
   MaybeFailure failure =
       keeper.verify([this](std::string_view phase) { phases.emplace_back(phase); });
   if (found != nullptr) *found = keeper.verification();
+  return failure;
+}
+
+MaybeFailure FakeDevice::check_in_layer(Executable& program, Verification* found) {
+  GateKeeper keeper = gates(program);
+  const auto layer = problem_->layer();
+  FATUNE_CHECK(static_cast<bool>(layer), "the products of the tests can be made");
+  const auto loop = (*layer)->loop_with(*session_->sampler, program);
+  FATUNE_CHECK(static_cast<bool>(loop), "the layers of the tests can be captured");
+  MaybeFailure failure = keeper.check_in_layer(**layer, *loop, true);
+  *found = keeper.verification();
   return failure;
 }
 

@@ -54,10 +54,14 @@ class FakeDevice {
   MaybeFailure verify(const Program& program, Verification* found = nullptr);
   MaybeFailure verify(Executable& program, Verification* found = nullptr);
   GateKeeper gates(Executable& program);  ///< of a problem that has begun
+  /// The gate of layers alone, as in the final phase.
+  MaybeFailure check_in_layer(Executable& program, Verification* found);
   DeviceProblem& problem() { return *problem_; }
 
   /// Chosen: well above every floor, and a replay is a single launch.
   static constexpr double kUs = 400;
+  /// Of a layer's product. Chosen: layers settle after a few replays.
+  static constexpr double kProductUs = 2'000;
 
   FakeDriver driver;
   /// Two sets of inputs, with lse; its layouts may be changed before it begins. A launch may take
@@ -70,6 +74,7 @@ class FakeDevice {
   void define_reference(const std::string& entry, bool twin);
   Program program_of(const std::string& entry) const;
   Status open();
+  Result<std::unique_ptr<BatchedGemm>> open_product(const GemmPlan& plan);
 
   TemporaryFolder folder_;
   std::unique_ptr<DeviceSession> session_;

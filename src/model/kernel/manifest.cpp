@@ -22,10 +22,10 @@ const std::array<std::string, 7> kFaultOutcomes = {"infeasible",   "compile_erro
                                                    "wrong_result", "timeout",       "crashed",
                                                    "measured"};
 // The gates in their order (evaluate/gates.hpp knows what they do).
-const std::array<std::string, 15> kGates = {
-    "constraints",  "compilation", "launch",        "poison",      "inputs",
-    "guard_bands",  "accuracy",    "repeat",        "early_start", "physics",
-    "timed_output", "same_work",   "persisting_l2", "carry_over",  "edge_problems"};
+const std::array<std::string, 16> kGates = {
+    "constraints",   "compilation", "launch",      "poison",       "inputs",       "guard_bands",
+    "accuracy",      "repeat",      "early_start", "physics",      "timed_output", "same_work",
+    "persisting_l2", "carry_over",  "in_layer",    "edge_problems"};
 const std::array<std::string, 3> kInputs = {"q", "k", "v"};
 
 constexpr std::string_view kKeys =

@@ -209,13 +209,13 @@ FinalPhase::Places FinalPhase::survivors() const {
   return places;
 }
 
-/// The gates of timed launches are for the first time.
+/// What counts are the last rounds, and their gates.
 Status FinalPhase::time(const Places& contestants, bool again) {
   RoundsOrder order;
   order.rounds = plan_.rounds;
   order.launches_per_round = plan_.launches_per_round;
   order.seed = plan_.seed + (again ? 1 : 0);
-  order.verify = !again && !setting_.run.skip_correctness;
+  order.verify = !setting_.run.skip_correctness;
   order.in_layer = !problem_.custom;
   for (const std::size_t index : contestants) order.contestants.push_back(*programs_[index]);
   if (contestants.empty() || plan_.rounds == 0) return {};
@@ -230,7 +230,13 @@ Status FinalPhase::time(const Places& contestants, bool again) {
     record.reason = row.reason;
     if (!row.detail.empty()) record.detail = row.detail;
     record.conditions = row.conditions;
-    if (record.verification && !again) add_gates(row, *record.verification);
+    std::optional<Verification>& before = before_rounds_[contestants[i]];
+    if (again) {
+      record.verification = before;
+    } else {
+      before = record.verification;
+    }
+    if (record.verification) add_gates(row, *record.verification);
     drop_times(record);
     if (row.outcome != Outcome::kMeasured || row.hot_us.empty()) continue;
     take_times(row.hot_us, row.hot_launches, record.hot, record.hot_rounds_us);
@@ -244,6 +250,7 @@ Status FinalPhase::time(const Places& contestants, bool again) {
 
 void FinalPhase::describe_contestants(std::size_t first, std::size_t end) {
   programs_.resize(end);
+  before_rounds_.resize(end);
   edges_checked_.resize(end);
   for (std::size_t index = first; index < end; ++index) {
     const Implementation& contestant = contestants_[index];
@@ -303,7 +310,10 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
   // work at while the contestants are checked on the problem itself and timed.
   FATUNE_TRY(Stage main, request_stage(problem_, main_cases(), everyone));
   if (plan_.secret_inputs) FATUNE_TRY_STATUS(draw_seed(main));
-  if (main.builds.empty()) return std::move(records_);
+  if (main.builds.empty()) {
+    cancel(main);
+    return std::move(records_);
+  }
   std::vector<Stage> edges;
   if (plan_.edge_problems && checks && !at_edges.empty()) {
     FATUNE_TRY(edges, request_edges(at_edges));

@@ -97,7 +97,8 @@ class FinalPhase {
   std::vector<Implementation> contestants_;  ///< and behind them the reserves
   std::vector<FinalRecord> records_;
   std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant
-  Stage* begun_ = nullptr;                        ///< whose references are on the device
+  std::vector<std::optional<Verification>> before_rounds_;  ///< by contestant
+  Stage* begun_ = nullptr;                                  ///< whose references are on the device
   std::vector<int> edges_checked_;        ///< edge problems that were possible, by contestant
   std::set<std::size_t> at_last_resort_;  ///< contestants that can do no other edge problem
 };

@@ -17,6 +17,7 @@ namespace fatune {
 namespace {
 
 constexpr const char* kNotRun = "not_run";
+constexpr const char* kInLayer = "in_layer";  ///< the gate
 /// Small, and large enough for whole tiles and a last one.
 const Problem kUsual{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 128, .seq_kv = 128, .head_dim = 64};
@@ -141,8 +142,10 @@ Result<SelftestRow> try_kernel(const Candidate& candidate, Evaluator& evaluator)
   FATUNE_TRY_STATUS(evaluator.submit(candidate));
   FATUNE_TRY(const CandidateRecord record, evaluator.collect());
   const bool cannot = row.gate.empty() && record.outcome == Outcome::kInfeasible;
-  row.outcome = cannot ? kNotRun : name(record.outcome);
-  row.reason = record.reason;
+  const bool unasked =
+      row.gate == kInLayer && record.outcome == Outcome::kMeasured && !record.in_layer;
+  row.outcome = cannot || unasked ? kNotRun : name(record.outcome);
+  row.reason = unasked ? "there are no times in a layer" : record.reason;
   row.caught =
       row.outcome == row.expected_outcome && gate_of(record.outcome, record.reason) == row.gate;
   return row;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,5 +60,7 @@ class BatchedGemm {
   /// Version and algorithm.
   virtual std::string detail() const = 0;
 };
+/// BatchedGemm::open, or what a test has for it.
+using OpenGemm = std::function<Result<std::unique_ptr<BatchedGemm>>(const GemmPlan&)>;
 
 }  // namespace fatune

@@ -46,9 +46,10 @@ void merge(std::optional<Conditions>& all, const Conditions& more) {
 }
 
 /// A few turns; the speed of the GPU meanwhile is that of the layers without attention. None where
-/// there is no layer.
+/// there is no layer. What it leaves there is asked if `gates` are, its accuracy in the final
+/// phase.
 MaybeFailure time_in_layer(DeviceSession& session, DeviceProblem& problem, Executable& program,
-                           RunReply& reply) {
+                           GateKeeper* gates, RunReply& reply) {
   const auto layer = problem.layer();
   if (!layer) return std::nullopt;
   Sampler& sampler = *session.sampler;
@@ -64,7 +65,7 @@ MaybeFailure time_in_layer(DeviceSession& session, DeviceProblem& problem, Execu
   std::vector<double> attention_us;
   for (const LayerTurn& turn : (*times)->turns) attention_us.push_back(turn.us * faster);
   reply.in_layer = summarize(attention_us, loop->launches);
-  return std::nullopt;
+  return gates == nullptr ? std::nullopt : gates->check_in_layer(**layer, *loop, false);
 }
 
 MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Executable& program,
@@ -131,8 +132,10 @@ MaybeFailure check_and_time(DeviceSession& session, DeviceProblem& problem, cons
     reply.verification = gates.verification();
   }
   const bool given_up = reply.hot && reply.hot->killed_early;
-  if (!failure && order.in_layer && !given_up)
-    failure = time_in_layer(session, problem, executable, reply);
+  if (!failure && order.in_layer && !given_up) {
+    failure = time_in_layer(session, problem, executable, order.verify ? &gates : nullptr, reply);
+    reply.verification = gates.verification();
+  }
   reply.timing_s = seconds_since(timing_start);
   return failure;
 }

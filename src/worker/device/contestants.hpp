@@ -15,6 +15,8 @@
 
 namespace fatune {
 
+inline constexpr int kRoundsBetweenNotes = 4;
+
 /// A program ready to take its turn in every round; one that times itself has no graphs.
 struct TimedProgram {
   OpenProgram program;

@@ -113,14 +113,6 @@ std::span<const std::byte> DeviceProblem::host_memory(std::size_t which, std::si
   return {host.data(), host.bytes()};
 }
 
-Result<Layer*> DeviceProblem::layer() {
-  if (!layer_)
-    layer_ = Layer::make(session_->context, session_->stream.raw(), in_given_types(problem()),
-                         session_->facts.l2_bytes, *session_->sampler);
-  if (!*layer_) return Error(layer_->error());
-  return (*layer_)->get();
-}
-
 TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
   return addresses_of(plan_, pointers_to({set.inputs, outputs_}));
 }
@@ -196,6 +188,7 @@ Status DeviceProblem::mend() {
       for (const GuardedBuffer& buffer : set.inputs) FATUNE_TRY_STATUS(buffer.fill_bands(stream));
     }
   }
+  FATUNE_TRY_STATUS(mend_layer());
   return gpu::synchronize(stream);
 }
 

@@ -19,6 +19,7 @@
 #include "gpu/objects.hpp"
 #include "gpu/telemetry.hpp"
 #include "model/results/measurement.hpp"
+#include "worker/baselines/batched_gemm.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/protocol/messages.hpp"
@@ -40,6 +41,7 @@ struct DeviceSession {
   gpu::Stream stream;
   std::optional<Sampler> sampler;
   OutsideHost outside;
+  OpenGemm open_gemm = BatchedGemm::open;  ///< of a layer's products
 };
 Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal);
 /// For implementations from elsewhere.
@@ -109,7 +111,7 @@ class ReferenceMaker {
                             HostInputs inputs, bool singles);
   /// What the reference gives for the inputs before they were quantized.
   Result<std::vector<float>> unquantized_values(const InputCase& which, int v_doublings);
-  Result<Results> twin_of_quantized(const InputCase& which, int v_doublings);
+  Result<Results> twin_of_quantized(const HostInputs& unquantized);
 };
 
 /// One set of inputs with its reference. The reference exists on the host only while candidates
@@ -150,8 +152,11 @@ class DeviceProblem {
   /// Zeros, a quarter of the L2 cache: what another kernel has there.
   const gpu::Buffer& neighbours_memory() const { return neighbours_memory_; }
   TensorAddresses addresses(const InputSet& set) const;
-  /// Made at the first call; the error says why there is none.
+  /// Made at the first call, and with it what attention reads in its last layer, in memory of its
+  /// own; the error says why there is none.
   Result<Layer*> layer();
+  /// The latter, with references if `judged`, which are made at the first such call.
+  Result<InputSet*> layer_set(bool judged);
   Micros reference_time() const { return reference_time_; }
   /// A launch that takes longer counts as hung: 50 references, at least 2 s, at most the order's
   /// deadline.
@@ -168,6 +173,9 @@ class DeviceProblem {
   /// References are of numbers alone; then come the elements that are none.
   Status spoil(InputSet& set);
   Status write_inputs(const InputSet& set);
+  Result<std::unique_ptr<Layer>> make_layer();
+  std::vector<HostTensor> layer_tensors() const;
+  Status mend_layer();
 
   DeviceSession* session_;
   BeginOrder order_;
@@ -182,6 +190,8 @@ class DeviceProblem {
   std::vector<std::vector<std::byte>> in_order_[2];  ///< of those that are not contiguous
   std::vector<InputSet> sets_, extra_sets_;
   std::optional<Result<std::unique_ptr<Layer>>> layer_;
+  InputSet layer_set_;                                ///< where there is a layer
+  std::vector<std::vector<std::byte>> layer_memory_;  ///< what its inputs hold
   Micros reference_time_{0};
 };
 

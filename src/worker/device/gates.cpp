@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,9 +16,6 @@
 namespace fatune {
 namespace {
 
-/// NaN in every element type; and a finite number, which a kernel that reads what it should write
-/// would pass on.
-constexpr std::uint8_t kPoisons[] = {0xff, 0x5a};
 /// A margin above it is worth more seeds.
 constexpr double kNearLimit = 0.9;
 /// Chosen: an output of zeros is off by 1.
@@ -42,16 +40,21 @@ PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem) {
   return physics_floor(problem, environment);
 }
 
-MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
-                           std::optional<Micros> cold, Verification& verification) {
+MaybeFailure check_physics(const PhysicsFloor& floor, const TimedRun& run,
+                           Verification& verification) {
   if (!floor.unknown.empty()) {
     verification.not_run.push_back(std::string(kPhysicsGate) + ": " + floor.unknown);
     return std::nullopt;
   }
-  std::string finding;
-  if (hot) finding = physics_finding("hot", *hot, floor.hot);
-  if (cold && finding.empty()) finding = physics_finding("cold", *cold, floor.cold);
-  if (!finding.empty()) return wrong_result(finding);
+  const std::tuple<const char*, std::optional<Micros>, const Floor&> times[] = {
+      {"hot", run.hot, floor.hot},
+      {"cold", run.cold, floor.cold},
+      {"in a layer", run.in_layer, floor.in_layer}};
+  for (const auto& [which, time, least] : times) {
+    if (!time) continue;
+    std::string finding = physics_finding(which, *time, least);
+    if (!finding.empty()) return wrong_result(std::move(finding));
+  }
   verification.gates.push_back(kPhysicsGate);
   return std::nullopt;
 }
@@ -328,7 +331,7 @@ MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
 
 MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   const PhysicsFloor floor = floor_of(session_, problem_.problem());
-  MaybeFailure failure = check_physics(floor, run.hot, run.cold, verification_);
+  MaybeFailure failure = check_physics(floor, run, verification_);
   if (!failure) failure = check_outputs(run.loop);
   if (!failure) failure = check_same_work(run);
   if (!failure) failure = check_persisting_lines();
@@ -338,28 +341,6 @@ MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   variation_.note_in(verification_);
   verification_.passed = !failure;
   return failure;
-}
-
-MaybeFailure GateKeeper::check_in_layer(const Layer& layer, const HotLoop& loop) {
-  if (auto failure = failed(layer.clear_output())) return failure;
-  if (auto failure = unfinished(session_.sampler->time_loop(loop))) return failure;
-  const auto between = layer.output();
-  if (!between) return failed(between);
-  if (auto failure = failed(program_.bind(layer.last_addresses()))) return failure;
-  if (auto failure = failed(layer.clear_output())) return failure;
-  if (auto failure = unfinished(session_.sampler->time_once([&] { return program_.queue(); })))
-    return failure;
-  const auto alone = layer.output();
-  if (!alone) return failed(alone);
-  if (*between == *alone) {
-    verification_.gates.push_back(kInLayerGate);
-    return std::nullopt;
-  }
-  const std::string finding = std::string(kInLayerGate) +
-                              ": between two products the output is not that of a launch by itself";
-  if (!program_.may_vary()) return wrong_result(finding);
-  verification_.not_run.push_back(finding + ", as of one whose runs may differ");
-  return std::nullopt;
 }
 
 MaybeFailure GateKeeper::check_persisting_lines() {

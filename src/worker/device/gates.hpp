@@ -34,16 +34,19 @@ inline constexpr const char* kEarlyStartGate = "early_start";
 /// The floors of a problem on the session's device, at the highest clock that NVML or the driver
 /// reports.
 PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem);
-/// Compares medians with the floors; notes in `verification` that the gate was passed, or why it
-/// did not run. Needs no device.
-MaybeFailure check_physics(const PhysicsFloor& floor, std::optional<Micros> hot,
-                           std::optional<Micros> cold, Verification& verification);
-
 /// What was timed, and what came out.
 struct TimedRun {
   const HotLoop* loop = nullptr;  ///< the graph; none when only cold launches were timed
-  std::optional<Micros> hot, cold;
+  std::optional<Micros> hot{}, cold{}, in_layer{};
 };
+/// Compares medians with the floors; notes in `verification` that the gate was passed, or why it
+/// did not run. Needs no device.
+MaybeFailure check_physics(const PhysicsFloor& floor, const TimedRun& run,
+                           Verification& verification);
+
+/// NaN in every element type; and a finite number, which a kernel that reads what it should write
+/// would pass on.
+inline constexpr std::uint8_t kPoisons[] = {0xff, 0x5a};
 
 /// Runs a candidate under every gate. One candidate, one problem.
 class GateKeeper {
@@ -61,8 +64,9 @@ class GateKeeper {
   /// what it had there. Outputs that were not verified here are compared in full.
   MaybeFailure check_timed(const TimedRun& run);
   /// Between the products of a layer, where the next kernel begins behind it, the output must be
-  /// the one that a launch by itself leaves on the same inputs.
-  MaybeFailure check_in_layer(const Layer& layer, const HotLoop& loop);
+  /// the one that a launch by itself leaves on the same inputs where it was verified; which is
+  /// compared with a reference if `judged`. Nothing around it may be changed.
+  MaybeFailure check_in_layer(const Layer& layer, const HotLoop& loop, bool judged);
   const Verification& verification() const { return verification_; }
   /// Of the outputs that "accuracy" refused.
   const std::vector<ErrorRegion>& regions() const { return regions_; }
@@ -88,6 +92,10 @@ class GateKeeper {
   MaybeFailure look_between_rows();
   MaybeFailure verify_set(InputSet& set);
   MaybeFailure check_early_start();
+  MaybeFailure run_on_layer_set(InputSet& set);
+  MaybeFailure look_around_in_layer(const Layer& layer, const InputSet& set);
+  MaybeFailure judge_in_layer(std::span<const GuardedBuffer* const> outputs, const InputSet& set,
+                              const std::string& finding);
   MaybeFailure check_outputs(const HotLoop* loop);
   MaybeFailure replay_swapped(const HotLoop& loop);
   Status swap_inputs();

@@ -31,10 +31,13 @@ class LayerRounds {
 
   /// Times in a layer are differences, so that a turn in which what is subtracted moved is noise:
   /// it is repeated, and where that does not help the round is thrown away for all.
-  Status run(const std::vector<std::vector<std::size_t>>& orders) {
+  Status run(const std::vector<std::vector<std::size_t>>& orders, const PhaseNote& note) {
+    note("final, in a layer");
     FATUNE_TRY_STATUS(settle());
     int tried = 0, steady = 0;
     for (; steady < rounds_ && tried < kLayerTries * rounds_; ++tried) {
+      if (tried % kRoundsBetweenNotes == 0)
+        note(fmt::format("final, in a layer {}/{}", steady, rounds_));
       const auto& order = orders[static_cast<std::size_t>(tried) % orders.size()];
       FATUNE_TRY(const bool kept, run_round(order, steady));
       steady += kept;
@@ -167,8 +170,9 @@ std::vector<std::size_t> leading_two(const Contestants& all) {
 }  // namespace
 
 Status run_layer_rounds(Contestants& contestants,
-                        const std::vector<std::vector<std::size_t>>& orders) {
-  return contestants.layer == nullptr ? Status() : LayerRounds(contestants).run(orders);
+                        const std::vector<std::vector<std::size_t>>& orders,
+                        const PhaseNote& note) {
+  return contestants.layer == nullptr ? Status() : LayerRounds(contestants).run(orders, note);
 }
 
 Status test_layer_order(Contestants& contestants) {

@@ -127,6 +127,8 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
   }
   FATUNE_TRY(Results results, run(order_.reference, plan_, slice(), addresses, true));
   const Micros time = results.time;
+  HostInputs unquantized;
+  if (is_fused(order_.problem)) unquantized = host_inputs(inputs);
   FATUNE_TRY(References made, take(std::move(results), which, std::move(inputs)));
   made.time = time;
   if (plan_.tolerance) return made;
@@ -134,7 +136,7 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
     FATUNE_TRY(made.outputs.front().unquantized, unquantized_values(which, v_doublings));
   }
   FATUNE_TRY(const Results twin, is_fused(order_.problem)
-                                     ? twin_of_quantized(which, v_doublings)
+                                     ? twin_of_quantized(unquantized)
                                      : run(order_.twin, plan_, slice(), addresses, false));
   if (is_fused(order_.problem) && order_.problem.lse) allow_quantizing(made.lse, twin.outputs[1]);
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
@@ -158,14 +160,12 @@ Result<std::vector<float>> ReferenceMaker::unquantized_values(const InputCase& w
 }
 
 /// The low-precision reference of a fused problem: of what the kernel must make of the inputs.
-Result<ReferenceMaker::Results> ReferenceMaker::twin_of_quantized(const InputCase& which,
-                                                                  int v_doublings) {
+Result<ReferenceMaker::Results> ReferenceMaker::twin_of_quantized(const HostInputs& unquantized) {
   const Problem& problem = order_.problem;
-  const HostInputs inputs = unquantized_inputs(problem, which, v_doublings);
   FATUNE_TRY(Results twin,
              run_apart(order_.twin, with_given_factors(problem), with_given_factors(slice()),
-                       quantize(problem, inputs), false));
-  if (problem.lse && smooths_k(problem)) add_mean_scores(problem, inputs, twin.outputs[1]);
+                       quantize(problem, unquantized), false));
+  if (problem.lse && smooths_k(problem)) add_mean_scores(problem, unquantized, twin.outputs[1]);
   return twin;
 }
 

@@ -17,11 +17,16 @@ namespace fatune {
 namespace {
 
 constexpr int kRoundRetries = 5;  // repeats of a round in which the GPU protected itself
-constexpr int kRoundsBetweenNotes = 4;
 // Chosen: launches longer than this are measured cold once a round instead of several times.
 constexpr double kSlowUs = 1'000;
 // Chosen: above this a cold cache does not change the time; one launch is both hot and cold.
 constexpr double kLongUs = 20'000;
+
+/// None of no times, and of a difference that is lost in noise.
+std::optional<Micros> median_of(const std::vector<double>& us) {
+  const double found = us.empty() ? 0 : median(us);
+  return found > 0 ? std::optional(Micros(found)) : std::nullopt;
+}
 
 class Rounds {
  public:
@@ -35,9 +40,8 @@ class Rounds {
       if (round % kRoundsBetweenNotes == 0) note(fmt::format("final {}/{}", round, rounds_));
       FATUNE_TRY_STATUS(run_round(orders[static_cast<std::size_t>(round)], round));
     }
-    if (all_.layer != nullptr) note("final, in a layer");
-    FATUNE_TRY_STATUS(run_layer_rounds(all_, orders));
-    if (order.verify) FATUNE_TRY_STATUS(check_outputs());
+    FATUNE_TRY_STATUS(run_layer_rounds(all_, orders, note));
+    if (order.verify) FATUNE_TRY_STATUS(check_outputs(note));
     test_own_order();
     return test_layer_order(all_);
   }
@@ -136,15 +140,14 @@ class Rounds {
   /// What the timed graphs leave must still be right. Of a contestant in a process of its own only
   /// the times are judged.
   MaybeFailure check_timed(const TimedProgram& timed, const RoundsRow& row, Verification& found) {
-    TimedRun run{&timed.loop, std::nullopt, std::nullopt};
-    if (!row.hot_us.empty()) run.hot = Micros(median(row.hot_us));
-    if (!row.cold_us.empty()) run.cold = Micros(median(row.cold_us));
+    const TimedRun run{&timed.loop, median_of(row.hot_us), median_of(row.cold_us),
+                       median_of(row.in_layer_us)};
     if (timed.program->self_timed() != nullptr)
-      return check_physics(floor_of(all_.session, all_.problem.problem()), run.hot, run.cold,
-                           found);
+      return check_physics(floor_of(all_.session, all_.problem.problem()), run, found);
     GateKeeper gates(all_.session, all_.problem, *timed.program);
     MaybeFailure failure = gates.check_timed(run);
-    if (!failure && timed.in_layer) failure = gates.check_in_layer(*all_.layer, *timed.in_layer);
+    if (!failure && timed.in_layer)
+      failure = gates.check_in_layer(*all_.layer, *timed.in_layer, true);
     found = gates.verification();
     if (timed.in_layer && timed.in_layer->edges && timed.program->begins_early() &&
         timed.in_layer->edges->programmatic == 0) {
@@ -155,10 +158,11 @@ class Rounds {
   }
 
   /// Each is judged by launches of its own: what others left on the device is mended before.
-  Status check_outputs() {
+  Status check_outputs(const PhaseNote& note) {
     FATUNE_TRY_STATUS(all_.problem.mend());
     for (std::size_t i = 0; i < all_.programs.size(); ++i) {
       if (!all_.programs[i]) continue;
+      note(fmt::format("final, verifying {}/{}", i, all_.programs.size()));
       Verification found;
       const MaybeFailure failure = check_timed(*all_.programs[i], all_.rows[i], found);
       all_.rows[i].gates = std::move(found.gates);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -106,12 +107,12 @@ Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes) {
 
 Result<std::unique_ptr<Layer>> Layer::make(const gpu::Context& context, CUstream stream,
                                            const Problem& problem, std::int64_t l2_bytes,
-                                           Sampler& sampler) {
+                                           Sampler& sampler, const OpenGemm& open_gemm) {
   FATUNE_TRY(LayerPlan plan, layer_plan(problem, l2_bytes));
   std::unique_ptr<Layer> layer(new Layer(stream, problem, std::move(plan)));
   std::size_t workspace = 0;
   const auto open = [&](const LayerProduct& each) -> Status {
-    FATUNE_TRY(auto gemm, BatchedGemm::open(each.plan));
+    FATUNE_TRY(auto gemm, open_gemm(each.plan));
     workspace = std::max(workspace, gemm->workspace_bytes());
     layer->products_.push_back(std::move(gemm));
     return {};
@@ -127,48 +128,60 @@ Result<std::unique_ptr<Layer>> Layer::make(const gpu::Context& context, CUstream
   return layer;
 }
 
-/// Each buffer begins elsewhere in the block: equal weights would make q and k equal.
-Result<gpu::Buffer> Layer::filled(const gpu::Context& context, std::size_t bytes, double scale) {
-  FATUNE_TRY(gpu::Buffer buffer, gpu::make_buffer(context, bytes));
+/// Each piece begins elsewhere in the block: equal weights would make q and k equal, in one buffer,
+/// too, as rows of 1024 weights come again in a block of 2^20.
+Status Layer::fill(CUdeviceptr to, std::size_t bytes, double scale) {
   if (block_.empty() || scale != block_scale_) {
     block_ = normal_block(problem_.dtype, scale);
     block_scale_ = scale;
   }
   const auto block = std::as_bytes(std::span(block_));
-  block_start_ = (block_start_ + kBlockStep) % block.size();
-  std::size_t from = block_start_;
   for (std::size_t at = 0; at < bytes;) {
-    const std::size_t part = std::min(block.size() - from, bytes - at);
-    FATUNE_TRY_STATUS(
-        gpu::copy_to_device(buffer.address() + at, block.subspan(from, part), stream_));
+    block_start_ = (block_start_ + kBlockStep) % block.size();
+    const std::size_t part = std::min(block.size() - block_start_, bytes - at);
+    FATUNE_TRY_STATUS(gpu::copy_to_device(to + at, block.subspan(block_start_, part), stream_));
     at += part;
-    from = 0;
   }
+  return {};
+}
+
+Result<GuardedBuffer> Layer::filled(const gpu::Context& context, const std::string& name,
+                                    std::size_t bytes, std::uint8_t guard) {
+  FATUNE_TRY(GuardedBuffer buffer, GuardedBuffer::make(context, name, bytes, guard, stream_));
+  FATUNE_TRY_STATUS(fill(buffer.address(), bytes, 1));
   return buffer;
+}
+
+bool Layer::is_cached(const std::string& name) const {
+  return plan_.cached_keys && (name == "k" || name == "v");
 }
 
 Status Layer::allocate(const gpu::Context& context) {
   const std::size_t row_block = static_cast<std::size_t>(plan_.tokens * plan_.hidden) * 2;
   const OperationPlan tensors = attention_plan(problem_);
-  const auto add = [&](const std::string& name, std::size_t bytes) -> Status {
-    FATUNE_TRY(gpu::Buffer buffer, filled(context, bytes, 1));
-    memory_.push_back({name, std::move(buffer)});
+  const auto add = [&](const std::string& name, std::size_t bytes, std::uint8_t guard) -> Status {
+    FATUNE_TRY(GuardedBuffer buffer, filled(context, name, bytes, guard));
+    memory_.push_back(std::move(buffer));
     return {};
   };
-  FATUNE_TRY_STATUS(add(kHidden, row_block));
-  FATUNE_TRY_STATUS(add(kResult, row_block));
-  for (const auto& list : {tensors.inputs(), tensors.outputs()}) {
-    for (const BufferPlan& buffer : buffers_of(list)) {
-      const bool cached = plan_.cached_keys && (buffer.name == "k" || buffer.name == "v");
-      if (!cached) FATUNE_TRY_STATUS(add(buffer.name, buffer.bytes));
-    }
+  FATUNE_TRY_STATUS(add(kHidden, row_block, kNanByte));
+  FATUNE_TRY_STATUS(add(kResult, row_block, kGuardByte));
+  for (const BufferPlan& buffer : buffers_of(tensors.inputs())) {
+    if (!is_cached(buffer.name)) FATUNE_TRY_STATUS(add(buffer.name, buffer.bytes, kNanByte));
   }
+  for (const BufferPlan& buffer : buffers_of(tensors.outputs()))
+    FATUNE_TRY_STATUS(add(buffer.name, buffer.bytes, kGuardByte));
   weights_.resize(static_cast<std::size_t>(plan_.layers));
-  if (plan_.cached_keys) {
-    const auto inputs = tensors.inputs();
-    for (Weights& layer : weights_) {
-      FATUNE_TRY(layer.k, filled(context, static_cast<std::size_t>(inputs[1].span()) * 2, 1));
-      FATUNE_TRY(layer.v, filled(context, static_cast<std::size_t>(inputs[2].span()) * 2, 1));
+  return allocate_layers(context);
+}
+
+Status Layer::allocate_layers(const gpu::Context& context) {
+  const std::vector<BufferPlan> inputs = buffers_of(attention_plan(problem_).inputs());
+  for (Weights& layer : weights_) {
+    for (const BufferPlan& input : inputs) {
+      if (!is_cached(input.name)) continue;
+      FATUNE_TRY(GuardedBuffer cached, filled(context, input.name, input.bytes, kNanByte));
+      layer.cached.push_back(std::move(cached));
     }
   }
   const double scale = 1 / std::sqrt(static_cast<double>(plan_.hidden));
@@ -176,17 +189,36 @@ Status Layer::allocate(const gpu::Context& context) {
     for (std::size_t i = 0; i < products_.size(); ++i) {
       const GemmOperand& operand = product(i).plan.operands[1];
       const auto elements = static_cast<std::size_t>(operand.rows * operand.pitch);
-      FATUNE_TRY(gpu::Buffer buffer, filled(context, elements * 2, scale));
+      FATUNE_TRY(gpu::Buffer buffer, gpu::make_buffer(context, elements * 2));
+      FATUNE_TRY_STATUS(fill(buffer.address(), buffer.bytes(), scale));
       layer.products.push_back(std::move(buffer));
     }
   }
   return {};
 }
 
-const gpu::Buffer& Layer::buffer(const std::string& name) const {
-  const auto found = std::ranges::find(memory_, name, &Memory::name);
-  FATUNE_CHECK(found != memory_.end(), "the plan names what was allocated");
-  return found->buffer;
+/// Cached keys are those of `layer`.
+const GuardedBuffer& Layer::buffer(const std::string& name, std::size_t layer) const {
+  const auto& among = is_cached(name) ? weights_[layer].cached : memory_;
+  const auto found = std::ranges::find(among, name, &GuardedBuffer::name);
+  FATUNE_CHECK(found != among.end(), "the plan names what was allocated");
+  return *found;
+}
+
+std::vector<const GuardedBuffer*> Layer::inputs(std::size_t layer) const {
+  std::vector<const GuardedBuffer*> found;
+  for (const BufferPlan& plan : buffers_of(attention_plan(problem_).inputs()))
+    found.push_back(&buffer(plan.name, layer));
+  return found;
+}
+
+std::vector<const GuardedBuffer*> Layer::last_inputs() const { return inputs(weights_.size() - 1); }
+
+std::vector<const GuardedBuffer*> Layer::outputs() const {
+  std::vector<const GuardedBuffer*> found;
+  for (const BufferPlan& plan : buffers_of(attention_plan(problem_).outputs()))
+    found.push_back(&buffer(plan.name));
+  return found;
 }
 
 const LayerProduct& Layer::product(std::size_t i) const {
@@ -194,19 +226,10 @@ const LayerProduct& Layer::product(std::size_t i) const {
 }
 
 TensorAddresses Layer::addresses(std::size_t layer) const {
-  TensorAddresses all;
-  for (const TensorPlan& tensor : attention_plan(problem_).tensors) {
-    if (plan_.cached_keys && (tensor.name == "k" || tensor.name == "v")) {
-      all[tensor.name] = (tensor.name == "k" ? weights_[layer].k : weights_[layer].v).address();
-      continue;
-    }
-    const gpu::Buffer& whole = buffer(tensor.buffer.empty() ? tensor.name : tensor.buffer);
-    all[tensor.name] = whole.address() + static_cast<std::size_t>(tensor.first) * tensor.width();
-  }
-  return all;
+  std::vector<const GuardedBuffer*> buffers = inputs(layer);
+  std::ranges::copy(outputs(), std::back_inserter(buffers));
+  return addresses_of(attention_plan(problem_), buffers);
 }
-
-TensorAddresses Layer::last_addresses() const { return addresses(weights_.size() - 1); }
 
 Status Layer::queue_product(std::size_t i, std::size_t layer) {
   const CUdeviceptr weights = weights_[layer].products[i].address();
@@ -248,18 +271,6 @@ Status Layer::make_loop_without(Sampler& sampler) {
 
 Result<HotLoop> Layer::loop_with(Sampler& sampler, Executable& program) {
   return loop(sampler, &program);
-}
-
-Result<std::vector<std::byte>> Layer::output() const {
-  const gpu::Buffer& out = buffer("out");
-  std::vector<std::byte> bytes(out.bytes());
-  FATUNE_TRY_STATUS(gpu::copy_to_host(bytes, out.address(), stream_));
-  return bytes;
-}
-
-Status Layer::clear_output() const {
-  const gpu::Buffer& out = buffer("out");
-  return gpu::fill_bytes(out.address(), kNanByte, out.bytes(), stream_);
 }
 
 }  // namespace fatune

@@ -14,6 +14,7 @@
 #include "worker/baselines/batched_gemm.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/timing/sampler.hpp"
+#include "worker/verify/guarded_buffer.hpp"
 
 namespace fatune {
 
@@ -43,35 +44,33 @@ class Layer {
   /// `context` must outlive it. A missing cuBLASLt is an environment error.
   static Result<std::unique_ptr<Layer>> make(const gpu::Context& context, CUstream stream,
                                              const Problem& problem, std::int64_t l2_bytes,
-                                             Sampler& sampler);
+                                             Sampler& sampler, const OpenGemm& open_gemm);
   /// All layers, with the program's attention in each; the program is bound to the layer's memory,
   /// until it is bound elsewhere.
   Result<HotLoop> loop_with(Sampler& sampler, Executable& program);
   /// All layers, without.
   const HotLoop& without() const { return without_; }
   Micros without_time() const { return without_time_; }  ///< of a layer
-  /// Where attention reads and writes in the last layer.
-  TensorAddresses last_addresses() const;
   const LayerPlan& plan() const { return plan_; }
-  /// The buffer of out, as it lies.
-  Result<std::vector<std::byte>> output() const;
-  /// NaN.
-  Status clear_output() const;
+  /// What attention reads in the last layer, in the order of buffers_of(); and what it writes.
+  std::vector<const GuardedBuffer*> last_inputs() const;
+  std::vector<const GuardedBuffer*> outputs() const;
 
  private:
-  struct Memory {
-    std::string name;
-    gpu::Buffer buffer;
-  };
   struct Weights {
     std::vector<gpu::Buffer> products;  ///< of those before, then of the one after
-    gpu::Buffer k, v;                   ///< of cached keys
+    std::vector<GuardedBuffer> cached;  ///< keys and values
   };
   Layer(CUstream stream, const Problem& problem, LayerPlan plan)
       : stream_(stream), problem_(problem), plan_(std::move(plan)) {}
   Status allocate(const gpu::Context& context);
-  Result<gpu::Buffer> filled(const gpu::Context& context, std::size_t bytes, double scale);
-  const gpu::Buffer& buffer(const std::string& name) const;
+  Status allocate_layers(const gpu::Context& context);
+  Status fill(CUdeviceptr to, std::size_t bytes, double scale);
+  Result<GuardedBuffer> filled(const gpu::Context& context, const std::string& name,
+                               std::size_t bytes, std::uint8_t guard);
+  bool is_cached(const std::string& name) const;
+  const GuardedBuffer& buffer(const std::string& name, std::size_t layer = 0) const;
+  std::vector<const GuardedBuffer*> inputs(std::size_t layer) const;
   /// Of those before attention, then the one after.
   const LayerProduct& product(std::size_t i) const;
   TensorAddresses addresses(std::size_t layer) const;
@@ -82,7 +81,8 @@ class Layer {
   CUstream stream_;
   Problem problem_;
   LayerPlan plan_;
-  std::vector<Memory> memory_;
+  // Guarded as what candidates are verified on, so that no address tells a layer from a gate.
+  std::vector<GuardedBuffer> memory_;
   std::vector<Weights> weights_;  ///< by layer
   std::vector<std::unique_ptr<BatchedGemm>> products_;
   gpu::Buffer workspace_;
@@ -91,7 +91,7 @@ class Layer {
   int passes_ = 1;                    ///< over all layers in a replay
   std::vector<std::uint16_t> block_;  ///< N(0, scale), to fill memory with
   double block_scale_ = 0;
-  std::size_t block_start_ = 0;  ///< of the last buffer, bytes
+  std::size_t block_start_ = 0;  ///< of the last piece, bytes
 };
 
 }  // namespace fatune

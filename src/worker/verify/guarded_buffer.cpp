@@ -2,6 +2,7 @@
 // kernels of kernels/common/checks.cu.
 #include "worker/verify/guarded_buffer.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -130,7 +131,7 @@ CUdeviceptr DeviceChecks::place(std::size_t finding) const {
 }
 
 Status DeviceChecks::clear(std::size_t findings) {
-  FATUNE_CHECK(findings <= kMostFindings, "few buffers belong to a candidate");
+  FATUNE_CHECK(findings <= kMostFindings, "more are collected in parts");
   std::vector<std::uint64_t> values;
   for (std::size_t i = 0; i < findings; ++i) values.insert(values.end(), {0, kUntouched});
   return gpu::copy_to_device(findings_.address(), std::as_bytes(std::span(values)), stream_);
@@ -144,18 +145,22 @@ Result<std::uint64_t> DeviceChecks::take(std::size_t finding) {
 }
 
 Result<std::vector<std::uint64_t>> DeviceChecks::collect(
-    std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch) {
-  FATUNE_TRY_STATUS(clear(findings));
-  for (std::size_t i = 0; i < findings; ++i) FATUNE_TRY_STATUS(launch(i, place(i)));
+    std::size_t findings, const std::function<Status(std::size_t, std::size_t)>& launch) {
   std::vector<std::uint64_t> values(2 * findings);
-  FATUNE_TRY_STATUS(
-      gpu::copy_to_host(std::as_writable_bytes(std::span(values)), findings_.address(), stream_));
+  for (std::size_t begin = 0; begin < findings; begin += kMostFindings) {
+    const std::size_t count = std::min(kMostFindings, findings - begin);
+    FATUNE_TRY_STATUS(clear(count));
+    for (std::size_t i = 0; i < count; ++i) FATUNE_TRY_STATUS(launch(begin + i, i));
+    const auto part = std::as_writable_bytes(std::span(values).subspan(2 * begin, 2 * count));
+    FATUNE_TRY_STATUS(gpu::copy_to_host(part, findings_.address(), stream_));
+  }
   return values;
 }
 
 Result<std::vector<BandFinding>> DeviceChecks::check_bands(
     std::span<const GuardedBuffer* const> buffers) {
-  const auto check = [&](std::size_t i, CUdeviceptr slot) {
+  const auto check = [&](std::size_t i, std::size_t finding) {
+    CUdeviceptr slot = place(finding);
     const GuardedBuffer& buffer = *buffers[i / 2];
     CUdeviceptr band = i % 2 == 0 ? buffer.band_before() : buffer.band_after();
     unsigned long long bytes = GuardedBuffer::kBandBytes;
@@ -174,7 +179,9 @@ Result<std::vector<BandFinding>> DeviceChecks::check_bands(
 
 Result<std::vector<std::uint64_t>> DeviceChecks::checksums(
     std::span<const GuardedBuffer* const> buffers) {
-  const auto add_up = [&](std::size_t i, CUdeviceptr) { return queue_sum(*buffers[i], i); };
+  const auto add_up = [&](std::size_t i, std::size_t finding) {
+    return queue_sum(*buffers[i], finding);
+  };
   FATUNE_TRY(const auto values, collect(buffers.size(), add_up));
   std::vector<std::uint64_t> sums;
   for (std::size_t i = 0; i < buffers.size(); ++i) sums.push_back(values[2 * i]);

@@ -132,9 +132,9 @@ class DeviceChecks {
  private:
   CUdeviceptr place(std::size_t finding) const;
   Status queue(CUfunction kernel, CUdeviceptr data, unsigned long long bytes, std::size_t finding);
-  /// Two numbers for each launch, which gets its number and the place for them.
+  /// Two numbers for each launch, which gets its number and that of the finding to add to.
   Result<std::vector<std::uint64_t>> collect(
-      std::size_t findings, const std::function<Status(std::size_t, CUdeviceptr)>& launch);
+      std::size_t findings, const std::function<Status(std::size_t, std::size_t)>& launch);
 
   gpu::Module module_;
   CUfunction pattern_ = nullptr, sum_ = nullptr, swap_ = nullptr, late_ = nullptr, read_ = nullptr,

@@ -24,7 +24,9 @@ struct Hall {
   };
   Json begun;
   int finalist_tile = 1;
-  double drift = 0.001;  ///< relative, from round to round
+  double drift = 0.001;      ///< relative, from round to round
+  bool tells_gates = false;  ///< of timed launches, and the order's seed
+  int wrong_again = 0;       ///< second rounds that refuse their first contestant
 
   Hall() {
     link->answer = [this](const Json& order) -> std::vector<Json> {
@@ -36,7 +38,7 @@ struct Hall {
     };
   }
 
-  RoundsReply rounds(const Json& order) const {
+  RoundsReply rounds(const Json& order) {
     RoundsReply reply;
     for (std::size_t i = 0; i < order["contestants"].size(); ++i) {
       RoundsRow row;
@@ -45,6 +47,9 @@ struct Hall {
         row.cold_us.push_back(20.0 * static_cast<double>(i + 1));
       }
       row.hot_launches = 20;
+      if (tells_gates && order["verify"]) row.gates = {"timed_output"};
+      if (tells_gates) row.not_run = {"seed " + order["seed"].dump()};
+      if (i == 0 && order["seed"] != 42 && wrong_again-- > 0) row.outcome = Outcome::kWrongResult;
       reply.rows.push_back(row);
     }
     return reply;
@@ -287,6 +292,7 @@ TEST_CASE("where rounds are noisy the winner and the baselines are timed again")
 
   hall.link->orders.clear();
   hall.drift = 0.01;
+  hall.tells_gates = true;
   const auto noisy = hall.finals(plan);
   const auto orders = orders_of();
   REQUIRE(orders.size() == 2);
@@ -297,7 +303,28 @@ TEST_CASE("where rounds are noisy the winner and the baselines are timed again")
   CHECK(noisy[1].timed_again);
   CHECK(noisy[2].timed_again);
   CHECK(noisy[1].hot_rounds_us.front() == 10);  // the first of the second order's
-  CHECK(noisy[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  // The gates are those of the launches whose times count.
+  CHECK(noisy[1].verification->gates ==
+        std::vector<std::string>{"launch", "timed_output", "edge_problems 7/7"});
+  CHECK(noisy[1].verification->not_run == std::vector<std::string>{"seed 43"});
+  CHECK(noisy[2].verification->not_run == std::vector<std::string>{"seed 43"});
+}
+
+TEST_CASE("a winner whose second rounds leave wrong outputs gives its place to the next") {
+  Hall hall;
+  hall.drift = 0.01;
+  hall.wrong_again = 1;
+  FinalPlan plan;
+  plan.winner = [](const auto& records) {
+    const auto right = std::ranges::find(records, Outcome::kMeasured, &FinalRecord::outcome);
+    return right->id;
+  };
+  const auto records = hall.finals(plan);
+  CHECK(records[0].outcome == Outcome::kWrongResult);
+  CHECK_FALSE(records[0].verification->passed);
+  CHECK_FALSE(records[0].hot);
+  CHECK(records[1].outcome == Outcome::kMeasured);
+  CHECK(records[1].timed_again);
 }
 
 TEST_CASE(

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <catch2/catch_test_macros.hpp>
@@ -18,6 +19,7 @@ namespace {
 struct Fate {
   Outcome outcome = Outcome::kMeasured;
   std::string reason;
+  std::optional<Timing> in_layer{};
 };
 
 /// Gives every kernel the fate that a test has for it.
@@ -38,6 +40,7 @@ class FatedEvaluator final : public Evaluator {
     record_ = {};
     record_.outcome = fate.outcome;
     record_.reason = fate.reason;
+    record_.in_layer = fate.in_layer;
     return cold_ ? Status() : Status(usage_error("cold times are part of the self-test"));
   }
   Result<CandidateRecord> collect() override { return record_; }
@@ -110,6 +113,22 @@ TEST_CASE("a fixture runs at its own problem") {
   CHECK(result->passed());
   CHECK(result->cheats[0].problem == test_problem());
   CHECK(evaluator.begun.size() == 2);
+}
+
+TEST_CASE("a cheat in a layer was not asked where nothing is timed in one") {
+  const std::vector<KernelRef> kernels = {fixture("cheat", "wrong_result", "in_layer"),
+                                          kKernels[2]};
+  const std::pair<Fate, const char*> fates[] = {
+      {{Outcome::kMeasured, ""}, "not_run"},
+      {{Outcome::kMeasured, "", Timing{}}, "measured"},
+      {{Outcome::kWrongResult, "in_layer: between two products"}, "wrong_result"}};
+  for (const auto& [fate, outcome] : fates) {
+    FatedEvaluator evaluator({{"cheat", fate}});
+    const auto result = run_selftest(kernels, evaluator);
+    REQUIRE(result);
+    CHECK(result->cheats.at(0).outcome == outcome);
+    CHECK(result->passed() == (fate.outcome == Outcome::kWrongResult || !fate.in_layer));
+  }
 }
 
 TEST_CASE("what writes the log-sum-exp is asked for it, honest kernels also without") {

@@ -124,7 +124,8 @@ TEST_CASE("rounds give every contestant a time a round, whatever the order") {
     CHECK(row.gates == std::vector<std::string>{kPhysicsGate, kTimedOutputGate, kSameWorkGate,
                                                 kPersistingGate, kCarryOverGate});
   }
-  CHECK(device.phases == std::vector<std::string>{"final 0/6", "final 4/6"});
+  CHECK(device.phases == std::vector<std::string>{"final 0/6", "final 4/6", "final, verifying 0/2",
+                                                  "final, verifying 1/2"});
 }
 
 TEST_CASE("what the timed graphs leave after the rounds must still be right") {

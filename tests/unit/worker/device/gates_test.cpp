@@ -126,19 +126,28 @@ void wrong_is_refused(test::HostKernel after, const char* gate, const char* why)
 
 }  // namespace
 
-TEST_CASE("physics passes possible times, fails impossible ones, hot or cold") {
-  const PhysicsFloor floor{.hot = {Micros(2.0), "why hot"}, .cold = {Micros(5.0), "why cold"}};
+TEST_CASE("physics passes possible times, fails impossible ones, hot, cold or in a layer") {
+  const PhysicsFloor floor{.in_layer = {Micros(3.0), "why in a layer"},
+                           .hot = {Micros(2.0), "why hot"},
+                           .cold = {Micros(5.0), "why cold"}};
   Verification passed;
-  CHECK_FALSE(check_physics(floor, Micros(2.1), Micros(5.1), passed));
+  const TimedRun possible{.hot = Micros(2.1), .cold = Micros(5.1), .in_layer = Micros(3.1)};
+  CHECK_FALSE(check_physics(floor, possible, passed));
   CHECK(passed.gates == std::vector<std::string>{"physics"});
   Verification failed;
-  const MaybeFailure hot = check_physics(floor, Micros(1.9), Micros(9), failed);
+  const MaybeFailure hot = check_physics(floor, {.hot = Micros(1.9), .cold = Micros(9)}, failed);
   REQUIRE(hot);
   CHECK(hot->outcome == Outcome::kWrongResult);
   CHECK(hot->reason.find("1.90 us hot") != std::string::npos);
-  const MaybeFailure cold = check_physics(floor, std::nullopt, Micros(4.9), failed);
+  const MaybeFailure cold = check_physics(floor, {.cold = Micros(4.9)}, failed);
   REQUIRE(cold);
   CHECK(gate_of(cold->outcome, cold->reason) == kPhysicsGate);
+  const MaybeFailure in_layer =
+      check_physics(floor, {.hot = Micros(2.1), .in_layer = Micros(2.9)}, failed);
+  REQUIRE(in_layer);
+  CHECK(in_layer->reason ==
+        "physics: 2.90 us in a layer is less than any right kernel needs, "
+        "3.00 us (why in a layer)");
   CHECK(failed.gates.empty());
 }
 
@@ -146,7 +155,7 @@ TEST_CASE("without the device's facts physics is not run, never passed") {
   PhysicsFloor floor;
   floor.unknown = "the device does not tell its memory clock";
   Verification verification;
-  CHECK_FALSE(check_physics(floor, Micros(0.001), Micros(0.001), verification));
+  CHECK_FALSE(check_physics(floor, {.hot = Micros(0.001), .cold = Micros(0.001)}, verification));
   CHECK(verification.gates.empty());
   CHECK(verification.not_run ==
         std::vector<std::string>{"physics: the device does not tell its memory clock"});
@@ -415,6 +424,20 @@ TEST_CASE("guard_bands: writes outside of outputs and scratch are found, then me
     program.plan.scratch = {{"partial", 64}};
     program.plan.stages[0].arguments.emplace_back("partial");
     refused(device.run(program), "guard_bands", "1 bytes behind partial");
+  }
+  SECTION("behind the last of many scratch buffers") {
+    Program program = device.wrong([](const HostTensors&) {});
+    device.driver.define(
+        "candidate",
+        std::function([&](const std::uint16_t* q, const std::uint16_t* k, const std::uint16_t* v,
+                          std::uint16_t* out, float* lse, unsigned char* partial) {
+          device.attend({q, k, v, out, lse});
+          partial[64] = 1;
+        }));
+    for (int i = 0; i < 100; ++i)
+      program.plan.scratch.push_back({"partial_" + std::to_string(i), 64});
+    program.plan.stages[0].arguments.emplace_back("partial_99");
+    refused(device.run(program), "guard_bands", "1 bytes behind partial_99");
   }
   measured(device.run(device.wrong([](const HostTensors&) {})));
 }
