@@ -82,7 +82,7 @@ TEST_CASE("mistakes in the head are named") {
       {"\"role\": \"attention\"", "\"role\": \"fault\", \"expected_gate\": \"poisson\"",
        "field 'expected_gate' is 'poisson', which is not one of constraints, compilation, launch, "
        "poison, inputs, guard_bands, accuracy, repeat, early_start, physics, timed_output, "
-       "same_work, persisting_l2, carry_over, "
+       "same_work, persisting_l2, carry_over, in_layer, "
        "edge_problems"},
       {"\"role\": \"attention\"", "\"role\": \"fault\", \"persisting_window\": \"out\"",
        "field 'persisting_window' is 'out', which is not one of q, k, v"},
