@@ -34,7 +34,7 @@ BACKENDS = {"pytorch": "the choice", "flash": "flash", "cudnn": "cuDNN", "effici
 # In a layer: of a problem that was measured twice the first of these runs counts, which is the newest.
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
-MODEL_RUNS = ("suite-models.json", "suite-models-wan.json", "suite-models-rest.json")
+MODEL_RUNS = ("suite-models.json",)
 NEWEST = "fa4"  # the baseline that earlier runs lack
 FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
 FP8_H100_RUNS = ("suite-fp8-long", "suite-fp8")
