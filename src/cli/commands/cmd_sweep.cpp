@@ -279,6 +279,23 @@ Result<PlannedSuite> plan_suite(const SweepArgs& args, const Settings& settings)
   return PlannedSuite{std::move(plan), std::move(out)};
 }
 
+/// Of a search and a run --compile-only has only problems, kernels and the number of configs.
+Status check_compile_only(const SweepArgs& args) {
+  if (!args.compile_only) {
+    return args.arch.empty() ? Status()
+                             : usage_error("--arch goes with --compile-only; a GPU knows its own");
+  }
+  for (const char* flag :
+       {"--baselines", "--device", "--finals", "--import", "--no-warm-start", "--objective",
+        "--one-config", "--one-lever", "--out", "--portfolio", "--record-cold", "--resume",
+        "--sanitize", "--shard", "--skip-correctness", "--strategy", "--warm"}) {
+    if (args.common.typed.count(flag) > 0)
+      return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
+  }
+  if (args.serve) return usage_error("--serve shows a search; --compile-only does none");
+  return {};
+}
+
 /// A sweep of one process. Of `devices` the first is home; others measure candidates beside it.
 Result<int> sweep_here(const std::vector<std::string>& devices, const SweepArgs& args,
                        const Settings& settings) {
@@ -288,17 +305,9 @@ Result<int> sweep_here(const std::vector<std::string>& devices, const SweepArgs&
         fmt::format("--confirm-on {}: this sweep has one device; --device names "
                     "several (cuda:all), and mpirun starts one for each rank",
                     gpus));
+  FATUNE_TRY_STATUS(check_compile_only(args));
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(ReadySweep ready, make_ready(devices, args, catalog, settings));
-  if (!args.arch.empty() && !args.compile_only)
-    return usage_error("--arch goes with --compile-only; a GPU knows its own");
-  for (const char* flag : {"--baselines", "--finals", "--one-config", "--out", "--record-cold",
-                           "--resume", "--sanitize", "--shard", "--skip-correctness"}) {
-    if (args.compile_only && args.common.typed.count(flag) > 0)
-      return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
-  }
-  if (args.serve && args.compile_only)
-    return usage_error("--serve shows a search; --compile-only does none");
   if (args.compile_only && ready.options.plan.budget_seconds)
     return usage_error("--compile-only compiles a number of configs; --budget is a time here");
   if (args.compile_only) {

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
 #include "core/log.hpp"
 #include "search/strategies/strategy.hpp"
+#include "tune/sweep/best.hpp"
 #include "tune/sweep/comparison.hpp"
 #include "tune/sweep/problem_sweep.hpp"
 #include "tune/sweep/run_state.hpp"
@@ -50,6 +52,7 @@ struct OpenedJournal {
   std::vector<SavedConfig> warm_starts;
   std::optional<Shard> shard;
   std::optional<Environment> began_on = {};  ///< of a run that is resumed
+  std::vector<Environment> helpers = {};     ///< of the run so far
 };
 
 /// One GPU cannot decide again what several have agreed on.
@@ -88,6 +91,7 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   FATUNE_TRY_STATUS(check_not_confirmed(journal, options.out));
   opened.known = ResumeIndex(journal);
   opened.began_on = journal.header.environment;
+  opened.helpers = journal.header.helpers;
   opened.warm_starts = journal.header.plan.warm_starts;
   opened.shard = journal.header.plan.shard;
   return opened;
@@ -138,16 +142,43 @@ RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
   return plan;
 }
 
+/// What compute-sanitizer said of the winners of a run so far, by candidate: best.json alone has
+/// it.
+std::map<std::string, std::vector<ToolVerdict>> saved_verdicts(
+    const std::filesystem::path& folder) {
+  std::map<std::string, std::vector<ToolVerdict>> verdicts;
+  const auto saved = load_best_file(folder);
+  if (!saved) return verdicts;  // none was written, or what is there is written anew
+  for (const BestProblem& problem : saved->problems) {
+    if (problem.best && problem.best->verification)
+      verdicts[problem.best->id] = problem.best->verification->sanitizer;
+  }
+  return verdicts;
+}
+
+/// Those that measured candidates before, and those that do now.
+std::vector<Environment> all_helpers(std::vector<Environment> before,
+                                     const std::vector<Environment>& now) {
+  for (const Environment& helper : now) {
+    if (std::ranges::find(before, helper.device_uuid, &Environment::device_uuid) == before.end())
+      before.push_back(helper);
+  }
+  return before;
+}
+
 /// Writes best.json after each problem. Both hold all problems so far: of thousands that take
 /// milliseconds each, most of the time would be spent on writing.
 class Saver {
  public:
-  Saver(const RunState& run, SweepResult& result) : run_(run), result_(result) {}
+  Saver(const RunState& run, SweepResult& result) : run_(run), result_(result) {
+    if (run.options.resume) verdicts_ = saved_verdicts(run.options.out);
+  }
 
   Status save_in_time() { return Clock::now() < next_ ? Status() : save(); }
   Status save() {
     const Clock::time_point begin = Clock::now();
     if (run_.began_on) result_.environment = measured_on(*run_.began_on, run_);
+    for (ProblemResult& problem : result_.problems) keep_verdict(problem);
     FATUNE_TRY_STATUS(save_best(result_));
     FATUNE_TRY_STATUS(save_suite(result_, run_.options.date));
     saved_ = result_.problems.size();
@@ -160,9 +191,18 @@ class Saver {
   using Clock = std::chrono::steady_clock;
   static constexpr int kLeastShare = 20;  ///< of other work, to one of writing; chosen
 
+  void keep_verdict(ProblemResult& problem) const {
+    if (problem.best() == nullptr) return;
+    FinalRecord& best = problem.finals.front();
+    const auto verdict = verdicts_.find(best.id);
+    if (verdict != verdicts_.end() && best.verification)
+      best.verification->sanitizer = verdict->second;
+  }
+
   const RunState& run_;
   SweepResult& result_;
-  std::size_t saved_ = 0;  ///< problems
+  std::map<std::string, std::vector<ToolVerdict>> verdicts_;  ///< of a run that is resumed
+  std::size_t saved_ = 0;                                     ///< problems
   Clock::time_point next_{};
 };
 
@@ -205,7 +245,6 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   SweepResult result;
   result.plan = complete_plan(options.plan, kernels);
   result.environment = evaluator.environment();
-  result.helpers = evaluator.helpers();
   result.folder = options.out;
   FATUNE_TRY_STATUS(check_objective(result.plan.objective));
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, result.environment.limits));
@@ -214,6 +253,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   complete_configs(kernels, result.plan.warm_starts);
   if (result.plan.shard) result.plan.shard->plan = plan_hash(result.plan);
   FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, evaluator));
+  result.helpers = all_helpers(std::move(opened.helpers), evaluator.helpers());
   result.plan.warm_starts = std::move(opened.warm_starts);
   result.plan.shard = std::move(opened.shard);
 

@@ -5,9 +5,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "sweep_fixture.hpp"
+#include "tune/sweep/best.hpp"
 #include "tune/sweep/run_state.hpp"
 
 namespace fatune {
@@ -47,6 +49,47 @@ std::string resumed(const SweepFixture& original, const std::string& text,
   copy.run_well(evaluator);
   CHECK(copy.text("best.json") == original.text("best.json"));
   return copy.text("journal.jsonl");
+}
+
+TEST_CASE("a finished run that is resumed keeps what best.json alone has") {
+  SweepFixture fixture;
+  auto device = toy_device();
+  FakeEvaluator first(device);
+  fixture.run_well(first);
+  // As --sanitize does, behind the sweep.
+  const auto path = fixture.options.out / "best.json";
+  auto saved = load_best_file(path);
+  REQUIRE(saved);
+  REQUIRE(saved->problems.at(0).best);
+  const std::vector<ToolVerdict> verdict = {{"memcheck", "passed", ""}};
+  saved->problems[0].best->verification->sanitizer = verdict;
+  REQUIRE(replace_file(path, dump_pretty(to_json(*saved))));
+  FakeEvaluator second(device);
+  fixture.options.resume = true;
+  fixture.run_well(second);
+  const auto again = load_best_file(path);
+  REQUIRE(again);
+  REQUIRE(again->problems.at(0).best);
+  CHECK(again->problems[0].best->verification->sanitizer == verdict);
+}
+
+TEST_CASE("devices that helped before a run was resumed stay in best.json") {
+  SweepFixture fixture;
+  FakeEvaluator first(toy_device());
+  fixture.run_well(first);
+  const std::string text = fixture.text("journal.jsonl");
+  const std::size_t end = text.find('\n');
+  auto header = parse_json(text.substr(0, end), "header");
+  REQUIRE(header);
+  (*header)["helpers"] = Json::array({(*header)["environment"]});
+  REQUIRE(replace_file(fixture.options.out / "journal.jsonl", header->dump() + text.substr(end)));
+  FakeEvaluator second(toy_device());
+  fixture.options.resume = true;
+  fixture.run_well(second);
+  const auto best = load_best_file(fixture.options.out / "best.json");
+  REQUIRE(best);
+  REQUIRE(best->helpers.size() == 1);
+  CHECK(best->helpers[0].device_uuid == second.environment().device_uuid);
 }
 
 TEST_CASE("a run cut after any result continues to the same journal") {
