@@ -412,7 +412,8 @@ TEST_CASE("guard_bands: writes outside of outputs and scratch are found, then me
                 [](const HostTensors& t) { const_cast<std::uint16_t*>(t.q)[2 * 32 * 16] = kOne; })),
             "guard_bands", "behind q");
   }
-  SECTION("behind scratch") {
+  // Writes behind its scratch memory, of 64 bytes.
+  const auto with_scratch = [&](const std::vector<std::string>& buffers) {
     Program program = device.wrong([](const HostTensors&) {});
     device.driver.define(
         "candidate",
@@ -421,23 +422,17 @@ TEST_CASE("guard_bands: writes outside of outputs and scratch are found, then me
           device.attend({q, k, v, out, lse});
           partial[64] = 1;
         }));
-    program.plan.scratch = {{"partial", 64}};
-    program.plan.stages[0].arguments.emplace_back("partial");
-    refused(device.run(program), "guard_bands", "1 bytes behind partial");
+    for (const std::string& name : buffers) program.plan.scratch.push_back({name, 64});
+    program.plan.stages[0].arguments.push_back(buffers.back());
+    return program;
+  };
+  SECTION("behind scratch") {
+    refused(device.run(with_scratch({"partial"})), "guard_bands", "1 bytes behind partial");
   }
   SECTION("behind the last of many scratch buffers") {
-    Program program = device.wrong([](const HostTensors&) {});
-    device.driver.define(
-        "candidate",
-        std::function([&](const std::uint16_t* q, const std::uint16_t* k, const std::uint16_t* v,
-                          std::uint16_t* out, float* lse, unsigned char* partial) {
-          device.attend({q, k, v, out, lse});
-          partial[64] = 1;
-        }));
-    for (int i = 0; i < 100; ++i)
-      program.plan.scratch.push_back({"partial_" + std::to_string(i), 64});
-    program.plan.stages[0].arguments.emplace_back("partial_99");
-    refused(device.run(program), "guard_bands", "1 bytes behind partial_99");
+    std::vector<std::string> many;
+    for (int i = 0; i < 100; ++i) many.push_back("partial_" + std::to_string(i));
+    refused(device.run(with_scratch(many)), "guard_bands", "1 bytes behind partial_99");
   }
   measured(device.run(device.wrong([](const HostTensors&) {})));
 }
