@@ -235,6 +235,13 @@ std::string BestFile::place(std::size_t problem, const std::string& key) const {
   return field_place(field_place(where, fmt::format("problems[{}]", problem)), key);
 }
 
+void add_helpers(const std::vector<Environment>& more, std::vector<Environment>& helpers) {
+  for (const Environment& helper : more) {
+    if (std::ranges::find(helpers, helper.device_uuid, &Environment::device_uuid) == helpers.end())
+      helpers.push_back(helper);
+  }
+}
+
 Result<BestFile> best_file_from_json(Json object, const std::string& where) {
   if (!object.is_object()) return file_error(where + ": is not a JSON object");
   const bool listed = object.contains("problems");

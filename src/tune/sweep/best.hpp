@@ -71,6 +71,8 @@ struct BestFile {
   /// For errors: "x.json: field 'problems[1].best'".
   std::string place(std::size_t problem, const std::string& key) const;
 };
+/// Adds those of `more` whose device is not among them.
+void add_helpers(const std::vector<Environment>& more, std::vector<Environment>& helpers);
 void fields(BestRow& x, FieldList& f);
 void fields(BestSearch& x, FieldList& f);
 void fields(BestProblem& x, FieldList& f);

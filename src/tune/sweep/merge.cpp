@@ -168,11 +168,7 @@ JournalHeader merged_header(const std::vector<ShardRun>& runs) {
     if (environment.device_uuid != first.environment.device_uuid)
       header.environment.device_uuid.clear();
     if (environment.host != first.environment.host) header.environment.host.clear();
-    for (const Environment& helper : run.journal.header.helpers) {
-      if (std::ranges::find(header.helpers, helper.device_uuid, &Environment::device_uuid) ==
-          header.helpers.end())
-        header.helpers.push_back(helper);
-    }
+    add_helpers(run.journal.header.helpers, header.helpers);
   }
   return header;
 }

@@ -156,16 +156,6 @@ std::map<std::string, std::vector<ToolVerdict>> saved_verdicts(
   return verdicts;
 }
 
-/// Those that measured candidates before, and those that do now.
-std::vector<Environment> all_helpers(std::vector<Environment> before,
-                                     const std::vector<Environment>& now) {
-  for (const Environment& helper : now) {
-    if (std::ranges::find(before, helper.device_uuid, &Environment::device_uuid) == before.end())
-      before.push_back(helper);
-  }
-  return before;
-}
-
 /// Writes best.json after each problem. Both hold all problems so far: of thousands that take
 /// milliseconds each, most of the time would be spent on writing.
 class Saver {
@@ -253,7 +243,8 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   complete_configs(kernels, result.plan.warm_starts);
   if (result.plan.shard) result.plan.shard->plan = plan_hash(result.plan);
   FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, evaluator));
-  result.helpers = all_helpers(std::move(opened.helpers), evaluator.helpers());
+  result.helpers = std::move(opened.helpers);
+  add_helpers(evaluator.helpers(), result.helpers);
   result.plan.warm_starts = std::move(opened.warm_starts);
   result.plan.shard = std::move(opened.shard);
 
