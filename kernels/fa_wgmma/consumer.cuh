@@ -63,7 +63,7 @@ struct Consumer {
         warpgroup(warpgroup_),
         row_block(warpgroup_ % kRowBlocks),
         split(warpgroup_ / kRowBlocks),
-        turns{row_block},
+        turns{row_block, true},
         lane(static_cast<int>(threadIdx.x) % 32),
         warp_row(row_block * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16),
         at{split, split, 0},
@@ -74,7 +74,7 @@ struct Consumer {
     tile = tile_;
     reset_state();
     if (remaining <= 0) return false;
-    turns.begin();
+    if (first) turns.begin();
     mbarrier_wait(storage.q_full(row_block), q_phase);
     if constexpr (kF16Scores) f16.begin(storage.q(), warp_row, lane, state.scale());
     if (first) stagger();
@@ -121,6 +121,11 @@ struct Consumer {
     if constexpr (kPromote) promote_all();
   }
 
+  /// After `wait_pv`: the last KV block's V may be overwritten.
+  DEVICE void release_last_v() const {
+    if (kPersistent && remaining > 0) release_v(at);
+  }
+
   /// row_sum where it is a tile of O; after the last PV, for which it waits.
   DEVICE void take_row_sum() {
     wait_pv();
@@ -134,7 +139,6 @@ struct Consumer {
   /// stages.
   DEVICE void end_work_tile() {
     if (kPersistent && remaining > 0) {
-      release_v(at);
       at = at.next();
       at.iteration = split;
     }
@@ -159,7 +163,7 @@ struct Consumer {
   DEVICE void release_k(const PipelineState& block) const {
     if (!kResident && lane == 0) mbarrier_arrive(storage.k_empty(block.stage));
     if (kPersistent && block.iteration + INTRA_CTA_SPLITS >= tile.cta_n_blocks && lane == 0) {
-      mbarrier_arrive(storage.q_empty());
+      mbarrier_arrive(storage.q_empty(row_block));
     }
   }
   DEVICE void release_v(const PipelineState& block) const {

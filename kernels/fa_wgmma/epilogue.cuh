@@ -41,6 +41,7 @@ struct Epilogue {
                                o_factor(consumer.state.row_sum[0][1])};
       write_lse(consumer.state.row_max[0], consumer.state.row_sum[0]);
       if constexpr (!kRowSumInO) consumer.wait_pv();
+      consumer.release_last_v();
       rows.template write<kDTiles>(0, consumer.state.acc_o[0], factor);
     } else {
       combine();

@@ -27,6 +27,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if (kHasProducer && warpgroup == kConsumers) {
     if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
     if (threadIdx.x == kThreads - 32) producer.load(first);
+    if (kPersistent && threadIdx.x == kThreads - 64) producer.load_later_q(first);
     if (CLUSTER_SPLITS > 1) wait_for_cluster_start();
     return;
   }
@@ -40,6 +41,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     u32 q_phase = 0;
 #pragma unroll 1
     for (int index = first; index < kWorkTiles; index += kCtas) {
+      consumer.turns.last_tile = index + kCtas >= kWorkTiles;
       consumer.mainloop(work_tile_at(index), index == first, q_phase);
       epilogue();
       consumer.end_work_tile();

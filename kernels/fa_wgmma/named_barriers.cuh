@@ -19,7 +19,9 @@ DEVICE constexpr int barrier_id(NamedBarrier range, int index = 0) {
 /// Ping-pong: consumer warpgroups issue their wgmmas in turn, by warp-scheduler barriers.
 struct Turns {
   int row_block;
+  bool last_tile;  // of the CTA's work tiles
 
+  /// Before the first work tile.
   DEVICE void begin() const {
     if (kPingpong && row_block == kRowBlocks - 1) named_barrier_arrive<256>(barrier(0));
   }
@@ -28,7 +30,7 @@ struct Turns {
   }
   /// The last warpgroup's last arrival is left out: it would leave a barrier half full.
   DEVICE void pass_on(bool last) const {
-    if (!kPingpong || (last && row_block == kRowBlocks - 1)) return;
+    if (!kPingpong || (last && last_tile && row_block == kRowBlocks - 1)) return;
     named_barrier_arrive<256>(barrier(row_block + 1));
   }
 

@@ -141,6 +141,23 @@ struct Producer {
     }
   }
 
+  /// By one thread: Q of all work tiles but the first, 64 rows when the warpgroup of those before
+  /// has read them. The loads of K and V are another's, or the warpgroup that is ahead would wait
+  /// for them until the last one's QK^T is done.
+  DEVICE void load_later_q(int first_tile) const {
+    u32 phase = 0;
+#pragma unroll 1
+    for (int index = first_tile + kCtas; index < kWorkTiles; index += kCtas) {
+      const WorkTile tile = work_tile_at(index);
+#pragma unroll
+      for (int row_block = 0; row_block < kRowBlocks; ++row_block) {
+        mbarrier_wait(storage.q_empty(row_block), phase);
+        load_q(tile, row_block);
+      }
+      phase ^= 1;
+    }
+  }
+
  private:
   // Whose rows of Q the prologue loads.
   static constexpr int kEarlyRowBlocks = kEarlyV ? kRowBlocks : 1;
@@ -150,7 +167,12 @@ struct Producer {
     for (int row_block = kEarlyRowBlocks; row_block < kRowBlocks; ++row_block) {
       mbarrier_init(storage.q_full(row_block), 1);
     }
-    if (kPersistent) mbarrier_init(storage.q_empty(), 4 * kConsumers);
+    if (kPersistent) {
+#pragma unroll
+      for (int row_block = 0; row_block < kRowBlocks; ++row_block) {
+        mbarrier_init(storage.q_empty(row_block), 4);
+      }
+    }
     if (CLUSTER_SPLITS > 1) {
       mbarrier_init(storage.combine_full(), 1);
       mbarrier_arrive_expect_tx(storage.combine_full(), SharedStorage::kCombineBytes);
@@ -174,11 +196,6 @@ struct Producer {
   }
   DEVICE void load_k(ProducerState& at) const {
     const int stage = at.count % kStages;
-    if (at.nth > 0 && at.iteration == 0) {
-      mbarrier_wait(storage.q_empty(), (at.nth + 1) % 2);
-#pragma unroll
-      for (int row_block = 0; row_block < kRowBlocks; ++row_block) load_q(at.tile, row_block);
-    }
     if (!filled(at)) {
       wait_empty(storage.k_empty(stage), at.count);
       load_kv(map_k, storage.k(stage), storage.k_full(stage), at.tile, at.iteration);

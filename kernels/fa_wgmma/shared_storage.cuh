@@ -42,13 +42,16 @@ struct SharedStorage {
 
   DEVICE u32 barrier(int index) const { return base + kBarriers + 8 * index; }
   DEVICE u32 q_full(int row_block) const { return barrier(row_block); }
-  DEVICE u32 q_empty() const { return barrier(kRowBlocks); }
-  /// All that the splits of a cluster hand this CTA; they are not persistent, and need no q_empty.
+  /// All that the splits of a cluster hand this CTA.
   DEVICE u32 combine_full() const { return barrier(kRowBlocks); }
   DEVICE u32 k_full(int stage) const { return barrier(kRowBlocks + 1 + stage); }
   DEVICE u32 v_full(int stage) const { return barrier(kRowBlocks + 1 + kStages + stage); }
   DEVICE u32 k_empty(int stage) const { return barrier(kRowBlocks + 1 + 2 * kStages + stage); }
   DEVICE u32 v_empty(int stage) const { return barrier(kRowBlocks + 1 + 3 * kStages + stage); }
+  /// Behind all others, of persistent CTAs alone, whose V is not transposed.
+  DEVICE u32 q_empty(int row_block) const {
+    return barrier(kRowBlocks + 1 + 4 * kStages + row_block);
+  }
   /// What PV reads: V, or V^T where it is transposed.
   DEVICE u32 pv_operand(int stage) const { return kTransposeV ? v_transposed(stage) : v(stage); }
   DEVICE u32 pv_full(int stage) const { return v_full((kTransposeV ? 3 * kStages : 0) + stage); }
@@ -56,5 +59,7 @@ struct SharedStorage {
 };
 static_assert(SharedStorage::kBytes == SHARED_BYTES, "the launch asks for what is laid out here");
 static_assert(KV_BYTES == 2 * kStages * KV_STAGE_BYTES, "as many stages of V as of K");
-static_assert(BARRIER_BYTES == 8 * (kRowBlocks + 1 + (kTransposeV ? 6 : 4) * kStages),
-              "pv_empty of the last stage is the last barrier");
+static_assert(BARRIER_BYTES == 8 * (kRowBlocks + 1 + (kTransposeV ? 6 : 4) * kStages +
+                                    (kPersistent ? kRowBlocks : 0)),
+              "the last barrier is pv_empty of the last stage, or q_empty of the last rows");
+static_assert(!kPersistent || !kTransposeV, "q_empty would lie on barriers of V^T");
