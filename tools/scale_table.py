@@ -31,7 +31,7 @@ def candidates_of(run):
 
 
 def problem_rows(folder, names):
-    """Searches of one problem; the best is the least time of all of them."""
+    """Searches of one problem. Their times are of different GPUs: what is near the best of all may be far from a run's own."""
     runs = {name: candidates_of(folder / name) for name in names if (folder / name / "best.json").exists()}
     if not runs:
         return []
@@ -40,31 +40,43 @@ def problem_rows(folder, names):
     for name, records in runs.items():
         ends = max(record["at_s"] for record in records)
         near = seconds_to(records, best_us)
+        own = seconds_to(records, min(filter(None, map(cost_of, records))))
         elsewhere = sum(1 for record in records if "measured_on" in record)
         whole = json.loads((folder / name / "best.json").read_text())["seconds"]
         rows.append(f"| {name} | {len(records)} | {elsewhere} | {ends:.1f} | " +
-                    (f"{near:.1f}" if near is not None else "-") + f" | {whole:.1f} |")
-    return ["| run | candidates | of them on another GPU | search, s | to within 2 % of the best, s | whole, s |",
-            "|---|---|---|---|---|---|", *rows]
+                    (f"{near:.1f}" if near is not None else "-") + f" | {own:.1f} | {whole:.1f} |")
+    return ["| run | candidates | of them on another GPU | search, s | to within 2 % of the best, s | of its own best | whole, s |",
+            "|---|---|---|---|---|---|---|", *rows]
 
 
 def config_of(row):
     return row["kernel"] + " " + " ".join(f"{name}={value}" for name, value in row["config"].items())
 
 
+def beside(problem, other):
+    """How another run's winner did in this one's final phase."""
+    if config_of(problem["best"]) == config_of(other["best"]):
+        return "same winner"
+    own_us = cost_of({**problem["best"], "outcome": "measured"})
+    for finalist in problem["finalists"]:
+        if finalist["outcome"] == "measured" and config_of(finalist) == config_of(other["best"]):
+            return f"another winner; that of one GPU takes {cost_of(finalist) / own_us:.3f} of its time here"
+    return "another winner; that of one GPU was no finalist"
+
+
 def suite_rows(folder):
-    """Winners of one GPU and of all, and of the final phases that each GPU had."""
-    files = {name: folder / name / "best.json" for name in ("suite-one", "suite-all", "confirm")}
+    """Winners of one GPU, of two and of all, and of the final phases that each GPU had."""
+    files = {name: folder / name / "best.json" for name in ("suite-one", "suite-two", "suite-all", "confirm")}
     runs = {name: json.loads(path.read_text()) for name, path in files.items() if path.exists()}
     lines = []
     for name, run in runs.items():
         lines.append(f"{name}: {run['seconds']:.1f} s")
         for worker in run.get("fleet", {}).get("workers", []):
             lines.append(f"  {worker['name']} busy {worker['busy_s']:.1f} s of {run['fleet']['seconds']:.1f}")
-    if "suite-one" in runs and "suite-all" in runs:
-        for one, all_ in zip(runs["suite-one"]["problems"], runs["suite-all"]["problems"]):
-            same = config_of(one["best"]) == config_of(all_["best"])
-            lines.append(f"{one['name']}: {'same winner' if same else 'another winner'}")
+    for name in ("suite-two", "suite-all"):
+        if "suite-one" in runs and name in runs:
+            for one, several in zip(runs["suite-one"]["problems"], runs[name]["problems"]):
+                lines.append(f"{name}, {one['name']}: {beside(several, one)}")
     for problem in runs.get("confirm", {}).get("problems", []):
         winner = problem.get("fleet_winner")
         if winner:
@@ -79,7 +91,8 @@ def main():
     times = folder / "times.txt"
     if times.exists():
         print(times.read_text())
-    print("\n".join(problem_rows(folder, ["problem-one", "problem-one-all-cores", "problem-all"])))
+    print("\n".join(problem_rows(folder, ["problem-one", "problem-one-all-cores", "problem-two", "problem-all"])))
+    print("\n".join(problem_rows(folder, ["stress-one", "stress-all"])))
     print("\n".join(problem_rows(folder, ["compile-one", "compile-jobs", "compile-ranks"])))
     print("\n".join(suite_rows(folder)))
 
