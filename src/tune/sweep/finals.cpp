@@ -319,9 +319,11 @@ Scoring score_finals(const std::vector<FinalRecord>& finals,
                      const std::map<std::string, DeviceUse>& uses) {
   const auto sdpa_us = sdpa_time(finals);
   if (!sdpa_us) {
-    return {{},
-            "no score: it is relative to cuDNN's or PyTorch's attention, and neither was measured; "
-            "ranked by hot time (see --baselines)"};
+    return {
+        {},
+        fmt::format("no score: it is relative to cuDNN's or PyTorch's attention, and neither was "
+                    "measured; ranked by {} time (see --baselines)",
+                    final_time(finals, kScoreObjective))};
   }
   std::vector<std::string> ids;
   std::vector<ScoreInputs> inputs;

@@ -37,6 +37,9 @@ TEST_CASE("without such a baseline there is no score, and it is said") {
   const Scoring scoring = score_finals({record("a", "fatune:toy", 10), record("", "naive", 4)}, {});
   CHECK(scoring.by_id.empty());
   CHECK(scoring.note.find("ranked by hot time") != std::string::npos);
+  std::vector<FinalRecord> launched = {record("a", "fatune:toy", 10), record("", "naive", 4)};
+  for (FinalRecord& each : launched) each.plain = each.hot;
+  CHECK(score_finals(launched, {}).note.find("ranked by plain time") != std::string::npos);
 }
 
 TEST_CASE("a baseline that failed is none") {
