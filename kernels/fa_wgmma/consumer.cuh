@@ -135,8 +135,7 @@ struct Consumer {
     }
   }
 
-  /// After the last KV block of a work tile: the first of the next tile is the one after it in the
-  /// stages.
+  /// In the stages the first KV block of the next work tile comes after the last one of this.
   DEVICE void end_work_tile() {
     if (kPersistent && remaining > 0) {
       at = at.next();
