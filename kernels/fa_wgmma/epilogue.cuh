@@ -207,3 +207,22 @@ struct Epilogue {
     rows.template write<kOwnTiles>(split() * kOwnTiles, consumer.state.acc_o[0], one);
   }
 };
+
+/// By a consumer warpgroup: the CTA's work tiles, each with its epilogue.
+template <typename Epilogue>
+DEVICE void process_work_tiles(Consumer& consumer, const Epilogue& epilogue, int first) {
+  if constexpr (kPersistent) {
+    u32 q_phase = 0;
+#pragma unroll 1
+    for (int index = first; index < kWorkTiles; index += kCtas) {
+      consumer.turns.last_tile = index + kCtas >= kWorkTiles;
+      consumer.mainloop(work_tile_at(index), index == first, q_phase);
+      epilogue();
+      consumer.end_work_tile();
+      q_phase ^= 1;
+    }
+  } else {
+    consumer.mainloop(work_tile_at(first), true, 0);
+    epilogue();
+  }
+}

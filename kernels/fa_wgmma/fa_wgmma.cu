@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if (kHasProducer && warpgroup == kConsumers) {
     if constexpr (kReallocRegisters) warpgroup_reg_dealloc<PRODUCER_REGISTERS>();
     if (threadIdx.x == kThreads - 32) producer.load(first);
-    if (kPersistent && threadIdx.x == kThreads - 64) producer.load_later_q(first);
+    if (kQHasLoader && threadIdx.x == kThreads - 64) producer.load_later_q(first);
     if (CLUSTER_SPLITS > 1) wait_for_cluster_start();
     return;
   }
@@ -37,19 +37,6 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   Consumer consumer(storage, warpgroup);
   const OutputRows rows{storage, map_out, out, consumer};
   const Epilogue<kSplits, OutputRows> epilogue{consumer, storage, rows, lse};
-  if constexpr (kPersistent) {
-    u32 q_phase = 0;
-#pragma unroll 1
-    for (int index = first; index < kWorkTiles; index += kCtas) {
-      consumer.turns.last_tile = index + kCtas >= kWorkTiles;
-      consumer.mainloop(work_tile_at(index), index == first, q_phase);
-      epilogue();
-      consumer.end_work_tile();
-      q_phase ^= 1;
-    }
-  } else {
-    consumer.mainloop(work_tile_at(first), true, 0);
-    epilogue();
-  }
+  process_work_tiles(consumer, epilogue, first);
   if (kStoreTma) tma_store_wait();
 }

@@ -32,17 +32,5 @@ DEVICE void attend(out_elem* out, float* lse, const Descales& descales, const Te
   Consumer consumer(storage, warpgroup, descales);
   const RegisterRows rows{out, consumer};
   const Epilogue<kSplits, RegisterRows> epilogue{consumer, storage, rows, lse, key_mean};
-  if constexpr (kPersistent) {
-    u32 q_phase = 0;
-#pragma unroll 1
-    for (int index = first; index < kWorkTiles; index += kCtas) {
-      consumer.mainloop(work_tile_at(index), index == first, q_phase);
-      epilogue();
-      consumer.end_work_tile();
-      q_phase ^= 1;
-    }
-  } else {
-    consumer.mainloop(work_tile_at(first), true, 0);
-    epilogue();
-  }
+  process_work_tiles(consumer, epilogue, first);
 }

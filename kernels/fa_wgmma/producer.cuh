@@ -141,19 +141,13 @@ struct Producer {
     }
   }
 
-  /// By one thread: Q of all work tiles but the first, 64 rows when the warpgroup of those before
-  /// has read them. The loads of K and V are another's, or the warpgroup that is ahead would wait
-  /// for them until the last one's QK^T is done.
+  /// By one thread: Q of all work tiles but the first. The loads of K and V are another's, or the
+  /// warpgroup that is ahead would wait for them until the last one's QK^T is done.
   DEVICE void load_later_q(int first_tile) const {
     u32 phase = 0;
 #pragma unroll 1
     for (int index = first_tile + kCtas; index < kWorkTiles; index += kCtas) {
-      const WorkTile tile = work_tile_at(index);
-#pragma unroll
-      for (int row_block = 0; row_block < kRowBlocks; ++row_block) {
-        mbarrier_wait(storage.q_empty(row_block), phase);
-        load_q(tile, row_block);
-      }
+      load_next_q(work_tile_at(index), phase);
       phase ^= 1;
     }
   }
@@ -194,8 +188,19 @@ struct Producer {
   DEVICE static void wait_empty(u32 barrier, int count) {
     if (count >= kStages) mbarrier_wait(barrier, (count / kStages + 1) % 2);
   }
+  /// 64 rows as soon as the warpgroup of those before has read them.
+  DEVICE void load_next_q(const WorkTile& tile, u32 phase) const {
+#pragma unroll
+    for (int row_block = 0; row_block < kRowBlocks; ++row_block) {
+      mbarrier_wait(storage.q_empty(row_block), phase);
+      load_q(tile, row_block);
+    }
+  }
   DEVICE void load_k(ProducerState& at) const {
     const int stage = at.count % kStages;
+    if (kPersistent && !kQHasLoader && at.nth > 0 && at.iteration == 0) {
+      load_next_q(at.tile, (at.nth + 1) % 2);
+    }
     if (!filled(at)) {
       wait_empty(storage.k_empty(stage), at.count);
       load_kv(map_k, storage.k(stage), storage.k_full(stage), at.tile, at.iteration);

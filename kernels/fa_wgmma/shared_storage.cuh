@@ -48,9 +48,9 @@ struct SharedStorage {
   DEVICE u32 v_full(int stage) const { return barrier(kRowBlocks + 1 + kStages + stage); }
   DEVICE u32 k_empty(int stage) const { return barrier(kRowBlocks + 1 + 2 * kStages + stage); }
   DEVICE u32 v_empty(int stage) const { return barrier(kRowBlocks + 1 + 3 * kStages + stage); }
-  /// Behind all others, of persistent CTAs alone, whose V is not transposed.
+  /// Behind all others, of persistent CTAs alone.
   DEVICE u32 q_empty(int row_block) const {
-    return barrier(kRowBlocks + 1 + 4 * kStages + row_block);
+    return barrier(kRowBlocks + 1 + (kTransposeV ? 6 : 4) * kStages + row_block);
   }
   /// What PV reads: V, or V^T where it is transposed.
   DEVICE u32 pv_operand(int stage) const { return kTransposeV ? v_transposed(stage) : v(stage); }
@@ -62,4 +62,3 @@ static_assert(KV_BYTES == 2 * kStages * KV_STAGE_BYTES, "as many stages of V as 
 static_assert(BARRIER_BYTES == 8 * (kRowBlocks + 1 + (kTransposeV ? 6 : 4) * kStages +
                                     (kPersistent ? kRowBlocks : 0)),
               "the last barrier is pv_empty of the last stage, or q_empty of the last rows");
-static_assert(!kPersistent || !kTransposeV, "q_empty would lie on barriers of V^T");

@@ -19,6 +19,8 @@ constexpr int kWorkTiles = WORK_TILES;
 constexpr int kSplits = KV_SPLITS;  // warpgroups of a cluster that share the KV blocks of 64 rows
 constexpr int kStages = NUM_STAGES;
 constexpr int kCtas = kPersistent ? min_of(kWorkTiles, SM_COUNT * MIN_CTAS) : kWorkTiles;
+// Q of later work tiles has a thread of its own, where no warp of the producer transposes V.
+constexpr bool kQHasLoader = kPersistent && !kTransposeV;
 // Every KV block of the CTA has a stage of its own.
 constexpr bool kResident = !kPersistent && kStages == CTA_N_BLOCKS;
 

@@ -88,5 +88,7 @@ DEVICE void load_and_transpose(const Producer& producer, int first_tile) {
     VTransposer{producer.storage, warp, threadIdx.x % 32}.run(first_tile);
   } else if (threadIdx.x == kThreads - 32) {
     producer.load(first_tile);
+  } else if (kQHasLoader && threadIdx.x == kThreads - 64) {
+    producer.load_later_q(first_tile);
   }
 }

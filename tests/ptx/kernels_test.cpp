@@ -221,6 +221,19 @@ TEST_CASE("interpreted kernels pass the accuracy gate, whenever asynchronous wor
   }
 }
 
+TEST_CASE("interpreted persistent kernels go on to other work tiles") {
+  // Four more tiles than an H200 has multiprocessors.
+  const Problem problem = *parse_shape("1,136,128,64");
+  const std::string tiles = "SCHEDULER=static_persistent,BLOCK_M=128,BLOCK_N=64,PINGPONG=";
+  const ptx::Examined f16 =
+      examine("fa_wgmma", tiles + "true,INTRA_WG_OVERLAP=on,RESCALE=late", problem);
+  INFO(f16.reason);
+  CHECK(f16.passed);
+  const ptx::Examined fp8 = examine("fa_wgmma_fp8", tiles + "true", in_fp8(problem));
+  INFO(fp8.reason);
+  CHECK(fp8.passed);
+}
+
 TEST_CASE("interpreted kernels with a fault are refused for it") {
   struct Fault {
     const char* kernel;
