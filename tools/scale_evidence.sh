@@ -5,9 +5,9 @@
 #
 # FATUNE: the program. OUT: a folder, into which each step writes a run and what it printed. STEPs: those of `steps` below,
 # all of them when none is named; those of ranks need mpirun. Every run has a GPU's share of the host's cores (all of them
-# for all GPUs) and an empty compilation cache, and starts from no config that was best before. `ones`: suite-one,
-# problem-one with stress-one, and suite-two with problem-two, at the same time on GPUs and cores of their own, on a host of
-# four GPUs.
+# for all GPUs) and an empty compilation cache, and starts from no config that was best before. Beside those,
+# on a host of four GPUs: suite-two and problem-two, on two of them; `ones`, these two, suite-one and problem-one at the same
+# time on GPUs and cores of their own; and stress-one and stress-all, a problem that keeps its GPU busy.
 # RIVALS in the environment: the baselines of confirm.
 # tools/scale_table.py OUT prints the table.
 set -uo pipefail
@@ -41,7 +41,7 @@ all=0-$((cores - 1)) first=0-$((share - 1)) last_two=$((cores - 2 * share))-$((c
 one=cuda:0 two=cuda:$((gpus - 2)),$((gpus - 1))
 
 ones() {  # no two of them share a GPU or a core
-  (first=$share-$((2 * share - 1)) one=cuda:1; run_step problem-one; run_step stress-one) &
+  (first=$share-$((2 * share - 1)) one=cuda:1; run_step problem-one) &
   (run_step suite-two; run_step problem-two) &
   run_step suite-one
   wait
