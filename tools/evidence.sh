@@ -6,7 +6,7 @@
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
 # compilation cache unless its name says otherwise, and none from configs that were best before. BUDGET=N in the environment: evaluations a problem of suites,
-# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
+# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. DEVICE=cuda:N,...: the GPUs, instead of the first. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tools/timed.sh"
@@ -19,19 +19,19 @@ if [[ ${1:-} == --external-dir ]]; then
   shift 2
 fi
 steps=("$@")
-[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-mission-contiguous sanitize-suite suite-fa3-bshd suite-fa3 suite-decode suite-models suite-fp8 fp8-rivals mission-rivals exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 scores)
+[[ ${#steps[@]} -gt 0 ]] || steps=(doctor mission long full-cache exhaustive selftest gate profile sanitize suite-mission suite-mission-contiguous sanitize-suite suite-fa3-bshd suite-fa3 suite-decode suite-models suite-fp8 fp8-rivals mission-rivals exhaustive-wide exhaustive-small exhaustive-single exhaustive-long exhaustive-stress suite-mission-60 optimum repeats-60 seeds scores)
 mkdir -p "$out" && cd "$out" || exit 1  # recorded commands then name no folder of this machine
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 
-json() { local name=$1; shift; timed "$name" "$fatune" "$@" --json; mv "$name.txt" "$name.json"; }
+json() { local name=$1; shift; timed "$name" "$fatune" "$@" ${DEVICE:+--device "$DEVICE"} --json; mv "$name.txt" "$name.json"; }
 sweep() {
   local name=$1
   shift
   if [[ -e $name/journal.jsonl ]]; then
     timed "$name" "$fatune" sweep --resume "$name" --cache "$cache/$name" "${externals[@]}"
   else
-    timed "$name" "$fatune" sweep "$@" --no-warm-start --out "$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
+    timed "$name" "$fatune" sweep "$@" ${DEVICE:+--device "$DEVICE"} --no-warm-start --out "$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
   fi
 }
 
@@ -110,6 +110,7 @@ in_layer=cudnn,torch:flash,torch:cudnn,fa4  # the fast ones
 kernels=fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma,fa_wgmma_interleaved
 
 run_step() {
+  local seed
   case $1 in
     doctor) timed doctor "$fatune" doctor "${externals[@]}" ;;
     mission) sweep mission --shape 4,8,512,64 ;;
@@ -146,11 +147,19 @@ run_step() {
     suite-mission-60) from_nothing suite-mission-60 ;;
     optimum) against_whole_spaces suite-mission-60 ;;
     repeats-60)  # chance has a say in one run
-      local seed
       for seed in ${SEEDS:-43 44 45 46}; do
         from_nothing "suite-mission-60-$seed" --seed "$seed"
         against_whole_spaces "suite-mission-60-$seed" "-$seed"
       done ;;
+    seeds)  # the main command as it is given first: seconds to its last line, and winners beside the whole space's best
+      local files=()
+      for seed in {42..51}; do
+        sweep "seed-$seed" --shape 4,8,512,64 --seed "$seed"
+        winners_of "seed-$seed/best.json" "winners/seed-$seed"
+        files+=("winners/seed-$seed/best.json")
+      done
+      winners_of "$root/results/h200/kernels/best.json" winners/whole-space
+      json seeds gate --candidate winners/whole-space/best.json --baseline "$(IFS=,; echo "${files[*]}")" ;;
     scores)
       timed scores python3 "$root/tools/score_sweeps.py" "$fatune" scores --out scores.json --limit-s "${LIMIT_S:-3600}" \
         --suite mission --layout packed --budget ${BUDGET:-60} --baselines none ;;

@@ -7,7 +7,8 @@
 # all of them when none is named; those of ranks need mpirun. Every run has a GPU's share of the host's cores (all of them
 # for all GPUs) and an empty compilation cache, and starts from no config that was best before. Beside those,
 # on a host of four GPUs: suite-two and problem-two, on two of them; `ones`, these two, suite-one and problem-one at the same
-# time on GPUs and cores of their own; and stress-one and stress-all, a problem that keeps its GPU busy.
+# time on GPUs and cores of their own; models-one and models-all, a suite of 28 problems; and stress-one and stress-all, a
+# problem that keeps its GPU busy.
 # RIVALS in the environment: the baselines of confirm.
 # tools/scale_table.py OUT prints the table.
 set -uo pipefail
@@ -35,6 +36,7 @@ ranks() {  # ranks NAME COUNT WORDS...
 
 suite=(--suite mission --layout packed)
 problem=(--shape 4,8,512,64 --layout packed --baselines none)
+models=(--suite models --budget 40 --baselines none)  # as many candidates however the search goes
 stress=(--shape 2,16,8192,128 --layout packed --baselines none)  # its GPU takes longer than its compilers
 rivals=${RIVALS:-cudnn,torch:flash,torch:cudnn,fa4}
 all=0-$((cores - 1)) first=0-$((share - 1)) last_two=$((cores - 2 * share))-$((cores - 1))
@@ -60,6 +62,8 @@ run_step() {
     problem-all) sweep "$1" "$all" "${problem[@]}" --budget 600 --device cuda:all --jobs "$cores" ;;
     stress-one) sweep "$1" "$first" "${stress[@]}" --budget 600 --device "$one" --jobs "$share" ;;
     stress-all) sweep "$1" "$all" "${stress[@]}" --budget 600 --device cuda:all --jobs "$cores" ;;
+    models-one) sweep "$1" "$first" "${models[@]}" --shard 1/1 --device "$one" --jobs "$share" ;;
+    models-all) sweep "$1" "$all" "${models[@]}" --device cuda:all --jobs "$cores" ;;
     confirm) sweep "$1" "$all" "${suite[@]}" --baselines "$rivals" --device cuda:all --confirm-on "$gpus" ;;
     compile-one) sweep "$1" "$first" "${problem[@]}" --device cuda:0 --jobs 1 ;;
     compile-jobs) sweep "$1" "$first" "${problem[@]}" --device cuda:0 --jobs "$share" ;;

@@ -18,8 +18,8 @@ constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
 constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
 constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
-constexpr bool kByHead = GRID_ORDER == GRID_ORDER_QUERY || kRotate;
 constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
+constexpr int kSectionHeads = SECTION_HEADS;
 constexpr bool kHasProducer = true;
 constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
 // By the producer warpgroup, unless whoever quantizes has done it.

@@ -18,9 +18,10 @@ DEVICE int cluster_rank() {
   return CLUSTER_SPLITS == 1 ? 0 : static_cast<int>(blockIdx.x) % CLUSTER_SPLITS;
 }
 
-/// Work tiles in the order of GRID_ORDER; causal: the longest first (LPT). `zigzag`: every other
-/// wave runs backwards, so that the SM with the longest tile of one wave gets the shortest of the
-/// next. `rotate`: each head begins with another tile.
+/// Work tiles in the order of GRID_ORDER: those of kSectionHeads heads in turn, then those of the
+/// next; causal: the longest first (LPT). `zigzag`: every other wave runs backwards, so that the SM
+/// with the longest tile of one wave gets the shortest of the next. `rotate`: each head begins with
+/// another tile.
 /// From kWholeTiles on, kTailSplits neighbouring indices share a tile's KV blocks.
 DEVICE WorkTile work_tile_at(int index) {
   const bool is_split = kTailSplits > 1 && index >= kWholeTiles;
@@ -32,8 +33,15 @@ DEVICE WorkTile work_tile_at(int index) {
     const int first = index - index % kWave;
     index = first + min(kWave, kWorkTiles - first) - 1 - index % kWave;
   }
-  int m_block = kByHead ? index % kMBlocks : index / kHeadSets;
-  const int head_set = kByHead ? index / kMBlocks : index % kHeadSets;
+  int first = 0, heads = kHeadSets;  // of the section
+  if (kSectionHeads < kHeadSets) {
+    constexpr int kSectionTiles = kSectionHeads * kMBlocks;
+    first = index / kSectionTiles * kSectionHeads;
+    heads = kHeadSets % kSectionHeads == 0 ? kSectionHeads : min(kSectionHeads, kHeadSets - first);
+    index %= kSectionTiles;
+  }
+  int m_block = index / heads;
+  const int head_set = first + index % heads;
   if (kRotate) m_block = (m_block + head_set) % kMBlocks;
   const int row = (CAUSAL != 0 ? kMBlocks - 1 - m_block : m_block) * kPositions;
   const int last_row = min(row + kPositions, SEQ_Q) - 1;

@@ -1,6 +1,8 @@
 // kernels_test.cpp - interprets the kernels, which are known to be right on a device, and kernels
 // that are wrong on purpose; the accuracy gate's rules tell them apart.
+#include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,12 +11,15 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include "core/file.hpp"
 #include "core/text.hpp"
 #include "ptx/judge.hpp"
 #include "ptx/workbench.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace fatune;
 using ptx::Asynchrony;
+using test::TemporaryFolder;
 
 namespace {
 
@@ -232,6 +237,30 @@ TEST_CASE("interpreted persistent kernels go on to other work tiles") {
   const ptx::Examined fp8 = examine("fa_wgmma_fp8", tiles + "true", in_fp8(problem));
   INFO(fp8.reason);
   CHECK(fp8.passed);
+}
+
+TEST_CASE("interpreted work tiles come in sections of heads") {
+  // As if K and V of at most 100,000 bytes had room in the L2 cache: three heads, then two.
+  const TemporaryFolder folder;
+  const auto kernels = folder / "kernels";
+  std::filesystem::copy(std::filesystem::path(FATUNE_SOURCE_DIR) / "kernels", kernels,
+                        std::filesystem::copy_options::recursive);
+  const auto manifest = kernels / "fa_wgmma" / "fa_wgmma.json";
+  std::string text = *read_file(manifest);
+  const std::string budget = "36000000";
+  REQUIRE(text.find(budget) != std::string::npos);
+  REQUIRE(replace_file(manifest, text.replace(text.find(budget), budget.size(), "100000")));
+  const auto small_cache = ptx::Workbench::open("sm_90a", {kernels});
+  if (!small_cache && small_cache.error().kind == ErrorKind::kEnvironment) SKIP("no NVRTC");
+  REQUIRE(small_cache);
+  Problem problem = *parse_shape("1,5,128,64");
+  problem.mask = Mask::kCausal;
+  const auto candidate = small_cache->candidate(
+      "fa_wgmma", "GRID_ORDER=l2_swizzle,BLOCK_M=64,PINGPONG=false,INTRA_WG_OVERLAP=on", problem);
+  if (!candidate) FAIL(candidate.error().message);
+  CHECK(std::ranges::count(macros_of(*candidate, small_cache->limits), "SECTION_HEADS=3") == 1);
+  CHECK(ptx::examine(small_cache->setting(), expected_of(problem), *candidate, Asynchrony::kLate)
+            .passed);
 }
 
 TEST_CASE("interpreted kernels with a fault are refused for it") {
