@@ -38,7 +38,6 @@ MODEL_RUNS = ("suite-models.json",)
 NEWEST = "fa4"  # the baseline that earlier runs lack
 FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
 FP8_H100_RUNS = ("suite-fp8-long", "suite-fp8")
-FA3_NOW, FA3_BEFORE = "suite-fa3-bshd.json", ("suite-fa3-bshd-rest.json", "suite-fa3-bshd-last.json")
 
 
 def load(*parts, folder=RESULTS):
@@ -156,12 +155,12 @@ def suite(name):
         f"{without_time(document)}\n\n{shell(document['command'])}")
 
 
-def layer_rows(runs, folder=RESULTS, but=None):
-    """(number of the run, row) of every problem, but for those of the run `but`; of one that was measured twice the first run's."""
-    rows, others = {}, {each["name"] for each in load(but, folder=folder)["problems"]} if but else set()
+def layer_rows(runs, folder=RESULTS):
+    """(number of the run, row) of every problem; of one that was measured twice the first run's."""
+    rows = {}
     for number, name in enumerate(runs):
         for each in load(name, folder=folder)["problems"]:
-            if each["best"] and each["name"] not in others:
+            if each["best"]:
                 rows.setdefault(each["name"], (number, each))
     return list(rows.values())
 
@@ -206,11 +205,11 @@ def layer_means(rows, without=None):
     return ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
 
 
-def layer(runs, folder=RESULTS, but=None):
+def layer(runs, folder=RESULTS):
     """A suite in a layer: each time beside that of the best baseline at this time."""
     text = ["| problem | kernel | launch | in a layer, µs | best baseline | µs | ratio | 95 % interval | ratio, plain | ratio, cold | run |",
             "|---|---|---|---:|---|---:|---:|---|---:|---:|---:|"]
-    numbered = layer_rows(runs, folder, but)
+    numbered = layer_rows(runs, folder)
     rows = [row for _, row in numbered]
     for number, row in numbered:
         text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row)), str(number + 1)]) + " |")
@@ -445,7 +444,7 @@ def check_limits():
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
-                             ("fa3-bshd", lambda: layer([FA3_NOW])), ("fa3-bshd-before", lambda: layer(FA3_BEFORE, but=FA3_NOW)), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
+                             ("fa3-bshd", lambda: layer(("suite-fa3-bshd.json",))), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))

@@ -177,6 +177,7 @@ void FakeEvaluator::measure(const Candidate& candidate, CandidateRecord& record)
 Result<std::vector<FinalRecord>> FakeEvaluator::finals(
     const std::vector<Implementation>& contestants, const FinalPlan& plan) {
   ++finals_run_;
+  seconds_ += device_.seconds_finals;
   std::vector<FinalRecord> records;
   for (const Implementation& contestant : contestants) {
     FinalRecord& record = records.emplace_back(compete(contestant, plan));

@@ -26,6 +26,7 @@ struct FakeDevice {
   std::optional<std::size_t> dies_after;  ///< results; then the device is gone for good
   bool early = false;          ///< the next one's result is there with each one collected
   double seconds_each = 0.25;  ///< of its clock for a candidate
+  double seconds_finals = 0;   ///< of a final phase
   double final_noise = 0.01;   ///< relative spread of final rounds
   /// Of implementations from elsewhere, by name; no time: unavailable. Those called "external:..."
   /// get 12 values, however many rounds there are.

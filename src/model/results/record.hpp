@@ -81,6 +81,7 @@ struct FinalRecord : Observation {
   std::vector<double> in_layer_rounds_us, plain_rounds_us, hot_rounds_us, cold_rounds_us;
   std::string detail;     ///< of an implementation from elsewhere: its version and plan
   bool external = false;  ///< timed and verified by itself, with fewer values than rounds
+  double at_s = 0;  ///< seconds since the run began, when its final phase had ended; 0: not known
   bool recorded = false;
   /// Times are of rounds after the best was chosen; only the best and the baselines have them.
   bool timed_again = false;

@@ -126,6 +126,8 @@ PageProblemData data_of(const PageProblem& problem, const PageRunHead& run, Dept
   data.least_bytes = static_cast<double>(least_bytes(what).value);
   data.has_best = result.best() != nullptr;
   data.finals = finals_of(result, data.time);
+  for (const FinalRecord& final : result.finals)
+    data.ended_s = std::max(data.ended_s, rounded(final.at_s));
   data.gate = result.gate;
   if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
   data.fleet_winner = result.fleet_winner;
@@ -303,6 +305,7 @@ void fields(PageProblemData& x, FieldList& f) {
   f("reasons", x.reasons);
   f("warm_starts", x.warm_starts).omitted();
   f("begun_s", x.begun_s).about("Since the run began");
+  f("ended_s", x.ended_s).omitted().about("Its final phase, since the run began");
 }
 
 void fields(PageProfile& x, FieldList& f) {

@@ -97,6 +97,7 @@ struct PageProblemData {
   std::vector<std::string> reasons;  ///< of candidates, each once
   std::vector<PageWarmStart> warm_starts;
   double begun_s = 0;  ///< since the run began
+  double ended_s = 0;  ///< its final phase, since the run began; 0: not known
 };
 /// What ncu counted of a candidate.
 struct PageProfile {

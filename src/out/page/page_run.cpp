@@ -81,6 +81,8 @@ void read_end(const Journal& journal, PageRun& run) {
     } else if (const auto* candidate = std::get_if<CandidateRecord>(&record)) {
       run.status = "unfinished";
       run.seconds = std::max(run.seconds, candidate->at_s);
+    } else if (const auto* final = std::get_if<FinalRecord>(&record)) {
+      run.seconds = std::max(run.seconds, final->at_s);
     }
   }
 }

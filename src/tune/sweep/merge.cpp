@@ -40,12 +40,17 @@ std::string subject(const Record& record) {
                      describe(final->problem));
 }
 
+/// When a record that has a time was written.
+double* at_of(Record& record) {
+  if (auto* candidate = std::get_if<CandidateRecord>(&record)) return &candidate->at_s;
+  auto* final = std::get_if<FinalRecord>(&record);
+  return final != nullptr && final->at_s > 0 ? &final->at_s : nullptr;
+}
+
 /// As written, but for when it happened and what it took.
 std::string result_text(Record record) {
-  if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
-    candidate->at_s = 0;
-    candidate->spent = {};
-  }
+  if (double* const at_s = at_of(record)) *at_s = 0;
+  if (auto* candidate = std::get_if<CandidateRecord>(&record)) candidate->spent = {};
   return dump(to_json(record));
 }
 
@@ -89,9 +94,9 @@ class Gathered {
   void hand_over(const Problem& problem, std::vector<Record>& records) {
     double last_s = 0;
     for (Record& record : by_problem_[problem]) {
-      if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
-        last_s = std::max(last_s, candidate->at_s);
-        candidate->at_s += clock_s_;
+      if (double* const at_s = at_of(record)) {
+        last_s = std::max(last_s, *at_s);
+        *at_s += clock_s_;
       }
       records.push_back(std::move(record));
     }
@@ -111,10 +116,10 @@ class Gathered {
       if (known_.contains(started != nullptr ? started->key : subject(record))) continue;
       const double begin_s = begins.try_emplace(*problem, clock_s).first->second;
       Record& taken = by_problem_[*problem].emplace_back(record);
-      auto* candidate = std::get_if<CandidateRecord>(&taken);
-      if (candidate == nullptr) continue;
-      clock_s = std::max(clock_s, candidate->at_s);
-      candidate->at_s -= begin_s;
+      double* const at_s = at_of(taken);
+      if (at_s == nullptr) continue;
+      clock_s = std::max(clock_s, *at_s);
+      *at_s -= begin_s;
     }
   }
 
@@ -128,6 +133,8 @@ double seconds_of(const ShardRun& run) {
   for (const Record& record : run.journal.records) {
     if (const auto* candidate = std::get_if<CandidateRecord>(&record))
       last_s = std::max(last_s, candidate->at_s);
+    if (const auto* final = std::get_if<FinalRecord>(&record))
+      last_s = std::max(last_s, final->at_s);
     if (const auto* end = std::get_if<EndRecord>(&record)) last_s = std::max(last_s, end->seconds);
   }
   return last_s;

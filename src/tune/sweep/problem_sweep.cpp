@@ -218,7 +218,10 @@ Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result
     run.interrupted = !finals && finals.error().kind == ErrorKind::kInterrupted;
     if (run.interrupted) return {};
     if (!finals) return std::move(finals).error();
-    for (const FinalRecord& record : *finals) FATUNE_TRY_STATUS(run.journal.append(record));
+    for (FinalRecord& record : *finals) {
+      record.at_s = run.clock.now();
+      FATUNE_TRY_STATUS(run.journal.append(record));
+    }
     result.finals = *std::move(finals);
   }
   Scoring scoring;

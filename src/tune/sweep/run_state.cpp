@@ -60,6 +60,7 @@ ResumeIndex::ResumeIndex(const Journal& journal) {
       last_at_s_ = std::max(last_at_s_, finished->at_s);
     } else if (const auto* final = std::get_if<FinalRecord>(&record)) {
       finals_.add(*final);
+      last_at_s_ = std::max(last_at_s_, final->at_s);
     } else if (const auto* end = std::get_if<EndRecord>(&record)) {
       last_at_s_ = std::max(last_at_s_, end->seconds);
       complete_ = end->status == "complete";

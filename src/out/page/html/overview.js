@@ -3,23 +3,33 @@
 /// Every problem of every run that has a final phase or candidates.
 const allEntries = () => data.runs.flatMap((run, r) => run.problems.map((problem, p) => ({run, problem, r, p, key: `${r}/${p}`})));
 
-function entryRow(entry, several, mixed) {
-  const time = entry.problem.time, best = bestOf(entry.problem), rival = baselinesOf(entry.problem, time)[0];
-  const ratio = best && rival ? best.ratio : null;
-  return el('tr', {class: 'link', onclick: () => show(entry.key)},
-    several ? el('td', {}, entry.run.name) : null,
-    el('td', {}, el('a', {href: '#' + entry.key}, problemName(entry.problem))), el('td', {class: 'n'}, best ? us(best[time].us) + (mixed ? ` ${timeWord(entry.problem, time)}` : '') : ''),
-    el('td', {class: 'n'}, ratio ? times(ratio.value) : ''), el('td', {class: 'n'}, ratio ? `${times(ratio.low)} – ${times(ratio.high)}` : ''), el('td', {}, best && best.verdict ? best.verdict : ''),
-    el('td', {class: 'n'}, entry.problem.sol ? times(entry.problem.sol.score) : ''), el('td', {}, rival ? implName(rival.impl) : ''), el('td', {class: 'n'}, rival ? us(rival[time].us) : ''),
-    el('td', {}, best ? best.kernel : 'none'), el('td', {}, entry.problem.name ? entry.problem.shape : ''));
+/// Title and cell of each column; the one that links leads to the problem.
+function overviewColumns(mixed, word) {
+  const time = (e) => e.problem.time, best = (e) => bestOf(e.problem), rival = (e) => baselinesOf(e.problem, time(e))[0];
+  const ratio = (e) => best(e) && rival(e) ? best(e).ratio : null;
+  const bestTime = (e) => us(best(e)[time(e)].us) + (mixed ? ` ${timeWord(e.problem, time(e))}` : '');
+  return [
+    {title: 'run', cell: (e) => data.runs.length > 1 ? e.run.name : ''},
+    {title: 'problem', cell: (e) => problemName(e.problem), links: true},
+    {title: mixed ? 'best µs' : `best µs ${word}`, css: 'n', cell: (e) => best(e) ? bestTime(e) : ''},
+    {title: 'ratio', css: 'n', cell: (e) => ratio(e) ? times(ratio(e).value) : ''},
+    {title: '95 %', css: 'n', cell: (e) => ratio(e) ? `${times(ratio(e).low)} – ${times(ratio(e).high)}` : ''},
+    {title: 'verdict', cell: (e) => best(e)?.verdict ?? ''},
+    {title: 'SOL score', css: 'n', cell: (e) => e.problem.sol ? times(e.problem.sol.score) : ''},
+    {title: 'best of the others', cell: (e) => rival(e) ? implName(rival(e).impl) : ''},
+    {title: 'µs', css: 'n', cell: (e) => rival(e) ? us(rival(e)[time(e)].us) : ''},
+    {title: 'kernel', cell: (e) => best(e)?.kernel ?? 'none'},
+    {title: 'shape', cell: (e) => e.problem.name ? e.problem.shape : ''}];
 }
 
+/// A column that no row fills is left out.
 function overviewTable(entries) {
-  const several = data.runs.length > 1, words = [...new Set(entries.map(({problem}) => timeWord(problem, problem.time)))], mixed = words.length > 1;
-  const head = [several ? ['run'] : null, ['problem'], [mixed ? 'best µs' : `best µs ${words[0]}`, 'n'], ['ratio', 'n'], ['95 %', 'n'], ['verdict'], ['SOL score', 'n'], ['best of the others'], ['µs', 'n'], ['kernel'], ['shape']];
+  const words = [...new Set(entries.map(({problem}) => timeWord(problem, problem.time)))];
+  const columns = overviewColumns(words.length > 1, words[0]).filter(({cell}) => entries.some((entry) => cell(entry) !== ''));
   return el('div', {class: 'scroll'}, el('table', {},
-    el('thead', {}, el('tr', {}, ...head.filter(Boolean).map(([title, css]) => el('th', {class: css ?? null}, title)))),
-    el('tbody', {}, ...entries.map((entry) => entryRow(entry, several, mixed)))));
+    el('thead', {}, el('tr', {}, ...columns.map(({title, css}) => el('th', {class: css ?? null}, title)))),
+    el('tbody', {}, ...entries.map((entry) => el('tr', {class: 'link', onclick: () => show(entry.key)},
+      ...columns.map(({css, cell, links}) => el('td', {class: css ?? null}, links ? el('a', {href: '#' + entry.key}, cell(entry)) : cell(entry))))))));
 }
 
 function drawRatios(rows, plot, width) {

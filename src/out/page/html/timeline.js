@@ -5,8 +5,9 @@ const STEPS = [['compile', 'compiling', 'var(--other)'], ['verify', 'verifying',
 /// Not of a recording: its candidates took no time.
 const timesAreKnown = (problem) => problem.candidates.timing_s.some((s) => s > 0);
 
-/// The end of a problem: where the next one begins, or the run ends.
+/// The end of a problem: of its final phase; journals of before do not tell that: where the next one begins, or the run ends.
 function endOf(problem, run) {
+  if (problem.ended_s) return problem.ended_s - problem.begun_s;
   const later = run.problems.map((p) => p.begun_s).filter((s) => s > problem.begun_s);
   return Math.max(0, (later.length ? d3.min(later) : run.seconds) - problem.begun_s);
 }
@@ -74,13 +75,13 @@ function timelineFigure(problem, run) {
 
 const WORK = [['sweep', 'a problem, start and end of its process included', 'var(--other)'], ['verify', 'verifying', 'var(--k2)'], ['timing', 'timing', 'var(--accent)'], ['final', 'final phase', 'var(--ink)'], ['failed', 'failed or lost', 'var(--k5)']];
 
-/// Of each device: what it had, and within it what its GPU did, whose times count from the stretch's end backwards.
+/// Of each device: what it had, and within it what its GPU did, whose times count from the stretch's end backwards, if it is known.
 function fleetLanes(run) {
   return run.fleet.workers.map((worker) => {
     const bars = worker.work.flatMap((work) => {
       const whole = {step: work.failed ? 'failed' : work.again ? 'final' : 'sweep', from: work.begin_s, to: work.end_s, work};
       const problem = run.problems.find((each) => each.label === work.problem);
-      if (whole.step !== 'sweep' || !problem || !timesAreKnown(problem)) return [whole];
+      if (whole.step !== 'sweep' || !problem?.ended_s || !timesAreKnown(problem)) return [whole];
       const {lanes: [gpu], end} = lanesOf(problem, run), shift = work.end_s - end;
       return [whole, ...gpu.bars.filter((bar) => bar.from + shift >= work.begin_s).map((bar) => ({...bar, from: bar.from + shift, to: bar.to + shift}))];
     });
