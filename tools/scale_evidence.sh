@@ -49,6 +49,12 @@ ones() {  # no two of them share a GPU or a core
   wait
 }
 
+models_one() {  # what one GPU takes is the sum of both halves, each on a GPU and cores of its own: a call may end before
+  (sweep models-one-1 "$first" "${models[@]}" --shard 1/2 --device cuda:0 --jobs "$share") &
+  sweep models-one-2 "$share-$((2 * share - 1))" "${models[@]}" --shard 2/2 --device cuda:1 --jobs "$share"
+  wait
+}
+
 run_step() {
   case $1 in
     doctor) timed doctor "$fatune" doctor ;;
@@ -62,7 +68,7 @@ run_step() {
     problem-all) sweep "$1" "$all" "${problem[@]}" --budget 600 --device cuda:all --jobs "$cores" ;;
     stress-one) sweep "$1" "$first" "${stress[@]}" --budget 600 --device "$one" --jobs "$share" ;;
     stress-all) sweep "$1" "$all" "${stress[@]}" --budget 600 --device cuda:all --jobs "$cores" ;;
-    models-one) sweep "$1" "$first" "${models[@]}" --shard 1/1 --device "$one" --jobs "$share" ;;
+    models-one) models_one ;;
     models-all) sweep "$1" "$all" "${models[@]}" --device cuda:all --jobs "$cores" ;;
     confirm) sweep "$1" "$all" "${suite[@]}" --baselines "$rivals" --device cuda:all --confirm-on "$gpus" ;;
     compile-one) sweep "$1" "$first" "${problem[@]}" --device cuda:0 --jobs 1 ;;

@@ -81,6 +81,7 @@ Result<bool> take_note(const Json& message, const Note& note) {
   }
   if (type != "progress") return true;
   FATUNE_TRY(const ProgressNote progress, read_message<ProgressNote>(message));
+  log::debug("the device worker: " + progress.phase);
   if (note) note(progress.phase);
   return false;
 }
