@@ -14,7 +14,6 @@ struct ShardFixture : SweepFixture {
   FakeDevice device = toy_device();
 
   ShardFixture() {
-    device.seconds_finals = 2;  // problems end when their final phases do
     options.plan.problems.clear();
     for (const std::int64_t length : {256, 4096, 512, 1024, 128}) {
       Problem problem = test_problem();

@@ -9,6 +9,12 @@ namespace {
 using test::FakeEvaluator;
 using test::ShardFixture;
 
+/// When they ended depends on what came before.
+std::vector<FinalRecord> without_moments(std::vector<FinalRecord> finals) {
+  for (FinalRecord& record : finals) record.at_s = 0;
+  return finals;
+}
+
 TEST_CASE("a problem's search and result are the same in every dealing") {
   ShardFixture whole;
   const SweepResult expected = whole.run_shard(1, 1);
@@ -27,7 +33,7 @@ TEST_CASE("a problem's search and result are the same in every dealing") {
         REQUIRE(result.candidates.size() == same->candidates.size());
         for (std::size_t i = 0; i < result.candidates.size(); ++i)
           CHECK(result.candidates[i].key == same->candidates[i].key);
-        CHECK(result.finals == same->finals);
+        CHECK(without_moments(result.finals) == without_moments(same->finals));
         CHECK(result.warm_starts.empty());
         ++seen;
       }
