@@ -4,13 +4,14 @@
     tile_order.py
 
 A tile takes its keys and OVERHEAD more. For problems of the suite fa3, over a perfect division: when the last tile ends if each goes to the multiprocessor
-that is free first (`query`, `head`, `l2_swizzle`), and the longest share if CTAs take every 132nd tile, every other wave backwards (`static_persistent`, with
-the sections of `l2_swizzle`).
+that is free first (`query`, `head`, and `l2_swizzle` by its L2_SECTION_MB), and the longest share if CTAs take every 132nd tile, every other wave backwards
+(`static_persistent`, with sections of 18 MB).
 """
 import heapq
 import math
 
-SMS, OVERHEAD, SECTION_BYTES = 132, 120, 36e6
+SMS, OVERHEAD = 132, 120
+SECTIONS_MB = (9, 18, 36, 72)
 # batch, heads, length, head dim, rows of a tile
 PROBLEMS = [(8, 8, 2048, 256, 128), (4, 8, 4096, 256, 128), (2, 8, 8192, 256, 128), (8, 16, 2048, 128, 192), (4, 16, 4096, 128, 192), (2, 16, 8192, 128, 192), (4, 32, 4096, 64, 192)]
 
@@ -34,16 +35,17 @@ def dealt(costs):
 
 
 def main():
-    print("| problem, causal | rows of a tile | sections | heads | `query` | `head` | `l2_swizzle` | dealt |\n|---|---:|---:|---:|---:|---:|---:|---:|")
+    columns = ["problem, causal", "rows of a tile", "`query`", "`head`", *(f"{megabytes} MB" for megabytes in SECTIONS_MB), "dealt, 18 MB"]
+    print("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1))
     for batch, heads, length, dim, rows in PROBLEMS:
         all_heads, tiles = batch * heads, math.ceil(length / rows)
-        sections = math.ceil(4 * all_heads * length * dim / SECTION_BYTES)
-        section = math.ceil(all_heads / sections)
         cost = [min(length, (tile + 1) * rows) + OVERHEAD for tile in range(tiles)]
         perfect = all_heads * sum(cost) / SMS
-        spans = [as_they_come([cost[tile] for tile in ordered(all_heads, tiles, of)]) for of in (1, all_heads, section)]
-        spans.append(dealt([cost[tile] for tile in ordered(all_heads, tiles, section)]))
-        print(f"| {batch},{heads},{length},{dim} | {rows} | {sections} | {section} | " + " | ".join(f"{span / perfect:.3f}" for span in spans) + " |")
+        in_sections = {megabytes: math.ceil(all_heads / math.ceil(4 * all_heads * length * dim / (1e6 * megabytes))) for megabytes in SECTIONS_MB}
+        costs = {section: [cost[tile] for tile in ordered(all_heads, tiles, section)] for section in (1, all_heads, *in_sections.values())}
+        spans = [as_they_come(costs[section]) for section in (1, all_heads, *in_sections.values())]
+        spans.append(dealt(costs[in_sections[18]]))
+        print(f"| {batch},{heads},{length},{dim} | {rows} | " + " | ".join(f"{span / perfect:.3f}" for span in spans) + " |")
 
 
 if __name__ == "__main__":

@@ -189,12 +189,14 @@ def layer_cells(row, ratios):
         assert abs(ratios["in_layer"] - row["ratio"]) < 0.005, row["label"]
         cells = [f"{best['in_layer']['median_us']:.2f}", NAMES[row["best_baseline"]], f"{rival['in_layer']['median_us']:.2f}", f"{row['ratio']:.3f}", interval(row["ci95"], 3)]
     else:
-        cells = ["", "", "", "", "no steady round"]
+        cells = ["", "", "", "", "too few steady rounds"]
     return [f"`{best['kernel']}`", best["config"]["LAUNCH"], *cells, f"{ratios['plain']:.3f}", f"{ratios['cold']:.3f}"]
 
 
 def layer_ratios(row, without=None):
-    return {time: row["best"][time]["median_us"] / rival_at(row, time, without) for time in ("in_layer", "plain", "cold") if time in row["best"]}
+    """Of its three times; in a layer where that is what it is ranked by: where too few rounds were steady it is not."""
+    times = [time for time in ("in_layer", "plain", "cold") if time in row["best"] and (time != "in_layer" or row["time"] == time)]
+    return {time: row["best"][time]["median_us"] / rival_at(row, time, without) for time in times}
 
 
 def layer_means(rows, without=None):

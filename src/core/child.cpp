@@ -188,9 +188,12 @@ Child::~Child() {
 }
 
 std::optional<ChildEnd> Child::kill(std::chrono::milliseconds patience) {
-  if (!started()) return std::nullopt;
-  ::kill(-pid_, SIGKILL);
+  begin_kill();
   return wait(patience);
+}
+
+void Child::begin_kill() const {
+  if (started()) ::kill(-pid_, SIGKILL);
 }
 
 std::optional<ChildEnd> Child::wait(std::chrono::milliseconds patience) {

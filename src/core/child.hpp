@@ -58,6 +58,8 @@ class Child {
   /// SIGKILL to the group and wait; no value when it is still there after `patience` (a process
   /// stuck in the driver).
   std::optional<ChildEnd> kill(std::chrono::milliseconds patience = std::chrono::seconds(30));
+  /// The same without waiting: wait() or kill() later, so that nothing of it is left.
+  void begin_kill() const;
   /// Waits for an end of its own accord.
   std::optional<ChildEnd> wait(std::chrono::milliseconds patience);
 

@@ -247,9 +247,10 @@ TEST_CASE("interpreted work tiles come in sections of heads") {
                         std::filesystem::copy_options::recursive);
   const auto manifest = kernels / "fa_wgmma" / "fa_wgmma.json";
   std::string text = *read_file(manifest);
-  const std::string budget = "36000000";
+  const std::string budget = "1000000 * L2_SECTION_MB";
   REQUIRE(text.find(budget) != std::string::npos);
-  REQUIRE(replace_file(manifest, text.replace(text.find(budget), budget.size(), "100000")));
+  REQUIRE(replace_file(manifest,
+                       text.replace(text.find(budget), budget.size(), "5000 * L2_SECTION_MB")));
   const auto small_cache = ptx::Workbench::open("sm_90a", {kernels});
   if (!small_cache && small_cache.error().kind == ErrorKind::kEnvironment) SKIP("no NVRTC");
   REQUIRE(small_cache);

@@ -157,6 +157,7 @@ class FakeLink : public WorkerLink {
     queue_.clear();
     return "signal SIGKILL";
   }
+  void dismiss() override { stop({}); }
 
  private:
   int signal_;

@@ -33,6 +33,42 @@ double median_in_place(std::vector<double>& values) {
   return 0.5 * (*middle + *std::max_element(values.begin(), middle));
 }
 
+/// Samples of which rounds are drawn. What was drawn is counted by its rank: to find the median of
+/// a resample takes a walk over the counts, and no sorting.
+class Resample {
+ public:
+  explicit Resample(std::span<const double> samples)
+      : sorted_(samples.size()), ranks_(samples.size()), counts_(samples.size()) {
+    std::vector<std::size_t> order(samples.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {}, [&](std::size_t i) { return samples[i]; });
+    for (std::size_t rank = 0; rank < order.size(); ++rank) {
+      sorted_[rank] = samples[order[rank]];
+      ranks_[order[rank]] = rank;
+    }
+  }
+
+  void take(std::size_t round) { ++counts_[ranks_[round]]; }
+
+  /// Of as many as there are samples; the next resample begins empty.
+  double take_median() {
+    const std::size_t middle = sorted_.size() / 2;
+    std::size_t rank = 0, below = 0, before = 0;  // rank of the value in front of the middle one
+    for (;; ++rank) {
+      if (below < middle) before = rank;
+      below += counts_[rank];
+      if (below > middle) break;
+    }
+    std::ranges::fill(counts_, 0);
+    return sorted_.size() % 2 == 1 ? sorted_[rank] : 0.5 * (sorted_[rank] + sorted_[before]);
+  }
+
+ private:
+  std::vector<double> sorted_;
+  std::vector<std::size_t> ranks_;
+  std::vector<std::uint32_t> counts_;
+};
+
 /// The central 95 % of `resamples` values of `draw`.
 Interval bootstrap(int resamples, const auto& draw) {
   FATUNE_CHECK(resamples > 0, "a bootstrap needs resamples");
@@ -120,10 +156,10 @@ Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_s
 Interval bootstrap_median(std::span<const double> rounds, int resamples, std::uint64_t seed) {
   FATUNE_CHECK(!rounds.empty(), "a bootstrap needs rounds");
   std::mt19937_64 engine(seed);
-  std::vector<double> drawn(rounds.size());
+  Resample drawn(rounds);
   return bootstrap(resamples, [&] {
-    for (double& value : drawn) value = rounds[pick(engine, rounds.size())];
-    return median_in_place(drawn);
+    for (std::size_t i = 0; i < rounds.size(); ++i) drawn.take(pick(engine, rounds.size()));
+    return drawn.take_median();
   });
 }
 
@@ -131,14 +167,14 @@ Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, i
                          std::uint64_t seed) {
   FATUNE_CHECK(!a.empty() && a.size() == b.size(), "paired rounds: as many of one as of the other");
   std::mt19937_64 engine(seed);
-  std::vector<double> drawn_a(a.size()), drawn_b(b.size());
+  Resample drawn_a(a), drawn_b(b);
   return bootstrap(resamples, [&] {
     for (std::size_t i = 0; i < a.size(); ++i) {
       const std::size_t round = pick(engine, a.size());
-      drawn_a[i] = a[round];
-      drawn_b[i] = b[round];
+      drawn_a.take(round);
+      drawn_b.take(round);
     }
-    return median_in_place(drawn_a) / median_in_place(drawn_b);
+    return drawn_a.take_median() / drawn_b.take_median();
   });
 }
 
@@ -146,11 +182,11 @@ Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const dou
                                   int resamples, std::uint64_t seed) {
   FATUNE_CHECK(!a.empty() && !b.empty(), "a ratio needs samples of both");
   std::mt19937_64 engine_a(seed), engine_b(seed + 1);
-  std::vector<double> drawn_a(a.size()), drawn_b(b.size());
+  Resample drawn_a(a), drawn_b(b);
   return bootstrap(resamples, [&] {
-    for (double& value : drawn_a) value = a[pick(engine_a, a.size())];
-    for (double& value : drawn_b) value = b[pick(engine_b, b.size())];
-    return median_in_place(drawn_a) / median_in_place(drawn_b);
+    for (std::size_t i = 0; i < a.size(); ++i) drawn_a.take(pick(engine_a, a.size()));
+    for (std::size_t i = 0; i < b.size(); ++i) drawn_b.take(pick(engine_b, b.size()));
+    return drawn_a.take_median() / drawn_b.take_median();
   });
 }
 

@@ -66,13 +66,13 @@ class DeviceEvaluator : public Evaluator {
   std::vector<Environment> helpers() const override { return helpers_; }
 
   Status begin_problem(const Problem& problem, const RunPlan& plan) override {
-    if (std::exchange(waiting_, false)) finals_worker_.end();  // a search has the device alone
     problem_ = problem;
     plan_ = plan;
     const PreparationSetting setting = preparation();
     FATUNE_TRY(const PendingProblem pending,
                request_problem(pool_, setting, problem, search_cases(problem, plan.seed)));
     FATUNE_TRY(const BeginOrder order, finish_problem(pool_, setting, pending));
+    finals_worker_.end();  // a search has the device alone
     FATUNE_TRY_STATUS(team_.begin(order, plan.objective, noter()));
     pipeline_->begin(plan);
     return {};
@@ -102,7 +102,7 @@ class DeviceEvaluator : public Evaluator {
     if (const std::string summary = team_.summary(); !summary.empty()) log::info(summary);
     const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_of(), noter()};
     auto records = FinalPhase(setting, problem_, plan).run(contestants);
-    finals_worker_.end();
+    finals_worker_.dismiss();
     return records;
   }
 
@@ -119,7 +119,7 @@ class DeviceEvaluator : public Evaluator {
     auto records = FinalPhase(setting, problem, plan).run(contestants);
     finals_worker_.end();
     // One that does not start is started again when it is needed, and then says why.
-    waiting_ = static_cast<bool>(finals_worker_.prepare({problem, {}}));
+    static_cast<void>(finals_worker_.prepare({problem, {}}));
     return records;
   }
 
@@ -149,7 +149,6 @@ class DeviceEvaluator : public Evaluator {
   DeviceWorker finals_worker_;  ///< a fresh process, so that nothing of the search is left in it
   Environment environment_;
   std::vector<Environment> helpers_;
-  bool waiting_ = false;  ///< a process for what is examined next
   std::string phase_ = "starting";
   std::optional<Pipeline> pipeline_;
   Problem problem_;

@@ -24,6 +24,7 @@ class ProcessLink : public WorkerLink {
       : ordinal_(ordinal), log_folder_(std::move(log_folder)) {}
 
   Status start() override {
+    leaving_.kill();
     ChildCommand command;
     command.program = executable_path();
     command.arguments = {"device-worker", std::to_string(ordinal_)};
@@ -43,6 +44,7 @@ class ProcessLink : public WorkerLink {
   int descriptor() override { return child_.channel().descriptor(); }
 
   std::string stop(std::chrono::milliseconds moment) override {
+    leaving_.kill();
     if (!child_.started()) return "it had not been started";
     auto end = child_.wait(moment);
     if (!end) end = child_.kill();
@@ -51,10 +53,15 @@ class ProcessLink : public WorkerLink {
                : "it cannot be ended: stuck in the driver (see dmesg for Xid messages)";
   }
 
+  void dismiss() override {
+    child_.begin_kill();
+    leaving_ = std::exchange(child_, Child());
+  }
+
  private:
   int ordinal_;
   std::filesystem::path log_folder_;
-  Child child_;
+  Child child_, leaving_;
 };
 
 using std::chrono::seconds;
@@ -188,7 +195,12 @@ Status DeviceWorker::begin(const BeginOrder& order, const Note& note) {
 
 void DeviceWorker::end() {
   run_deadline_.reset();
-  if (link_->running()) link_->stop(std::chrono::milliseconds(0));
+  link_->stop(std::chrono::milliseconds(0));
+}
+
+void DeviceWorker::dismiss() {
+  run_deadline_.reset();
+  link_->dismiss();
 }
 
 std::chrono::steady_clock::time_point DeviceWorker::next_deadline() const {

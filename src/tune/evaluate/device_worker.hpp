@@ -27,6 +27,8 @@ class WorkerLink {
   virtual int descriptor() = 0;
   /// Ends the process for sure, after it had `moment` to end by itself, and says how it ended.
   virtual std::string stop(std::chrono::milliseconds moment) = 0;
+  /// Ends the process for sure; that it is gone is waited for by the next start() or stop().
+  virtual void dismiss() = 0;
 };
 
 /// `fatune device-worker ORDINAL`, its stderr into a file of the log folder.
@@ -63,6 +65,9 @@ class DeviceWorker {
   Status begin(const BeginOrder& order, const Note& note);
   /// Ends the process; the next begin() or run starts a fresh one.
   void end();
+  /// The same without waiting: the driver takes half a second to clear the device. Before anything
+  /// is timed there, end() waits for that.
+  void dismiss();
 
   /// Sends a candidate; poll descriptor(), then call finish().
   Status start_run(const RunOrder& order, const Note& note);

@@ -11,6 +11,7 @@
 
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
+#include "core/parallel.hpp"
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "model/space/rules.hpp"
@@ -223,29 +224,33 @@ Status FinalPhase::time(const Places& contestants, bool again) {
   if (reply.rows.size() != contestants.size())
     return device_error("the device worker's rounds do not match the contestants");
   if (!reply.layer_note.empty()) log::info(describe(problem_) + ": " + reply.layer_note);
-  for (std::size_t i = 0; i < contestants.size(); ++i) {
-    FinalRecord& record = records_[contestants[i]];
-    RoundsRow& row = reply.rows[i];
-    record.outcome = row.outcome;
-    record.reason = row.reason;
-    if (!row.detail.empty()) record.detail = row.detail;
-    record.conditions = row.conditions;
-    std::optional<Verification>& before = before_rounds_[contestants[i]];
-    if (again) {
-      record.verification = before;
-    } else {
-      before = record.verification;
-    }
-    if (record.verification) add_gates(row, *record.verification);
-    drop_times(record);
-    if (row.outcome != Outcome::kMeasured || row.hot_us.empty()) continue;
-    take_times(row.hot_us, row.hot_launches, record.hot, record.hot_rounds_us);
-    take_times(row.plain_us, row.hot_launches, record.plain, record.plain_rounds_us);
-    take_times(row.in_layer_us, 1, record.in_layer, record.in_layer_rounds_us);
-    take_times(row.cold_us, 1, record.cold, record.cold_rounds_us);
-    record.timed_again = again;
-  }
+  // Each has a record of its own, and four intervals to draw.
+  parallel_for(contestants.size(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) take_row(contestants[i], reply.rows[i], again);
+  });
   return {};
+}
+
+void FinalPhase::take_row(std::size_t index, RoundsRow& row, bool again) {
+  FinalRecord& record = records_[index];
+  record.outcome = row.outcome;
+  record.reason = row.reason;
+  if (!row.detail.empty()) record.detail = row.detail;
+  record.conditions = row.conditions;
+  std::optional<Verification>& before = before_rounds_[index];
+  if (again) {
+    record.verification = before;
+  } else {
+    before = record.verification;
+  }
+  if (record.verification) add_gates(row, *record.verification);
+  drop_times(record);
+  if (row.outcome != Outcome::kMeasured || row.hot_us.empty()) return;
+  take_times(row.hot_us, row.hot_launches, record.hot, record.hot_rounds_us);
+  take_times(row.plain_us, row.hot_launches, record.plain, record.plain_rounds_us);
+  take_times(row.in_layer_us, 1, record.in_layer, record.in_layer_rounds_us);
+  take_times(row.cold_us, 1, record.cold, record.cold_rounds_us);
+  record.timed_again = again;
 }
 
 void FinalPhase::describe_contestants(std::size_t first, std::size_t end) {

@@ -66,6 +66,7 @@ class FinalPhase {
   Status check_one(const Build& build, const std::optional<Compiled>& compiled,
                    const std::string& label);
   Status time(const Places& contestants, bool again);
+  void take_row(std::size_t index, RoundsRow& row, bool again);
   Places survivors() const;
   void take_times(std::vector<double>& rounds_us, std::int64_t launches,
                   std::optional<Timing>& timing, std::vector<double>& kept) const;

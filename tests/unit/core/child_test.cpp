@@ -139,6 +139,16 @@ TEST_CASE("kill ends the whole group, also one that ignores polite signals") {
   CHECK(ends_soon(static_cast<pid_t>(std::stol(*read_file(folder / "log")))));
 }
 
+TEST_CASE("a kill that was begun ends the child, and wait() says so") {
+  Child child = *start_shell("sleep 100");
+  child.begin_kill();
+  CHECK(child.started());
+  const auto end = child.wait(10s);
+  REQUIRE(end);
+  CHECK(describe(*end) == "signal SIGKILL");
+  Child().begin_kill();  // of none: nothing happens
+}
+
 TEST_CASE("what a child leaves running ends with it") {
   const test::TemporaryFolder folder;
   Child child = *start_shell("sleep 100 & echo $!; exit 0", folder / "log");

@@ -110,7 +110,7 @@ TEST_CASE("fa_wgmma's former configs, woven ones included") {
                 middle) ==
         R"(fa_wgmma_interleaved {"BLOCK_M":128,"BLOCK_N":64,"PACK_GQA":false,"CLUSTER_SPLITS":1,)"
         R"("INTRA_CTA_SPLITS":1,"PRODUCER":"none","ROW_SUM":"mma","EX2_EMULATED":0,"MIN_CTAS":1,)"
-        R"("GRID_ORDER":"query","STORE":"tma","LAUNCH":"chained"})");
+        R"("GRID_ORDER":"query","L2_SECTION_MB":18,"STORE":"tma","LAUNCH":"chained"})");
   CHECK(updated(R"({"BLOCK_M":192,"BLOCK_N":80,"KEY_PARTS":1,"CLUSTER":2,"STAGES":2,)"
                 R"("LOADER":"warpgroup","OVERLAP":"held","PINGPONG":true,"WEIGHTS":"shared",)"
                 R"("RESCALE":"lazy","ROW_SUMS":"lanes","EXP_FMA":2,"KV_ORDER":"backward",)"
@@ -120,7 +120,7 @@ TEST_CASE("fa_wgmma's former configs, woven ones included") {
         R"("INTRA_CTA_SPLITS":1,"STAGES":2,"PRODUCER":"warpgroup","INTRA_WG_OVERLAP":"fenced",)"
         R"("PINGPONG":true,"STAGGER":400,"RESCALE":"lazy","EX2_EMULATED":2,"MIN_CTAS":2,)"
         R"("SCHEDULER":"static_persistent","MMA_PV":"ss","KV_ORDER":"backward",)"
-        R"("GRID_ORDER":"zigzag","STORE":"vectorized","LAUNCH":"plain"})");
+        R"("GRID_ORDER":"zigzag","L2_SECTION_MB":18,"STORE":"vectorized","LAUNCH":"plain"})");
 }
 
 namespace {

@@ -1,9 +1,11 @@
 // statistics_test.cpp - known values, and how often a bootstrap interval covers the truth.
 #include "model/results/statistics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -73,6 +75,25 @@ TEST_CASE("bootstrap intervals cover the truth about as often as they promise") 
   CHECK(covered_median >= kTrials * 90 / 100);
   CHECK(covered_ratio >= kTrials * 90 / 100);
   CHECK(covered_median < kTrials);
+}
+
+TEST_CASE("a bootstrap's medians are those of what it drew, also where samples are alike") {
+  for (const std::size_t size : {7U, 8U}) {
+    std::mt19937_64 engine(3);
+    std::vector<double> samples(size);
+    for (double& sample : samples) sample = 5 + 0.25 * static_cast<double>(engine() % 4);
+    std::mt19937_64 draws(11);
+    std::vector<double> medians(200);
+    for (double& middle : medians) {
+      std::vector<double> drawn(size);
+      for (double& value : drawn) value = samples[draws() % size];
+      middle = median(drawn);
+    }
+    std::ranges::sort(medians);
+    const Interval interval = bootstrap_median(samples, 200, 11);
+    CHECK(interval.low == quantile(medians, 0.025));
+    CHECK(interval.high == quantile(medians, 0.975));
+  }
 }
 
 TEST_CASE("a bootstrap repeats itself for a seed, and pairs its rounds") {
