@@ -6,7 +6,7 @@
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
 # compilation cache unless its name says otherwise, and none from configs that were best before. BUDGET=N in the environment: evaluations a problem of suites,
-# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. DEVICE=cuda:N,...: the GPUs, instead of the first. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
+# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. DEVICE=cuda:N,...: the GPUs, instead of the first. OBJECTIVE=hot: of suite-fa3-bshd, whose winners then are the fastest of plain launches. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tools/timed.sh"
@@ -131,7 +131,7 @@ run_step() {
     sanitize-suite) sanitize_winners suite-mission ;;
     suite-mission) sweep suite-mission --suite mission --layout packed ${BUDGET:+--budget $BUDGET} --baselines $in_layer ;;
     suite-mission-contiguous) timed "$1" "$fatune" sweep --suite mission --budget 0 --baselines $in_layer --out "$1" --cache "$cache/$1" ;;
-    suite-fa3-bshd) sweep suite-fa3-bshd --suite fa3 --layout bshd --budget ${BUDGET:-40} --baselines $in_layer ;;
+    suite-fa3-bshd) sweep suite-fa3-bshd --suite fa3 --layout bshd --budget ${BUDGET:-40} ${OBJECTIVE:+--objective $OBJECTIVE} --baselines $in_layer ;;
     suite-fa3) sweep suite-fa3 --suite fa3 --budget ${BUDGET:-40} --baselines cublas,cudnn,torch:flash,torch:cudnn,external:fa3 ;;
     suite-decode) sweep suite-decode --suite decode --budget ${BUDGET:-80} --baselines cudnn,torch:flash ;;
     suite-fp8) sweep suite-fp8 --suite fp8 --budget ${BUDGET:-40} --baselines cudnn,torch:cudnn ;;

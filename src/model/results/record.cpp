@@ -95,6 +95,13 @@ void fields(EndRecord& x, FieldList& f) {
   f("seconds", x.seconds);
 }
 
+double moment_of(const Record& record) {
+  if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->at_s;
+  if (const auto* final = std::get_if<FinalRecord>(&record)) return final->at_s;
+  if (const auto* end = std::get_if<EndRecord>(&record)) return end->seconds;
+  return 0;
+}
+
 void fields(SavedConfig& x, FieldList& f) {
   f.record("known_config", "A config that was best for a problem");
   f("problem", x.problem).required();

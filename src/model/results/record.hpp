@@ -132,6 +132,8 @@ bool same_config(const auto& a, const auto& b) {
 /// Told apart by "t": started, candidate, final, confirmation, end.
 using Record =
     std::variant<StartedRecord, CandidateRecord, FinalRecord, ConfirmationRecord, EndRecord>;
+/// Seconds since the run began, when what it says was known; 0 where it has no time.
+double moment_of(const Record& record);
 
 void fields(Spent& x, FieldList& f);
 void fields(MeasuredOn& x, FieldList& f);

@@ -75,14 +75,11 @@ std::vector<NamedProblem> problems_of(const Journal& journal,
 void read_end(const Journal& journal, PageRun& run) {
   run.status = "unfinished";
   for (const Record& record : journal.records) {
+    run.seconds = std::max(run.seconds, moment_of(record));
     if (const auto* end = std::get_if<EndRecord>(&record)) {
       run.status = end->status;
-      run.seconds = std::max(run.seconds, end->seconds);
-    } else if (const auto* candidate = std::get_if<CandidateRecord>(&record)) {
+    } else if (std::holds_alternative<CandidateRecord>(record)) {
       run.status = "unfinished";
-      run.seconds = std::max(run.seconds, candidate->at_s);
-    } else if (const auto* final = std::get_if<FinalRecord>(&record)) {
-      run.seconds = std::max(run.seconds, final->at_s);
     }
   }
 }

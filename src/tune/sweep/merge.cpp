@@ -130,13 +130,7 @@ class Gathered {
 
 double seconds_of(const ShardRun& run) {
   double last_s = 0;
-  for (const Record& record : run.journal.records) {
-    if (const auto* candidate = std::get_if<CandidateRecord>(&record))
-      last_s = std::max(last_s, candidate->at_s);
-    if (const auto* final = std::get_if<FinalRecord>(&record))
-      last_s = std::max(last_s, final->at_s);
-    if (const auto* end = std::get_if<EndRecord>(&record)) last_s = std::max(last_s, end->seconds);
-  }
+  for (const Record& record : run.journal.records) last_s = std::max(last_s, moment_of(record));
   return last_s;
 }
 

@@ -52,17 +52,15 @@ std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& proble
 ResumeIndex::ResumeIndex(const Journal& journal) {
   for (const Record& record : journal.records) {
     complete_ = false;
+    last_at_s_ = std::max(last_at_s_, moment_of(record));
     if (const auto* started = std::get_if<StartedRecord>(&record)) {
       last_started_ = *started;
     } else if (const auto* finished = std::get_if<CandidateRecord>(&record)) {
       finished_.insert_or_assign(finished->key, *finished);
       finals_.add(*finished);
-      last_at_s_ = std::max(last_at_s_, finished->at_s);
     } else if (const auto* final = std::get_if<FinalRecord>(&record)) {
       finals_.add(*final);
-      last_at_s_ = std::max(last_at_s_, final->at_s);
     } else if (const auto* end = std::get_if<EndRecord>(&record)) {
-      last_at_s_ = std::max(last_at_s_, end->seconds);
       complete_ = end->status == "complete";
     }
   }
