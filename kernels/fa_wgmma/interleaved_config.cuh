@@ -25,6 +25,7 @@ constexpr bool kReallocRegisters = PRODUCER == PRODUCER_WARPGROUP && LAUNCH_REGI
 constexpr bool kTransposeV = false;
 constexpr bool kEarlyV = false;
 constexpr bool kStoreTma = STORE == STORE_TMA;
+constexpr bool kStoreRegisters = false;
 constexpr int kPromotedColumns = 0;
 constexpr int kSummedBlocks = 1;
 constexpr bool kPromoteHalves = false;

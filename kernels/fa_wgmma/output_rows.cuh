@@ -1,10 +1,10 @@
-// output_rows.cuh - a warp's rows of O from registers to the output, through shared memory in whole
-// rows.
+// output_rows.cuh - a warp's rows of O from registers to the output: through shared memory in whole
+// rows, unless the config says otherwise.
 //
 // Rows in shared memory lie as TMA lays them out: boxes of 64 columns, 128-byte swizzle.
 #pragma once
 
-#include "fa_wgmma/consumer.cuh"
+#include "fa_wgmma/register_rows.cuh"
 
 /// A warp's 16 rows of the output.
 struct OutputRows {
@@ -23,6 +23,9 @@ struct OutputRows {
   /// Column tiles in registers, scaled, to those of the output from first_tile on.
   template <int kCount>
   DEVICE void write(int first_tile, const float (*o)[4], const float (&factor)[2]) const {
+    if constexpr (kStoreRegisters) {
+      return RegisterRows{out, consumer}.write<kCount>(first_tile, o, factor);
+    }
     before_overwrite();
     u32 pairs[2][2];
 #pragma unroll

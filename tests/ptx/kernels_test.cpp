@@ -237,6 +237,15 @@ TEST_CASE("interpreted persistent kernels go on to other work tiles") {
   const ptx::Examined fp8 = examine("fa_wgmma_fp8", tiles + "true", in_fp8(problem));
   INFO(fp8.reason);
   CHECK(fp8.passed);
+  Problem ragged = *parse_shape("1,67,70,64");
+  ragged.dtype = Dtype::kBf16;
+  const ptx::Examined registers =
+      examine("fa_wgmma",
+              "SCHEDULER=static_persistent,STORE=registers,BLOCK_M=64,BLOCK_N=64,PINGPONG=false,"
+              "INTRA_WG_OVERLAP=on",
+              ragged);
+  INFO(registers.reason);
+  CHECK(registers.passed);
 }
 
 TEST_CASE("interpreted work tiles come in sections of heads") {
