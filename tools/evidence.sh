@@ -6,7 +6,7 @@
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
 # compilation cache unless its name says otherwise, and none from configs that were best before. BUDGET=N in the environment: evaluations a problem of suites,
-# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. DEVICE=cuda:N,...: the GPUs, instead of the first. OBJECTIVE=hot: of suite-fa3-bshd, whose winners then are the fastest of plain launches. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
+# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. DEVICE=cuda:N,...: the GPUs, instead of the first. OBJECTIVE=hot: of suite-fa3-bshd, whose winners then are the fastest of plain launches. RIVALS=A,B,...: baselines in a layer, instead of the fast ones. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tools/timed.sh"
@@ -106,7 +106,7 @@ against_whole_spaces() {  # against_whole_spaces RUN [SUFFIX]: a suite's winners
 
 torch=torch:flash,torch:cudnn,torch:efficient,torch:math
 rivals=naive,cublas,hybrid_qkt,hybrid_pv,cudnn,cudnn:best,$torch
-in_layer=cudnn,torch:flash,torch:cudnn,fa4  # the fast ones
+in_layer=${RIVALS:-cudnn,torch:flash,torch:cudnn,fa4}  # the fast ones
 kernels=fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma,fa_wgmma_interleaved
 
 run_step() {

@@ -4,8 +4,8 @@
     tile_order.py
 
 A tile takes its keys and OVERHEAD more. For problems of the suite fa3, over a perfect division: when the last tile ends if each goes to the multiprocessor
-that is free first (`query`, `head`, and `l2_swizzle` by its L2_SECTION_MB), and the longest share if CTAs take every 132nd tile, every other wave backwards
-(`static_persistent`, with sections of 18 MB).
+that is free first (`query`, `head`, and `l2_swizzle` by its L2_SECTION_MB), and the longest share of `static_persistent`, where CTAs take every 132nd tile, with
+sections of 18 MB and every other wave backwards (`dealt`), or every 132nd pair of a long and a short tile (`paired`).
 """
 import heapq
 import math
@@ -34,8 +34,14 @@ def dealt(costs):
     return max(sum(wave[i] for wave in waves if i < len(wave)) for i in range(SMS))
 
 
+def paired(cost, heads):
+    together = 1 + len(cost) % 2
+    pairs = math.ceil(heads / together) * len(cost) * together // 2
+    return math.ceil(pairs / SMS) * (min(cost) + max(cost))
+
+
 def main():
-    columns = ["problem, causal", "rows of a tile", "`query`", "`head`", *(f"{megabytes} MB" for megabytes in SECTIONS_MB), "dealt, 18 MB"]
+    columns = ["problem, causal", "rows of a tile", "`query`", "`head`", *(f"{megabytes} MB" for megabytes in SECTIONS_MB), "dealt, 18 MB", "`paired`"]
     print("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1))
     for batch, heads, length, dim, rows in PROBLEMS:
         all_heads, tiles = batch * heads, math.ceil(length / rows)
@@ -45,6 +51,7 @@ def main():
         costs = {section: [cost[tile] for tile in ordered(all_heads, tiles, section)] for section in (1, all_heads, *in_sections.values())}
         spans = [as_they_come(costs[section]) for section in (1, all_heads, *in_sections.values())]
         spans.append(dealt(costs[in_sections[18]]))
+        spans.append(paired(cost, all_heads))
         print(f"| {batch},{heads},{length},{dim} | {rows} | " + " | ".join(f"{span / perfect:.3f}" for span in spans) + " |")
 
 

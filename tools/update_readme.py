@@ -35,6 +35,8 @@ BACKENDS = {"pytorch": "the choice", "flash": "flash", "cudnn": "cuDNN", "effici
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models.json",)
+OTHER_TIMES = {"in_layer": ("plain", "cold"), "plain": ("cold",)}  # beside the one that ranks a table
+FA3_RUNS = ("suite-fa3-bshd.json",)  # as its authors measure
 NEWEST = "fa4"  # the baseline that earlier runs lack
 FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
 FP8_H100_RUNS = ("suite-fp8-long", "suite-fp8")
@@ -183,14 +185,14 @@ def geomean(ratios):
     return math.exp(sum(logs) / len(logs))
 
 
-def layer_cells(row, ratios):
+def layer_cells(row, ratios, by):
     best, rival = row["best"], fastest_rival(row)
-    if row["time"] == "in_layer":
-        assert abs(ratios["in_layer"] - row["ratio"]) < 0.005, row["label"]
-        cells = [f"{best['in_layer']['median_us']:.2f}", NAMES[row["best_baseline"]], f"{rival['in_layer']['median_us']:.2f}", f"{row['ratio']:.3f}", interval(row["ci95"], 3)]
+    if row["time"] == by:
+        assert abs(ratios[by] - row["ratio"]) < 0.005, row["label"]
+        cells = [f"{best[by]['median_us']:.2f}", NAMES[row["best_baseline"]], f"{rival[by]['median_us']:.2f}", f"{row['ratio']:.3f}", interval(row["ci95"], 3)]
     else:
         cells = ["", "", "", "", "too few steady rounds"]
-    return [f"`{best['kernel']}`", best["config"]["LAUNCH"], *cells, f"{ratios['plain']:.3f}", f"{ratios['cold']:.3f}"]
+    return [f"`{best['kernel']}`", best["config"]["LAUNCH"], *cells, *(f"{ratios[time]:.3f}" for time in OTHER_TIMES[by])]
 
 
 def layer_ratios(row, without=None):
@@ -207,14 +209,15 @@ def layer_means(rows, without=None):
     return ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
 
 
-def layer(runs, folder=RESULTS):
-    """A suite in a layer: each time beside that of the best baseline at this time."""
-    text = ["| problem | kernel | launch | in a layer, µs | best baseline | µs | ratio | 95 % interval | ratio, plain | ratio, cold | run |",
-            "|---|---|---|---:|---|---:|---:|---|---:|---:|---:|"]
+def layer(runs, folder=RESULTS, by="in_layer"):
+    """A suite ranked by this time, in a layer or plain: each time beside that of the best baseline at this time."""
+    others = OTHER_TIMES[by]
+    text = [f"| problem | kernel | launch | {by.replace('in_', 'in a ')}, µs | best baseline | µs | ratio | 95 % interval | {' | '.join(f'ratio, {time}' for time in others)} | run |",
+            f"|---|---|---|---:|---|---:|---:|---|{'---:|' * len(others)}---:|"]
     numbered = layer_rows(runs, folder)
     rows = [row for _, row in numbered]
     for number, row in numbered:
-        text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row)), str(number + 1)]) + " |")
+        text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row), by), str(number + 1)]) + " |")
     means = layer_means(rows)
     if any(other["impl"] == NEWEST for row in rows for other in row["baselines"]):
         means += f". Without {NAMES[NEWEST]}: {layer_means(rows, without=NEWEST)}"
@@ -446,7 +449,7 @@ def check_limits():
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
-                             ("fa3-bshd", lambda: layer(("suite-fa3-bshd.json",))), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
+                             ("fa3-bshd", lambda: layer(FA3_RUNS)), ("fa3-h100", lambda: layer(FA3_RUNS, TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))

@@ -17,6 +17,7 @@ constexpr bool kRowSumByMma = false;
 constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
 constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
 constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
+constexpr bool kPaired = GRID_ORDER == GRID_ORDER_PAIRED;
 constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
 constexpr int kSectionHeads = SECTION_HEADS;
 constexpr bool kHasProducer = PRODUCER != PRODUCER_NONE;

@@ -214,8 +214,8 @@ DEVICE void process_work_tiles(Consumer& consumer, const Epilogue& epilogue, int
   if constexpr (kPersistent) {
     u32 q_phase = 0;
 #pragma unroll 1
-    for (int index = first; index < kWorkTiles; index += kCtas) {
-      consumer.turns.last_tile = index + kCtas >= kWorkTiles;
+    for (int index = first; has_work_tile(index); index += kCtas) {
+      consumer.turns.last_tile = !has_work_tile(index + kCtas);
       consumer.mainloop(work_tile_at(index), index == first, q_phase);
       epilogue();
       consumer.end_work_tile();

@@ -18,6 +18,7 @@ constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
 constexpr bool kPersistent = false;
 constexpr bool kBackward = false;
 constexpr bool kRotate = false;
+constexpr bool kPaired = false;
 constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
 constexpr int kSectionHeads = SECTION_HEADS;
 constexpr bool kHasProducer = true;

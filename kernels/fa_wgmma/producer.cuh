@@ -20,7 +20,7 @@ struct ProducerState {
       : index(first), nth(0), tile(work_tile_at(first)), iteration(0), count(0) {
     skip_finished();
   }
-  DEVICE bool more() const { return index < kWorkTiles; }
+  DEVICE bool more() const { return has_work_tile(index); }
   DEVICE void advance() {
     ++iteration;
     ++count;
@@ -146,7 +146,7 @@ struct Producer {
   DEVICE void load_later_q(int first_tile) const {
     u32 phase = 0;
 #pragma unroll 1
-    for (int index = first_tile + kCtas; index < kWorkTiles; index += kCtas) {
+    for (int index = first_tile + kCtas; has_work_tile(index); index += kCtas) {
       load_next_q(work_tile_at(index), phase);
       phase ^= 1;
     }

@@ -18,6 +18,7 @@ constexpr bool kRowSumByMma = false;
 constexpr bool kPersistent = false;
 constexpr bool kBackward = false;
 constexpr bool kRotate = false;
+constexpr bool kPaired = false;
 constexpr bool kZigzag = false;
 constexpr int kSectionHeads = 1;
 constexpr bool kHasProducer = true;

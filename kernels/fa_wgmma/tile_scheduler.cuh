@@ -18,6 +18,29 @@ DEVICE int cluster_rank() {
   return CLUSTER_SPLITS == 1 ? 0 : static_cast<int>(blockIdx.x) % CLUSTER_SPLITS;
 }
 
+/// `paired`: a head's longest tile and its shortest, the next longest and the next shortest, and so
+/// on: pairs of the same length, which a persistent CTA processes one after the other. Where a head
+/// has an odd number of tiles, the pairs are of two heads.
+struct TilePairs {
+  static constexpr int kHeads = kMBlocks % 2 == 0 ? 1 : 2;
+  static constexpr int kTiles = kHeads * kMBlocks;  // of these heads, by length
+
+  DEVICE static int pair_at(int index) { return index / (2 * kCtas) * kCtas + index % kCtas; }
+  /// The index in the order `query` of the work tile that has this one.
+  DEVICE static int in_query_order(int index) {
+    const int pair = pair_at(index);
+    int nth = pair % (kTiles / 2);
+    if (index / kCtas % 2 == 1) nth = kTiles - 1 - nth;
+    const int head_set = pair / (kTiles / 2) * kHeads + nth % kHeads;
+    return head_set * kMBlocks + nth / kHeads;
+  }
+};
+
+/// Whether a persistent CTA that takes every kCtas-th index finds a work tile at this one.
+DEVICE bool has_work_tile(int index) {
+  return kPaired ? TilePairs::pair_at(index) < kWorkTiles / 2 : index < kWorkTiles;
+}
+
 /// Work tiles in the order of GRID_ORDER: those of kSectionHeads heads in turn, then those of the
 /// next; causal: the longest first (LPT). `zigzag`: every other wave runs backwards, so that the SM
 /// with the longest tile of one wave gets the shortest of the next. `rotate`: each head begins with
@@ -27,6 +50,7 @@ DEVICE WorkTile work_tile_at(int index) {
   const bool is_split = kTailSplits > 1 && index >= kWholeTiles;
   const int part = is_split ? (index - kWholeTiles) % kTailSplits : 0;
   if (is_split) index = kWholeTiles + (index - kWholeTiles) / kTailSplits;
+  if (kPaired) index = TilePairs::in_query_order(index);
   constexpr int kHeadSets = BATCH * HEADS / kPack;
   constexpr int kWave = kPersistent ? kCtas : SM_COUNT;
   if (kZigzag && index / kWave % 2 == 1) {

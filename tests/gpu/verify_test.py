@@ -48,6 +48,7 @@ VARIANTS = {
         {"PINGPONG": False, "INTRA_WG_OVERLAP": "off", "BLOCK_M": 64, "CLUSTER_SPLITS": 2, "INTRA_CTA_SPLITS": 2, "EX2_EMULATED": 2},
         {"SCHEDULER": "static_persistent", "GRID_ORDER": "rotate", "STORE": "tma"},
         {"SCHEDULER": "static_persistent", "GRID_ORDER": "zigzag", "STAGGER": 800, "LAUNCH": "plain"},
+        {"SCHEDULER": "static_persistent", "GRID_ORDER": "paired", "STORE": "registers", "RESCALE": "late", "INTRA_WG_OVERLAP": "on"},
         {"MMA_PV": "ss", "BLOCK_N": 96},
         {"PACK_GQA": True, "KV_ORDER": "backward"},
         {"BLOCK_M": 256, "PINGPONG": False, "INTRA_WG_OVERLAP": "on"},

@@ -248,6 +248,21 @@ TEST_CASE("interpreted persistent kernels go on to other work tiles") {
   CHECK(registers.passed);
 }
 
+TEST_CASE("interpreted persistent kernels take long and short work tiles in pairs") {
+  // Of one head, and of two whose three tiles are an odd number; the last round has few pairs.
+  for (const char* shape : {"1,134,66,64", "1,90,129,64"}) {
+    Problem problem = *parse_shape(shape);
+    problem.mask = Mask::kCausal;
+    const ptx::Examined seen =
+        examine("fa_wgmma",
+                "SCHEDULER=static_persistent,GRID_ORDER=paired,STORE=registers,BLOCK_M=64,"
+                "BLOCK_N=64,PINGPONG=false,INTRA_WG_OVERLAP=on,RESCALE=late",
+                problem);
+    INFO(shape << ": " << seen.reason);
+    CHECK(seen.passed);
+  }
+}
+
 TEST_CASE("interpreted work tiles come in sections of heads") {
   // As if K and V of at most 100,000 bytes had room in the L2 cache: three heads, then two.
   const TemporaryFolder folder;
