@@ -102,7 +102,9 @@ class GateKeeper {
   MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);
   MaybeFailure check_same_work(const TimedRun& run);
   struct Series;
+  struct PairTimes;
   MaybeFailure time_series(const Series& series, std::vector<double>& us);
+  MaybeFailure time_pairs(Series series, std::size_t pairs, PairTimes& each);
   MaybeFailure compare_series(const TimedRun& run, Series series);
   double memory_us() const;
   Status alter(const Alteration& scores, const Alteration& values);

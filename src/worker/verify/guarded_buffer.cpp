@@ -19,8 +19,6 @@ const gpu::LaunchShape kShape{{264, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
 const gpu::LaunchShape kLateShape{{16, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
 constexpr unsigned long long kLateNs = 50'000;  // chosen: many times what it takes to begin
 const gpu::LaunchShape kOneThread{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, false};
-// Chosen: 64 launches, of which the host queues one in some 2 us.
-constexpr unsigned long long kHoldNs = 150'000;
 
 /// As the kernel declares it.
 struct Stretch {
@@ -237,8 +235,8 @@ Status DeviceChecks::alter(const TensorPlan& tensor, CUdeviceptr first, const Al
   return gpu::launch(alter_, kShape, arguments, stream_);
 }
 
-Status DeviceChecks::hold() {
-  unsigned long long nanoseconds = kHoldNs;
+Status DeviceChecks::hold(std::chrono::nanoseconds time) {
+  auto nanoseconds = static_cast<unsigned long long>(time.count());
   void* arguments[] = {&nanoseconds};
   return gpu::launch(hold_, kOneThread, arguments, stream_);
 }

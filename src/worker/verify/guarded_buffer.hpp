@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -126,8 +127,8 @@ class DeviceChecks {
   /// Queues a pass over a tensor whose first element is at `first`: elements keep their values, or
   /// become NaN; then the signs of negative columns turn. Of at most four dimensions.
   Status alter(const TensorPlan& tensor, CUdeviceptr first, const Alteration& change);
-  /// Queues a kernel that lasts long enough to queue some dozens of launches behind it.
-  Status hold();
+  /// Queues a kernel that lasts so long: launches that are queued meanwhile follow without gaps.
+  Status hold(std::chrono::nanoseconds time);
 
  private:
   CUdeviceptr place(std::size_t finding) const;
