@@ -39,9 +39,10 @@ std::optional<int> run_worker(std::span<const std::string> args) {
   if (args.empty()) return std::nullopt;
   if (args[0] == "compile-worker") return fatune::compile_worker_main(args.subspan(1));
   if (args[0] == "device-worker") {
-    std::vector<std::string> words(args.begin() + 1, args.end());
-    for (const auto& folder : fatune::cli::device_worker_folders()) words.push_back(folder);
-    return fatune::device_worker_main(words);
+    if (args.size() > 1) fatune::cli::see_device_alone(args[1]);
+    std::vector<std::string> folders;
+    for (const auto& folder : fatune::cli::device_worker_folders()) folders.push_back(folder);
+    return fatune::device_worker_main(folders);
   }
   if (args[0] == "profile-worker") return fatune::profile_worker_main(args.subspan(1));
   if (args[0] == fatune::kProposerGuard) return fatune::proposer_guard_main(args.subspan(1));

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""known_configs.py - runs of results/DEVICE to configs/known/ARCH.json, where searches start.
+"""known_configs.py - runs of results/ to configs/known/ARCH.json, and ARCH_DEVICE.json of another device, where searches start.
 
     known_configs.py            writes the files
     known_configs.py --check    exit 1 when a file is not what results/ gives
 """
 import argparse
+import itertools
 import json
 import pathlib
 import sys
@@ -58,12 +59,12 @@ def rank_of(finalist):
     return (times.index(time), finalist[time]["median_us"]), time
 
 
-def known_of(folder):
-    """The fastest of each problem and kernel, among all finalists; of a problem the fastest kernel first."""
-    fastest, arch, device_name = {}, None, None
+def known_by_device():
+    """By architecture and device the fastest of each problem and kernel, among all finalists; of a problem the fastest kernel first."""
+    devices = {}
     manifests = load_manifests()
-    for device, entry, source in results_of(folder):
-        arch, device_name = device["arch"], device["name"]
+    for device, entry, source in itertools.chain.from_iterable(map(results_of, sorted((ROOT / "results").iterdir()))):
+        fastest = devices.setdefault((device["arch"], device["name"]), {})
         for finalist in entry["finalists"]:
             if finalist["outcome"] != "measured":
                 continue
@@ -74,9 +75,12 @@ def known_of(folder):
                 continue
             known = {"problem": entry["problem"], "kernel": kernel, "config": config, "source": source, "time": time, "median_us": float(f"{rank[1]:.4g}")}
             fastest[key] = (rank, known)
-    problems = list(dict.fromkeys(json.dumps(known["problem"]) for _, known in fastest.values()))
-    ordered = sorted(fastest.values(), key=lambda each: (problems.index(json.dumps(each[1]["problem"])), each[0]))
-    return arch, device_name, [known for _, known in ordered]
+    return {device: in_order(list(fastest.values())) for device, fastest in devices.items() if fastest}
+
+
+def in_order(fastest):
+    problems = list(dict.fromkeys(json.dumps(known["problem"]) for _, known in fastest))
+    return [known for _, known in sorted(fastest, key=lambda each: (problems.index(json.dumps(each[1]["problem"])), each[0]))]
 
 
 def text_of(arch, device, configs):
@@ -86,14 +90,20 @@ def text_of(arch, device, configs):
     return f'{head}, "configs": [\n{lines}\n]}}\n'
 
 
-def known_by_arch():
-    """Of an architecture that several devices have, those of the one with most of them: times of two do not compare."""
-    known = {}
-    for folder in sorted(path for path in (ROOT / "results").iterdir() if path.is_dir()):
-        arch, device, configs = known_of(folder)
-        if len(configs) > len(known.get(arch, ("", []))[1]):
-            known[arch] = (device, configs)
-    return known
+def files():
+    """Of an architecture's devices the one with most configs has the file that comes first, and its config counts where two have the same."""
+    texts, first = {}, {}
+    for (arch, device), configs in sorted(known_by_device().items(), key=lambda each: -len(each[1])):
+        name = f"{arch}_{device.split()[1].lower()}" if arch in first else arch
+        told = first.setdefault(arch, set())
+        new = [config for config in configs if identity(config) not in told]
+        told.update(map(identity, new))
+        texts[ROOT / "configs" / "known" / f"{name}.json"] = text_of(arch, device, new)
+    return texts
+
+
+def identity(known):
+    return json.dumps([known["problem"], known["kernel"], known["config"]])
 
 
 def main():
@@ -101,9 +111,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    for arch, (device, configs) in known_by_arch().items():
-        target = ROOT / "configs" / "known" / f"{arch}.json"
-        text = text_of(arch, device, configs)
+    for target, text in files().items():
         if not check:
             target.parent.mkdir(exist_ok=True)
             target.write_text(text)

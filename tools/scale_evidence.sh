@@ -7,8 +7,8 @@
 # all of them when none is named; those of ranks need mpirun. Every run has a GPU's share of the host's cores (all of them
 # for all GPUs) and an empty compilation cache, and starts from no config that was best before. Beside those,
 # on a host of four GPUs: suite-two and problem-two, on two of them; `ones`, these two, suite-one and problem-one at the same
-# time on GPUs and cores of their own; models-one and models-all, a suite of 28 problems; and stress-one and stress-all, a
-# problem that keeps its GPU busy.
+# time on GPUs and cores of their own; suite-halves, suite-one as two shards; models-one, likewise, and models-all, a suite of
+# 28 problems; and stress-one and stress-all, a problem that keeps its GPU busy.
 # RIVALS in the environment: the baselines of confirm.
 # tools/scale_table.py OUT prints the table.
 set -uo pipefail
@@ -49,9 +49,9 @@ ones() {  # no two of them share a GPU or a core
   wait
 }
 
-models_one() {  # what one GPU takes is the sum of both halves, each on a GPU and cores of its own: a call may end before
-  (sweep models-one-1 "$first" "${models[@]}" --shard 1/2 --device cuda:0 --jobs "$share") &
-  sweep models-one-2 "$share-$((2 * share - 1))" "${models[@]}" --shard 2/2 --device cuda:1 --jobs "$share"
+halves() {  # halves NAME WORDS...: each on a GPU and cores of its own; what one GPU takes is their sum, longer than a call may be
+  (sweep "$1-1" "$first" "${@:2}" --shard 1/2 --device cuda:0 --jobs "$share") &
+  sweep "$1-2" "$share-$((2 * share - 1))" "${@:2}" --shard 2/2 --device cuda:1 --jobs "$share"
   wait
 }
 
@@ -60,6 +60,7 @@ run_step() {
     doctor) timed doctor "$fatune" doctor ;;
     suite-one) sweep "$1" "$first" "${suite[@]}" --shard 1/1 --baselines none --device "$one" --jobs "$share" ;;
     ones) ones ;;
+    suite-halves) halves "$1" "${suite[@]}" --baselines none ;;
     suite-two) sweep "$1" "$last_two" "${suite[@]}" --baselines none --device "$two" --jobs $((2 * share)) ;;
     problem-two) sweep "$1" "$last_two" "${problem[@]}" --budget 600 --device "$two" --jobs $((2 * share)) ;;
     suite-all) sweep "$1" "$all" "${suite[@]}" --baselines none --device cuda:all --jobs "$cores" ;;
@@ -68,7 +69,7 @@ run_step() {
     problem-all) sweep "$1" "$all" "${problem[@]}" --budget 600 --device cuda:all --jobs "$cores" ;;
     stress-one) sweep "$1" "$first" "${stress[@]}" --budget 600 --device "$one" --jobs "$share" ;;
     stress-all) sweep "$1" "$all" "${stress[@]}" --budget 600 --device cuda:all --jobs "$cores" ;;
-    models-one) models_one ;;
+    models-one) halves "$1" "${models[@]}" ;;
     models-all) sweep "$1" "$all" "${models[@]}" --device cuda:all --jobs "$cores" ;;
     confirm) sweep "$1" "$all" "${suite[@]}" --baselines "$rivals" --device cuda:all --confirm-on "$gpus" ;;
     compile-one) sweep "$1" "$first" "${problem[@]}" --device cuda:0 --jobs 1 ;;

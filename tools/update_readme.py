@@ -17,6 +17,7 @@ from filled_page import ROOT, fill
 
 RESULTS = ROOT / "results" / "h200"
 TWO_H100 = ROOT / "results" / "h100x2"
+FOUR_H100 = ROOT / "results" / "h100x4"
 H100 = ROOT / "results" / "h100"
 README_LINES, README_COLUMNS = 150, 100
 SHARE_TARGET = 0.9  # of a predicted saving: less is in bold
@@ -448,7 +449,7 @@ def check_limits():
 
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
-    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
+    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("h100x4", lambda: layer(LAYER_RUNS, FOUR_H100)), ("h100x4-models", lambda: layer(MODEL_RUNS, FOUR_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS)), ("fa3-h100", lambda: layer(FA3_RUNS, TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))

@@ -13,7 +13,6 @@
 #include "core/run_program.hpp"
 #include "core/scratch_folder.hpp"
 #include "core/text.hpp"
-#include "model/space/rules.hpp"
 #include "tune/evaluate/preparation.hpp"
 #include "tune/profile/profile.hpp"
 #include "tune/profile/sanitizer.hpp"
@@ -42,24 +41,6 @@ Result<JobFile> write_job(ProfileJob job, const Candidate& candidate, const Comp
   const std::filesystem::path file = folder.path() / "job.json";
   FATUNE_TRY_STATUS(replace_file(file, dump_pretty(to_json(job))));
   return JobFile{std::move(folder), executable_path(), {"profile-worker", file.string()}};
-}
-
-constexpr std::uint64_t kSeed = 42;
-constexpr std::int64_t kMostKeys = 256;  // chosen: kernels run up to 100 times slower
-
-/// The last small edge problem that the config can do, the later ones have more in them; or its
-/// last resort.
-Result<std::optional<Candidate>> awkward(Candidate candidate, const DeviceLimits& limits) {
-  std::optional<Candidate> found;
-  FATUNE_TRY(const std::vector<EdgeProblem> edges,
-             candidate.kernel->manifest.operation->edge_problems(candidate.problem, kSeed));
-  for (const EdgeProblem& edge : edges) {
-    if (edge.last_resort ? found.has_value() : edge.problem.seq_kv > kMostKeys) continue;
-    candidate.problem = edge.problem;
-    FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
-    if (reason.empty()) found = candidate;
-  }
-  return found;
 }
 
 Result<std::vector<ToolVerdict>> watch(const std::filesystem::path& sanitizer,
@@ -162,9 +143,13 @@ Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const Devi
         "compute-sanitizer is neither on PATH nor in a CUDA folder; it is part of the CUDA "
         "toolkit");
   }
-  FATUNE_TRY(const auto edge, awkward(candidate, limits));
-  if (!edge) return sanitizer_not_run("the config can do none of the edge problems");
-  return watch(*tool, *edge, limits, device.ordinal, settings);
+  FATUNE_TRY(const auto edges, sanitizer_candidates(candidate, limits));
+  if (edges.empty()) return sanitizer_not_run("the config can do none of the edge problems");
+  std::vector<std::vector<ToolVerdict>> runs;
+  for (const Candidate& edge : edges) {
+    FATUNE_TRY(runs.emplace_back(), watch(*tool, edge, limits, device.ordinal, settings));
+  }
+  return worst_of(runs);
 }
 
 CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,

@@ -37,7 +37,7 @@ struct ProfileOptions {
 Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,
                                 CompilePool& pool, const Settings& settings);
 
-/// Runs the config at one of its edge problems under every tool. Whatever keeps it from running, a
+/// Runs the config at sanitizer_candidates() under every tool. Whatever keeps it from running, a
 /// compute-sanitizer that is not installed or a recorded device, is the reason of "not_run".
 Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,
                                           const DeviceChoice& device, const Settings& settings);

@@ -194,6 +194,18 @@ std::vector<std::filesystem::path> device_worker_folders() {
   return folders;
 }
 
+std::string visible_alone(const std::string& ordinal, const char* visible) {
+  if (visible == nullptr) return ordinal;
+  const std::vector<std::string> each = split(visible, ',');
+  const auto place = static_cast<std::size_t>(parse_integer(ordinal).value_or(-1));
+  return place < each.size() ? each[place] : "";
+}
+
+void see_device_alone(const std::string& ordinal) {
+  constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
+  ::setenv(kVisible, visible_alone(ordinal, std::getenv(kVisible)).c_str(), 1);
+}
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);

@@ -89,5 +89,11 @@ std::string local_time(const char* format = "%Y-%m-%d");
 /// Where driver, PyTorch and external programs keep what lasts for a while: a device worker writes
 /// nowhere else. Variables that name other places are asked, as the driver asks them.
 std::vector<std::filesystem::path> device_worker_folders();
+/// Leaves the driver, which this process must not have started, one device of those that it would
+/// see: to start, it takes 0.2 s for each.
+void see_device_alone(const std::string& ordinal);
+/// CUDA_VISIBLE_DEVICES for that, of its present value (null: it is not set): empty, so that none
+/// is visible, where there is no such device among them.
+std::string visible_alone(const std::string& ordinal, const char* visible);
 
 }  // namespace fatune::cli

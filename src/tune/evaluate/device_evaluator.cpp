@@ -172,7 +172,7 @@ Result<std::vector<TeamDevice>> start_workers(const DeviceOptions& options) {
 /// Asks a worker that has no device open, and lets it go.
 template <typename Reply>
 Result<Reply> ask_once(const Json& order) {
-  const std::unique_ptr<WorkerLink> link = make_process_link(0, {});
+  const std::unique_ptr<WorkerLink> link = make_process_link(std::nullopt, {});
   FATUNE_TRY_STATUS(link->start());
   return ask_for<Reply>(*link, order, kListPatience, nullptr);
 }

@@ -42,6 +42,8 @@ Result<std::vector<Environment>> DeviceTeam::hello(const Note& note) {
   std::vector<Environment> environments;
   for (Seat& seat : seats_) {
     auto greeting = seat.device.worker->hello(note);
+    if (!greeting && is_home(seat) && greeting.error().kind == ErrorKind::kDevice)
+      return with_context(greeting.error(), "opening " + seat.device.name);
     FATUNE_TRY_STATUS(bear(seat, greeting ? Status() : Status(greeting.error())));
     if (!greeting) continue;
     seat.uuid = greeting->device_uuid;

@@ -20,14 +20,15 @@ constexpr std::chrono::milliseconds kTick{200};
 
 class ProcessLink : public WorkerLink {
  public:
-  ProcessLink(int ordinal, std::filesystem::path log_folder)
+  ProcessLink(std::optional<int> ordinal, std::filesystem::path log_folder)
       : ordinal_(ordinal), log_folder_(std::move(log_folder)) {}
 
   Status start() override {
     leaving_.kill();
     ChildCommand command;
     command.program = executable_path();
-    command.arguments = {"device-worker", std::to_string(ordinal_)};
+    command.arguments = {"device-worker"};
+    if (ordinal_) command.arguments.push_back(std::to_string(*ordinal_));
     command.inherited = kWorkerEnvironment;
     if (!log_folder_.empty()) command.stderr_file = log_folder_ / "device-worker.log";
     auto child = Child::start(command);
@@ -59,7 +60,7 @@ class ProcessLink : public WorkerLink {
   }
 
  private:
-  int ordinal_;
+  std::optional<int> ordinal_;
   std::filesystem::path log_folder_;
   Child child_, leaving_;
 };
@@ -119,7 +120,7 @@ Result<Json> await_answer(WorkerLink& link, const std::string& what, std::chrono
 
 }  // namespace
 
-std::unique_ptr<WorkerLink> make_process_link(int ordinal,
+std::unique_ptr<WorkerLink> make_process_link(std::optional<int> ordinal,
                                               const std::filesystem::path& log_folder) {
   return std::make_unique<ProcessLink>(ordinal, log_folder);
 }

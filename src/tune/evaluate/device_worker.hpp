@@ -31,8 +31,10 @@ class WorkerLink {
   virtual void dismiss() = 0;
 };
 
-/// `fatune device-worker ORDINAL`, its stderr into a file of the log folder.
-std::unique_ptr<WorkerLink> make_process_link(int ordinal, const std::filesystem::path& log_folder);
+/// `fatune device-worker ORDINAL`, its stderr into a file of the log folder. Without an ordinal it
+/// sees every device, and opens none.
+std::unique_ptr<WorkerLink> make_process_link(std::optional<int> ordinal,
+                                              const std::filesystem::path& log_folder);
 
 using Note = std::function<void(std::string_view phase)>;
 

@@ -1,6 +1,7 @@
 // sanitizer.cpp - starts compute-sanitizer tool by tool and reads the summaries.
 #include "tune/profile/sanitizer.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -8,6 +9,8 @@
 
 #include "core/run_program.hpp"
 #include "core/text.hpp"
+#include "model/kernel/operation.hpp"
+#include "model/space/rules.hpp"
 
 namespace fatune {
 namespace {
@@ -39,7 +42,56 @@ void look_at(std::string_view line, Quotes& quotes) {
   if (quotes.first_finding.empty()) quotes.first_finding = trim(line.substr(kMark.size()));
 }
 
+constexpr std::uint64_t kSeed = 42;
+constexpr std::int64_t kMostKeys = 256;  // chosen: kernels run up to 100 times slower
+
+bool is_worse(const ToolVerdict& verdict, const ToolVerdict& than) {
+  const auto rank = [](const ToolVerdict& of) {
+    return of.result == "failed" ? 2 : of.result == "not_run" ? 1 : 0;
+  };
+  return rank(verdict) > rank(than);
+}
+
 }  // namespace
+
+Result<bool> is_persistent(Candidate candidate, const DeviceLimits& limits) {
+  FATUNE_TRY(const LaunchPlan once, launch_plan(candidate, limits));
+  candidate.problem.batch *= 2;
+  FATUNE_TRY(const LaunchPlan twice, launch_plan(candidate, limits));
+  for (std::size_t i = 0; i < once.stages.size(); ++i) {
+    if (!once.stages[i].gemm && once.stages[i].grid == twice.stages[i].grid) return true;
+  }
+  return false;
+}
+
+Result<std::vector<Candidate>> sanitizer_candidates(Candidate candidate,
+                                                    const DeviceLimits& limits) {
+  FATUNE_TRY(const std::vector<EdgeProblem> edges,
+             candidate.kernel->manifest.operation->edge_problems(candidate.problem, kSeed));
+  std::optional<Candidate> small, waves;
+  for (const EdgeProblem& edge : edges) {
+    if (!edge.last_resort && edge.problem.seq_kv > kMostKeys) continue;
+    candidate.problem = edge.problem;
+    FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
+    if (reason.empty()) (edge.last_resort ? waves : small) = candidate;
+  }
+  std::vector<Candidate> chosen;
+  if (small) chosen.push_back(*small);
+  if (!waves) return chosen;
+  FATUNE_TRY(const bool in_turn, is_persistent(*waves, limits));
+  if (in_turn || !small) chosen.push_back(*waves);
+  return chosen;
+}
+
+std::vector<ToolVerdict> worst_of(const std::vector<std::vector<ToolVerdict>>& runs) {
+  std::vector<ToolVerdict> worst = runs.front();
+  for (const std::vector<ToolVerdict>& run : runs) {
+    for (std::size_t i = 0; i < worst.size(); ++i) {
+      if (is_worse(run[i], worst[i])) worst[i] = run[i];
+    }
+  }
+  return worst;
+}
 
 ToolVerdict read_sanitizer(const std::string& tool, bool succeeded, std::string_view text) {
   Quotes quotes;

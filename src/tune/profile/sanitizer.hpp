@@ -1,4 +1,5 @@
-// sanitizer.hpp - a program under compute-sanitizer's tools to what each found.
+// sanitizer.hpp - the problems at which compute-sanitizer looks at a config, and a program under
+// its tools to what each found.
 #pragma once
 
 #include <chrono>
@@ -8,9 +9,18 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/kernel/limits.hpp"
 #include "model/results/measurement.hpp"
 
 namespace fatune {
+
+/// The config at the last small edge problem that it can do, since the later ones have more in
+/// them, and at the one with more work tiles than a wave if it can do no other or is_persistent().
+Result<std::vector<Candidate>> sanitizer_candidates(Candidate candidate,
+                                                    const DeviceLimits& limits);
+/// Whether a stage's CTAs take work tiles one after the other: twice the batch, the same grid.
+Result<bool> is_persistent(Candidate candidate, const DeviceLimits& limits);
 
 struct SanitizerRequest {
   std::filesystem::path sanitizer;
@@ -21,6 +31,10 @@ struct SanitizerRequest {
 /// One verdict for each tool. A tool that tells no summary, or whose program failed, is "not_run"
 /// with what it said; only an interrupt is an error.
 Result<std::vector<ToolVerdict>> run_sanitizer(const SanitizerRequest& request);
+
+/// For each tool what it said of every run: failed where it failed once, passed where it always
+/// passed.
+std::vector<ToolVerdict> worst_of(const std::vector<std::vector<ToolVerdict>>& runs);
 
 /// What a tool printed, to its verdict. `succeeded`: the program under it ended with 0.
 ToolVerdict read_sanitizer(const std::string& tool, bool succeeded, std::string_view text);

@@ -197,13 +197,13 @@ OutsideSetting outside_setting(const DeviceSession& session, const Problem& prob
           session.facts.uuid};
 }
 
-Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal) {
+Result<std::unique_ptr<DeviceSession>> open_device_session() {
   auto session = std::make_unique<DeviceSession>();
-  FATUNE_TRY(session->facts, gpu::device_facts(ordinal));
+  FATUNE_TRY(session->facts, gpu::device_facts(0));
   session->telemetry = gpu::Telemetry::open(session->facts.pci_bus_id);
   if (!session->telemetry.available())
     log::warn("no clocks and throttle reasons: " + session->telemetry.problem());
-  FATUNE_TRY(session->context, gpu::make_context(ordinal));
+  FATUNE_TRY(session->context, gpu::make_context(0));
   FATUNE_TRY(session->stream, gpu::make_stream(session->context));
   FATUNE_TRY_STATUS(gpu::forbid_persisting_lines(session->stream.raw()));
   FATUNE_TRY(Sampler sampler,

@@ -43,7 +43,8 @@ struct DeviceSession {
   OutsideHost outside;
   OpenGemm open_gemm = BatchedGemm::open;  ///< of a layer's products
 };
-Result<std::unique_ptr<DeviceSession>> open_device_session(int ordinal);
+/// On the first device that the process sees.
+Result<std::unique_ptr<DeviceSession>> open_device_session();
 /// For implementations from elsewhere.
 OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem);
 

@@ -1,7 +1,6 @@
 // device_worker_main.cpp - the device worker's loop: orders to answers, until the parent is gone.
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "core/confinement.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
-#include "core/text.hpp"
 #include "gpu/driver.hpp"
 #include "worker/device/device_problem.hpp"
 #include "worker/device/gates.hpp"
@@ -28,7 +26,7 @@ constexpr int kGivenUp = 124;
 
 class Worker {
  public:
-  Worker(int ordinal, Channel channel) : ordinal_(ordinal), channel_(std::move(channel)) {}
+  explicit Worker(Channel channel) : channel_(std::move(channel)) {}
 
   /// Serves until the parent closes the channel.
   int serve() {
@@ -75,7 +73,7 @@ class Worker {
   }
 
   Result<Json> hello() {
-    FATUNE_TRY(session_, open_device_session(ordinal_));
+    FATUNE_TRY(session_, open_device_session());
     session_->sampler->set_hang_handler([this] { end_hung(); });
     Environment environment = environment_of(session_->facts);
     environment.power_limit_w = session_->telemetry.power_limit_w().value_or(0);
@@ -148,7 +146,6 @@ class Worker {
     return to_json(ErrorReply{std::move(error)});
   }
 
-  int ordinal_;
   Channel channel_;
   std::unique_ptr<DeviceSession> session_;
   std::unique_ptr<DeviceProblem> problem_;
@@ -158,17 +155,12 @@ class Worker {
 
 }  // namespace
 
-int device_worker_main(std::span<const std::string> args) {
-  const auto ordinal = args.empty() ? std::nullopt : parse_integer(args.front());
-  if (!ordinal) {
-    log::error("device-worker is started by fatune itself, with a device number");
-    return 2;
-  }
+int device_worker_main(std::span<const std::string> folders) {
   // The driver may have to make its device files first, by a program of root's that a confined
   // process cannot start. An error is the answer to the first order.
   static_cast<void>(gpu::load_driver());
-  confine_writing({args.begin() + 1, args.end()});
-  return Worker(static_cast<int>(*ordinal), Channel(Child::kChannelDescriptor)).serve();
+  confine_writing({folders.begin(), folders.end()});
+  return Worker(Channel(Child::kChannelDescriptor)).serve();
 }
 
 }  // namespace fatune

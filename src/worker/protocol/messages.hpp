@@ -147,10 +147,9 @@ struct ProfileJob {
 };
 void fields(ProfileJob& x, FieldList& f);
 
-/// Body of the hidden `fatune device-worker ORDINAL` command: serves orders on descriptor 3 until
-/// it closes. `args` is what follows the command's name, then the folders that the process may
-/// write to. Returns the exit code.
-int device_worker_main(std::span<const std::string> args);
+/// Body of the hidden `fatune device-worker [ORDINAL]` command: serves orders on descriptor 3 until
+/// it closes, on the first device that it sees. It may write to `folders`. Returns the exit code.
+int device_worker_main(std::span<const std::string> folders);
 /// Body of the hidden `fatune profile-worker JOB.json` command. Returns the exit code.
 int profile_worker_main(std::span<const std::string> args);
 

@@ -5,6 +5,8 @@
 
 #include "model/kernel/operation.hpp"
 #include "model/problem/problem.hpp"
+#include "model/space/rules.hpp"
+#include "support/sample_kernel.hpp"
 
 using namespace fatune;
 
@@ -43,6 +45,36 @@ TEST_CASE(
       CHECK(rows > 128 * multiprocessors);
     for (const std::int64_t tile : {64, 128, 192, 256}) CHECK(problem.seq_q % tile != 0);
     CHECK(edge.cases.size() == edges->back().cases.size());
+  }
+}
+
+TEST_CASE("persistent CTAs that take work tiles in pairs can do the last resort") {
+  const auto kernels = project_kernels();
+  const auto kernel = std::ranges::find(kernels, "fa_wgmma",
+                                        [](const KernelRef& each) { return each->manifest.name; });
+  REQUIRE(kernel != kernels.end());
+  Problem like{8, 16, 16, 2048, 2048, 64};
+  like.mask = Mask::kCausal;
+  const auto edges = attention()->edge_problems(like, 1);
+  REQUIRE(edges);
+  const auto last = std::ranges::find_if(*edges, &EdgeProblem::last_resort);
+  REQUIRE(last != edges->end());
+  for (const int rows : {64, 128, 192}) {
+    Json words = to_json(default_config((*kernel)->manifest));
+    words.update({{"BLOCK_M", rows},
+                  {"BLOCK_N", 64},
+                  {"STAGES", 2},
+                  {"PINGPONG", rows > 64},
+                  {"PRODUCER", "warpgroup"},
+                  {"SCHEDULER", "static_persistent"},
+                  {"GRID_ORDER", "paired"},
+                  {"STORE", "registers"}});
+    auto config = config_from_json((*kernel)->manifest, words, "test");
+    REQUIRE(config);
+    const auto reason =
+        impossible_reason({*kernel, *std::move(config), last->problem}, limits_of("sm_90a"));
+    REQUIRE(reason);
+    CHECK(*reason == "");
   }
 }
 

@@ -1,4 +1,5 @@
-// sanitizer_test.cpp - what compute-sanitizer prints, to verdicts; with a script in its place.
+// sanitizer_test.cpp - where compute-sanitizer looks at a config, and what it prints, to verdicts;
+// with a script in its place.
 #include "tune/profile/sanitizer.hpp"
 
 #include <filesystem>
@@ -6,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/sample_kernel.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;
@@ -21,7 +23,36 @@ std::filesystem::path script(const std::filesystem::path& folder, const std::str
   return path;
 }
 
+/// Of the sample with so many rows of CTAs.
+std::vector<Problem> looked_at(const std::string& rows) {
+  const KernelRef kernel = sample_kernel(sample_with("\"BATCH * HEADS\"", "\"" + rows + "\""));
+  const auto chosen = sanitizer_candidates({kernel, default_config(kernel->manifest), kMission},
+                                           limits_of("sm_90a"));
+  REQUIRE(chosen);
+  std::vector<Problem> problems;
+  for (const Candidate& each : *chosen) problems.push_back(each.problem);
+  return problems;
+}
+
 }  // namespace
+
+TEST_CASE("CTAs that take work tiles one after the other are looked at while they do") {
+  const auto one = looked_at("BATCH * HEADS");
+  REQUIRE(one.size() == 1);
+  CHECK(one.front().batch * one.front().heads * one.front().seq_q < 1000);
+  const auto in_turn = looked_at("min(BATCH * HEADS, 132)");
+  REQUIRE(in_turn.size() == 2);
+  CHECK(in_turn.front() == one.front());
+  CHECK(in_turn.back().batch * in_turn.back().heads > 132);
+}
+
+TEST_CASE("of several runs the worst verdict counts, tool by tool") {
+  const ToolVerdict passed{"memcheck", "passed", ""}, none{"racecheck", "not_run", "too long"},
+      clean{"racecheck", "passed", ""}, failed{"memcheck", "failed", "3 found: a read"};
+  CHECK(worst_of({{passed, clean}}) == std::vector{passed, clean});
+  CHECK(worst_of({{passed, none}, {failed, clean}}) == std::vector{failed, none});
+  CHECK(worst_of({{failed, clean}, {passed, none}}) == std::vector{failed, none});
+}
 
 TEST_CASE("a summary without errors passes") {
   const auto memcheck =

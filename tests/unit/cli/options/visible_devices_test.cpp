@@ -1,0 +1,18 @@
+// visible_devices_test.cpp - which device a worker sees.
+#include <catch2/catch_test_macros.hpp>
+
+#include "cli/options/settings.hpp"
+
+using namespace fatune::cli;
+
+TEST_CASE("a worker sees its own device alone, of those that are visible") {
+  CHECK(visible_alone("2", nullptr) == "2");
+  CHECK(visible_alone("1", "3,5,GPU-8e1b") == "5");
+  CHECK(visible_alone("2", "3,5,GPU-8e1b") == "GPU-8e1b");
+}
+
+TEST_CASE("a worker whose device is not visible sees none") {
+  CHECK(visible_alone("3", "3,5,GPU-8e1b").empty());
+  CHECK(visible_alone("1", "").empty());
+  CHECK(visible_alone("one", "3,5").empty());
+}
