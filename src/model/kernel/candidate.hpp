@@ -53,6 +53,8 @@ struct LaunchPlan {
   std::string persisting_window;  ///< see Manifest
 };
 Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& limits);
+/// Whether a stage's CTAs take work tiles one after the other: twice the batch, the same grid.
+bool is_persistent(Candidate candidate, const DeviceLimits& limits);
 /// For a problem that the config was not chosen for: a library may offer fewer algorithms there,
 /// and the last one stands for those it lacks.
 void accept_shorter_lists(LaunchPlan& plan);

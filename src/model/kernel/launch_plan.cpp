@@ -142,6 +142,17 @@ TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem) {
   return map;
 }
 
+bool is_persistent(Candidate candidate, const DeviceLimits& limits) {
+  const auto once = launch_plan(candidate, limits);
+  candidate.problem.batch *= 2;
+  const auto twice = launch_plan(candidate, limits);
+  if (!once || !twice) return false;
+  for (std::size_t i = 0; i < once->stages.size(); ++i) {
+    if (!once->stages[i].gemm && once->stages[i].grid == twice->stages[i].grid) return true;
+  }
+  return false;
+}
+
 void accept_shorter_lists(LaunchPlan& plan) {
   for (StagePlan& stage : plan.stages) {
     if (stage.gemm) stage.gemm->or_last = true;

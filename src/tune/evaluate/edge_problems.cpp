@@ -61,11 +61,24 @@ Result<std::vector<FinalPhase::Stage>> FinalPhase::request_edges(const Places& c
   return edges;
 }
 
-/// Of those that nobody has asked at any edge problem.
+bool FinalPhase::persists(std::size_t index, const Problem& problem) const {
+  if (contestants_[index].outside) return false;
+  Candidate candidate = contestants_[index].candidate;
+  candidate.problem = problem;
+  return is_persistent(std::move(candidate), setting_.preparation.limits);
+}
+
+/// Of those that nobody has asked at any edge problem, and those whose CTAs have several work tiles
+/// each there alone.
 Status FinalPhase::request_last_resort(const Places& contestants, std::vector<Stage>& edges) {
+  const Operation& operation = *setting_.preparation.reference->manifest.operation;
+  FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
+  const auto last = std::ranges::find_if(awkward, &EdgeProblem::last_resort);
+  if (last == awkward.end()) return {};
   Places asked;
   std::ranges::copy_if(contestants, std::back_inserter(asked), [&](std::size_t index) {
-    return std::ranges::none_of(edges, [&](const Stage& stage) { return asks(stage, index); });
+    return persists(index, last->problem) ||
+           std::ranges::none_of(edges, [&](const Stage& stage) { return asks(stage, index); });
   });
   if (asked.empty()) return {};
   at_last_resort_.insert(asked.begin(), asked.end());
@@ -74,10 +87,6 @@ Status FinalPhase::request_last_resort(const Places& contestants, std::vector<St
     for (const std::size_t index : asked) FATUNE_TRY_STATUS(request_build(index, *there));
     return {};
   }
-  const Operation& operation = *setting_.preparation.reference->manifest.operation;
-  FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
-  const auto last = std::ranges::find_if(awkward, &EdgeProblem::last_resort);
-  if (last == awkward.end()) return {};
   FATUNE_TRY(Stage stage, request_stage(last->problem, std::move(last->cases), asked));
   stage.last_resort = true;
   edges.push_back(std::move(stage));

@@ -79,6 +79,7 @@ class FinalPhase {
   // Edge problems, and the winner: edge_problems.cpp.
   Places candidates_for_edges() const;
   static bool asks(const Stage& stage, std::size_t index);
+  bool persists(std::size_t index, const Problem& problem) const;
   Result<std::vector<Stage>> request_edges(const Places& contestants);
   Status request_last_resort(const Places& contestants, std::vector<Stage>& edges);
   Status check_edges(std::vector<Stage>& edges);
@@ -101,7 +102,7 @@ class FinalPhase {
   std::vector<std::optional<Verification>> before_rounds_;  ///< by contestant
   Stage* begun_ = nullptr;                                  ///< whose references are on the device
   std::vector<int> edges_checked_;        ///< edge problems that were possible, by contestant
-  std::set<std::size_t> at_last_resort_;  ///< contestants that can do no other edge problem
+  std::set<std::size_t> at_last_resort_;  ///< contestants that are asked there
 };
 
 }  // namespace fatune

@@ -54,16 +54,6 @@ bool is_worse(const ToolVerdict& verdict, const ToolVerdict& than) {
 
 }  // namespace
 
-Result<bool> is_persistent(Candidate candidate, const DeviceLimits& limits) {
-  FATUNE_TRY(const LaunchPlan once, launch_plan(candidate, limits));
-  candidate.problem.batch *= 2;
-  FATUNE_TRY(const LaunchPlan twice, launch_plan(candidate, limits));
-  for (std::size_t i = 0; i < once.stages.size(); ++i) {
-    if (!once.stages[i].gemm && once.stages[i].grid == twice.stages[i].grid) return true;
-  }
-  return false;
-}
-
 Result<std::vector<Candidate>> sanitizer_candidates(Candidate candidate,
                                                     const DeviceLimits& limits) {
   FATUNE_TRY(const std::vector<EdgeProblem> edges,
@@ -77,9 +67,7 @@ Result<std::vector<Candidate>> sanitizer_candidates(Candidate candidate,
   }
   std::vector<Candidate> chosen;
   if (small) chosen.push_back(*small);
-  if (!waves) return chosen;
-  FATUNE_TRY(const bool in_turn, is_persistent(*waves, limits));
-  if (in_turn || !small) chosen.push_back(*waves);
+  if (waves && (!small || is_persistent(*waves, limits))) chosen.push_back(*waves);
   return chosen;
 }
 

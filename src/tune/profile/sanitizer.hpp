@@ -19,8 +19,6 @@ namespace fatune {
 /// them, and at the one with more work tiles than a wave if it can do no other or is_persistent().
 Result<std::vector<Candidate>> sanitizer_candidates(Candidate candidate,
                                                     const DeviceLimits& limits);
-/// Whether a stage's CTAs take work tiles one after the other: twice the batch, the same grid.
-Result<bool> is_persistent(Candidate candidate, const DeviceLimits& limits);
 
 struct SanitizerRequest {
   std::filesystem::path sanitizer;

@@ -205,6 +205,21 @@ TEST_CASE("who can do no other edge problem meets the last resort, and nobody el
   }
 }
 
+TEST_CASE("CTAs that take work tiles one after the other meet the last resort, too") {
+  Hall hall;
+  std::string text = manifest_text("k", "attention");
+  const std::string grid = R"(["BATCH * HEADS",)";
+  text.replace(text.find(grid), grid.size(), R"(["TILE > 1 ? BATCH * HEADS : 132",)");
+  const auto kernels =
+      load_kernels({{"k.cu", "extern \"C\" __global__ void main_entry() {}"}, {"k.json", text}});
+  REQUIRE(kernels);
+  hall.kernel = kernels->front();
+  hall.run = [](const Json&, const Json&) { return measured(10); };
+  const auto records = hall.finals();
+  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems 8/8"});
+  CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+}
+
 TEST_CASE("edge problems of which a contestant can do none were not run") {
   Hall hall;
   hall.kernel = fills_waves(60'000);
