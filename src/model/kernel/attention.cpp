@@ -25,9 +25,10 @@ constexpr EdgeSizes kSizes[] = {
     {2, 4, 2, 1, 200},    // one new query, as in decoding
 };
 constexpr EdgeSizes kHard = {1, 3, 3, 127, 129};  // with every distribution
-/// Two tiles of 192 rows and three of 128 a head, more than two waves of them on 132
-/// multiprocessors, and an even number, as pairs of them need; six KV blocks of 192 keys.
-constexpr EdgeSizes kWaves = {46, 3, 3, 257, 1031};
+/// Tiles a head: two of 192 rows, three of 128, five of 64. That is more than two waves of them on
+/// 132 multiprocessors, of 64 rows with three CTAs on each, and an even number, as pairs need; six
+/// KV blocks of 192 keys.
+constexpr EdgeSizes kWaves = {54, 3, 3, 257, 1031};
 constexpr double kLargeFlops = 2e11;  // chosen: a tenth of a second of the reference on an H200
 
 /// Strides for other sizes: the dimensions in the same order, with 16 bytes of gap where there was

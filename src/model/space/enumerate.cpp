@@ -1,9 +1,9 @@
 // enumerate.cpp - walks the tree of axes depth first, cutting it where a rule is broken.
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -95,10 +95,10 @@ class Walker {
   Status stopped_;                      ///< why the walk has to end at once
   std::vector<std::size_t> order_;      ///< axis of each level
   std::vector<std::uint64_t> weights_;  ///< of each level's axis in a code
-  /// The axes above each level on which it depends how many raw points there are below, and what
-  /// was counted for their positions.
-  std::vector<std::vector<std::size_t>> count_axes_;
-  std::vector<std::map<std::vector<std::uint16_t>, std::uint64_t>> counts_;
+  /// The levels above each on which it depends how many raw points there are below, and what was
+  /// counted for the codes of their positions.
+  std::vector<std::vector<std::size_t>> count_levels_;
+  std::vector<std::unordered_map<std::uint64_t, std::uint64_t>> counts_;
   std::vector<std::vector<LevelRule>> levels_;  ///< rules that are complete at each level
   Enumeration found_;
 };
@@ -169,15 +169,15 @@ void Walker::prepare_levels() {
     levels_[last].push_back(std::move(entry));
   }
   counts_.resize(depth + 1);
-  count_axes_.resize(depth + 1);
+  count_levels_.resize(depth + 1);
   for (std::size_t level = depth; level-- > 0;) {
-    std::set<std::size_t> axes(count_axes_[level + 1].begin(), count_axes_[level + 1].end());
+    std::set<std::size_t> above(count_levels_[level + 1].begin(), count_levels_[level + 1].end());
     for (const LevelRule& entry : levels_[level]) {
       if (!entry.is_choice) continue;
-      axes.insert(rules_[entry.rule].axes().begin(), rules_[entry.rule].axes().end());
+      for (const std::size_t axis : rules_[entry.rule].axes()) above.insert(level_of[axis]);
     }
-    axes.erase(order_[level]);
-    count_axes_[level].assign(axes.begin(), axes.end());
+    above.erase(level);
+    count_levels_[level].assign(above.begin(), above.end());
   }
 }
 
@@ -212,8 +212,9 @@ void Walker::enter(std::size_t level) {
 /// evaluated leaves its parameter a choice here; the walk says so where it matters.
 std::uint64_t Walker::raw_below(std::size_t level) {
   if (level == order_.size()) return 1;
-  std::vector<std::uint16_t> key;
-  for (const std::size_t axis : count_axes_[level]) key.push_back(positions_[axis]);
+  std::uint64_t key = 0;
+  for (const std::size_t above : count_levels_[level])
+    key += weights_[above] * positions_[order_[above]];
   const auto known = counts_[level].find(key);
   if (known != counts_[level].end()) return known->second;
   const std::size_t axis = order_[level];
@@ -229,7 +230,7 @@ std::uint64_t Walker::raw_below(std::size_t level) {
         });
     if (!broken) count += raw_below(level + 1);
   }
-  counts_[level].emplace(std::move(key), count);
+  counts_[level].emplace(key, count);
   return count;
 }
 

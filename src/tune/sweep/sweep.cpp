@@ -112,7 +112,7 @@ Environment measured_on(const Environment& first, const RunState& run) {
 /// Finds a hopeless problem before anything is measured or written.
 Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels,
                       const DeviceLimits& limits) {
-  for (const NamedProblem& problem : plan.problems) {
+  for (const NamedProblem& problem : shard_problems(plan)) {
     ProblemResult scratch;
     scratch.problem = problem;
     FATUNE_TRY(const auto built, build_spaces(kernels, limits, scratch));

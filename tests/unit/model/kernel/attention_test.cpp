@@ -59,13 +59,15 @@ TEST_CASE("persistent CTAs that take work tiles in pairs can do the last resort"
   REQUIRE(edges);
   const auto last = std::ranges::find_if(*edges, &EdgeProblem::last_resort);
   REQUIRE(last != edges->end());
-  for (const int rows : {64, 128, 192}) {
+  for (const auto& [rows, ctas] : {std::pair(64, 1), {64, 2}, {64, 3}, {128, 1}, {192, 1}}) {
+    INFO(rows << " rows, " << ctas << " CTAs a multiprocessor");
     Json words = to_json(default_config((*kernel)->manifest));
     words.update({{"BLOCK_M", rows},
                   {"BLOCK_N", 64},
                   {"STAGES", 2},
                   {"PINGPONG", rows > 64},
                   {"PRODUCER", "warpgroup"},
+                  {"MIN_CTAS", ctas},
                   {"SCHEDULER", "static_persistent"},
                   {"GRID_ORDER", "paired"},
                   {"STORE", "registers"}});

@@ -130,7 +130,7 @@ TEST_CASE("edge problems are valid, keep what defines the kernel, and cover the 
     unequal = unequal || edge.problem.seq_q > edge.problem.seq_kv;
     for (const InputCase& which : edge.cases) distributions.insert(which.distribution);
   }
-  CHECK(batches == std::set<std::int64_t>{1, 2, 4, 8, 46});
+  CHECK(batches == std::set<std::int64_t>{1, 2, 4, 8, 54});
   for (const std::int64_t seq : {1, 17, 63, 65, 127, 129}) CHECK(sequences.count(seq) == 1);
   CHECK((odd_heads && unequal && grouped));
   CHECK(distributions.size() == 8);

@@ -339,6 +339,13 @@ TEST_CASE("a kernel that cannot do the problem is left out; if none can, that is
   SweepFixture hopeless;
   hopeless.kernels = {unable};
   CHECK(error_of(hopeless, evaluator, ErrorKind::kUsage).find("unable: ") != std::string::npos);
+
+  // What a shard has to do is possible: who has the rest will say that it is not.
+  NamedProblem able = hopeless.options.plan.problems.front();
+  able.problem.head_dim = 128;
+  hopeless.options.plan.problems.push_back(able);
+  hopeless.options.plan.shard = Shard{.number = 2, .of = 2, .problems = {1}};
+  CHECK(hopeless.run_well(evaluator).problems.size() == 1);
 }
 
 TEST_CASE("unknown strategies and objectives are usage errors") {
