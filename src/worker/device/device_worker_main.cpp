@@ -1,4 +1,5 @@
 // device_worker_main.cpp - the device worker's loop: orders to answers, until the parent is gone.
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -13,6 +14,7 @@
 #include "core/confinement.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
+#include "core/time_slice.hpp"
 #include "gpu/driver.hpp"
 #include "worker/device/device_problem.hpp"
 #include "worker/device/gates.hpp"
@@ -21,6 +23,9 @@
 namespace fatune {
 namespace {
 
+/// Chosen: the least that Linux takes. A compile process may be at work on every core, whose slice
+/// a thread that verifies would else wait for (docs/decisions/0052-threads-that-verify.md).
+constexpr std::chrono::microseconds kTimeSlice{100};
 /// The exit code after a fatal answer, as tools for time limits use it.
 constexpr int kGivenUp = 124;
 
@@ -156,6 +161,7 @@ class Worker {
 }  // namespace
 
 int device_worker_main(std::span<const std::string> folders) {
+  set_time_slice(kTimeSlice);
   // The driver may have to make its device files first, by a program of root's that a confined
   // process cannot start. An error is the answer to the first order.
   static_cast<void>(gpu::load_driver());
