@@ -6,7 +6,7 @@
 # FATUNE: the program. OUT: a folder; a step that was interrupted goes on from there. DIR: where the programs of
 # configs/external lie. STEPs: those of `steps` below, all of them when none is named. Every sweep starts from an empty
 # compilation cache unless its name says otherwise, and none from configs that were best before. BUDGET=N in the environment: evaluations a problem of suites,
-# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. DEVICE=cuda:N,...: the GPUs, instead of the first. OBJECTIVE=hot: of suite-fa3-bshd, whose winners then are the fastest of plain launches. RIVALS=A,B,...: baselines in a layer, instead of the fast ones. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
+# instead of each one's own number; SEEDS='N...': those of repeats-60. PROBLEMS='NAME...': those of fp8-rivals. DEVICE=cuda:N,...: the GPUs, instead of the first. SHARD=I/N: of a suite, for `fatune merge`. OBJECTIVE=hot: of suite-fa3-bshd, whose winners then are the fastest of plain launches. RIVALS=A,B,...: baselines in a layer, instead of the fast ones. WINNERS=BEST.json: of a suite, for mission-rivals. LIMIT_S: seconds of scores (3600). tools/collect_results.py copies OUT to results/.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tools/timed.sh"
@@ -31,7 +31,7 @@ sweep() {
   if [[ -e $name/journal.jsonl ]]; then
     timed "$name" "$fatune" sweep --resume "$name" --cache "$cache/$name" "${externals[@]}"
   else
-    timed "$name" "$fatune" sweep "$@" ${DEVICE:+--device "$DEVICE"} --no-warm-start --out "$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
+    timed "$name" "$fatune" sweep "$@" ${DEVICE:+--device "$DEVICE"} ${SHARD:+--shard "$SHARD"} --no-warm-start --out "$name" --cache "$cache/${CACHE:-$name}" "${externals[@]}"
   fi
 }
 

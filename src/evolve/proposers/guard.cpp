@@ -1,15 +1,10 @@
 // guard.cpp - a program and all its descendants, watched through /proc and ended together.
 #include "evolve/proposers/guard.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include <cstdint>
+#include <ctime>
 #include <map>
-#include <set>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -19,6 +14,7 @@
 
 #include "core/child.hpp"
 #include "core/text.hpp"
+#include "evolve/proposers/process_tree.hpp"
 
 namespace fatune {
 namespace {
@@ -31,55 +27,6 @@ constexpr int kGuardPriority =
 volatile std::sig_atomic_t told_to_end = 0;
 
 extern "C" void note_end(int) { told_to_end = 1; }
-
-struct ProcessFacts {
-  pid_t parent = 0;
-  std::int64_t resident_bytes = 0;
-  bool gone = false;  ///< a zombie
-};
-
-/// Of /proc/PID/stat: state and parent stand behind the name, which may hold anything.
-bool read_facts(const std::filesystem::path& folder, ProcessFacts& facts) {
-  std::ifstream file(folder / "stat");
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return false;
-  const std::vector<std::string> rest = split(text.substr(name_end + 2), ' ');
-  constexpr std::size_t kParent = 1, kResident = 21;  // proc(5), counted from the state
-  if (rest.size() <= kResident) return false;
-  facts.gone = rest[0] == "Z" || rest[0] == "X";
-  facts.parent = static_cast<pid_t>(parse_integer(rest[kParent]).value_or(0));
-  facts.resident_bytes = parse_integer(rest[kResident]).value_or(0) * ::sysconf(_SC_PAGESIZE);
-  return true;
-}
-
-std::map<pid_t, ProcessFacts> processes() {
-  std::map<pid_t, ProcessFacts> all;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const auto pid = parse_integer(entry.path().filename().string());
-    ProcessFacts facts;
-    if (pid && read_facts(entry.path(), facts)) all[static_cast<pid_t>(*pid)] = facts;
-  }
-  return all;
-}
-
-/// All that live and descend from this process, to which orphans are given.
-std::map<pid_t, ProcessFacts> descendants() {
-  const std::map<pid_t, ProcessFacts> all = processes();
-  std::map<pid_t, ProcessFacts> found;
-  std::set<pid_t> parents = {::getpid()};
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (const auto& [pid, facts] : all) {
-      if (parents.contains(pid) || !parents.contains(facts.parent)) continue;
-      parents.insert(pid);
-      if (!facts.gone) found[pid] = facts;
-      grown = true;
-    }
-  }
-  return found;
-}
 
 /// Those that have ended; true when `program` is among them.
 bool reap(pid_t program, int& status) {
@@ -100,10 +47,10 @@ void end_all(pid_t group) {
   int ignored = 0;
   for (int round = 0; round < kRoundsToEnd; ++round) {
     reap(0, ignored);
-    const auto left = descendants();
+    const auto left = living_below(::getpid());
     if (left.empty()) return;
-    for (const auto& [pid, facts] : left) ::kill(pid, SIGSTOP);
-    for (const auto& [pid, facts] : left) ::kill(pid, SIGKILL);
+    for (const auto& [pid, bytes] : left) ::kill(pid, SIGSTOP);
+    for (const auto& [pid, bytes] : left) ::kill(pid, SIGKILL);
   }
 }
 
@@ -124,11 +71,11 @@ void leave_streams() {
 
 /// The signal to end by; 0: within the limits.
 int excess(std::int64_t most_processes, std::int64_t most_bytes) {
-  const auto all = descendants();
+  const auto all = living_below(::getpid());
   if (static_cast<std::int64_t>(all.size()) > most_processes) return kGuardTooMany;
-  std::int64_t bytes = 0;
-  for (const auto& [pid, facts] : all) bytes += facts.resident_bytes;
-  return bytes > most_bytes ? kGuardTooLarge : 0;
+  std::int64_t total = 0;
+  for (const auto& [pid, bytes] : all) total += bytes;
+  return total > most_bytes ? kGuardTooLarge : 0;
 }
 
 int exit_code(int status) {
