@@ -66,20 +66,23 @@ class DeviceEvaluator : public Evaluator {
   std::vector<Environment> helpers() const override { return helpers_; }
 
   Status begin_problem(const Problem& problem, const RunPlan& plan) override {
+    drop_pending();
     problem_ = problem;
     plan_ = plan;
-    const PreparationSetting setting = preparation();
-    FATUNE_TRY(const PendingProblem pending,
-               request_problem(pool_, setting, problem, search_cases(problem, plan.seed)));
-    FATUNE_TRY(const BeginOrder order, finish_problem(pool_, setting, pending));
-    finals_worker_.end();  // a search has the device alone
-    FATUNE_TRY_STATUS(team_.begin(order, plan.objective, noter()));
+    FATUNE_TRY(pending_,
+               request_problem(pool_, preparation(), problem, search_cases(problem, plan.seed)));
+    team_.expect({problem, {}});
     pipeline_->begin(plan);
     return {};
   }
 
   Status expect(const std::vector<Implementation>& baselines) override {
-    return finals_worker_.prepare({problem_, outside_programs(baselines)});
+    expected_ = {problem_, outside_programs(baselines)};
+    for (const Implementation& each : baselines) {
+      if (each.outside) continue;
+      ahead_.push_back(pool_.submit(compile_request(each.candidate, environment_.limits)));
+    }
+    return {};
   }
 
   std::size_t capacity() const override {
@@ -89,16 +92,20 @@ class DeviceEvaluator : public Evaluator {
   Status submit(const Candidate& candidate) override { return pipeline_->submit(candidate); }
   void prepare(std::vector<Candidate> likely) override { pipeline_->prepare(std::move(likely)); }
   std::size_t worth_preparing() const override { return pool_.jobs() / kJobsForOneAhead; }
-  Result<CandidateRecord> collect() override { return pipeline_->collect(); }
+  Result<CandidateRecord> collect() override {
+    if (Status begun = begin_devices(); !begun) {
+      pipeline_->abandon();
+      return std::move(begun).error();
+    }
+    return pipeline_->collect();
+  }
   void remember(const Candidate& candidate, const CandidateRecord& record) override {
     pipeline_->remember(candidate, record);
   }
 
   Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                           const FinalPlan& plan) override {
-    // Nothing else runs beside its rounds.
-    pipeline_->end_preparations();
-    team_.end();
+    end_search();  // nothing else runs beside its rounds
     if (const std::string summary = team_.summary(); !summary.empty()) log::info(summary);
     const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_of(), noter()};
     auto records = FinalPhase(setting, problem_, plan).run(contestants);
@@ -110,8 +117,7 @@ class DeviceEvaluator : public Evaluator {
   Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
                                            const FinalPlan& plan) override {
     FATUNE_CHECK(!contestants.empty(), "something has to be examined");
-    pipeline_->end_preparations();
-    team_.end();
+    end_search();
     const Problem& problem = contestants.front().candidate.problem;
     const RunPlan run;
     const FinalSetting setting{pool_,   finals_worker_, preparation(), run,
@@ -124,6 +130,38 @@ class DeviceEvaluator : public Evaluator {
   }
 
  private:
+  /// Inputs and references, when somebody waits for the device: candidates are compiled beside the
+  /// reference kernels. What the finals expect is opened during the search.
+  Status begin_devices() {
+    FATUNE_TRY(const auto order, finish_pending());
+    if (!order) return {};
+    finals_worker_.end();  // a search has the device alone
+    FATUNE_TRY_STATUS(team_.begin(*order, plan_.objective, noter()));
+    return expected_ ? finals_worker_.prepare(*std::exchange(expected_, std::nullopt)) : Status();
+  }
+
+  /// Absent: it was finished before.
+  Result<std::optional<BeginOrder>> finish_pending() {
+    if (!pending_) return std::optional<BeginOrder>();
+    const PendingProblem pending = *std::exchange(pending_, std::nullopt);
+    FATUNE_TRY(BeginOrder order, finish_problem(pool_, preparation(), pending));
+    return std::optional(std::move(order));
+  }
+
+  /// Nobody waited for the device. What is compiled for the problem stays in the cache, and what
+  /// fails shows where it is needed.
+  void drop_pending() {
+    static_cast<void>(finish_pending().operator bool());
+    expected_.reset();
+    for (const Ticket ticket : std::exchange(ahead_, {})) pool_.cancel(ticket);
+  }
+
+  void end_search() {
+    drop_pending();
+    pipeline_->end_preparations();
+    team_.end();
+  }
+
   PreparationSetting preparation() const {
     return {options_.reference, environment_.limits, options_.kernel_deadline_s};
   }
@@ -151,6 +189,9 @@ class DeviceEvaluator : public Evaluator {
   std::vector<Environment> helpers_;
   std::string phase_ = "starting";
   std::optional<Pipeline> pipeline_;
+  std::optional<PendingProblem> pending_;  ///< the problem begun, until the devices have it
+  std::optional<ExpectOrder> expected_;    ///< by its final phase, likewise
+  std::vector<Ticket> ahead_;              ///< of what that phase compares with
   Problem problem_;
   RunPlan plan_;
 };

@@ -52,6 +52,13 @@ Result<std::vector<Environment>> DeviceTeam::hello(const Note& note) {
   return environments;
 }
 
+void DeviceTeam::expect(const ExpectOrder& expected) {
+  begun_ = false;
+  for (Seat& seat : seats_) {
+    if (!seat.left_out) static_cast<void>(seat.device.worker->expect(expected));
+  }
+}
+
 Status DeviceTeam::begin(const BeginOrder& order, const std::string& objective, const Note& note) {
   objective_ = objective;
   forget_anchor();
@@ -67,6 +74,7 @@ Status DeviceTeam::begin(const BeginOrder& order, const std::string& objective, 
     if (others[i].valid()) FATUNE_TRY_STATUS(bear(seats_[i], others[i].get()));
   }
   for (Seat& seat : seats_) seat.free_since = Clock::now();
+  begun_ = at_home.operator bool();
   return at_home;
 }
 
@@ -93,6 +101,7 @@ bool DeviceTeam::owes_anchor(const Seat& seat) const {
 }
 
 std::optional<std::size_t> DeviceTeam::idle() const {
+  if (!begun_) return std::nullopt;
   for (std::size_t i = 0; i < seats_.size(); ++i) {
     const Seat& seat = seats_[i];
     if (works(seat) || seat.left_out || owes_anchor(seat)) continue;

@@ -41,6 +41,9 @@ class DeviceTeam {
 
   /// Says hello to each; the environments of those that take part, home's first.
   Result<std::vector<Environment>> hello(const Note& note);
+  /// What the next begin() will be about, so that each opens what is slow to open; none is idle
+  /// until then. What fails shows there.
+  void expect(const ExpectOrder& expected);
   /// The problem to each, side by side; forgets the anchor. `objective`: whose times are compared.
   Status begin(const BeginOrder& order, const std::string& objective, const Note& note);
   /// Ends all processes.
@@ -98,6 +101,7 @@ class DeviceTeam {
 
   std::vector<Seat> seats_;
   std::string objective_;
+  bool begun_ = false;
   std::size_t anchors_ = 0;  ///< that were forgotten
   std::string anchor_time_;  ///< of the anchor at home: another device's is compared by the same
   std::optional<RunOrder> anchor_;

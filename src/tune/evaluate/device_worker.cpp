@@ -156,6 +156,10 @@ Status DeviceWorker::prepare(const ExpectOrder& expected) {
   return link_->send(to_json(expected));
 }
 
+Status DeviceWorker::expect(const ExpectOrder& expected) {
+  return greeted_ && link_->running() ? link_->send(to_json(expected)) : prepare(expected);
+}
+
 /// On a device that takes one process at a time (exclusive compute mode) one that was prepared
 /// beside another could not open it.
 Status DeviceWorker::greet(const Note& note) {

@@ -62,6 +62,8 @@ class DeviceWorker {
   /// Starts a process ahead of its first order, and waits for nothing; it opens the device and what
   /// it is to expect meanwhile. Nothing to do for one that runs.
   Status prepare(const ExpectOrder& expected);
+  /// The same, and a process that runs and has no order in hand is told what to expect, too.
+  Status expect(const ExpectOrder& expected);
   /// Starts a process when there is none. It makes the references of `order`, also when it has been
   /// told the same before.
   Status begin(const BeginOrder& order, const Note& note);

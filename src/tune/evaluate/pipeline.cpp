@@ -99,6 +99,15 @@ void Pipeline::begin(const RunPlan& plan) {
   best_us_.clear();
 }
 
+void Pipeline::abandon() {
+  for (const Entry& entry : entries_) {
+    FATUNE_CHECK(entry.state != State::kRunning, "nothing runs before a problem has begun");
+    if (entry.state == State::kCompiling) compiler_.cancel(entry.ticket);
+  }
+  entries_.clear();
+  end_preparations();
+}
+
 void Pipeline::remember(const Candidate& candidate, const CandidateRecord& record) {
   note_best(record.kernel, record);
   if (record.cubin.empty() || record.outcome == Outcome::kDuplicate) return;

@@ -75,6 +75,8 @@ class Pipeline {
   /// From here on only submitted candidates are compiled.
   void end_preparations();
   Result<CandidateRecord> collect();
+  /// Forgets what was submitted, none of which runs: the problem could not begin.
+  void abandon();
   std::size_t in_flight() const { return entries_.size(); }
 
  private:

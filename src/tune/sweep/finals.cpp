@@ -227,6 +227,11 @@ double median_of(const FinalRecord& record, const std::string& time) {
   return timing ? timing->median_us : std::numeric_limits<double>::infinity();
 }
 
+Implementation reference_contestant(const KernelRef& reference, const Problem& problem) {
+  const Manifest& manifest = reference->manifest;
+  return {reference_impl(manifest), "baseline", {reference, default_config(manifest), problem}};
+}
+
 Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates) {
   const auto ranked = fastest_first(request, candidates);
@@ -257,9 +262,7 @@ Result<std::vector<Implementation>> choose_contestants(
     FATUNE_TRY(const std::string reason,
                unsupported_reason(manifest, request.problem, request.limits));
     if (reason.empty()) {
-      chosen.push_back({reference_impl(manifest),
-                        "baseline",
-                        {request.reference, default_config(manifest), request.problem}});
+      chosen.push_back(reference_contestant(request.reference, request.problem));
     }
   }
   chosen.insert(chosen.end(), request.baselines.begin(), request.baselines.end());

@@ -36,10 +36,13 @@ std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
 /// A candidate of `kernel` in the role "finalist".
 Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel);
 
+/// The reference kernel's default config as "naive".
+Implementation reference_contestant(const KernelRef& reference, const Problem& problem);
+
 /// The fastest correct candidates, each machine code once, and up to 20 where the search cannot
 /// tell them from the fastest; the best of each other kernel; the default config of the fastest
-/// one's kernel, if it ran and is not among them; the reference kernel's default config as "naive";
-/// the other baselines. Empty when nothing was measured.
+/// one's kernel, if it ran and is not among them; the reference kernel; the other baselines. Empty
+/// when nothing was measured.
 Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates);
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/results/sweep_result.hpp"
+#include "tune/sweep/finals.hpp"
 
 namespace fatune {
 
@@ -153,10 +154,12 @@ Status RunState::begin(const Problem& problem) {
   if (begun == problem) return {};
   clock.go_live();
   FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
+  std::vector<Implementation> rivals;
   if (options.baselines) {
-    FATUNE_TRY(const auto baselines, options.baselines(problem));
-    FATUNE_TRY_STATUS(evaluator.expect(baselines));
+    FATUNE_TRY(rivals, options.baselines(problem));
   }
+  if (baseline) rivals.push_back(reference_contestant(baseline, problem));
+  FATUNE_TRY_STATUS(evaluator.expect(rivals));
   for (const auto& [key, record] : known.results()) {
     const KernelRef kernel = kernel_named(kernels, record.kernel);
     if (record.problem != problem || !kernel) continue;

@@ -20,14 +20,17 @@
 namespace fatune {
 namespace {
 
+Result<std::string> python_of(const OutsideProgram& program) {
+  return Fields(program.settings, "settings of torch").text("python");
+}
+
 Result<std::unique_ptr<Executable>> make(const OutsideProgram& program,
                                          const OutsideSetting& setting, TorchProcess& torch) {
   FATUNE_TRY(const auto which, parse_outside_name(program.impl));
   FATUNE_CHECK(which.has_value(), "the parent sends only names that it parsed");
   switch (which->origin) {
     case Origin::kTorch: {
-      FATUNE_TRY(const std::string python,
-                 Fields(program.settings, "settings of torch").text("python"));
+      FATUNE_TRY(const std::string python, python_of(program));
       return open_torch(torch, which->variant, python, setting);
     }
     case Origin::kExternal:
@@ -121,10 +124,11 @@ OutsideHost::~OutsideHost() = default;
 void OutsideHost::expect(const std::vector<OutsideProgram>& programs,
                          const OutsideSetting& setting) {
   expected_problem_ = setting.problem;
+  first_of_torch_.reset();
   for (const OutsideProgram& program : programs) {
     if (origin_of(program) != Origin::kTorch) continue;
-    const auto python = Fields(program.settings, "settings of torch").text("python");
-    if (python) torch_->launch(*python, setting.device_uuid);
+    if (const auto python = python_of(program)) torch_->launch(*python, setting.device_uuid);
+    if (!first_of_torch_) first_of_torch_ = program;
   }
   for (const OutsideProgram& program : programs) {
     if (origin_of(program) != Origin::kCudnn) continue;
@@ -133,7 +137,14 @@ void OutsideHost::expect(const std::vector<OutsideProgram>& programs,
   }
 }
 
-void OutsideHost::forget() { open_.clear(); }
+void OutsideHost::begin(const OutsideSetting& setting) {
+  open_.clear();
+  if (!first_of_torch_ || expected_problem_ != setting.problem) return;
+  const OutsideProgram first = *std::exchange(first_of_torch_, std::nullopt);
+  const auto which = parse_outside_name(first.impl);
+  const auto python = python_of(first);
+  if (python) open_torch_ahead(*torch_, (*which)->variant, *python, setting);
+}
 
 Result<Executable*> OutsideHost::open(const OutsideProgram& program,
                                       const OutsideSetting& setting) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functi
 Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
                                                const std::string& python,
                                                const OutsideSetting& setting);
+/// Lets the process begin with what open_torch() will ask of it, without waiting.
+void open_torch_ahead(TorchProcess& process, const std::string& backend, const std::string& python,
+                      const OutsideSetting& setting);
 /// Any program that prints microseconds, as a contestant that times itself on the device.
 Result<std::unique_ptr<Executable>> open_external(const Json& settings,
                                                   const std::string& device_uuid);
@@ -62,11 +66,12 @@ class OutsideHost {
   /// Begins to open programs that will be asked for on the same problem: helper processes start,
   /// libraries are loaded. What fails fails again when it is opened.
   void expect(const std::vector<OutsideProgram>& programs, const OutsideSetting& setting);
-  /// Forgets the executables of the problem before.
-  void forget();
+  /// Forgets the executables of the problem before. Where this is the expected one, PyTorch's
+  /// process begins with the first of its own.
+  void begin(const OutsideSetting& setting);
   bool holds(const std::string& impl) const { return open_.contains(impl); }
   /// An environment error says what is missing and what installs it. The executable stays the
-  /// host's, until forget().
+  /// host's, until the next begin().
   Result<Executable*> open(const OutsideProgram& program, const OutsideSetting& setting);
 
  private:
@@ -75,6 +80,7 @@ class OutsideHost {
   std::unique_ptr<TorchProcess> torch_;
   Executables open_, expected_;
   Problem expected_problem_;
+  std::optional<OutsideProgram> first_of_torch_;  ///< of those expected
 };
 
 /// Which implementations from elsewhere this machine can run, and why not others. Looks for

@@ -36,6 +36,10 @@ std::string refusal(const std::string& backend, const Problem& problem) {
   return "";
 }
 
+TorchSetting torch_setting(const std::string& python, const OutsideSetting& setting) {
+  return {python, setting.device_uuid, setting.problem, kTorchFlushFactor * setting.l2_bytes};
+}
+
 /// Copies between the worker's device memory and the memory shared with the helper.
 class TorchExecutable : public Executable, public SelfTimed {
  public:
@@ -109,6 +113,12 @@ class TorchExecutable : public Executable, public SelfTimed {
 
 }  // namespace
 
+void open_torch_ahead(TorchProcess& process, const std::string& backend, const std::string& python,
+                      const OutsideSetting& setting) {
+  if (refusal(backend, setting.problem).empty())
+    process.open_ahead(backend, torch_setting(python, setting));
+}
+
 Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
                                                const std::string& python,
                                                const OutsideSetting& setting) {
@@ -116,11 +126,8 @@ Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std:
     return usage_error(reason);
   // The same addresses may hold other numbers than for the executable before.
   process.forget_inputs();
-  auto executable =
-      std::make_unique<TorchExecutable>(process, backend,
-                                        TorchSetting{python, setting.device_uuid, setting.problem,
-                                                     kTorchFlushFactor * setting.l2_bytes},
-                                        setting.stream);
+  auto executable = std::make_unique<TorchExecutable>(
+      process, backend, torch_setting(python, setting), setting.stream);
   FATUNE_TRY_STATUS(executable->ensure_open());
   return std::unique_ptr<Executable>(std::move(executable));
 }

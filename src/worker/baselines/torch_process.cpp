@@ -1,6 +1,7 @@
 // torch_process.cpp - starts the helper, speaks JSON lines with it, and notices when it does not.
 #include "worker/baselines/torch_process.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <string_view>
@@ -44,6 +45,10 @@ Error with_remedy(const std::string& reason) {
 std::string seconds(std::chrono::milliseconds time) {
   return describe(Seconds(std::chrono::duration<double>(time).count()));
 }
+
+const Json kHello = {{"do", "hello"}};
+
+Json open_order(const std::string& backend) { return {{"do", "open"}, {"backend", backend}}; }
 
 /// How far two runs may be from each other, relative to the output's norm: half of what a run may
 /// be from the reference.
@@ -124,6 +129,7 @@ Json SharedTensors::place() const {
 void TorchProcess::end() {
   if (process_.started()) process_.stop();
   greeted_ = false;
+  ahead_.clear();
   problem_.reset();
   opened_.clear();
   inputs_are_new_ = true;
@@ -134,10 +140,27 @@ Error TorchProcess::give_up(const std::string& how) {
   return device_error("the PyTorch helper " + how);
 }
 
+/// One that cannot read this is gone, which its missing answer tells.
+void TorchProcess::send_ahead(const Json& order) {
+  ahead_.push_back(dump(order));
+  log::debug("to the PyTorch helper, ahead: " + ahead_.back());
+  static_cast<void>(process_.send(ahead_.back()));
+}
+
+/// Answers come in the order of the orders: those that nobody asked about are passed over.
 Result<Json> TorchProcess::ask(const Json& order, std::chrono::milliseconds patience) {
-  log::debug("to the PyTorch helper: " + dump(order));
-  if (!process_.send(dump(order))) return give_up("ended: " + describe(process_.stop()));
-  return answer(patience);
+  const std::string line = dump(order);
+  if (std::ranges::find(ahead_, line) == ahead_.end()) {
+    log::debug("to the PyTorch helper: " + line);
+    if (!process_.send(line)) return give_up("ended: " + describe(process_.stop()));
+    ahead_.push_back(line);
+  }
+  for (;;) {
+    const bool asked = ahead_.front() == line;
+    ahead_.pop_front();
+    auto said = answer(patience);
+    if (asked || !process_.started()) return said;
+  }
 }
 
 Result<Json> TorchProcess::answer(std::chrono::milliseconds patience) {
@@ -174,15 +197,14 @@ void TorchProcess::launch(const std::string& python, const std::string& device_u
     return;
   }
   process_ = *std::move(process);
-  // One that cannot read this is gone, which its missing answer tells.
-  static_cast<void>(process_.send(dump({{"do", "hello"}})));
+  send_ahead(kHello);
 }
 
 Status TorchProcess::start(const TorchSetting& setting) {
   launch(setting.python, setting.device_uuid);
   if (unavailable_) return *unavailable_;
   if (greeted_) return {};
-  const auto answer = this->answer(patience_.hello);
+  const auto answer = ask(kHello, patience_.hello);
   if (!answer) {
     const Error& error = answer.error();
     end();
@@ -218,12 +240,9 @@ std::string TorchProcess::version_of(const Neighbour& neighbour) const {
   return found == neighbours_.end() ? "" : found->second;
 }
 
-Status TorchProcess::begin(const TorchSetting& setting) {
-  if (problem_ == setting.problem) return {};
-  problem_.reset();
-  opened_.clear();
-  inputs_are_new_ = true;
-  source_.reset();
+/// Where the problem is another than the last, with new memory for its tensors.
+Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
+  if (next_ && next_->first == setting.problem) return next_->second;
   FATUNE_TRY(tensors_, SharedTensors::make(setting.problem));
   Json strides;
   for (const char* tensor : {"q", "k", "v", "out"})
@@ -235,16 +254,36 @@ Status TorchProcess::begin(const TorchSetting& setting) {
                       {"flush_bytes", setting.flush_bytes},
                       {"layer", layer_of(setting)},
                       {"varies_within", varies_within(setting.problem.dtype)}};
+  next_ = {setting.problem, order};
+  return order;
+}
+
+Status TorchProcess::begin(const TorchSetting& setting) {
+  if (problem_ == setting.problem) return {};
+  problem_.reset();
+  opened_.clear();
+  inputs_are_new_ = true;
+  source_.reset();
+  FATUNE_TRY(const Json order, order_of(setting));
   FATUNE_TRY_STATUS(ask(order, patience_.order));
   problem_ = setting.problem;
   return {};
+}
+
+void TorchProcess::open_ahead(const std::string& backend, const TorchSetting& setting) {
+  launch(setting.python, setting.device_uuid);
+  if (unavailable_ || problem_ == setting.problem) return;
+  const auto order = order_of(setting);
+  if (!order) return;
+  send_ahead(*order);
+  send_ahead(open_order(backend));
 }
 
 Status TorchProcess::open(const std::string& backend, const TorchSetting& setting) {
   FATUNE_TRY_STATUS(start(setting));
   FATUNE_TRY_STATUS(begin(setting));
   if (opened_.contains(backend)) return {};
-  FATUNE_TRY(const Json answer, ask({{"do", "open"}, {"backend", backend}}, patience_.order));
+  FATUNE_TRY(const Json answer, ask(open_order(backend), patience_.order));
   const Fields fields(answer, "the PyTorch helper's answer");
   Opened opened;
   FATUNE_TRY(opened.ran, fields.text("ran"));

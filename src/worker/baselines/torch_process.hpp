@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/json.hpp"
@@ -91,6 +93,8 @@ class TorchProcess {
   /// Starts the helper without waiting for it (importing PyTorch is slow); the first call that
   /// needs it returns any error.
   void launch(const std::string& python, const std::string& device_uuid);
+  /// Asks for what open() will, without waiting: the helper does it meanwhile.
+  void open_ahead(const std::string& backend, const TorchSetting& setting);
   /// Starts the helper; its version of PyTorch.
   Result<std::string> greet(const TorchSetting& setting);
   /// The version of a neighbour beside it, after the greeting; empty if it is not installed.
@@ -128,6 +132,8 @@ class TorchProcess {
   Status start(const TorchSetting& setting);
   Result<Json> answer(std::chrono::milliseconds patience);
   Status begin(const TorchSetting& setting);
+  Result<Json> order_of(const TorchSetting& setting);
+  void send_ahead(const Json& order);
   Result<Json> ask(const Json& order, std::chrono::milliseconds patience);
   Json about(const std::string& backend, const std::string& what) const;
   Result<Json> carry_out(const Json& order);
@@ -137,11 +143,14 @@ class TorchProcess {
 
   TorchPatience patience_;
   LineProcess process_;
+  std::deque<std::string> ahead_;     ///< sent orders that nobody has asked about, the oldest first
   bool greeted_ = false;              ///< the present process has answered the greeting
   std::optional<Error> unavailable_;  ///< what it said at its first start
   std::string torch_, cudnn_;         ///< versions
   std::map<std::string, std::string> neighbours_;  ///< versions by implementation
   std::optional<Problem> problem_;
+  std::optional<std::pair<Problem, Json>>
+      next_;  ///< the problem that tensors_ are made for, and its order
   SharedTensors tensors_;
   std::optional<TensorAddresses> source_;  ///< of the inputs in tensors_
   bool inputs_are_new_ = true;             ///< to the helper

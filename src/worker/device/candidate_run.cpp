@@ -89,7 +89,8 @@ MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Exec
     return std::nullopt;
   };
   if (order.hot) {
-    auto sampled = session.sampler->hot(work, micros(order.best_hot_us));
+    const bool screening = order.in_layer && problem.layer();
+    auto sampled = session.sampler->hot(work, micros(order.best_hot_us), screening);
     if (auto failure = take(sampled, reply.hot)) return failure;
     timed = std::move(sampled->loop);
     if (reply.hot->killed_early) return std::nullopt;

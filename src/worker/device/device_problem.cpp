@@ -197,6 +197,11 @@ OutsideSetting outside_setting(const DeviceSession& session, const Problem& prob
           session.facts.uuid};
 }
 
+void load_products(const DeviceSession& session, const Problem& problem) {
+  const auto plan = layer_plan(in_given_types(problem), session.facts.l2_bytes);
+  if (plan) static_cast<void>(session.open_gemm(plan->after.plan));
+}
+
 Result<std::unique_ptr<DeviceSession>> open_device_session() {
   auto session = std::make_unique<DeviceSession>();
   FATUNE_TRY(session->facts, gpu::device_facts(0));

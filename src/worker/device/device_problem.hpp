@@ -47,6 +47,9 @@ struct DeviceSession {
 Result<std::unique_ptr<DeviceSession>> open_device_session();
 /// For implementations from elsewhere.
 OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem);
+/// Loads the library of the products of the problem's layer, which stays loaded; where there is no
+/// such layer, or no library, that shows when it is needed.
+void load_products(const DeviceSession& session, const Problem& problem);
 
 /// What the device part of an environment says; compiler and host are the parent's to fill in.
 Environment environment_of(const gpu::DeviceFacts& facts);

@@ -88,7 +88,7 @@ class Worker {
   Result<Json> begin(const Json& message) {
     FATUNE_TRY(const BeginOrder order, read_message<BeginOrder>(message));
     if (!session_) return usage_error("'begin' before 'hello'");
-    session_->outside.forget();
+    session_->outside.begin(outside_setting(*session_, order.problem));
     problem_.reset();
     hang_answer_ = [] {
       return to_json(ErrorReply{device_error("the reference kernel does not come to an end")});
@@ -102,8 +102,9 @@ class Worker {
   /// Whatever fails here shows when it is needed.
   void expect(const Json& message) {
     const auto order = read_message<ExpectOrder>(message);
-    if (order && session_)
-      session_->outside.expect(order->programs, outside_setting(*session_, order->problem));
+    if (!order || !session_) return;
+    session_->outside.expect(order->programs, outside_setting(*session_, order->problem));
+    load_products(*session_, order->problem);
   }
 
   Result<Json> run(const Json& message) {

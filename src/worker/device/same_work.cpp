@@ -71,7 +71,7 @@ bool is_longer(double us, double than_us, double factor, double by_us) {
 /// Launches in a row, each behind a pass over inputs and outputs that changes them, or reads and
 /// writes as much.
 struct GateKeeper::Series {
-  const HotLoop* loop = nullptr;  ///< replayed before it
+  const HotLoop* loop = nullptr;  ///< replayed before it, where launches follow
   int launches = 1;
   bool fresh = false;  ///< the passes turn signs and poison the outputs
   bool empty = false;  ///< the passes alone
@@ -128,7 +128,7 @@ MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& 
     return alter(more_scores, more_values);
   };
   const auto before = [&]() -> Status {
-    FATUNE_TRY_STATUS(series.loop != nullptr
+    FATUNE_TRY_STATUS(series.loop != nullptr && !series.empty
                           ? gpu::launch(series.loop->graph, session_.stream.raw())
                           : program_.queue());
     FATUNE_TRY_STATUS(problem_.checks().hold(series.hold));
@@ -147,6 +147,7 @@ MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& 
   if (series.fresh) {
     if (auto failure = failed(alter(scores, values))) return failure;
   }
+  if (series.empty) return std::nullopt;
   return expect_right(series.fresh ? "on inputs that it has not seen" : "between other kernels");
 }
 

@@ -162,11 +162,11 @@ Result<bool> Sampler::warm_up(const HotLoop& loop, Micros each, ConditionWatch& 
 }
 
 Result<Sampled> Sampler::series(const std::function<Result<MaybeTime>()>& sample,
-                                std::int64_t launches, Micros overhead, std::optional<Micros> best,
+                                std::int64_t launches, Micros overhead, const StopRule& fresh,
                                 ConditionWatch& watch) {
   Sampled sampled;
   for (int attempt = 0;; ++attempt) {
-    StopRule rule(plan_.stop, best);
+    StopRule rule = fresh;
     while (!rule.finished()) {
       FATUNE_TRY(const MaybeTime time, sample());
       if (!time) {
@@ -188,7 +188,7 @@ Result<Sampled> Sampler::series(const std::function<Result<MaybeTime>()>& sample
   }
 }
 
-Result<Sampled> Sampler::hot(const QueueWork& work, std::optional<Micros> best) {
+Result<Sampled> Sampler::hot(const QueueWork& work, std::optional<Micros> best, bool screening) {
   Sampled hung;
   hung.hung = true;
   FATUNE_TRY(const MaybeTime each, estimate(work));
@@ -199,15 +199,18 @@ Result<Sampled> Sampler::hot(const QueueWork& work, std::optional<Micros> best) 
     FATUNE_TRY(const bool warm, warm_up(loop, *each, watch));
     if (!warm) return hung;
   }
-  FATUNE_TRY(Sampled sampled,
-             series([&] { return time_loop(loop); }, loop.launches, Micros(0), best, watch));
+  StopLimits limits = plan_.stop;
+  if (screening) limits.min_samples = plan_.screening_samples;
+  FATUNE_TRY(Sampled sampled, series([&] { return time_loop(loop); }, loop.launches, Micros(0),
+                                     StopRule(limits, best), watch));
   sampled.loop = std::move(loop);
   return sampled;
 }
 
 Result<Sampled> Sampler::cold(const QueueWork& work, std::optional<Micros> best) {
   ConditionWatch watch(*telemetry_);
-  return series([&] { return time_cold(work); }, 1, kFlushOverhead, best, watch);
+  return series([&] { return time_cold(work); }, 1, kFlushOverhead, StopRule(plan_.stop, best),
+                watch);
 }
 
 std::vector<std::vector<std::size_t>> shuffled_rounds(std::size_t contestants, int rounds,

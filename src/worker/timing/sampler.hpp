@@ -59,6 +59,8 @@ struct SamplingPlan {
   int max_graph_launches = 256;
   /// Bytes overwritten before a cold launch, in multiples of the L2 cache.
   double flush_factor = 2.0;
+  /// Least samples of a hot series that is no more than a first look: another time decides.
+  int screening_samples = 10;
   /// Series discarded because the GPU throttled, before a throttled one is kept.
   int throttle_retries = 4;
   StopLimits stop;
@@ -100,7 +102,8 @@ class Sampler {
   /// the hung kernel.
   void set_hang_handler(std::function<void()> handler) { hung_ = std::move(handler); }
 
-  Result<Sampled> hot(const QueueWork& work, std::optional<Micros> best);
+  /// `screening`: another time decides, so that fewer samples do.
+  Result<Sampled> hot(const QueueWork& work, std::optional<Micros> best, bool screening = false);
   Result<Sampled> cold(const QueueWork& work, std::optional<Micros> best);
 
   /// One launch between two events, the cache as it is; for estimates.
@@ -128,7 +131,7 @@ class Sampler {
   Result<MaybeTime> time_between(const QueueWork& work, std::int64_t launches);
   Result<bool> warm_up(const HotLoop& loop, Micros each, ConditionWatch& watch);
   Result<Sampled> series(const std::function<Result<MaybeTime>()>& sample, std::int64_t launches,
-                         Micros overhead, std::optional<Micros> best, ConditionWatch& watch);
+                         Micros overhead, const StopRule& fresh, ConditionWatch& watch);
 
   SamplingPlan plan_;
   CUstream stream_ = nullptr;

@@ -250,3 +250,21 @@ TEST_CASE("a device on which the anchor fails is left out; one that fails at hom
     CHECK(tile_of_run(runs_of(*pair.home).back()) != 1);
   }
 }
+
+TEST_CASE("what comes is told to workers that run, and starts the others") {
+  Pair pair;
+  REQUIRE(pair.team.hello(nullptr));
+  pair.team.expect({});
+  CHECK(pair.home->starts == 1);
+  CHECK(message_type(pair.home->orders.back()) == "expect");
+  pair.begin();
+  CHECK(pair.evaluate(1).outcome == Outcome::kMeasured);
+  pair.team.end();
+  pair.team.expect({});
+  CHECK(pair.home->starts == 2);
+  CHECK(message_type(pair.home->orders.back()) == "expect");
+  CHECK_FALSE(pair.team.idle());
+  pair.begin();
+  CHECK(pair.home->starts == 2);
+  CHECK(pair.team.idle());
+}

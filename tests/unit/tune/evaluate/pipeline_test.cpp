@@ -446,3 +446,31 @@ TEST_CASE("the end of preparations ends what nobody submitted") {
   bench.submit({2});
   CHECK(bench.requested() == std::vector<int>{1, 2, 3, 2});
 }
+
+TEST_CASE("candidates are compiled before the device knows the problem, and run behind that") {
+  Bench bench;
+  bench.team.expect({});
+  bench.submit({1, 2});
+  CHECK(bench.requested() == std::vector<int>{1, 2});
+  CHECK(bench.runs() == 0);
+  REQUIRE(bench.team.begin({}, "hot", nullptr));
+  CHECK(bench.collect().hot->median_us == 11);
+  CHECK(bench.collect().hot->median_us == 12);
+}
+
+TEST_CASE("what was submitted for a problem that cannot begin is forgotten") {
+  Bench bench;
+  bench.compiler.delay = [](const CompileRequest& request) {
+    return tile_of(request) == 1 ? 5 : 0;
+  };
+  bench.team.expect({});
+  bench.submit({1, 2});
+  bench.pipeline.abandon();
+  CHECK(bench.compiler.cancelled == std::vector<int>{1});
+  CHECK(bench.pipeline.in_flight() == 0);
+  REQUIRE(bench.team.begin({}, "hot", nullptr));
+  bench.pipeline.begin({});
+  bench.submit({3});
+  CHECK(bench.collect().hot->median_us == 13);
+  CHECK(bench.runs() == 1);
+}

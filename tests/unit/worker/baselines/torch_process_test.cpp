@@ -74,6 +74,47 @@ TEST_CASE("the helper runs, prepares and takes turns") {
   CHECK(fake.starts() == 1);
 }
 
+TEST_CASE("what was asked ahead is not asked again") {
+  Fake fake("well");
+  fake.process.open_ahead("flash", fake.setting);
+  const std::string asked = fake.process.tensors().place().dump();
+  REQUIRE(fake.process.open("flash", fake.setting));
+  CHECK(fake.process.tensors().place().dump() == asked);
+  CHECK(fake.process.detail("flash") == "PyTorch 9.9, flash");
+  REQUIRE(fake.process.run("flash"));
+  CHECK(fake.starts() == 1);
+}
+
+TEST_CASE("what was asked ahead and is not wanted costs nothing else") {
+  Fake fake("well");
+  fake.process.open_ahead("efficient", fake.setting);  // it cannot do it
+  SECTION("another backend") {
+    REQUIRE(fake.process.open("flash", fake.setting));
+    CHECK(fake.process.detail("flash") == "PyTorch 9.9, flash");
+  }
+  SECTION("another problem") {
+    fake.setting.problem.seq_kv = 32;
+    REQUIRE(fake.process.open("flash", fake.setting));
+    CHECK(fake.process.tensors()["k"].size() == 2 * 32 * 8 * 2);
+  }
+  SECTION("the same after all") {
+    const Status opened = fake.process.open("efficient", fake.setting);
+    REQUIRE_FALSE(opened);
+    CHECK(message(opened.error()) == "PyTorch's efficient cannot do this: too many heads");
+  }
+  REQUIRE(fake.process.open("math", fake.setting));
+  REQUIRE(fake.process.run("math"));
+  CHECK(fake.starts() == 1);
+}
+
+TEST_CASE("one that cannot start says so when it is needed, also asked ahead") {
+  Fake fake("unavailable");
+  fake.process.open_ahead("flash", fake.setting);
+  const Status opened = fake.process.open("flash", fake.setting);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kEnvironment);
+}
+
 TEST_CASE("auto tells which backend PyTorch took") {
   Fake fake("well");
   REQUIRE(fake.process.open("auto", fake.setting));
