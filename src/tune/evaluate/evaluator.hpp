@@ -63,8 +63,8 @@ class Evaluator {
   /// Other devices that measure candidates of its searches; finals are of the one above.
   virtual std::vector<Environment> helpers() const { return {}; }
   /// Inputs, reference and limits for a problem; the reference is validated before anything is
-  /// measured. Of the plan, objective, skip_correctness, record_cold and seed count. An error of the
-  /// first collect() may be that of a problem that could not begin.
+  /// measured. Of the plan, objective, skip_correctness, record_cold and seed count. An error of
+  /// the first collect() may be that of a problem that could not begin.
   virtual Status begin_problem(const Problem& problem, const RunPlan& plan) = 0;
   /// Names what the final phase of the problem begun will measure the winners against; what is slow
   /// to open is opened during the search.
