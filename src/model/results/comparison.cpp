@@ -76,6 +76,10 @@ void ratio_fields(const std::optional<Ratio>& ratio, FieldList& f) {
 void gate_row_fields(GateRow& x, FieldList& f) {
   f.as<&gate_side_fields>("baseline", x.baseline);
   f("saved_in", x.source).omitted();
+  f("saved_recorded", x.baseline.recorded)
+      .omitted()
+      .absent_if(x.source.empty())
+      .about("What was saved is of a recording");
   ratio_fields(x.ratio, f);
   f("paired", x.paired).absent_if(!x.ratio);
   f("comparison", x.comparison).omitted().one_of(kComparisons);

@@ -126,11 +126,12 @@ std::string problem_text(const BenchProblem& problem, const Paint& paint) {
                               : text;
 }
 
-/// "cudnn", "external:fa3 (external)", "fatune:fa_mma (saved in main.json)".
+/// "cudnn", "external:fa3 (external)", "fatune:fa_mma (saved in main.json, recorded)".
 std::string baseline_cell(const GateRow& row) {
   std::string text = row.baseline.impl;
   if (row.baseline.external) text += " (external)";
-  if (!row.source.empty()) text += " (saved in " + row.source + ")";
+  if (!row.source.empty())
+    text += fmt::format(" (saved in {}{})", row.source, row.baseline.recorded ? ", recorded" : "");
   return text;
 }
 

@@ -125,7 +125,9 @@ Result<std::vector<FinalRecord>> saved_rows(const SavedResult& saved, const Prob
   std::set<std::string> held;
   for (const FinalRecord& row : saved.rows) {
     held.insert(describe(row.problem));
-    if (row.problem == problem) rows.push_back(row);
+    if (row.problem != problem) continue;
+    rows.push_back(row);
+    rows.back().recorded = saved.environment.recorded;
   }
   if (!rows.empty()) return rows;
   const std::vector<std::string> names(held.begin(), held.end());

@@ -32,8 +32,8 @@ enum class Reuse { kResume, kCompare };
 Status check_same_device(const Environment& then, const Environment& now, const std::string& where,
                          Reuse reuse);
 
-/// The rows of a problem. A usage error when the file was measured on another device, or does not
-/// hold the problem; both sides are named.
+/// The rows of a problem, `recorded` if the file says so. A usage error when the file was measured
+/// on another device, or does not hold the problem; both sides are named.
 Result<std::vector<FinalRecord>> saved_rows(const SavedResult& saved, const Problem& problem,
                                             const Environment& here);
 

@@ -240,6 +240,14 @@ std::string TorchProcess::version_of(const Neighbour& neighbour) const {
   return found == neighbours_.end() ? "" : found->second;
 }
 
+/// The memory of the tensors must stay until the helper has opened it.
+void TorchProcess::pass_over_ahead() {
+  while (!ahead_.empty()) {
+    ahead_.pop_front();
+    static_cast<void>(answer(patience_.order).operator bool());
+  }
+}
+
 /// Where the problem is another than the last, with new memory for its tensors.
 Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
   if (next_ && next_->first == setting.problem) return next_->second;
@@ -264,6 +272,7 @@ Status TorchProcess::begin(const TorchSetting& setting) {
   opened_.clear();
   inputs_are_new_ = true;
   source_.reset();
+  if (next_ && next_->first != setting.problem) pass_over_ahead();
   FATUNE_TRY(const Json order, order_of(setting));
   FATUNE_TRY_STATUS(ask(order, patience_.order));
   problem_ = setting.problem;
@@ -272,7 +281,7 @@ Status TorchProcess::begin(const TorchSetting& setting) {
 
 void TorchProcess::open_ahead(const std::string& backend, const TorchSetting& setting) {
   launch(setting.python, setting.device_uuid);
-  if (unavailable_ || problem_ == setting.problem) return;
+  if (unavailable_ || next_) return;
   const auto order = order_of(setting);
   if (!order) return;
   send_ahead(*order);

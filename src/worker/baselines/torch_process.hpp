@@ -93,7 +93,8 @@ class TorchProcess {
   /// Starts the helper without waiting for it (importing PyTorch is slow); the first call that
   /// needs it returns any error.
   void launch(const std::string& python, const std::string& device_uuid);
-  /// Asks for what open() will, without waiting: the helper does it meanwhile.
+  /// Asks for what open() will, without waiting: the helper does it meanwhile. Of its first problem
+  /// alone.
   void open_ahead(const std::string& backend, const TorchSetting& setting);
   /// Starts the helper; its version of PyTorch.
   Result<std::string> greet(const TorchSetting& setting);
@@ -134,6 +135,7 @@ class TorchProcess {
   Status begin(const TorchSetting& setting);
   Result<Json> order_of(const TorchSetting& setting);
   void send_ahead(const Json& order);
+  void pass_over_ahead();
   Result<Json> ask(const Json& order, std::chrono::milliseconds patience);
   Json about(const std::string& backend, const std::string& what) const;
   Result<Json> carry_out(const Json& order);

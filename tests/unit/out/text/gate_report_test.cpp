@@ -68,6 +68,13 @@ Gate: fail (the whole 95 % interval of candidate/baseline must be below 0.95)
             "main.json)\n") != std::string::npos);
 }
 
+TEST_CASE("a saved baseline that is of a recording says so") {
+  GateResult result = example();
+  result.problems.front().rows.back().baseline.recorded = true;
+  CHECK(gate_report(result, Paint(Colour::kNone, 120))
+            .find("fatune:toy (saved in main.json, recorded)") != std::string::npos);
+}
+
 TEST_CASE("a suite's text adds the geometric means") {
   GateResult result = example();
   result.problems.push_back(result.problems.front());
