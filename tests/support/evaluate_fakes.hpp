@@ -132,8 +132,9 @@ class FakeLink : public WorkerLink {
   bool running() const override { return running_; }
   Status send(const Json& order) override {
     orders.push_back(order);
-    if (message_type(order) == "expect") return {};
-    const std::vector<Json> messages = answer(order);
+    const bool expects = message_type(order) == "expect";
+    const std::vector<Json> messages =
+        expects ? std::vector{to_json(ExpectedReply{})} : answer(order);
     dead_ = messages.empty();
     for (const Json& message : messages) queue_.push_back(message);
     const std::uint64_t one = 1;

@@ -130,28 +130,27 @@ class DeviceEvaluator : public Evaluator {
   }
 
  private:
-  /// Inputs and references, when somebody waits for the device: candidates are compiled beside the
-  /// reference kernels. What the finals expect is opened during the search.
+  /// Inputs and references, when somebody waits for the device; candidates are compiled beside the
+  /// reference kernels, and what the finals expect is opened. A search has the device alone.
   Status begin_devices() {
-    FATUNE_TRY(const auto order, finish_pending());
-    if (!order) return {};
-    finals_worker_.end();  // a search has the device alone
-    FATUNE_TRY_STATUS(team_.begin(*order, plan_.objective, noter()));
-    return expected_ ? finals_worker_.prepare(*std::exchange(expected_, std::nullopt)) : Status();
+    if (!pending_) return {};
+    finals_worker_.end();
+    if (expected_) FATUNE_TRY_STATUS(finals_worker_.prepare(*std::exchange(expected_, {})));
+    FATUNE_TRY(const BeginOrder order, finish_pending());
+    FATUNE_TRY_STATUS(team_.begin(order, plan_.objective, noter()));
+    if (!finals_worker_.settle(noter())) finals_worker_.end();  // it starts anew where it is needed
+    return {};
   }
 
-  /// Absent: it was finished before.
-  Result<std::optional<BeginOrder>> finish_pending() {
-    if (!pending_) return std::optional<BeginOrder>();
+  Result<BeginOrder> finish_pending() {
     const PendingProblem pending = *std::exchange(pending_, std::nullopt);
-    FATUNE_TRY(BeginOrder order, finish_problem(pool_, preparation(), pending));
-    return std::optional(std::move(order));
+    return finish_problem(pool_, preparation(), pending);
   }
 
   /// Nobody waited for the device. What is compiled for the problem stays in the cache, and what
   /// fails shows where it is needed.
   void drop_pending() {
-    static_cast<void>(finish_pending().operator bool());
+    if (pending_) static_cast<void>(finish_pending().operator bool());
     expected_.reset();
     for (const Ticket ticket : std::exchange(ahead_, {})) pool_.cancel(ticket);
   }

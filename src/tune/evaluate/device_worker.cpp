@@ -141,6 +141,7 @@ Result<Environment> DeviceWorker::hello(const Note& note) {
 
 Status DeviceWorker::start_process() {
   said_hello_ = greeted_ = ready_ = false;
+  expecting_ = 0;
   return link_->start();
 }
 
@@ -153,11 +154,24 @@ Status DeviceWorker::prepare(const ExpectOrder& expected) {
   if (link_->running()) return {};
   FATUNE_TRY_STATUS(start_process());
   FATUNE_TRY_STATUS(say_hello());
-  return link_->send(to_json(expected));
+  return tell(expected);
 }
 
 Status DeviceWorker::expect(const ExpectOrder& expected) {
-  return greeted_ && link_->running() ? link_->send(to_json(expected)) : prepare(expected);
+  return greeted_ && link_->running() ? tell(expected) : prepare(expected);
+}
+
+Status DeviceWorker::tell(const ExpectOrder& expected) {
+  ++expecting_;
+  return link_->send(to_json(expected));
+}
+
+Status DeviceWorker::settle(const Note& note) {
+  if (!link_->running()) return {};
+  if (!greeted_) FATUNE_TRY_STATUS(greet(note));
+  for (; expecting_ > 0; --expecting_)
+    FATUNE_TRY_STATUS(await_answer(*link_, "expect", kBeginPatience, note));
+  return {};
 }
 
 /// On a device that takes one process at a time (exclusive compute mode) one that was prepared
@@ -183,7 +197,7 @@ Status DeviceWorker::ensure_ready(const Note& note) {
     }
     FATUNE_TRY_STATUS(start_process());
   }
-  if (!greeted_) FATUNE_TRY_STATUS(greet(note));
+  FATUNE_TRY_STATUS(settle(note));
   if (ready_ || !problem_) return {};
   FATUNE_TRY(const ReadyReply reply,
              ask_for<ReadyReply>(*link_, to_json(*problem_), kBeginPatience, note));

@@ -64,6 +64,9 @@ class DeviceWorker {
   Status prepare(const ExpectOrder& expected);
   /// The same, and a process that runs and has no order in hand is told what to expect, too.
   Status expect(const ExpectOrder& expected);
+  /// Waits until it has opened that, after which its process leaves the device alone; nothing to do
+  /// where none runs.
+  Status settle(const Note& note);
   /// Starts a process when there is none. It makes the references of `order`, also when it has been
   /// told the same before.
   Status begin(const BeginOrder& order, const Note& note);
@@ -87,6 +90,7 @@ class DeviceWorker {
  private:
   Status start_process();
   Status say_hello();
+  Status tell(const ExpectOrder& expected);
   Status greet(const Note& note);
   Status ensure_ready(const Note& note);
   std::chrono::steady_clock::time_point next_deadline() const;
@@ -95,6 +99,7 @@ class DeviceWorker {
   std::unique_ptr<WorkerLink> link_;
   std::optional<BeginOrder> problem_;
   bool said_hello_ = false, greeted_ = false, ready_ = false;  ///< of the present process
+  int expecting_ = 0;  ///< answers to what it was told to expect
   std::optional<std::chrono::steady_clock::time_point> run_deadline_;
   int deaths_ = 0;
 };

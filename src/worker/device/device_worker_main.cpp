@@ -38,10 +38,6 @@ class Worker {
     for (;;) {
       auto order = channel_.receive();
       if (!order) return 0;
-      if (message_type(*order) == "expect") {
-        expect(*order);
-        continue;
-      }
       auto answer = handle(*order);
       if (!answer) answer = to_json(ErrorReply{answer.error()});
       if (!channel_.send(*answer)) return 0;
@@ -56,6 +52,7 @@ class Worker {
     if (type == "list") return list();
     if (type == "availability") return look(order);
     if (type == "hello") return hello();
+    if (type == "expect") return expect(order);
     if (type == "begin") return begin(order);
     if (type == "run") return run(order);
     if (type == "rounds") return rounds(order);
@@ -100,11 +97,13 @@ class Worker {
   }
 
   /// Whatever fails here shows when it is needed.
-  void expect(const Json& message) {
-    const auto order = read_message<ExpectOrder>(message);
-    if (!order || !session_) return;
-    session_->outside.expect(order->programs, outside_setting(*session_, order->problem));
-    load_products(*session_, order->problem);
+  Result<Json> expect(const Json& message) {
+    FATUNE_TRY(const ExpectOrder order, read_message<ExpectOrder>(message));
+    if (session_) {
+      session_->outside.expect(order.programs, outside_setting(*session_, order.problem));
+      load_products(*session_, order.problem);
+    }
+    return to_json(ExpectedReply{});
   }
 
   Result<Json> run(const Json& message) {

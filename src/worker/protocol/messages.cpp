@@ -55,6 +55,8 @@ void fields(ExpectOrder& x, FieldList& f) {
   f("programs", x.programs).required();
 }
 
+void fields(ExpectedReply&, FieldList& f) { f.tag("t", "expected"); }
+
 void fields(RunOrder& x, FieldList& f) {
   f.tag("t", "run");
   f("id", x.id).required();

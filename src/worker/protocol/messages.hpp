@@ -46,12 +46,12 @@ struct ReadyReply {
   double reference_us = 0;  ///< of all heads, one case
 };
 
-/// Parent: these will be asked for on this problem; what is slow to open is opened now. There is no
-/// answer.
+/// Parent: these will be asked for on this problem; what is slow to open is opened now.
 struct ExpectOrder {
   Problem problem;
   std::vector<OutsideProgram> programs;
 };
+struct ExpectedReply {};  ///< as far as it could be opened
 
 /// Parent: check and time a candidate.
 struct RunOrder {
@@ -111,12 +111,13 @@ struct DevicesReply {
   std::vector<ListedDevice> devices;
 };
 
-// Each message has "t": begin, ready, expect, run, ran, rounds, rounded, progress, error, hello,
-// device, list, devices.
+// Each message has "t": begin, ready, expect, expected, run, ran, rounds, rounded, progress, error,
+// hello, device, list, devices.
 void fields(Program& x, FieldList& f);
 void fields(BeginOrder& x, FieldList& f);
 void fields(ReadyReply& x, FieldList& f);
 void fields(ExpectOrder& x, FieldList& f);
+void fields(ExpectedReply& x, FieldList& f);
 void fields(RunOrder& x, FieldList& f);
 void fields(RunReply& x, FieldList& f);
 void fields(RoundsOrder& x, FieldList& f);
