@@ -19,9 +19,9 @@ def arguments(description, **extra):
     return args
 
 
-def run_json(fatune, *words):
+def run_json(fatune, *words, quiet=True):
     """Runs a command with --json; returns (exit code, document or None, stderr)."""
-    done = subprocess.run([fatune, *words, "--json", "--quiet"], capture_output=True, text=True, check=False)
+    done = subprocess.run([fatune, *words, "--json", *["--quiet"] * quiet], capture_output=True, text=True, check=False)
     try:
         document = json.loads(done.stdout) if done.stdout.strip() else None
     except json.JSONDecodeError:

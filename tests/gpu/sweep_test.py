@@ -20,7 +20,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         run = pathlib.Path(folder) / "run"
-        code, best, stderr = run_json(args.fatune, "sweep", "--shape", "2,4,256,64", "--budget", "24", "--out", str(run))
+        code, best, stderr = run_json(args.fatune, "sweep", "--shape", "2,4,256,64", "--budget", "24", "--out", str(run), quiet=False)
         checks.expect(code == 0 and best is not None, f"sweep ended with {code}: {stderr[-2000:]}")
         if best is None:
             checks.finish()
