@@ -159,7 +159,7 @@ Status RunState::begin(const Problem& problem) {
     FATUNE_TRY(rivals, options.baselines(problem));
   }
   if (baseline) rivals.push_back(reference_contestant(baseline, problem));
-  FATUNE_TRY_STATUS(evaluator.expect(rivals));
+  if (options.baselines || baseline) FATUNE_TRY_STATUS(evaluator.expect(rivals));
   for (const auto& [key, record] : known.results()) {
     const KernelRef kernel = kernel_named(kernels, record.kernel);
     if (record.problem != problem || !kernel) continue;

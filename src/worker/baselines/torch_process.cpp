@@ -46,7 +46,7 @@ std::string seconds(std::chrono::milliseconds time) {
   return describe(Seconds(std::chrono::duration<double>(time).count()));
 }
 
-const Json kHello = {{"do", "hello"}};
+Json hello_order() { return {{"do", "hello"}}; }
 
 Json open_order(const std::string& backend) { return {{"do", "open"}, {"backend", backend}}; }
 
@@ -197,14 +197,14 @@ void TorchProcess::launch(const std::string& python, const std::string& device_u
     return;
   }
   process_ = *std::move(process);
-  send_ahead(kHello);
+  send_ahead(hello_order());
 }
 
 Status TorchProcess::start(const TorchSetting& setting) {
   launch(setting.python, setting.device_uuid);
   if (unavailable_) return *unavailable_;
   if (greeted_) return {};
-  const auto answer = ask(kHello, patience_.hello);
+  const auto answer = ask(hello_order(), patience_.hello);
   if (!answer) {
     const Error& error = answer.error();
     end();
