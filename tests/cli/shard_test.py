@@ -22,6 +22,7 @@ import time
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results/h200/suite-decode"
 SWEEP = ["sweep", "--suite", "decode", "--no-warm-start", "--budget", "20", "--device", f"recorded:{RESULTS}", "--quiet"]
+PARTS = "parts/*/journal.jsonl"
 SECONDS = re.compile(r'"(seconds|gpu_waited_s|at_s)": ?[0-9.e+-]+')
 
 
@@ -103,22 +104,32 @@ def check_merge(program, runs, merged, expected):
     want(results_of(merged) == results_of(expected), f"{merged.name}: the journal's results differ from those of one run")
 
 
-def kill_and_resume(program, whole, run, chance):
-    """Kills at random moments until a sweep comes to its end. How many kills it took."""
+def records_in(journals):
+    return sum(journal.read_bytes().count(b"\n") for journal in journals)
+
+
+def kill_after(process, folder, journals, records):
+    """Kills it once its journals have so many records. Whether it was still at work."""
+    while process.poll() is None and records_in(folder.glob(journals)) < records:
+        time.sleep(0.005)
+    process.kill()
+    return process.wait() < 0
+
+
+def kill_and_resume(program, run, records, chance):
+    """A sweep of so many records is killed at random ones and resumed, and comes to its end. How many kills it took."""
+    moments = sorted(chance.randrange(records) for _ in range(6))
     kills = 0
     while True:
         again = (run / "journal.jsonl").exists()
         words = ["sweep", "--resume", run, *SWEEP[-3:]] if again else [*SWEEP, "--shard", "2/4", "--out", run]
         process = fatune(program, words)
-        try:
-            process.wait(chance.uniform(0.05, 1.2) * whole if kills < 6 else None)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-            continue
-        if process.returncode == 0:
+        if moments:
+            kills += kill_after(process, run, "journal.jsonl", moments.pop(0))
+        if process.wait() == 0:
             return kills
+        if process.returncode < 0:
+            continue
         # Nothing but a header that was cut off ends a sweep: then nothing was measured.
         said = process.stderr.read()
         want("header is cut off" in said, f"exit {process.returncode}: {said}")
@@ -145,18 +156,19 @@ def sweep_on_several_devices(program, folder, expected, chance):
     for count in (2, 3):
         finish(fatune(program, on_devices([RESULTS] * count, folder / f"devices-{count}")))
         check_same(folder / f"devices-{count}", expected)
-    # The parent is killed and its processes with it; then one of its processes is.
-    out = folder / "devices-killed"
-    for _ in range(2):
-        process = fatune(program, on_devices([RESULTS] * 2, out))
-        time.sleep(chance.uniform(0.3, 1.5))
-        process.kill()
-        process.wait()
+    out = folder / "parent-killed"
+    moments = sorted(chance.randrange(records_in((folder / "devices-2").glob(PARTS))) for _ in range(2))
+    kills = [kill_after(fatune(program, on_devices([RESULTS] * 2, out)), out, PARTS, records) for records in moments]
+    want(kills[0], "the sweep on several devices ended before the kill")
+    if not (out / "journal.jsonl").exists():
+        finish(fatune(program, on_devices([RESULTS] * 2, out)))
+    check_same(out, expected)
+    out = folder / "child-killed"
     process = fatune(program, on_devices([RESULTS] * 2, out))
-    until(lambda: children_of(process), "a device sweeps")
-    time.sleep(chance.uniform(0.1, 1.0))
-    for pid in children_of(process)[:1]:
-        os.kill(pid, signal.SIGKILL)
+    wait_for_a_part(out, process)
+    children = children_of(process)
+    want(children, "no process of a device to kill")
+    os.kill(children[0], signal.SIGKILL)
     finish(process)
     check_same(out, expected)
     said = finish(fatune(program, on_devices([RESULTS] * 2, out)), 4)
@@ -165,9 +177,9 @@ def sweep_on_several_devices(program, folder, expected, chance):
 
 def wait_for_a_part(out, process):
     """Until the process has begun to record one."""
-    while not any(b"\n" in journal.read_bytes() for journal in out.glob("parts/*/journal.jsonl")):
+    while not records_in(out.glob(PARTS)):
         want(process.poll() is None, "it ended before a part began")
-        time.sleep(0.02)
+        time.sleep(0.005)
 
 
 def sweep_in_one_folder(program, folder):
@@ -233,9 +245,9 @@ def main():
         for of in (2, 4):
             check_merge(args.fatune, sweep_in_shards(args.fatune, of, folder), folder / f"merged-{of}", one)
         runs = [folder / f"of-4-{task}" for task in range(4)]
-        begin = time.monotonic()
-        finish(fatune(args.fatune, [*SWEEP, "--shard", "2/4", "--out", folder / "timed"]))
-        kills = kill_and_resume(args.fatune, time.monotonic() - begin, folder / "killed", random.Random(args.seed))
+        records = records_in([runs[1] / "journal.jsonl"])
+        kills = kill_and_resume(args.fatune, folder / "killed", records, random.Random(args.seed))
+        want(kills, "no kill of a shard came before its end")
         runs[1] = folder / "killed"
         check_merge(args.fatune, runs, folder / "merged-killed", one)
         # A shard that is lost: what remains is merged, and a sweep of the merged run does the rest.

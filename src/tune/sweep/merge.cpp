@@ -17,6 +17,7 @@
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "tune/sweep/comparison.hpp"
+#include "tune/sweep/run_state.hpp"
 
 namespace fatune {
 namespace {
@@ -63,12 +64,25 @@ struct Source {
 };
 using Sources = std::map<std::string, Source>;
 
-/// Of what stands several times in a journal the last counts.
-Sources results_of(const ShardRun& run) {
+/// Without what another final phase came after.
+std::vector<const Record*> records_that_count(const Journal& journal) {
+  const LastFinals finals = last_finals(journal);
+  std::map<Problem, std::size_t> met;
+  std::vector<const Record*> counting;
+  for (const Record& record : journal.records) {
+    const auto* final = std::get_if<FinalRecord>(&record);
+    if (final == nullptr || met[final->problem]++ >= finals.replaced(final->problem))
+      counting.push_back(&record);
+  }
+  return counting;
+}
+
+/// Of what stands several times among them the last counts.
+Sources results_of(const std::vector<const Record*>& records, const ShardRun& run) {
   Sources results;
-  for (const Record& record : run.journal.records) {
-    if (std::string of = subject(record); !of.empty())
-      results.insert_or_assign(std::move(of), Source{&record, &run});
+  for (const Record* record : records) {
+    if (std::string of = subject(*record); !of.empty())
+      results.insert_or_assign(std::move(of), Source{record, &run});
   }
   return results;
 }
@@ -76,7 +90,8 @@ Sources results_of(const ShardRun& run) {
 class Gathered {
  public:
   Status add(const ShardRun& run) {
-    Sources own = results_of(run);
+    const std::vector<const Record*> records = records_that_count(run.journal);
+    Sources own = results_of(records, run);
     for (const auto& [of, source] : own) {
       const auto before = known_.find(of);
       if (before == known_.end() || same_result(*before->second.record, *source.record)) continue;
@@ -85,7 +100,7 @@ class Gathered {
                       "leave one of them out",
                       before->second.run->file, run.file, describe(run.shard()), of));
     }
-    take(run);
+    take(records);
     known_.merge(own);
     return {};
   }
@@ -106,16 +121,16 @@ class Gathered {
 
  private:
   /// What no run before has, with times since the problem's begin.
-  void take(const ShardRun& run) {
+  void take(const std::vector<const Record*>& records) {
     double clock_s = 0;
     std::map<Problem, double> begins;
-    for (const Record& record : run.journal.records) {
-      const Problem* problem = problem_of(record);
+    for (const Record* record : records) {
+      const Problem* problem = problem_of(*record);
       if (problem == nullptr) continue;
-      const auto* started = std::get_if<StartedRecord>(&record);
-      if (known_.contains(started != nullptr ? started->key : subject(record))) continue;
+      const auto* started = std::get_if<StartedRecord>(record);
+      if (known_.contains(started != nullptr ? started->key : subject(*record))) continue;
       const double begin_s = begins.try_emplace(*problem, clock_s).first->second;
-      Record& taken = by_problem_[*problem].emplace_back(record);
+      Record& taken = by_problem_[*problem].emplace_back(*record);
       double* const at_s = at_of(taken);
       if (at_s == nullptr) continue;
       clock_s = std::max(clock_s, *at_s);

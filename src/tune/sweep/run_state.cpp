@@ -15,12 +15,8 @@ static constexpr std::uint64_t kEnoughForEstimate = 5;  // candidates; chosen
 
 namespace {
 
-void keep_last(const FinalRecord& record, std::vector<FinalRecord>& found) {
-  auto same = std::ranges::find_if(found, [&](const FinalRecord& other) {
-    return other.impl == record.impl && other.role == record.role && other.config == record.config;
-  });
-  if (same == found.end()) same = found.emplace(found.end());
-  *same = record;
+bool same_contestant(const FinalRecord& a, const FinalRecord& b) {
+  return a.impl == b.impl && a.role == b.role && a.config == b.config;
 }
 
 }  // namespace
@@ -32,22 +28,30 @@ void LastFinals::add(const CandidateRecord& record) {
 
 void LastFinals::add(const FinalRecord& record) {
   Phase& phase = phases_[record.problem];
-  if (phase.is_over) phase = {};
-  keep_last(record, phase.records);
+  const bool again = std::ranges::any_of(
+      phase.records, [&](const FinalRecord& other) { return same_contestant(other, record); });
+  if (phase.is_over || again) phase = {phase.replaced + phase.records.size()};
+  phase.records.push_back(record);
 }
 
-std::vector<FinalRecord> LastFinals::of(const Problem& problem) const {
+const std::vector<FinalRecord>& LastFinals::of(const Problem& problem) const {
+  static const std::vector<FinalRecord> kNone;
   const auto phase = phases_.find(problem);
-  return phase == phases_.end() ? std::vector<FinalRecord>() : phase->second.records;
+  return phase == phases_.end() ? kNone : phase->second.records;
 }
 
-std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& problem) {
+std::size_t LastFinals::replaced(const Problem& problem) const {
+  const auto phase = phases_.find(problem);
+  return phase == phases_.end() ? 0 : phase->second.replaced;
+}
+
+LastFinals last_finals(const Journal& journal) {
   LastFinals finals;
   for (const Record& record : journal.records) {
     if (const auto* finished = std::get_if<CandidateRecord>(&record)) finals.add(*finished);
     if (const auto* final = std::get_if<FinalRecord>(&record)) finals.add(*final);
   }
-  return finals.of(problem);
+  return finals;
 }
 
 ResumeIndex::ResumeIndex(const Journal& journal) {

@@ -20,21 +20,24 @@
 namespace fatune {
 
 /// The final phase of each problem, the last one: its contestants shared rounds, which those of a
-/// phase before new candidates did not.
+/// phase before did not. One ends with a new candidate, or where the run ended while it was
+/// written: its first contestants then stand in the journal once more.
 class LastFinals {
  public:
   void add(const CandidateRecord& record);
   void add(const FinalRecord& record);
-  std::vector<FinalRecord> of(const Problem& problem) const;
+  const std::vector<FinalRecord>& of(const Problem& problem) const;
+  std::size_t replaced(const Problem& problem) const;  ///< how many records of phases before
 
  private:
   struct Phase {
-    std::vector<FinalRecord> records = {};  ///< the last of each contestant
+    std::size_t replaced = 0;
+    std::vector<FinalRecord> records = {};
     bool is_over = false;
   };
   std::map<Problem, Phase> phases_;
 };
-std::vector<FinalRecord> finals_of(const Journal& journal, const Problem& problem);
+LastFinals last_finals(const Journal& journal);
 
 class ResumeIndex {
  public:
@@ -52,7 +55,9 @@ class ResumeIndex {
   bool is_journalled(const std::string& key) const { return finished_.contains(key); }
   const std::map<std::string, CandidateRecord>& results() const { return finished_; }  ///< by key
   std::vector<CandidateRecord> results(const Problem& problem) const;  ///< in the order of time
-  std::vector<FinalRecord> finals(const Problem& problem) const { return finals_.of(problem); }
+  const std::vector<FinalRecord>& finals(const Problem& problem) const {
+    return finals_.of(problem);
+  }
   double last_at_s() const { return last_at_s_; }
   bool complete() const { return complete_; }  ///< the run had come to its end
 

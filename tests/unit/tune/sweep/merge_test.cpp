@@ -45,6 +45,13 @@ void edit_header(const std::filesystem::path& run,
   REQUIRE(replace_file(run / "journal.jsonl", header + text.substr(text.find('\n'))));
 }
 
+std::size_t finals_in(const std::string& journal) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = journal.find(R"({"t":"final")", at)) != std::string::npos; ++at)
+    ++found;
+  return found;
+}
+
 TEST_CASE("1, 2, 4 and 5 shards merge to what one run writes") {
   constexpr double kFinalsTake = 2;  // problems end when their final phases do
   ShardFixture one;
@@ -74,11 +81,13 @@ TEST_CASE("a shard cut at any line, resumed and merged, changes nothing") {
   ShardFixture fixture;
   const Folders folders = fixture.run_all(2);
   const std::string journal = text_of(folders[1] / "journal.jsonl");
-  std::size_t merges = 0, line = 0;
+  std::size_t merges = 0, line = 0, in_finals = 0;
   for (std::size_t end = journal.find('\n'); end != std::string::npos;
        end = journal.find('\n', end + 1)) {
-    if (line++ % 23 != 0) continue;
+    const bool is_in_finals = journal.compare(end + 1, 12, R"({"t":"final")") == 0;
+    if (line++ % 23 != 0 && !is_in_finals) continue;
     CAPTURE(line);
+    in_finals += is_in_finals ? 1 : 0;
     std::filesystem::remove(folders[1] / "best.json");
     REQUIRE(replace_file(folders[1] / "journal.jsonl", journal.substr(0, end + 1)));
     CHECK_FALSE(lacking(fixture.loaded(folders)).empty());
@@ -86,8 +95,10 @@ TEST_CASE("a shard cut at any line, resumed and merged, changes nothing") {
     fixture.run_shard(2, 2);
     const auto merged = fixture.merge(folders, "merged-" + std::to_string(++merges));
     CHECK(text_of(merged / "best.json") == text_of(whole / "best.json"));
+    CHECK(finals_in(records_of(merged)) == finals_in(records_of(whole)));
   }
-  CHECK(merges > 3);
+  CHECK(in_finals > 3);
+  CHECK(merges > in_finals + 3);
 }
 
 TEST_CASE("a part that is merged is named, and a resumed sweep runs the rest of it") {

@@ -365,7 +365,7 @@ TEST_CASE("a resumed run names the GPU that measured its finals") {
   CHECK(fixture.run_well(again).environment.device_uuid == "GPU-b");
 }
 
-TEST_CASE("finals behind new candidates are a phase of their own") {
+TEST_CASE("finals behind new candidates, or written anew, are a phase of their own") {
   const Problem problem = test::test_problem(), elsewhere{};
   const auto final_of = [](const Problem& of, const std::string& impl, double us) {
     FinalRecord record;
@@ -377,11 +377,15 @@ TEST_CASE("finals behind new candidates are a phase of their own") {
   CandidateRecord candidate;
   candidate.problem = problem;
   Journal journal;
-  journal.records = {candidate, final_of(problem, "a", 1), final_of(problem, "b", 2),
-                     final_of(problem, "a", 3),  // again, before anything else
+  journal.records = {candidate,
+                     final_of(problem, "a", 1),
+                     final_of(problem, "b", 2),
+                     final_of(problem, "a", 3),  // the run had ended before there was a "c"
+                     final_of(problem, "c", 4),
                      final_of(elsewhere, "a", 4)};
-  REQUIRE(finals_of(journal, problem).size() == 2);
-  CHECK(finals_of(journal, problem).front().hot->median_us == 3);
+  REQUIRE(last_finals(journal).of(problem).size() == 2);
+  CHECK(last_finals(journal).of(problem).front().hot->median_us == 3);
+  CHECK(last_finals(journal).of(problem).back().impl == "c");
   journal.records.emplace_back(candidate);
   CHECK(ResumeIndex(journal).finals(problem).size() == 2);
   journal.records.emplace_back(final_of(problem, "c", 5));
