@@ -101,6 +101,10 @@ Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Pr
       expected.out.unquantized =
           attention(unquantized(problem), unquantized_inputs(problem, which, doublings)).out;
     }
+    if (bounds_rounding(problem, which.distribution)) {
+      expected.out.rounding =
+          rounding_of(problem, attention(problem, with_magnitudes_of_v(expected.inputs)).out);
+    }
     if (problem.lse)
       expected.lse = make_lse_reference(problem, expected.inputs, std::move(right.lse));
     FATUNE_TRY(const Tensors rounded, twin_of(setting, naive, problem, expected.inputs));

@@ -389,6 +389,23 @@ TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
   }
 }
 
+TEST_CASE("a weight of half a row, rounded, is no error of a kernel in fp8") {
+  Problem problem = in_fp8(*parse_shape("1,3,127,96"));
+  problem.seq_kv = 129;
+  const auto expected =
+      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOutliers});
+  REQUIRE(expected);
+  for (const char* kernel : {"fa_mma_fp8", "fa_wgmma_fp8", "fa_wgmma_fp8_interleaved"}) {
+    const auto candidate = bench().candidate(kernel, "", problem);
+    REQUIRE(candidate);
+    const ptx::Examined seen =
+        ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
+    INFO(kernel << ": " << seen.reason);
+    CHECK(seen.passed);
+    CHECK(seen.margin < 0.5);
+  }
+}
+
 TEST_CASE("P that has come out too large is computed once more") {
   Problem problem = *parse_shape("1,2,128,64");
   problem.seq_kv = 448;

@@ -173,7 +173,8 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
   for (const ToleranceRule& rule : tolerance_rules()) {
     if (rule.name == "lse" && !problem.lse) continue;
     if (rule.name == "not_finite" && !is_fused(problem)) continue;
-    if (rule.name == "method" && !has_descales(problem)) continue;
+    const bool of_given = rule.name == "method" || rule.name == "max_of_rounding";
+    if (of_given && !has_descales(problem)) continue;
     stated.tolerance.push_back(
         {std::string(rule.name), std::string(rule.statement), std::string(rule.why)});
   }

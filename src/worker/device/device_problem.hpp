@@ -115,6 +115,8 @@ class ReferenceMaker {
                             HostInputs inputs, bool singles);
   /// What the reference gives for the inputs before they were quantized.
   Result<std::vector<float>> unquantized_values(const InputCase& which, int v_doublings);
+  /// TensorReference::rounding of attention's out.
+  Result<std::vector<float>> rounding(HostInputs inputs);
   Result<Results> twin_of_quantized(const HostInputs& unquantized);
 };
 

@@ -127,16 +127,20 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
   }
   FATUNE_TRY(Results results, run(order_.reference, plan_, slice(), addresses, true));
   const Micros time = results.time;
-  HostInputs unquantized;
-  if (is_fused(order_.problem)) unquantized = host_inputs(inputs);
+  const bool bounded = bounds_rounding(order_.problem, which.distribution);
+  HostInputs kept;
+  if (bounded || is_fused(order_.problem)) kept = host_inputs(inputs);
   FATUNE_TRY(References made, take(std::move(results), which, std::move(inputs)));
   made.time = time;
   if (plan_.tolerance) return made;
   if (has_descales(order_.problem) && which.distribution == Distribution::kNormal) {
     FATUNE_TRY(made.outputs.front().unquantized, unquantized_values(which, v_doublings));
   }
+  if (bounded) {
+    FATUNE_TRY(made.outputs.front().rounding, rounding(std::move(kept)));
+  }
   FATUNE_TRY(const Results twin, is_fused(order_.problem)
-                                     ? twin_of_quantized(unquantized)
+                                     ? twin_of_quantized(kept)
                                      : run(order_.twin, plan_, slice(), addresses, false));
   if (is_fused(order_.problem) && order_.problem.lse) allow_quantizing(made.lse, twin.outputs[1]);
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
@@ -157,6 +161,12 @@ Result<std::vector<float>> ReferenceMaker::unquantized_values(const InputCase& w
              run_apart(*order_.unquantized, unquantized(order_.problem), unquantized(slice()),
                        unquantized_inputs(order_.problem, which, v_doublings), true));
   return floats_of(results.outputs.front());
+}
+
+Result<std::vector<float>> ReferenceMaker::rounding(HostInputs inputs) {
+  FATUNE_TRY(const Results results, run_apart(order_.reference, order_.problem, slice(),
+                                              with_magnitudes_of_v(std::move(inputs)), true));
+  return rounding_of(order_.problem, floats_of(results.outputs.front()));
 }
 
 /// The low-precision reference of a fused problem: of what the kernel must make of the inputs.

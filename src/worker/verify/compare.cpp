@@ -52,8 +52,8 @@ void for_each_block(const TensorPlan& tensor, const Work& work) {
 
 /// Sums and extremes of one block; places are elements of the tensor.
 struct BlockErrors {
-  double squares = 0, absolute = 0, largest = 0, excess = 0;
-  std::int64_t worst = 0, excess_at = 0, first_not_finite = 0, not_finite = 0;
+  double squares = 0, absolute = 0, largest = 0, unexplained = 0, excess = 0;
+  std::int64_t worst = 0, unexplained_at = 0, excess_at = 0, first_not_finite = 0, not_finite = 0;
   std::int64_t first_finite = 0, finite = 0;  // where there must be no number
   bool allclose = true;
 };
@@ -75,7 +75,8 @@ BlockErrors scan(const TensorReference& reference, std::span<const float> table,
   const Element* elements = reinterpret_cast<const Element*>(out.data());
   constexpr auto kClose = static_cast<Error>(1e-3);
   BlockErrors errors;
-  Error largest = 0;
+  Error largest = 0, unexplained = 0;
+  const bool bounded = !reference.rounding.empty();
   for (std::int64_t at = range.first; at < range.first + range.count; ++at) {
     const Error right = reference.values[static_cast<std::size_t>(at)];
     const Error error = std::abs(static_cast<Error>(value_of(table, elements[at])) - right);
@@ -86,6 +87,10 @@ BlockErrors scan(const TensorReference& reference, std::span<const float> table,
     if (error > largest) {
       largest = error;
       errors.worst = at;
+    }
+    if (bounded && error > unexplained && !explained(reference, at, error)) {
+      unexplained = error;
+      errors.unexplained_at = at;
     }
     if (reference.tolerance) {
       const double excess = ratio(error, allowed(*reference.tolerance, right));
@@ -99,6 +104,8 @@ BlockErrors scan(const TensorReference& reference, std::span<const float> table,
     if (error > kClose + kClose * std::abs(right)) errors.allclose = false;
   }
   errors.largest = largest;
+  errors.unexplained = bounded ? unexplained : largest;
+  if (!bounded) errors.unexplained_at = errors.worst;
   return errors;
 }
 
@@ -145,6 +152,10 @@ void merge(const BlockErrors& block, Comparison& all) {
   if (block.largest > all.max_abs) {
     all.max_abs = block.largest;
     all.worst = block.worst;
+  }
+  if (block.unexplained > all.unexplained) {
+    all.unexplained = block.unexplained;
+    all.unexplained_at = block.unexplained_at;
   }
   if (block.excess > all.worst_excess) {
     all.worst_excess = block.excess;
@@ -224,6 +235,10 @@ double ratio(double value, double limit) {
 
 double allowed(const DeclaredTolerance& tolerance, double reference) {
   return tolerance.absolute + tolerance.relative * std::abs(reference);
+}
+
+bool explained(const TensorReference& reference, std::int64_t at, double error) {
+  return !reference.rounding.empty() && error <= reference.rounding[static_cast<std::size_t>(at)];
 }
 
 std::int64_t blocks_per_head(const TensorPlan& tensor) {

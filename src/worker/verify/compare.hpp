@@ -32,6 +32,9 @@ struct TensorReference {
   std::vector<float> values;
   /// Of fp8, of N(0,1) inputs: what the values are for the inputs before they were quantized.
   std::vector<float> unquantized = {};
+  /// Of fp8, where single keys decide a row: what each value may be off by because weights and
+  /// output are rounded (rounding_of() in tolerance.hpp).
+  std::vector<float> rounding = {};
   /// First rows of every head that must be exactly 0: those that see no key.
   std::int64_t zero_rows = 0;
   /// Of attention, where inputs are not all finite; values are those of finite ones.
@@ -58,6 +61,10 @@ struct Comparison {
   std::int64_t wrongly_finite = 0, first_wrongly_finite = 0;
   std::int64_t masked_not_zero = 0, first_masked_not_zero = 0;  ///< in rows that must be 0
   std::int64_t worst = 0;
+  /// The largest error among those that `rounding` does not explain, and its place; max_abs and
+  /// worst where the reference has none.
+  double unexplained = 0;
+  std::int64_t unexplained_at = 0;
   double max_abs = 0, mean_abs = 0, relative_l2 = 0;
   std::optional<double> method_l2 = {};  ///< relative to the values of unquantized inputs
   double worst_head_l2 = 0, worst_block_l2 = 0;
@@ -75,5 +82,7 @@ double ratio(double value, double limit);
 inline constexpr double kWorstMargin = 1e6;  ///< stands for infinity, which JSON cannot write
 /// What a declared tolerance allows beside a reference value.
 double allowed(const DeclaredTolerance& tolerance, double reference);
+/// Whether rounding may cost so much in this element.
+bool explained(const TensorReference& reference, std::int64_t at, double error);
 
 }  // namespace fatune

@@ -81,9 +81,11 @@ class Elements {
   std::span<const float> table_;
 };
 
-double limit_at(const TensorReference& reference, float right) {
-  if (reference.tolerance) return allowed(*reference.tolerance, right);
-  return reference.limits.max_abs;
+double limit_at(const TensorReference& reference, std::int64_t at) {
+  const auto i = static_cast<std::size_t>(at);
+  if (reference.tolerance) return allowed(*reference.tolerance, reference.values[i]);
+  const double rounding = reference.rounding.empty() ? 0 : reference.rounding[i];
+  return std::max(reference.limits.max_abs, rounding);
 }
 
 void count(double error, double limit, ErrorRegion& region) {
@@ -112,7 +114,7 @@ std::vector<ErrorRegion> error_regions(const TensorReference& reference,
       const std::int64_t at = head * rows * columns + i;
       const float right = reference.values[static_cast<std::size_t>(at)];
       const double error = std::abs(static_cast<double>(elements.at(at)) - right);
-      const double limit = limit_at(reference, right);
+      const double limit = limit_at(reference, at);
       count(error, limit, region);
       for (Counted& each : windows) {
         if (each.window.holds(i / columns, i % columns)) count(error, limit, each.region);

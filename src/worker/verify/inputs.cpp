@@ -337,6 +337,12 @@ HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, in
   return inputs;
 }
 
+HostInputs with_magnitudes_of_v(HostInputs inputs) {
+  constexpr std::byte kAllButSign{0x7f};
+  for (std::byte& element : inputs.v) element &= kAllButSign;
+  return inputs;
+}
+
 std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCase& which) {
   std::vector<HostTensor> inputs;
   for (const TensorPlan& tensor : plan.inputs()) {

@@ -36,6 +36,9 @@ HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_dou
 /// smooth_k the keys of a head share an offset that is larger than what tells them apart.
 HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
+/// Those of fp8 with |v| in place of v.
+HostInputs with_magnitudes_of_v(HostInputs inputs);
+
 /// The inputs of a custom operation. The distribution changes those whose values are drawn: normal
 /// leaves them as declared, uniform draws from U[-1,1] instead, outliers adds N(0,100) to one draw
 /// in 1024, and zeros draws nothing but zeros; others count as normal. The same bytes for any

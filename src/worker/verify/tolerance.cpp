@@ -83,7 +83,8 @@ Judgement judge_values(const TensorReference& reference, const Comparison& compa
     return worst;
   }
   const std::string all = "over all " + (tensor.noun.empty() ? "of " + tensor.name : tensor.noun);
-  consider("max", comparison.max_abs, limits.max_abs, describe_place(tensor, comparison.worst));
+  consider("max", comparison.unexplained, limits.max_abs,
+           describe_place(tensor, comparison.unexplained_at));
   consider("mean", comparison.mean_abs, limits.mean_abs, all);
   if (limits.relative_l2) consider("relative_l2", comparison.relative_l2, *limits.relative_l2, all);
   if (limits.head_l2) {
@@ -120,6 +121,20 @@ double step_at_one(Dtype dtype) {
   return static_cast<double>(decode(dtype, static_cast<std::uint16_t>(one + 1))) - 1.0;
 }
 
+bool single_keys_decide(Distribution distribution) {
+  return distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
+}
+
+bool bounds_rounding(const Problem& problem, Distribution distribution) {
+  return has_descales(problem) && single_keys_decide(distribution);
+}
+
+std::vector<float> rounding_of(const Problem& problem, std::vector<float> magnitudes) {
+  const double step = (step_at_one(problem.dtype) + step_at_one(out_dtype(problem))) / 2;
+  for (float& each : magnitudes) each = static_cast<float>(step * each);
+  return magnitudes;
+}
+
 Limits attention_limits(const TensorReference& reference, const Comparison& twin,
                         Distribution distribution, const Problem& problem) {
   const Dtype out = *reference.tensor.type;
@@ -128,9 +143,7 @@ Limits attention_limits(const TensorReference& reference, const Comparison& twin
   Limits limits;
   limits.max_abs = factors.max_factor * twin.max_abs + quantum_of(out, reference);
   limits.mean_abs = factors.mean_factor * twin.mean_abs + 1e-6;
-  const bool dominated =
-      distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
-  if (!dominated) {
+  if (!single_keys_decide(distribution)) {
     // The twin of fp8 says more exactly what rounding P costs than a number for all inputs.
     double l2 =
         !fp8 ? factors.relative_l2

@@ -125,6 +125,53 @@ TEST_CASE("right kernels pass, with room, in every distribution") {
   }
 }
 
+TEST_CASE(
+    "where single keys decide, rounding of fp8 weights explains an error of its own element") {
+  Problem problem{.seq_q = 64, .seq_kv = 64, .head_dim = 16, .dtype = Dtype::kE4m3};
+  problem.out_dtype = Dtype::kBf16;
+  CHECK(bounds_rounding(problem, Distribution::kOutliers));
+  CHECK(bounds_rounding(problem, Distribution::kLargeLogits));
+  CHECK_FALSE(bounds_rounding(problem, Distribution::kNormal));
+  CHECK_FALSE(bounds_rounding({.dtype = Dtype::kF16}, Distribution::kOutliers));
+  std::vector<float> values(static_cast<std::size_t>(problem.query_elements()), 1.0f);
+  values[5] = 16;
+  TensorReference reference = make_out_reference(problem, values);
+  reference.rounding = rounding_of(problem, values);
+  CHECK(reference.rounding[5] == 16 * (0.0625f + 0.00390625f));
+  reference.limits.max_abs = 0.2;
+  reference.limits.mean_abs = 1;
+  const auto judged = [&](std::size_t at, float error) {
+    std::vector<float> out = values;
+    out[at] += error;
+    const Comparison comparison = compare(reference, encode_all(Dtype::kBf16, out));
+    CHECK(comparison.max_abs == error);
+    return judge(reference, comparison);
+  };
+  CHECK(judged(5, 1.0f).margin < 0.01);
+  CHECK(judged(5, 1.25f).margin == 1.25 / 0.2);
+  CHECK(judged(6, 0.125f).passed);
+  const Judgement elsewhere = judged(6, 0.25f);
+  CHECK_FALSE(elsewhere.passed);
+  CHECK(elsewhere.reason.find("max: 0.25, limit 0.2") != std::string::npos);
+}
+
+TEST_CASE(
+    "rounding explains what fa_mma_fp8 was off by at 8192 tokens, and no linear exponentials") {
+  Problem problem = *parse_shape("1,8,8192,64");
+  problem.dtype = Dtype::kE4m3;
+  problem.out_dtype = Dtype::kBf16;
+  const HostInputs inputs =
+      with_magnitudes_of_v(make_inputs(problem, {Distribution::kOutliers, 42}));
+  const auto explained_at = [&](const OutputRow& where, std::size_t column) {
+    const auto magnitude = static_cast<float>(attention_row(problem, inputs, where).values[column]);
+    return rounding_of(problem, {magnitude}).front();
+  };
+  CHECK(explained_at({0, 2, 4705}, 36) > 1.21f);  // results/h200/suite-fp8
+  const float linear = explained_at({0, 1, 5579}, 42);
+  CHECK(linear > 0.96f);
+  CHECK(linear < 0.98f);
+}
+
 TEST_CASE("with values of 1, weights that do not sum to 1 are caught") {
   const Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16}, Distribution::kOnesV);
   const std::vector<float> ones(made.reference.values.size(), 1.0f);
