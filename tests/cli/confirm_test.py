@@ -134,7 +134,8 @@ def kill_while_confirming(program, devices, out):
     time.sleep(0.2)
     process.kill()
     process.wait()
-    finish(fatune(program, words(devices, out)))
+    if not (out / "journal.jsonl").exists():  # else it was too quick for the kill
+        finish(fatune(program, words(devices, out)))
 
 
 def winners(folder):
