@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
+#include "core/interrupt.hpp"
 #include "model/results/statistics.hpp"
 #include "support/test_kernels.hpp"
 
@@ -74,6 +75,7 @@ FakeEvaluator::FakeEvaluator(FakeDevice device) : device_(std::move(device)) {
 }
 
 Status FakeEvaluator::begin_problem(const Problem& problem, const RunPlan&) {
+  if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted while references are made"};
   ++problems_begun_;
   problem_ = problem;
   first_with_code_.clear();

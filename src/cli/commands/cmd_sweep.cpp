@@ -44,6 +44,7 @@ struct ReadySweep {
   bool sanitize = false;
   std::optional<int> serve;  ///< a port
   bool names_folder = true;  ///< else options.out is to be made
+  std::string device_words;  ///< " --device recorded:FILE"; empty where none was typed
 };
 
 /// runs/20260131-174500-4-8-512-64-f16, of a shard with "-shard-2-of-4"
@@ -156,12 +157,15 @@ Result<ReadySweep> make_ready(const std::vector<std::string>& devices, const Swe
                   shard_problems(ready.options.plan),
                   catalog,
                   {choices.begin() + 1, choices.end()}};
+  if (args.common.typed.count("--device") > 0)
+    ready.device_words = " --device " + shell_word(args.device);
   ready.sanitize = args.sanitize;
   FATUNE_TRY(ready.serve, parse_serve(args.serve));
   return ready;
 }
 
-int print_result(const SweepResult& result, const std::string& notice, const Settings& settings) {
+int print_result(const ReadySweep& ready, const SweepResult& result, const std::string& notice,
+                 const Settings& settings) {
   const bool found = std::any_of(result.problems.begin(), result.problems.end(),
                                  [](const ProblemResult& each) { return each.best() != nullptr; });
   const std::string lines = join(wrap(notice, settings.paint.columns()), "\n");
@@ -170,7 +174,7 @@ int print_result(const SweepResult& result, const std::string& notice, const Set
                                                    (lines.empty() ? "" : "\n")));
   if (result.interrupted) {
     log::warn("interrupted; continue with: fatune sweep --resume " +
-              shell_word(result.folder.string()));
+              shell_word(result.folder.string()) + ready.device_words);
     return kInterrupted;
   }
   if (!found) {
@@ -267,7 +271,7 @@ Result<int> run_ready(ReadySweep& ready, const Settings& settings) {
   auto result = run_watched(ready, *evaluator, server.get(), settings);
   if (!result) return std::move(result).error();
   if (ready.sanitize) FATUNE_TRY_STATUS(sanitize_winners(ready, limits, settings, *result));
-  return print_result(*result, notice, settings);
+  return print_result(ready, *result, notice, settings);
 }
 
 Result<PlannedSuite> plan_suite(const SweepArgs& args, const Settings& settings) {

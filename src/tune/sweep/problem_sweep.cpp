@@ -214,15 +214,12 @@ Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result
     if (plan.winner) {
       FATUNE_TRY(plan.reserves, choose_reserves(wanted, contestants, result.candidates));
     }
-    auto finals = run.evaluator.finals(contestants, plan);
-    run.interrupted = !finals && finals.error().kind == ErrorKind::kInterrupted;
-    if (run.interrupted) return {};
-    if (!finals) return std::move(finals).error();
-    for (FinalRecord& record : *finals) {
+    FATUNE_TRY(auto finals, run.evaluator.finals(contestants, plan));
+    for (FinalRecord& record : finals) {
       record.at_s = run.clock.now();
       FATUNE_TRY_STATUS(run.journal.append(record));
     }
-    result.finals = *std::move(finals);
+    result.finals = std::move(finals);
   }
   Scoring scoring;
   if (run.plan.objective == kScoreObjective) {
@@ -283,6 +280,8 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
   return built;
 }
 
+namespace {
+
 /// As if the search had come to where the journal ends, for finals without one.
 void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
@@ -296,28 +295,26 @@ void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces
   }
 }
 
-Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedConfigs& known,
-                                     RunState& run) {
-  ProblemResult result;
-  result.problem = problem;
-  const double began_s = run.clock.now();
-  run.progress.begin_problem(label(problem), began_s);
+/// An interrupt that comes while something is awaited is no error: what was found stays.
+Status unless_interrupted(Status done, RunState& run) {
+  if (done || done.error().kind != ErrorKind::kInterrupted) return done;
+  run.interrupted = true;
+  return {};
+}
+
+Status search(const SavedConfigs& known, RunState& run, ProblemResult& result) {
   FATUNE_TRY(const KernelSpaces built,
              build_spaces(run.kernels, run.evaluator.environment().limits, result));
   if (run.options.finals_only) {
     take_journalled(known, built.spaces, run, result);
-  } else {
-    FATUNE_TRY_STATUS(settle_barred(built.barred, run, result));
-    FATUNE_TRY_STATUS(search_spaces(known, built.spaces, run, result));
+    return {};
   }
-  result.seconds = run.clock.now() - began_s;
-  return result;
+  FATUNE_TRY_STATUS(settle_barred(built.barred, run, result));
+  return search_spaces(known, built.spaces, run, result);
 }
 
-Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
-                    ProblemResult& result) {
-  const double began_s = run.clock.now();
-  run.progress.begin_problem(label(problem), began_s);
+Status race(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
+            ProblemResult& result) {
   ProblemResult described;
   described.problem = problem;
   FATUNE_TRY(const KernelSpaces built,
@@ -332,14 +329,34 @@ Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, R
       FATUNE_TRY_STATUS(loop.ask(i));
     }
   }
-  FATUNE_TRY_STATUS(loop.finish());
+  return loop.finish();
+}
+
+}  // namespace
+
+Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedConfigs& known,
+                                     RunState& run) {
+  ProblemResult result;
+  result.problem = problem;
+  const double began_s = run.clock.now();
+  run.progress.begin_problem(label(problem), began_s);
+  FATUNE_TRY_STATUS(unless_interrupted(search(known, run, result), run));
+  result.seconds = run.clock.now() - began_s;
+  return result;
+}
+
+Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
+                    ProblemResult& result) {
+  const double began_s = run.clock.now();
+  run.progress.begin_problem(label(problem), began_s);
+  FATUNE_TRY_STATUS(unless_interrupted(race(problem, entrants, run, result), run));
   result.seconds += run.clock.now() - began_s;
   return {};
 }
 
 Status settle_problem(const SavedConfigs* only, RunState& run, ProblemResult& result) {
   const double began_s = run.clock.now();
-  FATUNE_TRY_STATUS(run_finals(only, run, result));
+  FATUNE_TRY_STATUS(unless_interrupted(run_finals(only, run, result), run));
   result.seconds += run.clock.now() - began_s;
   return {};
 }

@@ -185,15 +185,11 @@ Status RunState::try_once_more(const Problem& problem) {
   const Candidate candidate{kernel, std::move(config), problem};
   if (candidate_key(candidate) != suspect->key) return {};
   FATUNE_TRY_STATUS(evaluator.submit(candidate));
-  auto record = evaluator.collect();
-  if (!record) {
-    interrupted = record.error().kind == ErrorKind::kInterrupted;
-    return interrupted ? Status() : std::move(record).error();
-  }
-  early.erase(record->key);
-  record->at_s = clock.now();
-  FATUNE_TRY_STATUS(journal.append(*record));
-  known.add(*record);
+  FATUNE_TRY(CandidateRecord record, evaluator.collect());
+  early.erase(record.key);
+  record.at_s = clock.now();
+  FATUNE_TRY_STATUS(journal.append(record));
+  known.add(record);
   return {};
 }
 

@@ -283,6 +283,19 @@ TEST_CASE("an interrupt ends after the candidate on the device and loses nothing
   CHECK(end->status == "interrupted");
 }
 
+TEST_CASE("an interrupt before the first candidate ends a run that can be resumed") {
+  SweepFixture fixture;
+  fixture.options.on_progress = [](const SweepProgress&) { request_interrupt(); };
+  FakeEvaluator evaluator(toy_device());
+  const SweepResult result = fixture.run_well(evaluator);
+  CHECK(result.interrupted);
+  CHECK(result.problems.front().candidates.empty());
+  clear_interrupt();
+  fixture.options.on_progress = nullptr;
+  fixture.options.resume = true;
+  CHECK(fixture.run_well(evaluator).problems.front().best() != nullptr);
+}
+
 TEST_CASE("an interrupt waits for the candidate on the device, not only for the oldest") {
   // The second candidate is on the device when the first, which needs none, is collected.
   SweepFixture fixture;
