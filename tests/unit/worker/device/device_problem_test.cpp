@@ -7,6 +7,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "support/fake_device.hpp"
+#include "worker/verify/host_reference.hpp"
+#include "worker/verify/inputs.hpp"
+#include "worker/verify/tolerance.hpp"
 
 using namespace fatune;
 using Catch::Matchers::ContainsSubstring;
@@ -36,7 +39,64 @@ std::string refusal(FakeDevice& device) {
   return status.error().message;
 }
 
+/// Attention of one head of an fp8 problem: fp32 of the reference, the output's type of the twin.
+void attend_in_fp8(const Problem& whole, const std::byte* q, const std::byte* k, const std::byte* v,
+                   const float* factors[3], void* out, bool twin) {
+  Problem head = whole;
+  head.batch = head.heads = head.kv_heads = 1;
+  const auto queries = static_cast<std::size_t>(head.query_elements());
+  const auto keys = static_cast<std::size_t>(head.key_elements());
+  const HostInputs inputs{{q, q + queries}, {k, k + keys}, {v, v + keys},
+                          {*factors[0]},    {*factors[1]}, {*factors[2]}};
+  for (std::int64_t row = 0, at = 0; row < head.seq_q; ++row) {
+    for (const double value : attention_row(head, inputs, {0, 0, row}).values) {
+      const auto single = static_cast<float>(value);
+      if (twin) static_cast<std::uint16_t*>(out)[at] = encode(Dtype::kBf16, single);
+      if (!twin) static_cast<float*>(out)[at] = single;
+      ++at;
+    }
+  }
+}
+
+void make_fp8(FakeDevice& device) {
+  device.order.problem.dtype = Dtype::kE4m3;
+  device.order.problem.out_dtype = Dtype::kBf16;
+  device.order.problem.lse = false;
+  for (Program* program : {&device.order.reference, &device.order.twin}) {
+    StagePlan& stage = program->plan.stages.front();
+    const bool twin = program == &device.order.twin;
+    stage.arguments = {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out"};
+    device.driver.define(
+        stage.entry,
+        std::function([&device, twin](const std::byte* q, const std::byte* k, const std::byte* v,
+                                      const float* q_descale, const float* k_descale,
+                                      const float* v_descale, void* out) {
+          const float* factors[] = {q_descale, k_descale, v_descale};
+          attend_in_fp8(device.order.problem, q, k, v, factors, out, twin);
+        }));
+  }
+}
+
 }  // namespace
+
+TEST_CASE("where single keys decide, an fp8 reference knows what rounding may cost each value") {
+  FakeDevice device;
+  make_fp8(device);
+  const Problem& problem = device.order.problem;
+  device.order.cases = {{Distribution::kOutliers, 42}, {Distribution::kUniform, 43}};
+  REQUIRE(device.begin());
+  const InputSet& set = device.problem().sets()[0];
+  const std::vector<float>& rounding = set.outputs[0].rounding;
+  REQUIRE(rounding.size() == device.elements());
+  const HostInputs inputs = with_magnitudes_of_v(make_inputs(problem, set.which, set.v_doublings));
+  const std::int64_t last = problem.rows() - 1;
+  const HostRow row =
+      attention_row(problem, inputs, {problem.batch - 1, problem.heads - 1, last % problem.seq_q});
+  const auto first = static_cast<std::size_t>(last * problem.head_dim);
+  for (std::size_t d = 0; d < row.values.size(); ++d)
+    CHECK(rounding[first + d] == rounding_of(problem, {static_cast<float>(row.values[d])})[0]);
+  CHECK(device.problem().sets()[1].outputs[0].rounding.empty());
+}
 
 TEST_CASE("a problem has inputs, limits and reference of every case") {
   FakeDevice device;
