@@ -92,7 +92,9 @@ class DeviceExaminer final : public Examiner {
   Result<SweepResult> search_watched(const SweepOptions& options, const KernelRef& kernel,
                                      const Heartbeat& beat) {
     WatchedEvaluator watched(*evaluator_, [&] { return beat(phase_); });
-    return run_sweep(options, {kernel}, reference_, watched);
+    FATUNE_TRY(SweepResult result, run_sweep(options, {kernel}, reference_, watched));
+    if (result.interrupted) return Error{ErrorKind::kInterrupted, "the search was interrupted"};
+    return result;
   }
 
   /// Its device may be gone, and work in flight: the next one opens a fresh one. Nobody watches the
