@@ -157,19 +157,22 @@ TEST_CASE(
 
 TEST_CASE(
     "rounding explains what fa_mma_fp8 was off by at 8192 tokens, and no linear exponentials") {
-  Problem problem = *parse_shape("1,8,8192,64");
-  problem.dtype = Dtype::kE4m3;
-  problem.out_dtype = Dtype::kBf16;
-  const HostInputs inputs =
-      with_magnitudes_of_v(make_inputs(problem, {Distribution::kOutliers, 42}));
-  const auto explained_at = [&](const OutputRow& where, std::size_t column) {
+  const auto explained_at = [](const char* shape, const OutputRow& where, std::size_t column) {
+    Problem problem = *parse_shape(shape);
+    problem.dtype = Dtype::kE4m3;
+    problem.out_dtype = Dtype::kBf16;
+    const HostInputs inputs =
+        with_magnitudes_of_v(make_inputs(problem, {Distribution::kOutliers, 42}));
     const auto magnitude = static_cast<float>(attention_row(problem, inputs, where).values[column]);
     return rounding_of(problem, {magnitude}).front();
   };
-  CHECK(explained_at({0, 2, 4705}, 36) > 1.21f);  // results/h200/suite-fp8
-  const float linear = explained_at({0, 1, 5579}, 42);
+  CHECK(explained_at("1,8,8192,64", {0, 2, 4705}, 36) > 1.21f);  // results/h200/suite-fp8
+  const float linear = explained_at("1,8,8192,64", {0, 1, 5579}, 42);
   CHECK(linear > 0.96f);
   CHECK(linear < 0.98f);
+  const float shorter = explained_at("1,8,4096,64", {0, 2, 3516}, 42);
+  CHECK(shorter > 1.055f);
+  CHECK(shorter < 1.065f);
 }
 
 TEST_CASE("with values of 1, weights that do not sum to 1 are caught") {
