@@ -32,20 +32,27 @@ const ptx::Workbench& bench() {
 }
 
 /// References are made once for all kernels that a problem has.
-const ptx::Expected& expected_of(const Problem& problem) {
-  static std::map<Problem, ptx::Expected> known;
-  const auto found = known.find(problem);
+const ptx::Expected& expected_of(const Problem& problem,
+                                 Distribution inputs = Distribution::kNormal) {
+  static std::map<std::pair<Problem, Distribution>, ptx::Expected> known;
+  const auto found = known.find({problem, inputs});
   if (found != known.end()) return found->second;
-  auto made = ptx::expect(bench().setting(), *bench().kernel("naive"), problem);
+  auto made = ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {inputs});
   if (!made) FAIL(made.error().message);
-  return known.emplace(problem, *std::move(made)).first->second;
+  return known.emplace(std::pair(problem, inputs), *std::move(made)).first->second;
 }
 
 ptx::Examined examine(const std::string& kernel, const std::string& config, const Problem& problem,
-                      Asynchrony asynchrony = Asynchrony::kLate) {
+                      Asynchrony asynchrony = Asynchrony::kLate,
+                      Distribution inputs = Distribution::kNormal) {
   const auto candidate = bench().candidate(kernel, config, problem);
   if (!candidate) FAIL(candidate.error().message);
-  return ptx::examine(bench().setting(), expected_of(problem), *candidate, asynchrony);
+  return ptx::examine(bench().setting(), expected_of(problem, inputs), *candidate, asynchrony);
+}
+
+ptx::Examined examine(const std::string& kernel, const std::string& config, const Problem& problem,
+                      Distribution inputs) {
+  return examine(kernel, config, problem, Asynchrony::kLate, inputs);
 }
 
 Problem plain() { return *parse_shape("1,2,128,64"); }
@@ -337,14 +344,6 @@ TEST_CASE("factors of the first block for all are refused") {
 TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
   Problem problem = in_fp8(*parse_shape("1,1,128,64"));
   problem.seq_kv = 512;
-  const auto expected =
-      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOnesV});
-  REQUIRE(expected);
-  const auto verdict_of = [&](const std::string& kernel, const std::string& config) {
-    const auto candidate = bench().candidate(kernel, config, problem);
-    REQUIRE(candidate);
-    return ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
-  };
   const std::pair<std::string, std::string> right[] = {
       {"fa_wgmma_fp8", "PV_COLUMNS=32"},
       {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,RESCALE=lazy"},
@@ -355,7 +354,7 @@ TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
       {"fa_wgmma_fp8_interleaved", "PROMOTE=pair"},
       {"fa_wgmma_fp8_interleaved", ""}};
   for (const auto& [kernel, config] : right) {
-    const ptx::Examined seen = verdict_of(kernel, config);
+    const ptx::Examined seen = examine(kernel, config, problem, Distribution::kOnesV);
     INFO(kernel << " " << config << ": " << seen.reason);
     CHECK(seen.passed);
     CHECK(seen.mean_abs < 0.002);
@@ -368,9 +367,6 @@ TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
 TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
   Problem problem = in_fp8(*parse_shape("1,4,256,64"));
   problem.seq_kv = 512;
-  const auto expected =
-      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOutliers});
-  REQUIRE(expected);
   const std::pair<std::string, std::string> rows[] = {
       {"fa_wgmma_fp8", "PV_COLUMNS=256,ROW_SUM=mma,EX2_LINEAR=16"},
       {"fa_wgmma_fp8", "PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=16"},
@@ -380,10 +376,7 @@ TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
       {"fa_wgmma_fp8_interleaved",
        "PROMOTE=never,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16,BLOCK_N=128"}};
   for (const auto& [kernel, config] : rows) {
-    const auto candidate = bench().candidate(kernel, config, problem);
-    REQUIRE(candidate);
-    const ptx::Examined seen =
-        ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
+    const ptx::Examined seen = examine(kernel, config, problem, Distribution::kOutliers);
     INFO(kernel << " " << config << ": " << seen.reason << " margin " << seen.margin);
     CHECK(seen.passed);
   }
@@ -392,14 +385,8 @@ TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
 TEST_CASE("a weight of half a row, rounded, is no error of a kernel in fp8") {
   Problem problem = in_fp8(*parse_shape("1,3,127,96"));
   problem.seq_kv = 129;
-  const auto expected =
-      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOutliers});
-  REQUIRE(expected);
   for (const char* kernel : {"fa_mma_fp8", "fa_wgmma_fp8", "fa_wgmma_fp8_interleaved"}) {
-    const auto candidate = bench().candidate(kernel, "", problem);
-    REQUIRE(candidate);
-    const ptx::Examined seen =
-        ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
+    const ptx::Examined seen = examine(kernel, "", problem, Distribution::kOutliers);
     INFO(kernel << ": " << seen.reason);
     CHECK(seen.passed);
     CHECK(seen.margin < 0.5);
@@ -409,20 +396,14 @@ TEST_CASE("a weight of half a row, rounded, is no error of a kernel in fp8") {
 TEST_CASE("P that has come out too large is computed once more") {
   Problem problem = *parse_shape("1,2,128,64");
   problem.seq_kv = 448;
-  const auto expected =
-      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOutliers});
-  REQUIRE(expected);
   const std::pair<std::string, std::string> late[] = {
       {"fa_mma", "RESCALE=late"},
       {"fa_wgmma", "RESCALE=late,INTRA_WG_OVERLAP=on"},
       {"fa_wgmma", "RESCALE=late,INTRA_WG_OVERLAP=on,PINGPONG=false,BLOCK_M=64,KV_ORDER=backward"},
       {"fa_wgmma", "RESCALE=late,INTRA_WG_OVERLAP=off,PINGPONG=false"}};
   for (const auto& [kernel, config] : late) {
-    const auto candidate = bench().candidate(kernel, config, problem);
     INFO(kernel << " " << config);
-    REQUIRE(candidate);
-    const ptx::Examined seen =
-        ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate);
+    const ptx::Examined seen = examine(kernel, config, problem, Distribution::kOutliers);
     INFO(seen.reason);
     CHECK(seen.passed);
   }
@@ -447,13 +428,8 @@ TEST_CASE("an offset that all keys share costs no bits where K is smoothed") {
 TEST_CASE("what sticks out costs fewer bits where columns are mixed") {
   Problem problem = fused(*parse_shape("1,1,64,128"));
   problem.seq_kv = 512;
-  const auto expected =
-      ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {Distribution::kOutliers});
-  REQUIRE(expected);
   const auto error_of = [&](const char* config) {
-    const auto candidate = bench().candidate("fa_wgmma_fp8_fused", config, problem);
-    REQUIRE(candidate);
-    return ptx::examine(bench().setting(), *expected, *candidate, Asynchrony::kLate).relative_l2;
+    return examine("fa_wgmma_fp8_fused", config, problem, Distribution::kOutliers).relative_l2;
   };
   const double plain = error_of("");
   CHECK(error_of("HADAMARD=64,QUANT_KEEP=nothing") < 0.85 * plain);
@@ -466,15 +442,8 @@ TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that 
   problem.mask = Mask::kCausal;
   for (const Distribution inputs : {Distribution::kZeros, Distribution::kNotFinite}) {
     INFO(name(inputs));
-    const auto expected =
-        ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {inputs});
-    REQUIRE(expected);
-    const auto verdict_of = [&](const char* kernel) {
-      return ptx::examine(bench().setting(), *expected, *bench().candidate(kernel, "", problem),
-                          Asynchrony::kLate);
-    };
     for (const char* right : {"fa_wgmma_fp8_fused", "fa_wgmma"}) {
-      const ptx::Examined seen = verdict_of(right);
+      const ptx::Examined seen = examine(right, "", problem, inputs);
       INFO(right << ": " << seen.reason);
       CHECK(seen.passed);
     }
@@ -494,12 +463,7 @@ TEST_CASE("kernels that quantize wrongly are refused for it") {
            Fault{"fp8_fused_factor_of_first_head", Distribution::kNormal, ": "},
        }) {
     INFO(fault.kernel);
-    const auto expected =
-        ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {fault.inputs});
-    REQUIRE(expected);
-    const ptx::Examined seen =
-        ptx::examine(bench().setting(), *expected, *bench().candidate(fault.kernel, "", problem),
-                     Asynchrony::kLate);
+    const ptx::Examined seen = examine(fault.kernel, "", problem, fault.inputs);
     INFO(seen.reason);
     CHECK_FALSE(seen.passed);
     CHECK(seen.reason.find(fault.reason) != std::string::npos);

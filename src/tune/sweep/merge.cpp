@@ -66,7 +66,7 @@ using Sources = std::map<std::string, Source>;
 
 /// Without what another final phase came after.
 std::vector<const Record*> records_that_count(const Journal& journal) {
-  const LastFinals finals = last_finals(journal);
+  const LastFinals finals(journal);
   std::map<Problem, std::size_t> met;
   std::vector<const Record*> counting;
   for (const Record& record : journal.records) {

@@ -21,6 +21,13 @@ bool same_contestant(const FinalRecord& a, const FinalRecord& b) {
 
 }  // namespace
 
+LastFinals::LastFinals(const Journal& journal) {
+  for (const Record& record : journal.records) {
+    if (const auto* finished = std::get_if<CandidateRecord>(&record)) add(*finished);
+    if (const auto* final = std::get_if<FinalRecord>(&record)) add(*final);
+  }
+}
+
 void LastFinals::add(const CandidateRecord& record) {
   if (const auto phase = phases_.find(record.problem); phase != phases_.end())
     phase->second.is_over = true;
@@ -45,16 +52,7 @@ std::size_t LastFinals::replaced(const Problem& problem) const {
   return phase == phases_.end() ? 0 : phase->second.replaced;
 }
 
-LastFinals last_finals(const Journal& journal) {
-  LastFinals finals;
-  for (const Record& record : journal.records) {
-    if (const auto* finished = std::get_if<CandidateRecord>(&record)) finals.add(*finished);
-    if (const auto* final = std::get_if<FinalRecord>(&record)) finals.add(*final);
-  }
-  return finals;
-}
-
-ResumeIndex::ResumeIndex(const Journal& journal) {
+ResumeIndex::ResumeIndex(const Journal& journal) : finals_(journal) {
   for (const Record& record : journal.records) {
     complete_ = false;
     last_at_s_ = std::max(last_at_s_, moment_of(record));
@@ -62,9 +60,6 @@ ResumeIndex::ResumeIndex(const Journal& journal) {
       last_started_ = *started;
     } else if (const auto* finished = std::get_if<CandidateRecord>(&record)) {
       finished_.insert_or_assign(finished->key, *finished);
-      finals_.add(*finished);
-    } else if (const auto* final = std::get_if<FinalRecord>(&record)) {
-      finals_.add(*final);
     } else if (const auto* end = std::get_if<EndRecord>(&record)) {
       complete_ = end->status == "complete";
     }

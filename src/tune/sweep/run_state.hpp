@@ -24,12 +24,15 @@ namespace fatune {
 /// written: its first contestants then stand in the journal once more.
 class LastFinals {
  public:
-  void add(const CandidateRecord& record);
-  void add(const FinalRecord& record);
+  LastFinals() = default;
+  explicit LastFinals(const Journal& journal);
   const std::vector<FinalRecord>& of(const Problem& problem) const;
   std::size_t replaced(const Problem& problem) const;  ///< how many records of phases before
 
  private:
+  void add(const CandidateRecord& record);
+  void add(const FinalRecord& record);
+
   struct Phase {
     std::size_t replaced = 0;
     std::vector<FinalRecord> records = {};
@@ -37,7 +40,6 @@ class LastFinals {
   };
   std::map<Problem, Phase> phases_;
 };
-LastFinals last_finals(const Journal& journal);
 
 class ResumeIndex {
  public:

@@ -189,16 +189,7 @@ Status SearchLoop::finish() {
   return {};
 }
 
-/// An interrupt that comes while the evaluator waits is no error; what is in flight is given up.
 Status SearchLoop::settle() {
-  Status settled = settle_oldest();
-  if (settled || settled.error().kind != ErrorKind::kInterrupted) return settled;
-  run_.interrupted = true;
-  window_.clear();
-  return {};
-}
-
-Status SearchLoop::settle_oldest() {
   const Slot slot = std::move(window_.front());
   window_.pop_front();
   if (slot.known) {

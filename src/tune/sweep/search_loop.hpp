@@ -114,7 +114,6 @@ class SearchLoop {
   Status put_in_flight(std::size_t search, const Point& point);
   void prepare(const Search& search);
   Status settle();
-  Status settle_oldest();
   void tell(const Slot& slot, const CandidateRecord& record);
   bool stopped();
   bool worth_waiting() const;

@@ -81,21 +81,20 @@ class Elements {
   std::span<const float> table_;
 };
 
-double limit_at(const TensorReference& reference, std::int64_t at) {
-  const auto i = static_cast<std::size_t>(at);
-  if (reference.tolerance) return allowed(*reference.tolerance, reference.values[i]);
-  const double rounding = reference.rounding.empty() ? 0 : reference.rounding[i];
-  return std::max(reference.limits.max_abs, rounding);
+bool is_too_large(const TensorReference& reference, std::int64_t at, double error) {
+  const float right = reference.values[static_cast<std::size_t>(at)];
+  if (reference.tolerance) return error > allowed(*reference.tolerance, right);
+  return error > reference.limits.max_abs && !explained(reference, at, error);
 }
 
-void count(double error, double limit, ErrorRegion& region) {
+void count(double error, bool too_large, ErrorRegion& region) {
   ++region.elements;
   if (!(error <= std::numeric_limits<float>::max())) {
     ++region.not_finite;
     ++region.wrong;
     return;
   }
-  if (error > limit) ++region.wrong;
+  if (too_large) ++region.wrong;
   region.largest = std::max(region.largest, error);
 }
 
@@ -114,10 +113,10 @@ std::vector<ErrorRegion> error_regions(const TensorReference& reference,
       const std::int64_t at = head * rows * columns + i;
       const float right = reference.values[static_cast<std::size_t>(at)];
       const double error = std::abs(static_cast<double>(elements.at(at)) - right);
-      const double limit = limit_at(reference, at);
-      count(error, limit, region);
+      const bool too_large = is_too_large(reference, at, error);
+      count(error, too_large, region);
       for (Counted& each : windows) {
-        if (each.window.holds(i / columns, i % columns)) count(error, limit, each.region);
+        if (each.window.holds(i / columns, i % columns)) count(error, too_large, each.region);
       }
     }
     if (worst_head && worst_head->wrong >= region.wrong) continue;

@@ -100,6 +100,11 @@ Judgement judge_values(const TensorReference& reference, const Comparison& compa
   return worst;
 }
 
+/// Whether the weight of one key can be most of a row's.
+bool single_keys_decide(Distribution distribution) {
+  return distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
+}
+
 }  // namespace
 
 ToleranceFactors tolerance_factors(Dtype dtype) {
@@ -119,10 +124,6 @@ ToleranceFactors tolerance_factors(Dtype dtype) {
 double step_at_one(Dtype dtype) {
   const std::uint16_t one = encode(dtype, 1.0f);
   return static_cast<double>(decode(dtype, static_cast<std::uint16_t>(one + 1))) - 1.0;
-}
-
-bool single_keys_decide(Distribution distribution) {
-  return distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
 }
 
 bool bounds_rounding(const Problem& problem, Distribution distribution) {

@@ -24,11 +24,9 @@ ToleranceFactors tolerance_factors(Dtype dtype);
 /// The unit in the last place of 1: from there to the next element upwards.
 double step_at_one(Dtype dtype);
 
-/// Whether the weight of one key can be most of a row's.
-bool single_keys_decide(Distribution distribution);
-
-/// Whether a reference has `rounding`: where single keys decide, a few elements have the largest
-/// errors, and those of the low-precision reference may be small there by chance.
+/// Whether a reference has `rounding`: of fp8, where the weight of one key can be most of a row's.
+/// A few elements have the largest errors there, and the low-precision reference may have small
+/// ones in them by chance.
 bool bounds_rounding(const Problem& problem, Distribution distribution);
 /// An out = sum of p v with each weight p rounded to the problem's type, to nearest, and out to its
 /// own, is off by at most (u_p + u_out) times the sum of p |v|, where u is half a step at 1.

@@ -383,9 +383,9 @@ TEST_CASE("finals behind new candidates, or written anew, are a phase of their o
                      final_of(problem, "a", 3),  // the run had ended before there was a "c"
                      final_of(problem, "c", 4),
                      final_of(elsewhere, "a", 4)};
-  REQUIRE(last_finals(journal).of(problem).size() == 2);
-  CHECK(last_finals(journal).of(problem).front().hot->median_us == 3);
-  CHECK(last_finals(journal).of(problem).back().impl == "c");
+  REQUIRE(LastFinals(journal).of(problem).size() == 2);
+  CHECK(LastFinals(journal).of(problem).front().hot->median_us == 3);
+  CHECK(LastFinals(journal).of(problem).back().impl == "c");
   journal.records.emplace_back(candidate);
   CHECK(ResumeIndex(journal).finals(problem).size() == 2);
   journal.records.emplace_back(final_of(problem, "c", 5));
