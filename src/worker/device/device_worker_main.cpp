@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@ namespace {
 constexpr std::chrono::microseconds kTimeSlice{100};
 /// The exit code after a fatal answer, as tools for time limits use it.
 constexpr int kGivenUp = 124;
+
+/// What is freed stays with the process: inputs and references of each problem are as large as
+/// those of the one before, and a page that is new costs more than what is written into it.
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_MAX, 0);
+  ::mallopt(M_TRIM_THRESHOLD, -1);
+}
 
 class Worker {
  public:
@@ -162,6 +170,7 @@ class Worker {
 
 int device_worker_main(std::span<const std::string> folders) {
   set_time_slice(kTimeSlice);
+  keep_freed_memory();
   // The driver may have to make its device files first, by a program of root's that a confined
   // process cannot start. An error is the answer to the first order.
   static_cast<void>(gpu::load_driver());
