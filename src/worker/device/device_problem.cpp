@@ -3,6 +3,8 @@
 #include "worker/device/device_problem.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <future>
 #include <utility>
 
 #include <fmt/format.h>
@@ -57,13 +59,7 @@ Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& sessi
   FATUNE_TRY_STATUS(gpu::fill_bytes(problem->neighbours_memory_.address(), 0,
                                     problem->neighbours_memory_.bytes(), session.stream.raw()));
   FATUNE_TRY_STATUS(problem->make_outputs());
-  for (const InputCase& which : order.cases) {
-    auto set = problem->make_set(which);
-    if (!set)
-      return with_context(std::move(set).error(), fmt::format("making the reference for {} inputs",
-                                                              name(which.distribution)));
-    problem->sets_.push_back(*std::move(set));
-  }
+  FATUNE_TRY_STATUS(problem->make_sets());
   return problem;
 }
 
@@ -123,10 +119,32 @@ std::chrono::microseconds DeviceProblem::kernel_limit() const {
       static_cast<std::int64_t>(std::min(wanted, 1e6 * order_.kernel_deadline_s)));
 }
 
-Result<InputSet> DeviceProblem::make_set(const InputCase& which) {
-  for (int doublings = 0;; ++doublings) {
+std::vector<HostTensor> DeviceProblem::finite_inputs(const InputCase& which, int doublings) const {
+  return input_tensors(order_.problem, plan_, before_spoiling(which), doublings);
+}
+
+/// While the device has one set, the inputs of the next one come about.
+Status DeviceProblem::make_sets() {
+  std::future<std::vector<HostTensor>> next;
+  for (std::size_t i = 0; i < order_.cases.size(); ++i) {
+    const InputCase& which = order_.cases[i];
+    std::vector<HostTensor> inputs = next.valid() ? next.get() : finite_inputs(which, 0);
+    if (i + 1 < order_.cases.size()) {
+      next = std::async(std::launch::async, &DeviceProblem::finite_inputs, this,
+                        std::cref(order_.cases[i + 1]), 0);
+    }
+    auto set = make_set(which, std::move(inputs));
+    if (!set)
+      return with_context(std::move(set).error(), fmt::format("making the reference for {} inputs",
+                                                              name(which.distribution)));
+    sets_.push_back(*std::move(set));
+  }
+  return {};
+}
+
+Result<InputSet> DeviceProblem::make_set(const InputCase& which, std::vector<HostTensor> inputs) {
+  for (int doublings = 0;; inputs = finite_inputs(which, ++doublings)) {
     const InputCase finite = before_spoiling(which);
-    std::vector<HostTensor> inputs = input_tensors(order_.problem, plan_, finite, doublings);
     InputSet set;
     set.which = which;
     set.v_doublings = doublings;
@@ -167,7 +185,8 @@ Result<std::span<InputSet>> DeviceProblem::extra_sets(const PhaseNote& note) {
   for (auto i = static_cast<std::uint64_t>(extra_sets_.size()); i < kExtraSeeds; ++i) {
     note("verifying with more seeds");
     const InputCase& first = order_.cases.front();
-    FATUNE_TRY(InputSet set, make_set({first.distribution, first.seed + kExtraSeedStep * (i + 1)}));
+    const InputCase which{first.distribution, first.seed + kExtraSeedStep * (i + 1)};
+    FATUNE_TRY(InputSet set, make_set(which, finite_inputs(which, 0)));
     extra_sets_.push_back(std::move(set));
   }
   return std::span<InputSet>(extra_sets_);

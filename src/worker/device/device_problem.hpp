@@ -175,7 +175,11 @@ class DeviceProblem {
  private:
   DeviceProblem(DeviceSession& session, const BeginOrder& order);
   Status make_outputs();
-  Result<InputSet> make_set(const InputCase& which);
+  Status make_sets();
+  /// `doublings` of v, see the tolerance rule "vacuity".
+  std::vector<HostTensor> finite_inputs(const InputCase& which, int doublings) const;
+  /// `inputs`: those without doublings.
+  Result<InputSet> make_set(const InputCase& which, std::vector<HostTensor> inputs);
   /// References are of numbers alone; then come the elements that are none.
   Status spoil(InputSet& set);
   Status write_inputs(const InputSet& set);

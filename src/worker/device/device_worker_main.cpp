@@ -35,6 +35,7 @@ constexpr int kGivenUp = 124;
 void keep_freed_memory() {
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, -1);
+  ::mallopt(M_ARENA_MAX, 1);
 }
 
 class Worker {
