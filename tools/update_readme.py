@@ -36,7 +36,6 @@ BACKENDS = {"pytorch": "the choice", "flash": "flash", "cudnn": "cuDNN", "effici
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models-1of2.json", "suite-models.json")
-H100_MODEL_RUNS = ("suite-models.json",)
 OTHER_TIMES = {"in_layer": ("plain", "cold"), "plain": ("cold",)}  # beside the one that ranks a table
 FA3_RUNS = ("suite-fa3-bshd.json",)  # as its authors measure
 NEWEST = "fa4"  # the baseline that earlier runs lack
@@ -450,7 +449,7 @@ def check_limits():
 
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
-    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("h100x4", lambda: layer(LAYER_RUNS, FOUR_H100)), ("h100x4-models", lambda: layer(H100_MODEL_RUNS, FOUR_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
+    fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("h100x4", lambda: layer(LAYER_RUNS, FOUR_H100)), ("h100x4-models", lambda: layer(("suite-models.json",), FOUR_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS)), ("fa3-h100", lambda: layer(FA3_RUNS, TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
