@@ -37,7 +37,7 @@ LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models-1of2.json", "suite-models.json")
 OTHER_TIMES = {"in_layer": ("plain", "cold"), "plain": ("cold",)}  # beside the one that ranks a table
-FA3_RUNS = ("suite-fa3-bshd.json",)  # as its authors measure
+FA3_RUNS = ("suite-fa3-bshd-fa4.json", "suite-fa3-bshd-2of2.json", "suite-fa3-bshd-1of2.json", "suite-fa3-bshd.json")  # as its authors measure
 NEWEST = "fa4"  # the baseline that earlier runs lack
 FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
 FP8_H100_RUNS = ("suite-fp8-long", "suite-fp8")
@@ -158,14 +158,16 @@ def suite(name):
         f"{without_time(document)}\n\n{shell(document['command'])}")
 
 
-def layer_rows(runs, folder=RESULTS):
-    """(number of the run, row) of every problem; of one that was measured twice the first run's."""
+def layer_rows(runs, folder=RESULTS, rival=None):
+    """(number of the run, row) of every problem of the last run; of one that was measured twice the first run's, in which this
+    rival has a time."""
     rows = {}
     for number, name in enumerate(runs):
         for each in load(name, folder=folder)["problems"]:
-            if each["best"]:
+            if each["best"] and (rival is None or "plain" in baseline_of(each, rival)):
                 rows.setdefault(each["name"], (number, each))
-    return list(rows.values())
+    places = [each["name"] for each in load(runs[-1], folder=folder)["problems"]]
+    return sorted(rows.values(), key=lambda numbered: places.index(numbered[1]["name"]))
 
 
 def baseline_of(row, impl):
@@ -191,6 +193,9 @@ def layer_cells(row, ratios, by):
     if row["time"] == by:
         assert abs(ratios[by] - row["ratio"]) < 0.005, row["label"]
         cells = [f"{best[by]['median_us']:.2f}", NAMES[row["best_baseline"]], f"{rival[by]['median_us']:.2f}", f"{row['ratio']:.3f}", interval(row["ci95"], 3)]
+    elif by == "plain":  # its winner was chosen by its time in a layer
+        fastest = min((other for other in row["baselines"] if by in other), key=lambda other: other[by]["median_us"])
+        cells = [f"{best[by]['median_us']:.2f}", NAMES[fastest["impl"]], f"{fastest[by]['median_us']:.2f}", f"{ratios[by]:.3f}", ""]
     else:
         cells = ["", "", "", "", "too few steady rounds"]
     return [f"`{best['kernel']}`", best["config"]["LAUNCH"], *cells, *(f"{ratios[time]:.3f}" for time in OTHER_TIMES[by])]
@@ -202,28 +207,36 @@ def layer_ratios(row, without=None):
     return {time: row["best"][time]["median_us"] / rival_at(row, time, without) for time in times}
 
 
-def layer_means(rows, without=None):
+def layer_means(rows, times, without=None):
     found = collections.defaultdict(list)
     for row in rows:
         for time, ratio in layer_ratios(row, without).items():
-            found[time].append(ratio)
+            if time in times:
+                found[time].append(ratio)
     return ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
 
 
-def layer(runs, folder=RESULTS, by="in_layer"):
+def layer(runs, folder=RESULTS, by="in_layer", rival=None):
     """A suite ranked by this time, in a layer or plain: each time beside that of the best baseline at this time."""
     others = OTHER_TIMES[by]
     text = [f"| problem | kernel | launch | {by.replace('in_', 'in a ')}, µs | best baseline | µs | ratio | 95 % interval | {' | '.join(f'ratio, {time}' for time in others)} | run |",
             f"|---|---|---|---:|---|---:|---:|---|{'---:|' * len(others)}---:|"]
-    numbered = layer_rows(runs, folder)
+    numbered = layer_rows(runs, folder, rival)
     rows = [row for _, row in numbered]
     for number, row in numbered:
         text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row), by), str(number + 1)]) + " |")
-    means = layer_means(rows)
+    times = (by, *others)
+    means = layer_means(rows, times)
     if any(other["impl"] == NEWEST for row in rows for other in row["baselines"]):
-        means += f". Without {NAMES[NEWEST]}: {layer_means(rows, without=NEWEST)}"
+        means += f". Without {NAMES[NEWEST]}: {layer_means(rows, times, without=NEWEST)}"
     runs = "\n\n".join(f"{number}. [{name}](../results/{folder.name}/{name}), by\n\n{shell(load(name, folder=folder)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
+
+
+def fa3():
+    """Plain, as its authors measure; and what the last of the runs says of a layer."""
+    rows = [row for _, row in layer_rows(FA3_RUNS[-1:])]
+    return layer(FA3_RUNS, by="plain", rival=NEWEST) + f"\n\nRun {len(FA3_RUNS)}, {layer_means(rows, ('in_layer',))}."
 
 
 def fp8_row(number, row, before):
@@ -450,7 +463,7 @@ def check_limits():
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("h100x4", lambda: layer(LAYER_RUNS, FOUR_H100)), ("h100x4-models", lambda: layer(("suite-models.json",), FOUR_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
-                             ("fa3-bshd", lambda: layer(FA3_RUNS)), ("fa3-h100", lambda: layer(FA3_RUNS, TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
+                             ("fa3-bshd", fa3), ("fa3-h100", lambda: layer(FA3_RUNS[-1:], TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))

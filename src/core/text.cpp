@@ -165,6 +165,10 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
+std::string first_line(std::string_view text) {
+  return std::string(trim(text.substr(0, text.find('\n'))));
+}
+
 std::size_t occurrences(std::string_view text, char c) {
   std::size_t found = 0;
   for (auto at = text.find(c); at != text.npos; at = text.find(c, at + 1)) ++found;

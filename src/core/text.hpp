@@ -22,6 +22,7 @@ std::string to_hex(std::string_view bytes);
 std::optional<std::string> from_hex(std::string_view digits);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
+std::string first_line(std::string_view text);           ///< trimmed
 std::size_t occurrences(std::string_view text, char c);  ///< faster, the fewer there are
 std::string lower(std::string_view text);                ///< of ASCII
 std::string replaced(std::string text, std::string_view from, std::string_view to);  ///< everywhere

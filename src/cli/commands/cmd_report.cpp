@@ -19,6 +19,7 @@
 #include "evolve/report/text.hpp"
 #include "out/page/report_page.hpp"
 #include "out/text/report_text.hpp"
+#include "out/text/suite_summary.hpp"
 #include "search/datasets/journal_dataset.hpp"
 #include "search/datasets/recording.hpp"
 
@@ -275,7 +276,7 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   std::string text = report_text(groups, journal, format, settings.paint);
   if (format != "csv" && args.kernels.empty()) {
     FATUNE_TRY(const PageRun run, page_run_of(std::move(journal), file));
-    text += suite_summary(run, format, settings.paint);
+    text += suite_summary(SuiteFinals(run), format, settings.paint);
     text += confirmation_text(run, format, settings.paint);
   }
   FATUNE_TRY_STATUS(write_or_print(args.out, text));

@@ -17,7 +17,7 @@
 #include "core/text.hpp"
 #include "out/text/cells.hpp"
 #include "out/text/layout.hpp"
-#include "out/text/report_text.hpp"
+#include "out/text/suite_summary.hpp"
 #include "tune/fleet/part_folder.hpp"
 #include "tune/sweep/confirmation.hpp"
 #include "tune/sweep/merge.hpp"
@@ -175,7 +175,7 @@ Status print_suite(const SuiteRun& suite, const JournalHeader& header, const Bes
   std::string text = fmt::format("{} on {}\n\n", counted(suite.parts.size(), "problem"),
                                  device_text(header.environment));
   text += devices_text(suite.timeline, settings.paint) +
-          suite_summary(run, "text", settings.paint) +
+          suite_summary(SuiteFinals(run), "text", settings.paint) +
           confirmation_text(run, "text", settings.paint) + "\n";
   if (!best.problems.empty())
     text += fmt::format("Best:    {}\n", (suite.out / "best.json").string());

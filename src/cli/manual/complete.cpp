@@ -174,8 +174,9 @@ void add_names(const Place& place, const std::string& current, std::vector<Word>
   }
 }
 
-std::string first_line(std::string_view text) {
-  std::string line(text.substr(0, text.find('\n')));
+/// "Write RUN's plots, as:\n..." without what follows.
+std::string summary(std::string_view text) {
+  std::string line = first_line(text);
   if (line.ends_with(':')) line.pop_back();
   return line;
 }
@@ -305,7 +306,7 @@ std::string completion_lines(const Completion& completion) {
   constexpr std::array<std::string_view, 4> kPaths = {"none", "files", "folders", "programs"};
   std::string text;
   for (const Word& word : completion.words)
-    text += fmt::format("{}\t{}\n", word.text, first_line(word.meaning));
+    text += fmt::format("{}\t{}\n", word.text, summary(word.meaning));
   return text + fmt::format(":{} {}\n", kPaths.at(static_cast<std::size_t>(completion.paths)),
                             completion.head);
 }

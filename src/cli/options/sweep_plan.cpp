@@ -94,30 +94,32 @@ OptionTable start_table(SweepArgs& a) {
 }
 
 OptionTable run_table(SweepArgs& a) {
-  return {{"Run",
-           {{"--seed", &a.seed, "N", "Seed of the search, the inputs and the final rounds",
-             Repeat::kAlways, kSameAsRun<&RunPlan::seed>},
-            {"--out", &a.out, "DIR", "Folder of the run [runs/DATE-TIME-PROBLEM]", Repeat::kNo,
-             kOnlyNewRuns},
-            {"--resume", &a.resume, "DIR", "Continue the run in this folder; repeats nothing"},
-            {"--finals", &a.finals, "",
-             "With --resume: the final phase of what was searched so far, and no more"},
-            {"--record-cold", &a.plan.record_cold, "",
-             "Measure every candidate cold too, not only finalists", Repeat::kChanged,
-             kSameAsRun<&RunPlan::record_cold>},
-            {"--skip-correctness", &a.plan.skip_correctness, "",
-             "Do not check results; every output is marked with it", Repeat::kChanged,
-             kSameAsRun<&RunPlan::skip_correctness>},
-            {"--sanitize", &a.sanitize, "",
-             "Run the winner under compute-sanitizer; best.json has what it says"},
-            {"--serve", &a.serve, "[PORT]",
-             "Show the search as a page while it runs, on 127.0.0.1 only: at this port "
-             "[8712]; 0: any that is free"},
-            {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16 a GPU]"}}},
-          {"Without a GPU",
-           {{"--compile-only", &a.compile_only, "",
-             "Compile, show resources, run nothing; needs no GPU"},
-            {"--arch", &a.arch, "sm_XX", "Architecture for --compile-only [sm_90a]"}}}};
+  return {
+      {"Run",
+       {{"--seed", &a.seed, "N", "Seed of the search, the inputs and the final rounds",
+         Repeat::kAlways, kSameAsRun<&RunPlan::seed>},
+        {"--out", &a.out, "DIR", "Folder of the run [runs/DATE-TIME-PROBLEM]", Repeat::kNo,
+         kOnlyNewRuns},
+        {"--resume", &a.resume, "DIR", "Continue the run in this folder; repeats nothing"},
+        {"--finals", &a.finals, "",
+         "With --resume: the final phase of what was searched so far, and no more; once more where "
+         "a baseline was not there"},
+        {"--record-cold", &a.plan.record_cold, "",
+         "Measure every candidate cold too, not only finalists", Repeat::kChanged,
+         kSameAsRun<&RunPlan::record_cold>},
+        {"--skip-correctness", &a.plan.skip_correctness, "",
+         "Do not check results; every output is marked with it", Repeat::kChanged,
+         kSameAsRun<&RunPlan::skip_correctness>},
+        {"--sanitize", &a.sanitize, "",
+         "Run the winner under compute-sanitizer; best.json has what it says"},
+        {"--serve", &a.serve, "[PORT]",
+         "Show the search as a page while it runs, on 127.0.0.1 only: at this port "
+         "[8712]; 0: any that is free"},
+        {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16 a GPU]"}}},
+      {"Without a GPU",
+       {{"--compile-only", &a.compile_only, "",
+         "Compile, show resources, run nothing; needs no GPU"},
+        {"--arch", &a.arch, "sm_XX", "Architecture for --compile-only [sm_90a]"}}}};
 }
 
 Status check_strategy(const std::string& name) {

@@ -139,6 +139,7 @@ void fields(GateResult& x, FieldList& f) {
 
 void fields(SuiteProblem& x, FieldList& f) {
   document::problem_fields(x.problem.name, x.problem.problem, f);
+  f("gpu", x.gpu).omitted().about("UUID, where several measured the table");
   f.as<&suite_side_fields>("best", x.best).or_null();
   f.as<&suite_side_fields>("baselines", x.baselines);
   f("best_baseline", x.best_baseline).omitted();

@@ -93,6 +93,7 @@ void fields(GateResult& x, FieldList& f);
 /// A problem of a suite: its best against the fastest correct baseline.
 struct SuiteProblem {
   NamedProblem problem;
+  std::string gpu{};  ///< UUID; empty: the table's device, or not known
   std::optional<FinalRecord> best{};
   std::vector<FinalRecord> baselines{};
   std::string best_baseline{};    ///< empty: none is correct

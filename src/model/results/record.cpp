@@ -74,6 +74,7 @@ void fields(FinalRecord& x, FieldList& f) {
   f("hot_rounds_us", x.hot_rounds_us).omitted().about("One value a round");
   f("cold_rounds_us", x.cold_rounds_us).omitted();
   f("detail", x.detail).omitted();
+  f("gpu", x.gpu).omitted().about("UUID of the one that measured it");
   f("external", x.external).omitted();
   f("at_s", x.at_s).omitted().about("Since the run began, when its final phase had ended");
   f("recorded", x.recorded).omitted();

@@ -80,6 +80,7 @@ struct FinalRecord : Observation {
   /// One value per round, rounds aligned over contestants; in a layer without unsteady rounds.
   std::vector<double> in_layer_rounds_us, plain_rounds_us, hot_rounds_us, cold_rounds_us;
   std::string detail;     ///< of an implementation from elsewhere: its version and plan
+  std::string gpu;        ///< UUID of the one that measured it; empty: not known
   bool external = false;  ///< timed and verified by itself, with fewer values than rounds
   double at_s = 0;  ///< seconds since the run began, when its final phase had ended; 0: not known
   bool recorded = false;

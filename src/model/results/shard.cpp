@@ -13,10 +13,11 @@
 namespace fatune {
 namespace {
 
-// Of results/h200/suite-mission (150 candidates at most, cache warm) and suite-decode: a small
-// problem takes 8 to 13 s, 1,100 GFLOP twice that more, and a gigabyte of keys three times.
-constexpr double kFlopsPerUnit = 500e9;
-constexpr double kBytesPerUnit = 0.3e9;
+// Fitted to the searches and final phases of results/h100x4 (models-one, suite-halves) and
+// results/h200/suite-models-1of2: a small problem takes 8 s, with rivals in a layer 30; 4,000 GFLOP
+// take as much more, and so does 0.2 GB of tensors.
+constexpr double kFlopsPerUnit = 4e12;
+constexpr double kBytesPerUnit = 0.2e9;
 
 }  // namespace
 

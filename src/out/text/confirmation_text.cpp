@@ -10,7 +10,7 @@
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "out/text/cells.hpp"
-#include "out/text/report_text.hpp"
+#include "out/text/suite_summary.hpp"
 
 namespace fatune {
 namespace {

@@ -13,6 +13,7 @@
 #include "model/results/statistics.hpp"
 #include "out/text/cells.hpp"
 #include "out/text/kernel_text.hpp"
+#include "out/text/suite_summary.hpp"
 #include "search/strategies/importance.hpp"
 
 namespace fatune {
@@ -299,7 +300,7 @@ ReportDocument report_document(const PageRun& run, DocumentHead head) {
   document.head.recorded = run.header.environment.recorded;
   for (const PageProblem& problem : run.problems)
     document.problems.push_back(reported(problem, run.header));
-  document.fast_p = fast_p_of(run);
+  document.fast_p = fast_p_of(SuiteFinals(run));
   return document;
 }
 

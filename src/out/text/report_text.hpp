@@ -42,17 +42,6 @@ std::string candidates_csv(std::span<const CandidateRecord> candidates,
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
                         const std::string& format, const Paint& paint);
 
-/// Problem by problem the best of the final phase with its time, its baseline and its SOL score,
-/// and fast_p over them where there is one: "text" or "md". Empty where no problem has a final
-/// phase.
-std::string suite_summary(const PageRun& run, const std::string& format, const Paint& paint);
-/// How the best of each problem did on the GPUs that repeated its final phase: "text" or "md".
-/// Empty where none was repeated.
-std::string confirmation_text(const PageRun& run, const std::string& format, const Paint& paint);
-/// Of the problems with a final phase and a baseline; empty unless there are two or more, and where
-/// nothing was checked.
-std::optional<FastP> fast_p_of(const PageRun& run);
-
 struct ReportedKernel {
   std::string kernel;
   std::size_t configs = 0;

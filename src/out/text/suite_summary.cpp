@@ -1,47 +1,88 @@
-// suite_summary.cpp - the final phases of a run of several problems: a row each, and fast_p.
+// suite_summary.cpp - a row a problem, and what holds for all of them.
+#include "out/text/suite_summary.hpp"
+
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "model/results/fast_p.hpp"
 #include "model/results/sol_score.hpp"
+#include "model/results/statistics.hpp"
 #include "out/text/cells.hpp"
-#include "out/text/report_text.hpp"
 
 namespace fatune {
 namespace {
 
-std::string time_of(const PageProblem& problem, const JournalHeader& header) {
-  return final_time(problem.result.finals, header.plan.objective);
+std::string time_of(const ProblemResult& result, const RunPlan& plan) {
+  return final_time(result.finals, plan.objective);
 }
 
 /// By which the problems were ranked; empty where not all by the same.
-std::string common_time(const PageRun& run) {
+std::string common_time(const SuiteFinals& finals) {
   std::set<std::string> times;
-  for (const PageProblem& problem : run.problems) {
-    if (!problem.result.finals.empty()) times.insert(time_of(problem, run.header));
-  }
+  for (const ProblemResult* each : finals.problems) times.insert(time_of(*each, finals.plan));
   return times.size() == 1 ? *times.begin() : "";
 }
 
-std::vector<std::string> summary_row(const PageProblem& problem, const JournalHeader& header,
-                                     bool names_time) {
-  const ProblemResult& result = problem.result;
-  const std::string time = time_of(problem, header);
+std::vector<std::string> summary_row(const std::string& problem, const ProblemResult& result,
+                                     const SuiteFinals& finals, bool names_time) {
+  const std::string time = time_of(result, finals.plan);
   const FinalRecord* best = result.best();
-  const auto sol = sol_score(result, header.plan.objective, header.environment);
+  const auto sol = sol_score(result, finals.plan.objective, finals.environment);
   std::string best_us;
   if (best != nullptr) {
     if (const auto timing = timing_of(*best, time)) best_us = fixed(timing->median_us, 2);
   }
   if (names_time && !best_us.empty()) best_us += " " + time_words(time);
-  return {label(result.problem),
+  return {problem,
           best == nullptr ? "no correct kernel" : best->kernel,
           best_us,
           result.gate ? result.gate->baseline : "",
           result.gate ? fixed(result.gate->ratio.value, kRatioDecimals) : "",
           sol ? fixed(sol->value, kRatioDecimals) : ""};
+}
+
+std::string mean_line(const SuiteFinals& finals) {
+  std::vector<double> ratios;
+  for (const ProblemResult* each : finals.problems) {
+    if (each->gate) ratios.push_back(each->gate->ratio.value);
+  }
+  const auto mean = geomean(ratios);
+  if (!mean || ratios.size() < 2) return "";
+  return fmt::format("Geometric mean of {} ratios: {}", ratios.size(),
+                     fixed(*mean, kRatioDecimals));
+}
+
+struct Absence {
+  std::string impl;
+  std::size_t problems = 0;
+  std::string why;  ///< at the first of them
+};
+
+/// Baselines that have no time at some problem: a ratio there owes nothing to them.
+std::vector<Absence> absences(const SuiteFinals& finals) {
+  std::vector<Absence> absent;
+  for (const ProblemResult* each : finals.problems) {
+    for (const FinalRecord& record : each->finals) {
+      if (!record.is_baseline() || record.outcome == Outcome::kMeasured) continue;
+      auto found = std::ranges::find(absent, record.impl, &Absence::impl);
+      if (found == absent.end()) {
+        const std::string reason = first_line(record.reason);
+        const std::string outcome(name(record.outcome));
+        absent.push_back({record.impl, 0, reason.empty() ? outcome : outcome + ", " + reason});
+        found = std::prev(absent.end());
+      }
+      ++found->problems;
+    }
+  }
+  return absent;
+}
+
+std::string absence_line(const Absence& absent, std::size_t problems) {
+  return fmt::format("Without {} at {} of {}: {}", absent.impl, absent.problems,
+                     counted(problems, "problem"), absent.why);
 }
 
 std::string fast_line(const FastP& fast) {
@@ -52,31 +93,61 @@ std::string fast_line(const FastP& fast) {
                      join(shares, ", "), counted(fast.problems, "problem"));
 }
 
+/// What stands under the table.
+std::vector<std::string> lines_of(const SuiteFinals& finals) {
+  std::vector<std::string> lines;
+  if (std::string mean = mean_line(finals); !mean.empty()) lines.push_back(std::move(mean));
+  for (const Absence& each : absences(finals))
+    lines.push_back(absence_line(each, finals.problems.size()));
+  if (const auto fast = fast_p_of(finals)) lines.push_back(fast_line(*fast));
+  return lines;
+}
+
 }  // namespace
 
-std::optional<FastP> fast_p_of(const PageRun& run) {
-  if (run.header.plan.skip_correctness) return std::nullopt;
+SuiteFinals::SuiteFinals(const SweepResult& result)
+    : plan(result.plan), environment(result.environment) {
+  for (const ProblemResult& each : result.problems) {
+    if (!each.finals.empty()) problems.push_back(&each);
+  }
+}
+
+SuiteFinals::SuiteFinals(const PageRun& run)
+    : plan(run.header.plan), environment(run.header.environment) {
+  for (const PageProblem& each : run.problems) {
+    if (!each.result.finals.empty()) problems.push_back(&each.result);
+  }
+}
+
+std::optional<FastP> fast_p_of(const SuiteFinals& finals) {
+  if (finals.plan.skip_correctness) return std::nullopt;
   std::vector<double> speedups;
-  for (const PageProblem& problem : run.problems) {
-    if (const auto speedup = speedup_of(problem.result)) speedups.push_back(*speedup);
+  for (const ProblemResult* each : finals.problems) {
+    if (const auto speedup = speedup_of(*each)) speedups.push_back(*speedup);
   }
   return speedups.size() > 1 ? fast_p(speedups) : std::nullopt;
 }
 
-std::string suite_summary(const PageRun& run, const std::string& format, const Paint& paint) {
-  const std::string time = common_time(run);
+std::string suite_summary(const SuiteFinals& finals, const std::string& format,
+                          const Paint& paint) {
+  if (finals.problems.empty()) return "";
+  const std::string time = common_time(finals);
   const std::string us = time.empty() ? ">us" : fmt::format(">{} us", time_words(time));
   Table table({"problem", "best", us, "baseline", ">ratio", {">SOL score", kLastSpare}});
-  for (const PageProblem& problem : run.problems) {
-    if (!problem.result.finals.empty()) table.add(summary_row(problem, run.header, time.empty()));
+  const bool brief = format == "text";  // a terminal is narrow
+  for (const ProblemResult* each : finals.problems) {
+    const bool named = !each->problem.name.empty();
+    table.add(summary_row(brief && named ? each->problem.name : label(each->problem), *each, finals,
+                          time.empty()));
   }
-  if (table.empty()) return "";
-  const auto fast = fast_p_of(run);
-  const std::string shares = fast ? fast_line(*fast) : "";
-  if (format == "md")
-    return "\n## Final phases\n\n" + table.markdown() + (fast ? "\n" + shares + "\n" : "");
-  return "\nFinal phases\n" + table.text(paint.columns()) +
-         (fast ? "\n" + paint.fitted(shares) : "");
+  const std::vector<std::string> lines = lines_of(finals);
+  if (format == "md") {
+    return "\n## Final phases\n\n" + table.markdown() +
+           (lines.empty() ? "" : "\n" + join(lines, "\n\n") + "\n");
+  }
+  std::string text = "\nFinal phases\n" + table.text(paint.columns());
+  for (const std::string& line : lines) text += paint.fitted(line);
+  return text;
 }
 
 }  // namespace fatune

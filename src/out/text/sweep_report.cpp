@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "model/results/sol_score.hpp"
 #include "out/text/cells.hpp"
+#include "out/text/suite_summary.hpp"
 
 namespace fatune {
 namespace {
@@ -70,7 +71,7 @@ std::string what_ran(const FinalRecord& record, const FinalRecord* best) {
   if (record.role == "default") text += " (default)";
   if (!record.detail.empty()) text += ": " + record.detail;
   if (measured) return text;
-  const std::string reason(trim(record.reason.substr(0, record.reason.find('\n'))));
+  const std::string reason = first_line(record.reason);
   return text + ": " + std::string(name(record.outcome)) + (reason.empty() ? "" : ", " + reason);
 }
 
@@ -143,7 +144,7 @@ std::string example(const ProblemResult& problem, Outcome outcome) {
   if (found == problem.candidates.end()) return "";
   if (outcome == Outcome::kDuplicate && found->reason.empty())
     return "same machine code as " + found->duplicate_of;
-  return std::string(trim(found->reason.substr(0, found->reason.find('\n'))));
+  return first_line(found->reason);
 }
 
 /// "4, from configs/known/sm_90a.json, first/best.json and 2 other files": where searches began.
@@ -254,7 +255,7 @@ std::string choice_text(const SuiteChoice& choice, const Paint& paint) {
       table.text(paint.columns());
   for (const auto& [why, count] : turned_down)
     text += paint.fitted(fmt::format("Turned down: {} ({})", count, why));
-  return text + "\n";
+  return text;
 }
 
 }  // namespace
@@ -280,10 +281,12 @@ std::string sweep_report(const SweepResult& result, const Paint& paint) {
   std::string text;
   bool has_best = false;
   for (const ProblemResult& problem : result.problems) {
-    text += problem_report(problem, result, paint) + "\n";
+    text += (text.empty() ? "" : "\n") + problem_report(problem, result, paint);
     has_best = has_best || !problem.finals.empty();
   }
-  if (result.choice && has_best) text += choice_text(*result.choice, paint);
+  if (result.choice && has_best) text += "\n" + choice_text(*result.choice, paint);
+  if (result.problems.size() > 1) text += suite_summary(SuiteFinals(result), "text", paint);
+  text += "\n";
   if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";
   text += "Journal: " + (result.folder / "journal.jsonl").string() + "\n";
   if (result.interrupted) {

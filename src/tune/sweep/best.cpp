@@ -126,6 +126,7 @@ void show_finals(const ProblemResult& result, const RunPlan& plan, const Environ
     auto& rows = record.is_baseline() ? problem.baselines : problem.finalists;
     rows.push_back(row_of(record, result.standings[i]));
   }
+  problem.gpu = gpu_of(result.finals, environment);
   problem.gate = result.gate;
   problem.sol = sol_score(result, plan.objective, environment);
 }
@@ -209,6 +210,7 @@ void fields(BestProblem& x, FieldList& f) {
   f("name", x.name).omitted();
   f("problem", x.problem);
   f.derived("label", x.problem ? label({x.name, *x.problem}) : std::string()).omitted();
+  f("gpu", x.gpu).omitted().about("UUID, where several measured final phases");
   f.as<&best_fields>("best", x.best).or_null();
   f("score_note", x.score_note).omitted();
   f("finalists", x.finalists);

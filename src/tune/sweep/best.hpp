@@ -45,6 +45,7 @@ struct BestSearch {
 struct BestProblem {
   std::string name;
   std::optional<Problem> problem;
+  std::string gpu;              ///< UUID; empty: the file's device, or not known
   std::optional<BestRow> best;  ///< empty: no candidate was correct
   std::string score_note;
   std::vector<BestRow> finalists, baselines;  ///< in the order of their places
@@ -71,6 +72,11 @@ struct BestFile {
   /// For errors: "x.json: field 'problems[1].best'".
   std::string place(std::size_t problem, const std::string& key) const;
 };
+/// Of a problem's finals the GPU, where it is not the only one: then `environment` names none.
+template <typename Row>
+std::string gpu_of(const std::vector<Row>& finals, const Environment& environment) {
+  return finals.empty() || !environment.device_uuid.empty() ? "" : finals.front().gpu;
+}
 /// Adds those of `more` whose device is not among them.
 void add_helpers(const std::vector<Environment>& more, std::vector<Environment>& helpers);
 void fields(BestRow& x, FieldList& f);

@@ -142,7 +142,9 @@ void add_ratio(const FinalRecord& baseline, std::uint64_t seed, SuiteProblem& ro
 }
 
 SuiteProblem suite_row(const BenchProblem& problem, const BenchResult& result) {
-  SuiteProblem row{.problem = problem.problem, .reason = problem.reason};
+  SuiteProblem row{.problem = problem.problem,
+                   .gpu = gpu_of(problem.rows, result.environment),
+                   .reason = problem.reason};
   row.time = final_time(problem.rows, result.objective);
   const auto time_of = [&](const FinalRecord& each) { return timing_of(each, row.time); };
   const FinalRecord* fastest = nullptr;

@@ -267,6 +267,7 @@ Result<BestFile> merge_best(const std::vector<ShardRun>& runs, const Journal& me
     if (found == results.end()) continue;
     BestProblem& problem = file.problems.emplace_back(*found->second);
     FATUNE_TRY_STATUS(complete_rows(finals, problem));
+    problem.gpu = gpu_of(problem.finalists, environment);
     if (found->second->gate) ratios.push_back(found->second->gate->ratio.value);
   }
   file.geomean_ratio = geomean(ratios);

@@ -187,6 +187,13 @@ FinalPlan plan_of_finals(const SavedConfigs* only, const RunState& run) {
   return plan;
 }
 
+/// One that was not there then may be here now.
+bool lacks_baseline(const std::vector<FinalRecord>& finals) {
+  return std::ranges::any_of(finals, [](const FinalRecord& record) {
+    return record.is_baseline() && record.outcome == Outcome::kUnavailable;
+  });
+}
+
 Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result) {
   const Problem& problem = result.problem.problem;
   FinalsRequest wanted{problem,
@@ -204,9 +211,8 @@ Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result
   if (contestants.empty()) return {};
   run.progress.begin_finals(run.clock.now());
   result.finals = run.known.finals(problem);
-  if (covers(result.finals, contestants)) {
-    ++run.finals_before;
-  } else {
+  const bool lacks = run.options.finals_only && lacks_baseline(result.finals);
+  if (lacks || !covers(result.finals, contestants)) {
     ++run.finals_here;
     result.finals.clear();
     FATUNE_TRY_STATUS(run.begin(problem));
@@ -216,6 +222,7 @@ Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result
     }
     FATUNE_TRY(auto finals, run.evaluator.finals(contestants, plan));
     for (FinalRecord& record : finals) {
+      record.gpu = run.evaluator.environment().device_uuid;
       record.at_s = run.clock.now();
       FATUNE_TRY_STATUS(run.journal.append(record));
     }

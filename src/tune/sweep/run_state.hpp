@@ -137,8 +137,7 @@ struct RunState {
   std::set<std::string> started = {};  ///< keys of those that reached the device in this attempt
   std::map<std::string, CandidateRecord> early = {};  ///< by key: journalled, their turn is to come
   std::optional<Problem> begun = {};  ///< the problem that the evaluator is ready for
-  std::size_t finals_before = 0,
-              finals_here = 0;  ///< problems whose final phase was of the journal, or now
+  std::size_t finals_here = 0;        ///< problems whose final phase is not the journal's
   bool interrupted = false;
   std::optional<Environment> began_on = {};  ///< of a resumed run
 

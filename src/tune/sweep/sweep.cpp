@@ -5,10 +5,13 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/log.hpp"
+#include "core/text.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/comparison.hpp"
@@ -97,16 +100,23 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   return opened;
 }
 
-/// What the final phases of a resumed run were measured on: where it began, or here; of two GPUs
-/// neither is named.
-Environment measured_on(const Environment& first, const RunState& run) {
+/// What the final phases of a resumed run were measured on: where it began, or here; of several
+/// GPUs none is named. A journal of before tells nothing else than where it began.
+Environment measured_on(const Environment& first, const RunState& run, const SweepResult& result) {
   const Environment& here = run.evaluator.environment();
-  if (run.options.finals_only) return here;  // of a search on another GPU, too
-  if (run.finals_here == 0 && (run.finals_before > 0 || !run.journal.has_grown())) return first;
-  Environment both = here;
-  if (run.finals_before > 0 && first.device_uuid != here.device_uuid) both.device_uuid.clear();
-  if (run.finals_before > 0 && first.host != here.host) both.host.clear();
-  return both;
+  std::set<std::string> gpus;
+  for (const ProblemResult& problem : result.problems) {
+    for (const FinalRecord& each : problem.finals)
+      gpus.insert(each.gpu.empty() ? first.device_uuid : each.gpu);
+  }
+  const auto all_of = [&](const Environment& one) { return gpus == std::set{one.device_uuid}; };
+  if (run.finals_here == 0 && all_of(first)) return first;
+  if (all_of(here)) return here;
+  if (gpus.empty()) return run.journal.has_grown() ? here : first;
+  Environment several = here;
+  several.device_uuid.clear();
+  if (first.host != here.host) several.host.clear();
+  return several;
 }
 
 /// Finds a hopeless problem before anything is measured or written.
@@ -167,7 +177,7 @@ class Saver {
   Status save_in_time() { return Clock::now() < next_ ? Status() : save(); }
   Status save() {
     const Clock::time_point begin = Clock::now();
-    if (run_.began_on) result_.environment = measured_on(*run_.began_on, run_);
+    if (run_.began_on) result_.environment = measured_on(*run_.began_on, run_, result_);
     for (ProblemResult& problem : result_.problems) keep_verdict(problem);
     FATUNE_TRY_STATUS(save_best(result_));
     FATUNE_TRY_STATUS(save_suite(result_, run_.options.date));
@@ -196,12 +206,24 @@ class Saver {
   Clock::time_point next_{};
 };
 
+/// While there is time to mend it: each baseline once, of a run that has problems left.
+void warn_of_absent(const ProblemResult& problem, std::size_t left, std::set<std::string>& said) {
+  for (const FinalRecord& each : problem.finals) {
+    const bool absent = each.is_baseline() && each.outcome == Outcome::kUnavailable;
+    if (!absent || left == 0 || !said.insert(each.impl).second) continue;
+    log::warn(fmt::format("{} is not there, nor will it be for the {} left: {}", each.impl,
+                          counted(left, "problem"), first_line(each.reason)));
+  }
+}
+
 /// Each problem for itself; the best of one may start the search of the next, but not in a shard:
 /// which problems are beside it there depends on the number of shards.
 Status sweep_problems(RunState& run, SweepResult& result) {
   SavedConfigs known = result.plan.warm_starts;
   Saver saver(run, result);
-  for (const NamedProblem& problem : shard_problems(result.plan)) {
+  const std::vector<NamedProblem> problems = shard_problems(result.plan);
+  std::set<std::string> absent;
+  for (const NamedProblem& problem : problems) {
     auto swept = sweep_problem(problem, known, run);
     if (!swept) {
       static_cast<void>(saver.save_the_last());
@@ -209,6 +231,7 @@ Status sweep_problems(RunState& run, SweepResult& result) {
     }
     result.problems.push_back(*std::move(swept));
     result.seconds = run.clock.now();
+    warn_of_absent(result.problems.back(), problems.size() - result.problems.size(), absent);
     FATUNE_TRY_STATUS(saver.save_in_time());
     const FinalRecord* best = result.problems.back().best();
     if (best != nullptr && !result.plan.shard) {

@@ -180,5 +180,37 @@ TEST_CASE("a second baseline is compared with the fastest, and says what it ran"
   CHECK(count(sweep_report(result), "  x cudnn  ") == 1);
 }
 
+TEST_CASE("a run of several problems ends with all of them, and with what their ratios lack") {
+  SweepResult result = sample();
+  CHECK(count(sweep_report(result), "Final phases") == 0);
+  result.problems.push_back(result.problems.front());
+  ProblemResult& second = result.problems.back();
+  second.problem.name = "wide";
+  second.gate->ratio = {0.4, 0.39, 0.41};
+  second.finals.push_back(contestant("fa4", "baseline", 0));
+  second.finals.back().hot.reset();
+  second.finals.back().outcome = Outcome::kUnavailable;
+  second.finals.back().reason = "python3 has no FlashAttention-4\nand so on";
+  second.standings.push_back({});
+  result.problems.push_back(second);  // its final phase is to come
+  result.problems.back().finals.clear();
+  result.problems.back().standings.clear();
+  const std::string text = sweep_report(result);
+  CHECK(count(text, R"(
+Final phases
+problem  best  hot us  baseline  ratio  SOL score
+-------  ----  ------  --------  -----  ---------
+mission          9.80  naive     0.100
+wide             9.80  naive     0.400
+Geometric mean of 2 ratios: 0.200
+Without fa4 at 1 of 2 problems: unavailable, python3 has no FlashAttention-4
+fast_0 1.000, fast_0.5 1.000, fast_0.8 1.000, fast_1 1.000, fast_1.5 1.000,
+  fast_2 1.000 (right, and more than p times as fast as the baseline; of 2
+  problems)
+
+Best:    run/best.json
+)") == 1);
+}
+
 }  // namespace
 }  // namespace fatune

@@ -1,6 +1,7 @@
 // merge_test.cpp - shards merged read as one run; what does not belong together is refused.
 #include "tune/sweep/merge.hpp"
 
+#include <algorithm>
 #include <functional>
 
 #include <catch2/catch_test_macros.hpp>
@@ -9,6 +10,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "shard_fixture.hpp"
+#include "tune/sweep/best.hpp"
 
 namespace fatune {
 namespace {
@@ -235,13 +237,11 @@ TEST_CASE("a run whose best.json is missing is named, unless another run of its 
 
 TEST_CASE("a merged run names the GPUs of its shards, and none of them as its own") {
   ShardFixture fixture;
+  fixture.gpus = {"GPU-a", "GPU-b"};
   const Folders folders = fixture.run_all(2);
-  edit_header(folders[0], [](JournalHeader& x) { x.environment.device_uuid = "GPU-a"; });
-  edit_header(folders[1], [](JournalHeader& x) {
-    x.environment.device_uuid = "GPU-b";
-    x.helpers = {x.environment};
-  });
-  const auto journal = load_journal(fixture.merge(folders, "merged") / "journal.jsonl");
+  edit_header(folders[1], [](JournalHeader& x) { x.helpers = {x.environment}; });
+  const std::filesystem::path merged = fixture.merge(folders, "merged");
+  const auto journal = load_journal(merged / "journal.jsonl");
   REQUIRE(journal);
   REQUIRE(journal->header.merged.size() == 2);
   CHECK(journal->header.merged[0].device_uuid == "GPU-a");
@@ -249,6 +249,13 @@ TEST_CASE("a merged run names the GPUs of its shards, and none of them as its ow
   CHECK(journal->header.environment.device_uuid.empty());
   REQUIRE(journal->header.helpers.size() == 1);
   CHECK(journal->header.helpers.front().device_uuid == "GPU-b");
+  const auto best = load_best_file(merged);
+  REQUIRE(best);
+  const auto loaded = fixture.loaded(folders);
+  for (std::size_t i = 0; i < best->problems.size(); ++i) {
+    const auto& of_first = loaded.front().shard().problems;
+    CHECK(best->problems[i].gpu == (std::ranges::count(of_first, i) > 0 ? "GPU-a" : "GPU-b"));
+  }
 }
 
 TEST_CASE("a merged journal is there only when all the rest is") {

@@ -19,6 +19,12 @@ using test::FakeEvaluator;
 using test::SweepFixture;
 using test::toy_device;
 
+Problem other_problem() {
+  Problem problem = test::test_problem();
+  problem.batch = 2;
+  return problem;
+}
+
 struct Line {
   std::size_t end;  ///< of the line, in bytes
   std::string type;
@@ -363,6 +369,62 @@ TEST_CASE("a resumed run names the GPU that measured its finals") {
   REQUIRE(replace_file(fixture.options.out / "journal.jsonl",
                        whole.substr(0, lines.at(lines.size() / 2).end)));
   CHECK(fixture.run_well(again).environment.device_uuid == "GPU-b");
+}
+
+TEST_CASE("where several GPUs measured finals, each problem names its own") {
+  SweepFixture fixture;
+  fixture.options.plan.problems.push_back({"other", other_problem()});
+  FakeEvaluator first(toy_device());
+  first.editable_environment().device_uuid = "GPU-a";
+  fixture.run_well(first);
+  const std::string whole = fixture.text("journal.jsonl");
+  const std::size_t last = whole.rfind(R"({"t":"candidate")");
+  REQUIRE(replace_file(fixture.options.out / "journal.jsonl", whole.substr(0, last)));
+  fixture.options.resume = true;
+  FakeEvaluator second(toy_device());
+  second.editable_environment().device_uuid = "GPU-b";
+  CHECK(fixture.run_well(second).environment.device_uuid.empty());
+  const auto best = load_best_file(fixture.options.out);
+  REQUIRE(best);
+  CHECK(best->problems[0].gpu == "GPU-a");
+  CHECK(best->problems[1].gpu == "GPU-b");
+  const std::string suite = fixture.text("suite.json");
+  CHECK(suite.find(R"("gpu": "GPU-a")") < suite.find(R"("gpu": "GPU-b")"));
+  // A third has nothing to measure, and names itself nowhere.
+  FakeEvaluator third(toy_device());
+  third.editable_environment().device_uuid = "GPU-c";
+  CHECK(fixture.run_well(third).environment.device_uuid.empty());
+  CHECK(fixture.text("best.json").find("GPU-c") == std::string::npos);
+}
+
+TEST_CASE("what a baseline was not there for is measured again by --finals, and nothing else") {
+  SweepFixture fixture;
+  fixture.options.plan.problems.push_back({"other", other_problem()});
+  fixture.options.baselines = [](const Problem& problem) -> Result<std::vector<Implementation>> {
+    Implementation rival{.impl = "fa4", .role = "baseline", .candidate = {}};
+    rival.candidate.problem = problem;
+    rival.outside = OutsideProgram{"fa4"};
+    return std::vector{rival};
+  };
+  auto device = toy_device();
+  device.outside_us = [](const std::string&) { return std::nullopt; };
+  FakeEvaluator without(device);
+  fixture.run_well(without);
+  fixture.options.resume = true;
+  device.outside_us = [](const std::string&) { return 5.0; };
+  FakeEvaluator with(device);
+  const SweepResult kept = fixture.run_well(with);
+  CHECK(with.finals_run() == 0);
+  REQUIRE(kept.problems.back().gate);
+  CHECK(kept.problems.back().gate->baseline == "naive");
+  fixture.options.finals_only = true;
+  const SweepResult again = fixture.run_well(with);
+  CHECK(with.finals_run() == 2);
+  REQUIRE(again.problems.back().gate);
+  CHECK(again.problems.back().gate->baseline == "fa4");
+  CHECK(with.evaluated().empty());
+  fixture.run_well(with);
+  CHECK(with.finals_run() == 2);
 }
 
 TEST_CASE("finals behind new candidates, or written anew, are a phase of their own") {

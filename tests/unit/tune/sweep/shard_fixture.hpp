@@ -12,6 +12,7 @@ namespace fatune::test {
 
 struct ShardFixture : SweepFixture {
   FakeDevice device = toy_device();
+  std::vector<std::string> gpus = {};  ///< UUIDs, of the shards in order
 
   ShardFixture() {
     options.plan.problems.clear();
@@ -43,6 +44,7 @@ struct ShardFixture : SweepFixture {
   SweepResult run_shard(std::uint64_t number, std::uint64_t of) {
     choose(number, of);
     FakeEvaluator evaluator(device);
+    if (!gpus.empty()) evaluator.editable_environment().device_uuid = gpus.at(number - 1);
     return run_well(evaluator);
   }
   std::vector<std::filesystem::path> run_all(std::uint64_t of) {
