@@ -21,18 +21,19 @@ def text(value):
     return json.dumps(value) if isinstance(value, bool) else str(value)
 
 
-def main():
-    rows = list(measured(sys.argv[1], sys.argv[2]))
+def table(journal, kernel):
+    rows = list(measured(str(journal), kernel))
     if not rows:
-        sys.exit(f"{sys.argv[1]} holds no times of {sys.argv[2]}")
-    print("| parameter | best time of any config with this value, µs |\n|---|---|")
+        sys.exit(f"{journal} holds no times of {kernel}")
+    lines = ["| parameter | best time of any config with this value, µs |", "|---|---|"]
     for name in rows[0][0]:
         best = {}
         for config, time in rows:
             best[config[name]] = min(time, best.get(config[name], time))
         cells = ", ".join(f"{text(value)}: {best[value]:.2f}" for value in sorted(best, key=lambda v: (isinstance(v, str), v)))
-        print(f"| {name} | {cells} |")
+        lines.append(f"| {name} | {cells} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    main()
+    print(table(sys.argv[1], sys.argv[2]))

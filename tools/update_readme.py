@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills the measured parts of README.md, docs/results.md, docs/fp8.md, docs/journal.md and docs/pytorch.md from results/, between
+"""Fills the measured parts of README.md, docs/*.md and kernels/*/notes.md from results/ and the recorded device, between
 `<!-- begin NAME -->` and `<!-- end NAME -->`.
 
     update_readme.py            writes the pages
@@ -14,6 +14,7 @@ import textwrap
 
 from documents import load as load_document
 from filled_page import ROOT, fill
+from parameter_effects import table as effects
 
 RESULTS = ROOT / "results" / "h200"
 TWO_H100 = ROOT / "results" / "h100x2"
@@ -39,6 +40,8 @@ MODEL_RUNS = ("suite-models-1of2.json", "suite-models.json")
 OTHER_TIMES = {"in_layer": ("plain", "cold"), "plain": ("cold",)}  # beside the one that ranks a table
 FA3_RUNS = ("suite-fa3-bshd-fa4.json", "suite-fa3-bshd-2of2.json", "suite-fa3-bshd-1of2.json", "suite-fa3-bshd.json")  # as its authors measure
 NEWEST = "fa4"  # the baseline that earlier runs lack
+RECORDING = ROOT / "configs" / "recorded" / "h200-mission.jsonl.gz"
+RECORDED_KERNELS = ("fa_mma", "fa_rows", "fa_tiled", "fa_wmma")  # whose notes have its table
 FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
 FP8_H100_RUNS = ("suite-fp8-long", "suite-fp8")
 
@@ -468,6 +471,8 @@ def main():
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))
     fill("docs/models.md", (("models", models),))
+    for kernel in RECORDED_KERNELS:
+        fill(f"kernels/{kernel}/notes.md", (("effects", lambda kernel=kernel: effects(RECORDING, kernel)),))
     check_limits()
 
 

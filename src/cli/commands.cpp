@@ -156,6 +156,22 @@ std::string unexpected_argument(const CLI::App& app) {
                      nearest_hint(*option, known, "; did you mean {}?"));
 }
 
+/// --resume "$UNSET" is a mistake, not a run without --resume.
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return std::string(text.empty() ? "it is empty" : ""); },
+          "", "not empty"};
+}
+
+/// Of options with too many or too few values the parser's words say little.
+std::string mismatch_text(const std::string& what) {
+  const std::size_t colon = what.find(": ");
+  const std::string flag = what.substr(0, colon);
+  if (what.find("required but received") != std::string::npos)
+    return flag + ": is given more often than it may be";
+  if (what.ends_with(" missing")) return flag + ": has no value";
+  return what;
+}
+
 struct Register {
   CLI::App& command;
   const OptionRow& row;
@@ -165,6 +181,7 @@ struct Register {
   }
   CLI::Option* operator()(std::string* value) const {
     CLI::Option* option = command.add_option(row.flags, *value, row.help);
+    option->check(not_empty());
     return value->empty() ? option : option->capture_default_str();
   }
   CLI::Option* operator()(std::vector<std::string>* values) const {
@@ -172,6 +189,7 @@ struct Register {
     // One value a flag: what stands behind it is the command's argument.
     if (!option->get_positional()) option->allow_extra_args(false);
     if (row.separator != '\0') option->delimiter(row.separator);
+    option->check(not_empty());
     return values->empty() ? option : option->capture_default_str();
   }
   CLI::Option* operator()(std::optional<std::string>* value) const {
@@ -211,7 +229,10 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error,
   if (error.get_exit_code() == 0) return app.exit(error);
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr &&
                      !app.get_subcommands().empty() && !app.remaining(true).empty();
-  const std::string what = extra ? unexpected_argument(app) : error.what();
+  const bool mismatch = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
+  const std::string what = extra      ? unexpected_argument(app)
+                           : mismatch ? mismatch_text(error.what())
+                                      : error.what();
   return fail(invocation, kUsage, fmt::format("{} (see {})", what, help_hint(app)));
 }
 

@@ -72,10 +72,10 @@ class Limits(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        for name in ("results", "docs", "configs"):
+        for name in ("results", "docs", "configs", "kernels"):
             (self.root / name).symlink_to(TOOLS.parent / name)
         (self.root / "tools").mkdir()
-        for name in ("update_readme.py", "filled_page.py", "documents.py"):
+        for name in ("update_readme.py", "filled_page.py", "documents.py", "parameter_effects.py"):
             (self.root / "tools" / name).write_text((TOOLS / name).read_text())
         self.readme = (TOOLS.parent / "README.md").read_text()
 

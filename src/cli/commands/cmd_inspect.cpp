@@ -51,6 +51,12 @@ Result<DeviceLimits> inspected_limits(const std::string& arch) {
 Result<Subject> resolve_subject(const InspectArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(auto chosen, resolve_choice(args.choice, catalog));
+  if (chosen.size() > 1) {
+    return usage_error(
+        fmt::format("inspect shows one problem, and these are {}; name one, as with "
+                    "--shape",
+                    chosen.size()));
+  }
   FATUNE_TRY(const DeviceLimits limits, inspected_limits(args.arch));
   Candidate& first = chosen.front().candidate;
   Subject subject{first.kernel, first.problem, std::nullopt, limits};

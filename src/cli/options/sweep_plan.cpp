@@ -118,7 +118,7 @@ OptionTable run_table(SweepArgs& a) {
         {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16 a GPU]"}}},
       {"Without a GPU",
        {{"--compile-only", &a.compile_only, "",
-         "Compile, show resources, run nothing; needs no GPU"},
+         "Compile, show resources, run nothing; needs no GPU; --budget is of each kernel"},
         {"--arch", &a.arch, "sm_XX", "Architecture for --compile-only [sm_90a]"}}}};
 }
 
@@ -169,7 +169,7 @@ Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problem
   }
   if (configs == 0) return configs;
   const std::string flag = args.one_config ? "--one-config" : "--portfolio";
-  if (problems < 2) return usage_error(flag + ": a single problem has its own config; add --suite");
+  if (problems < 2) return usage_error(flag + ": there is one problem, which has its own config");
   if (args.plan.objective == kScoreObjective)
     return usage_error(flag + " compares times; --objective score is of one problem");
   return configs;

@@ -262,8 +262,9 @@ Status check_no_journal(const std::filesystem::path& folder) {
   std::error_code none;
   const auto size = std::filesystem::file_size(folder / kFileName, none);
   if (none || size == 0) return {};
-  return file_error(folder.string() + ": holds a journal already; continue it with --resume " +
-                    shell_word(folder.string()) + ", or choose another folder with --out");
+  return file_error(folder.string() + ": holds a journal already; `fatune sweep --resume " +
+                    shell_word(folder.string()) +
+                    "` continues it, and --out chooses another folder");
 }
 
 Result<JournalWriter> JournalWriter::create(const std::filesystem::path& folder,

@@ -72,6 +72,12 @@ double operations_of(const Problem& problem) {
          static_cast<double>(problem.head_dim);
 }
 
+/// "68.7 GFLOP", "1.1 TFLOP"
+std::string work_text(double operations) {
+  if (operations < 1e12) return fmt::format("{:.3g} GFLOP", operations * 1e-9);
+  return fmt::format("{:.3g} TFLOP", operations * 1e-12);
+}
+
 std::string rate_text(double bytes, double bytes_per_us, std::string_view from) {
   return fmt::format("{} from {} at {:.1f} TB/s",
                      describe(Bytes(static_cast<std::uint64_t>(bytes))), from, bytes_per_us * 1e-6);
@@ -134,7 +140,7 @@ PhysicsFloor physics_floor(const Problem& problem, const Environment& environmen
   const double operations = operations_of(problem);
   const Floor arithmetic{
       Micros(operations / peak.flops),
-      fmt::format("{:.3g} GFLOP at {:.0f} TFLOP/s", operations * 1e-9, peak.flops * 1e-6)};
+      fmt::format("{} at {:.0f} TFLOP/s", work_text(operations), peak.flops * 1e-6)};
 
   const double bytes = bytes_read(problem);
   const double dram = peak.memory_bytes, cache = peak.cache_bytes;

@@ -15,6 +15,10 @@
 namespace fatune {
 namespace {
 
+// Chosen: beyond two standard errors one time in twenty is by chance.
+constexpr double kToldApart = 2;
+// Chosen: a time is off by no more, also that of a single turn, whose error is not known.
+constexpr double kMostError = 0.03;
 constexpr double kIqrPerSigma = 1.349;  // of a normal distribution
 // sqrt(pi / 2): standard error of the median over that of the mean.
 constexpr double kMedianEfficiency = 1.2533;
@@ -110,6 +114,12 @@ std::optional<double> geomean(std::span<const double> ratios) {
 }
 
 double standard_error_of_difference(double a, double b) { return std::sqrt(a * a + b * b); }
+
+bool told_apart(const Timing& slower, const Timing& faster) {
+  const double error = standard_error_of_difference(std::min(slower.sem_relative, kMostError),
+                                                    std::min(faster.sem_relative, kMostError));
+  return slower.median_us > faster.median_us * (1 + kToldApart * error);
+}
 
 double relative_standard_error(std::span<const double> samples) {
   if (samples.size() < 3) return std::numeric_limits<double>::infinity();

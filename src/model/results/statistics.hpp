@@ -24,6 +24,8 @@ double relative_standard_error(std::span<const double> samples);
 /// Of a difference, from those of its two sides. (std::hypot asks for glibc 2.35, which the wheel
 /// need not have.)
 double standard_error_of_difference(double a, double b);
+/// Whether the few samples of a search say that one candidate is slower than another.
+bool told_apart(const Timing& slower, const Timing& faster);
 Timing summarize(std::span<const double> samples_us, std::int64_t launches_per_sample);
 
 /// The spread of a list of samples, as `bench` shows it.

@@ -84,7 +84,8 @@ void read_end(const Journal& journal, PageRun& run) {
   }
 }
 
-/// Of the best.json beside the journal; empty where there is none that can be read.
+/// Of the best.json beside the journal; empty where there is none, or with a warning none that can
+/// be read.
 struct Published {
   std::map<Problem, BestProblem> problems;
   std::optional<FleetTimeline> fleet;
@@ -92,11 +93,14 @@ struct Published {
 
 Published published_beside(const std::filesystem::path& journal) {
   Published published;
-  const std::filesystem::path file = journal.parent_path() / "best.json";
+  const std::filesystem::path file = first_file(journal.parent_path(), {"best.json"});
+  if (file.empty()) return published;
   auto json = load_json(file);
-  if (!json) return published;
-  auto best = best_file_from_json(*std::move(json), file.string());
-  if (!best) return published;
+  auto best = json ? best_file_from_json(*std::move(json), file.string()) : json.error();
+  if (!best) {
+    log::warn(best.error().message + "; order, ratios and intervals are computed anew");
+    return published;
+  }
   for (const BestProblem& each : best->problems) {
     if (each.problem) published.problems.emplace(*each.problem, each);
   }

@@ -73,7 +73,7 @@ std::string conditions_text(const std::vector<FinalRecord>& rows) {
 }
 
 std::string time_text(const Timing& timing) {
-  const std::string text = median_cell(timing) + " us";
+  const std::string text = median_cell(timing) + " us hot";
   return timing.ci95_low_us ? text + " " + interval_cell(timing) : text;
 }
 

@@ -3,7 +3,7 @@
 #include "out/text/report_text.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,14 +18,6 @@
 
 namespace fatune {
 namespace {
-
-constexpr double kTieErrors = 2.0;  // about a 95 % interval of the difference
-
-bool ties(const Timing& a, const Timing& b) {
-  const double error =
-      standard_error_of_difference(a.sem_relative * a.median_us, b.sem_relative * b.median_us);
-  return std::abs(a.median_us - b.median_us) <= kTieErrors * error;
-}
 
 std::string median_value(const std::optional<Timing>& timing) {
   return timing ? fixed(timing->median_us, 3) : "";
@@ -125,9 +117,8 @@ std::string headline(const JournalGroup& group) {
 std::string short_text(const JournalGroup& group, const std::string& objective,
                        const Paint& paint) {
   const std::vector<CandidateRecord> records = records_of(group);
-  Table table({">place", ">" + objective + " us", "config"});
-  for (const Ranked& ranked : rank_candidates(records, objective)) {
-    if (ranked.place > kBestShown) break;
+  Table table({">place", fmt::format(">{} us, search", time_words(objective)), "config"});
+  for (const Ranked& ranked : rank_candidates(records, objective) | std::views::take(kBestShown)) {
     const auto& timing = objective_timing(*ranked.record, objective);
     table.add({fmt::to_string(ranked.place), fixed(timing->median_us, 3),
                describe_config(ranked.record->config)});
@@ -192,7 +183,7 @@ std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
   });
   std::size_t first = 0;
   for (std::size_t i = 0; i < ranked.size(); ++i) {
-    if (!ties(timing(ranked[first]), timing(ranked[i]))) first = i;
+    if (told_apart(timing(ranked[i]), timing(ranked[first]))) first = i;
     ranked[i].place = first + 1;
   }
   return ranked;

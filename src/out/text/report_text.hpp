@@ -23,9 +23,9 @@ struct Ranked {
   std::size_t place = 1;  ///< from 1; equal for candidates that tie with the first of their group
 };
 
-/// Only those measured; `objective` is "hot" or "cold". Two candidates tie when their medians are
-/// less than two standard errors of their difference apart. The search phase takes few samples: its
-/// ranking is a hint, the finals decide.
+/// Only those measured; `objective` is "hot" or "cold". Two candidates tie when
+/// told_apart() does not tell them apart. The search phase takes few samples: its ranking is a
+/// hint, the finals decide.
 std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
                                     const std::string& objective);
 

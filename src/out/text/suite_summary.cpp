@@ -97,6 +97,10 @@ std::string fast_line(const FastP& fast) {
 std::vector<std::string> lines_of(const SuiteFinals& finals) {
   std::vector<std::string> lines;
   if (std::string mean = mean_line(finals); !mean.empty()) lines.push_back(std::move(mean));
+  const std::size_t all = shard_problems(finals.plan).size(), done = finals.problems.size();
+  if (done < all)
+    lines.push_back(
+        fmt::format("{} of {} had no final phase", all - done, counted(all, "problem")));
   for (const Absence& each : absences(finals))
     lines.push_back(absence_line(each, finals.problems.size()));
   if (const auto fast = fast_p_of(finals)) lines.push_back(fast_line(*fast));

@@ -178,9 +178,11 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run, const
     const std::string reason = outcome == Outcome::kMeasured ? "" : example(problem, outcome);
     table.add({fmt::to_string(count->second), std::string(name(outcome)), reason});
   }
-  std::string text =
-      fmt::format("Tried: {} of {} valid configs in {}{}\n", problem.candidates.size(),
-                  problem.valid_points, describe(Seconds(problem.seconds)), skip_mark(run));
+  // Of a search that was cut off not all spaces were built.
+  const bool whole = !run.interrupted || !problem.finals.empty();
+  const std::string of = whole ? fmt::format(" of {} valid", problem.valid_points) : "";
+  std::string text = fmt::format("Tried: {}{} configs in {}{}\n", problem.candidates.size(), of,
+                                 describe(Seconds(problem.seconds)), skip_mark(run));
   text += table.text(paint.columns());
   text += paint.fitted(warm_starts(problem));
   for (const std::string& reason : problem.left_out) text += paint.fitted("left out: " + reason);
@@ -289,11 +291,7 @@ std::string sweep_report(const SweepResult& result, const Paint& paint) {
   text += "\n";
   if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";
   text += "Journal: " + (result.folder / "journal.jsonl").string() + "\n";
-  if (result.interrupted) {
-    return text + "Interrupted; continue with --resume " + shell_word(result.folder.string()) +
-           "\n";
-  }
-  return has_best ? text + next_commands(result) : text;
+  return has_best && !result.interrupted ? text + next_commands(result) : text;
 }
 
 }  // namespace fatune

@@ -30,18 +30,7 @@ bool may_compete(const FinalsRequest& request, const CandidateRecord& record) {
          });
 }
 
-// Chosen: beyond two standard errors one time in twenty is by chance.
-constexpr double kToldApart = 2;
-// Chosen: a time is off by no more, also that of a single turn, whose error is not known.
-constexpr double kMostError = 0.03;
 constexpr std::size_t kMostFinalists = 20;  // chosen: as many as regret is measured with
-
-/// Whether the search's turns say that one is slower than another.
-bool told_apart(const Timing& slower, const Timing& faster) {
-  const double error = standard_error_of_difference(std::min(slower.sem_relative, kMostError),
-                                                    std::min(faster.sem_relative, kMostError));
-  return slower.median_us > faster.median_us * (1 + kToldApart * error);
-}
 
 /// How many of the fastest are finalists: as asked, and behind them those that the search cannot
 /// tell from the fastest, as it cannot at the power limit, where clocks move between candidates.
