@@ -91,7 +91,8 @@ def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int, kind_of: KindOf
         return Mask(masks.causal(seq_q, seq_kv, side == masks.UPPER_LEFT), "CausalBias")
     if mask is None:
         return Mask(masks.causal(seq_q, seq_kv, True), "flag") if is_causal else Mask(masks.NONE, "nothing")
-    return Mask(kind_of(mask, seq_q, seq_kv), "tensor", tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
+    kind = masks.BIAS if masks.is_learned(mask) else kind_of(mask, seq_q, seq_kv)
+    return Mask(kind, "tensor", tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
 
 
 def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0,

@@ -24,6 +24,7 @@ _OLDEST = (2, 5)  # PyTorch: of the exported file
 CAPTURED = "captured"
 _KEPT_MASKS = 64  # chosen: tensors whose kind is remembered
 _UNCAPTURED = "no mask tensor was captured for these sizes"
+_LEARNED = "gradients of its mask are wanted"
 _UNCHECKED = ("its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts those "
               "captured")
 
@@ -77,6 +78,8 @@ class _Masks:
         kinds = self.kinds.get((query.shape, key.shape))
         if kinds is None:
             return None, _UNCAPTURED
+        if masks.is_learned(mask):
+            return None, _LEARNED
         if self.assume and len(kinds) == 1:
             return next(iter(kinds)), ""
         if torch.compiler.is_compiling() or (mask.is_cuda and torch.cuda.is_current_stream_capturing()):

@@ -32,6 +32,11 @@ def causal(seq_q: int, seq_kv: int, upper_left: bool) -> str:
     return NONE if seq_q == 1 else LOWER_RIGHT
 
 
+def is_learned(mask: torch.Tensor) -> bool:
+    """Whether its gradient is wanted, so that it is a bias whatever it says now."""
+    return mask.requires_grad and torch.is_grad_enabled()
+
+
 def kind_of(mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
     """What a mask tensor says, by its values; waits for its device."""
     allowed = _allowed(mask)

@@ -137,6 +137,7 @@ class Recorder:
                 self._local.inside = False
 
         attention.__name__ = name
+        attention._recorded = original  # type: ignore[attr-defined]  # of a file that is imported meanwhile
         return attention
 
     def _kind_of(self, mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:

@@ -89,12 +89,14 @@ struct FaultFinder : nlohmann::detail::json_sax_acceptor<Json> {
   }
 };
 
+/// "line 3, column 7"; of a text that is one line, whose number the caller says, "column 7".
 std::string locate(std::string_view text, std::size_t position) {
   const std::string_view before = text.substr(0, position == 0 ? 0 : position - 1);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const std::size_t newline = before.rfind('\n');
   const std::size_t column =
       newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
+  if (text.find('\n') == std::string_view::npos) return fmt::format("column {}", column);
   return fmt::format("line {}, column {}", line, column);
 }
 

@@ -222,7 +222,7 @@ class Readers(Hostile):
                      f"sweep {shape} --device recorded --warm best.json", f"gate {shape} --device recorded --candidate best.json --baseline best.json",
                      f"bench {shape} --device recorded --impl external:toy --external-dir ."):
             with self.subTest(line):
-                self.refused(f"fatune {line}", "is nested deeper than 128 levels at line ")
+                self.refused(f"fatune {line}", "is nested deeper than 128 levels at ")
 
     def test_sizes(self):
         with gzip.open(self.folder / "bomb.jsonl.gz", "wb") as bomb:

@@ -58,6 +58,11 @@ class CaptureTest(unittest.TestCase):
         self.assertIs(models.attention_by_another_name, before)
         self.assertIs(torch.nn.Module.__call__, call)
 
+    def test_a_file_that_is_imported_meanwhile_finds_pytorchs_own(self):
+        before, found = F.scaled_dot_product_attention, []
+        fatune.capture(lambda: found.append(F.scaled_dot_product_attention._recorded))
+        self.assertEqual(found, [before, before])
+
     def test_a_function_imported_by_name_is_seen(self):
         self.assertEqual(only_call(models.by_another_name, *models.packed())["function"],
                          "scaled_dot_product_attention")

@@ -17,8 +17,8 @@ class Route:
     launched = 0
     wrong_by = 0.0  # added to what is right
 
-    def __init__(self, kernel, index, seen):
-        self.kernel = kernel
+    def __init__(self, kernel, index, seen, backward):
+        self.kernel, self.backward_by = kernel, backward
 
     def __call__(self, query, key, value, *_):
         return self.both(query, key, value)[0]

@@ -329,6 +329,7 @@ void run_kernel(const Entry& entry, bool dependent, const Work& work) {
     current->pending = work;
     return;
   }
+  current->runs_dependent = dependent;
   work();
   finish_pending();
 }

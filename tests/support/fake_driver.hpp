@@ -95,7 +95,8 @@ class FakeDriver {
     std::size_t programmatic = 0;  ///< of the edges between two that follow each other
   };
   std::optional<Graph> captured;  ///< while a graph is
-  Work pending;  ///< of the kernel that launched its dependents and is not done yet
+  Work pending;                 ///< of the kernel that launched its dependents and is not done yet
+  bool runs_dependent = false;  ///< how the kernel that runs now was launched
 
  private:
   template <typename... Arguments, std::size_t... kIndex>

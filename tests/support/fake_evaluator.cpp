@@ -178,6 +178,7 @@ void FakeEvaluator::measure(const Candidate& candidate, CandidateRecord& record)
 
 Result<std::vector<FinalRecord>> FakeEvaluator::finals(
     const std::vector<Implementation>& contestants, const FinalPlan& plan) {
+  if (device_.on_finals) FATUNE_TRY_STATUS(device_.on_finals(finals_run_));
   ++finals_run_;
   seconds_ += device_.seconds_finals;
   std::vector<FinalRecord> records;

@@ -32,6 +32,8 @@ struct FakeDevice {
   /// get 12 values, however many rounds there are.
   std::function<std::optional<double>(const std::string&)> outside_us;
   std::function<void(std::size_t)> on_result;  ///< called with the number of results before each
+  /// Called with the number of final phases before each; its error is the phase's.
+  std::function<Status(std::size_t)> on_finals;
 };
 
 /// The number in a setting, or the position of a word.

@@ -164,6 +164,20 @@ Result<ReadySweep> make_ready(const std::vector<std::string>& devices, const Swe
   return ready;
 }
 
+/// Says of each winner that a tool failed that it did.
+bool all_are_sound(const SweepResult& result) {
+  bool sound = true;
+  for (const ProblemResult& problem : result.problems) {
+    const FinalRecord* best = problem.best();
+    if (best == nullptr || !best->verification) continue;
+    const std::string failed = failed_tool(*best->verification);
+    if (failed.empty()) continue;
+    sound = false;
+    log::error("the winner of " + label(problem.problem) + " is not to be used: " + failed);
+  }
+  return sound;
+}
+
 int print_result(const ReadySweep& ready, const SweepResult& result, const std::string& notice,
                  const Settings& settings) {
   const bool found = std::any_of(result.problems.begin(), result.problems.end(),
@@ -182,10 +196,11 @@ int print_result(const ReadySweep& ready, const SweepResult& result, const std::
                    ? "the recording holds no measured candidate of these kernels for this problem"
                    : "no candidate passed every gate; the table above says what became of them");
   }
-  return found ? kDone : kAnswerIsNo;
+  return found && all_are_sound(result) ? kDone : kAnswerIsNo;
 }
 
-/// Runs the winners under compute-sanitizer and writes what it says into best.json.
+/// Runs the winners under compute-sanitizer and writes what it says into best.json. A winner that a
+/// tool fails stays the best that was found, and is no longer verified.
 Status sanitize_winners(const ReadySweep& ready, const DeviceLimits& limits,
                         const Settings& settings, SweepResult& result) {
   for (ProblemResult& problem : result.problems) {
@@ -195,8 +210,9 @@ Status sanitize_winners(const ReadySweep& ready, const DeviceLimits& limits,
     if (record.kernel.empty() || !record.verification) continue;
     FATUNE_TRY(const KernelRef kernel, find_kernel(ready.kernels, record.kernel));
     FATUNE_TRY(Config config, config_from_json(kernel->manifest, record.config, "the winner"));
-    FATUNE_TRY(record.verification->sanitizer, sanitize({kernel, std::move(config), record.problem},
-                                                        limits, ready.device.device, settings));
+    FATUNE_TRY(auto verdicts, sanitize({kernel, std::move(config), record.problem}, limits,
+                                       ready.device.device, settings));
+    take_verdicts(std::move(verdicts), *record.verification);
   }
   return save_best(result);
 }

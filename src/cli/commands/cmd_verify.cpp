@@ -54,11 +54,8 @@ Status sanitize_all(const Session& session, const VerifyArgs& args, const Settin
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].passed()) continue;
     FinalRecord& record = results[i].record;
-    FATUNE_TRY(record.verification->sanitizer,
-               sanitize(session.chosen[i].candidate, limits, device, settings));
-    for (const ToolVerdict& verdict : record.verification->sanitizer) {
-      if (verdict.result == "failed") record.verification->passed = false;
-    }
+    FATUNE_TRY(auto verdicts, sanitize(session.chosen[i].candidate, limits, device, settings));
+    take_verdicts(std::move(verdicts), *record.verification);
   }
   return {};
 }

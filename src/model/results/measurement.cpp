@@ -1,6 +1,9 @@
 // measurement.cpp - fields of observations, and names for what they hold.
 #include "model/results/measurement.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
@@ -39,6 +42,19 @@ std::string gate_of(Outcome outcome, std::string_view reason) {
     default:
       return "";
   }
+}
+
+void take_verdicts(std::vector<ToolVerdict> verdicts, Verification& verification) {
+  verification.sanitizer = std::move(verdicts);
+  if (!failed_tool(verification).empty()) verification.passed = false;
+}
+
+std::string failed_tool(const Verification& verification) {
+  const auto failed =
+      std::ranges::find(verification.sanitizer, std::string("failed"), &ToolVerdict::result);
+  if (failed == verification.sanitizer.end()) return "";
+  const std::string text = "compute-sanitizer's " + failed->tool + " failed";
+  return failed->reason.empty() ? text : text + ": " + failed->reason;
 }
 
 FieldWord<Outcome> word_of(const Outcome*) { return {parse_outcome, kAllOutcomes}; }

@@ -100,6 +100,10 @@ struct Verification {
 
   friend bool operator==(const Verification&, const Verification&) = default;
 };
+/// Takes what compute-sanitizer said: a config that one of its tools fails has not passed.
+void take_verdicts(std::vector<ToolVerdict> verdicts, Verification& verification);
+/// "compute-sanitizer's racecheck failed: ..." of the first tool that did; empty where none did.
+std::string failed_tool(const Verification& verification);
 
 struct Resources {
   int registers = 0;

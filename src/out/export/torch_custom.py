@@ -5,7 +5,8 @@
 
 A kernel computes the one problem that it was tuned for: the inputs' shapes and types choose it, and others raise
 ValueError with what there is. Outputs are new tensors, in order. Also registered as torch.ops.fatune.NAME, without
-gradients. Needs PyTorch 2.5 or newer and nothing else.
+gradients; where this file has something of that NAME, as info or math, by that alone. Needs PyTorch 2.5 or newer and
+nothing else.
 
     info()                  what is in this file: one dictionary a kernel
     python custom.py        prints the list

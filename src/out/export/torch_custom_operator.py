@@ -66,7 +66,7 @@ def _kernel_for(operation, inputs):
 
 
 def _register(library, operation):
-    """The operator fatune::OPERATION, and the function of that name in this module."""
+    """The operator fatune::OPERATION."""
     example = next(kernel for kernel in _kernels if kernel.operation == operation)
     single = len(example.outputs) == 1
 
@@ -86,7 +86,13 @@ def _register(library, operation):
                    tags=(torch.Tag.pt2_compliant_tag,))
     library.impl(operation, compute, "CompositeExplicitAutograd")
     torch.library.register_fake(f"fatune::{operation}", shapes, lib=library)
-    globals()[operation] = getattr(torch.ops.fatune, operation)
+
+
+def __getattr__(name):
+    """An operation. It is none of the file's globals, which may have its name."""
+    if name in _operations:
+        return getattr(torch.ops.fatune, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def info() -> list[dict]:
@@ -101,12 +107,10 @@ _kernels = _shared["kernels"]
 _present = {(kernel.facts["cubin"]["sha256"], kernel.facts["id"]) for kernel in _kernels}
 _kernels.extend(_Kernel(facts, _CUBINS[facts["cubin"]["sha256"]]) for facts in _FACTS
                 if (facts["cubin"]["sha256"], facts["id"]) not in _present)
-for _operation in sorted({facts["problem"]["operation"] for facts in _FACTS}):
-    if _operation in _shared["operations"]:
-        globals()[_operation] = getattr(torch.ops.fatune, _operation)
-    else:
-        _register(_shared["library"], _operation)
-        _shared["operations"].add(_operation)
+_operations = {facts["problem"]["operation"] for facts in _FACTS}
+for _operation in sorted(_operations - _shared["operations"]):
+    _register(_shared["library"], _operation)
+    _shared["operations"].add(_operation)
 if not all(facts["verified"] for facts in _FACTS):
     warnings.warn(f"{__file__} holds kernels whose results were never verified (info() says which)", RuntimeWarning)
 

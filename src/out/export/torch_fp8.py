@@ -54,9 +54,8 @@ def _fp8_route(query, key, value, mask, scale, gqa, smooth_k):
         tensors = {"q": query, "k": key, "v": value}
         kernel, seen = _choice(table.kernels, tensors, mask, scale, gqa, quantizes=query.dtype not in _FP8,
                                smooth_k=smooth_k)
-        if kernel is None:
-            return seen
-        route = table.remember(asked, kernel.route(_AS_FP8, query.device.index or 0, seen))
+        route, why = (None, seen) if kernel is None else _route_of(kernel, _AS_FP8, query.device.index or 0, seen)
+        route = table.remember(asked, route or why)
     return route
 
 

@@ -49,16 +49,12 @@ class _RouteWithLse(_Route):
 class _RouteWithGradients(_RouteWithLse):
     """For a call that wants gradients; the backward pass is the one that was chosen for the kernel."""
 
-    def __init__(self, kernel, index, seen):
-        super().__init__(kernel, index, seen)
-        self.backward_by = _BACKWARDS[_service.backwards[kernel.facts["id"]]]
-        self.causal = kernel.mask is not None and kernel.facts["problem"]["seq_q"] > 1
-
     def __call__(self, query, key, value, *_):
         return _Attention.apply(query, key, value, self)
 
     def backward(self, grad, query, key, value, out, lse):
-        return self.backward_by(grad, query, key, value, out, lse, self.causal, self.kernel.facts["scale"])
+        causal = self.kernel.mask is not None and query.shape[2] > 1
+        return _BACKWARDS[self.backward_by](grad, query, key, value, out, lse, causal, self.kernel.facts["scale"])
 
 
 _GRADIENTS, _LSE = "gradients", "lse"  # what a call wants besides the output: those, or what a backward pass reads

@@ -37,7 +37,7 @@ def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None, 
     """Of these kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
     reason. `quantizes`: of those that compute 16-bit tensors in fp8; `smooth_k`: without K's mean over keys, with it, or
     (None) either. `extra`: of those whose log-sum-exp a backward pass may read."""
-    if extra is None:  # backward passes see the keys as they are
+    if extra is None and tensors["q"].dtype not in _FP8:  # backward passes and factors are of the keys as they are
         tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
@@ -95,8 +95,7 @@ class _AlignedCopies:
 
 
 def _is_aligned(tensor):
-    return tensor.data_ptr() % _ALIGNMENT == 0 and (
-        tensor.is_contiguous() or _begins_aligned(tensor.shape, tensor.stride(), tensor.element_size()))
+    return tensor.data_ptr() % _ALIGNMENT == 0 and _begins_aligned(tensor.shape, tensor.stride(), tensor.element_size())
 
 
 def _no_rows(query, key, value, *_):
@@ -128,12 +127,15 @@ def _choose(kernels, tensors, mask, scale, gqa, misaligned, extra):
 def _kernel_route(kernels, tensors, mask, scale, gqa, extra):
     """As _choose."""
     kernel, seen = _choice(kernels, tensors, mask, scale, gqa, extra=extra)
-    if kernel is None:
-        return None, seen
+    return (None, seen) if kernel is None else _route_of(kernel, extra, tensors["q"].device.index, seen)
+
+
+def _route_of(kernel, extra, index, seen):
+    """As _choose; a kernel that cannot be loaded is left out aloud."""
     try:
-        return kernel.route(extra, tensors["q"].device.index, seen), None
+        return kernel.route(extra, index, seen, _service.backwards.get(kernel.facts["id"])), None
     except (OSError, RuntimeError) as error:
-        warnings.warn(f"PyTorch's attention is used instead of {kernel.facts['kernel']}: {error}", RuntimeWarning)
+        warnings.warn(f"{kernel.facts['kernel']} is left out: {error}", RuntimeWarning)
         return None, f"its kernel could not be loaded: {error}"
 
 
@@ -157,14 +159,17 @@ def _counter(query, key, mask, scale, why, extra=None):
 def _pass_on(why, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     """PyTorch's attention, counted with the reason; what is traced is not counted."""
     if not _is_compiling() and _is_real(query, key, value):
-        mask = _UPPER_LEFT if is_causal else None if attn_mask is None else "masked"
-        asked = (why, query.shape, key.shape, query.dtype, mask, scale)
-        table = _service.table
-        counter = table.routes.get(asked)
-        if counter is None:
-            counter = table.remember(asked, _counter(query, key, mask, scale, why))
-        next(counter)
+        _count(why, query, key, _UPPER_LEFT if is_causal else None if attn_mask is None else "masked", scale)
     return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+
+
+def _count(why, query, key, mask, scale):
+    try:
+        asked = (why, query.shape, key.shape, query.dtype, mask, scale)
+    except RuntimeError:  # nested tensors have no sizes
+        return
+    table = _service.table
+    next(table.routes.get(asked) or table.remember(asked, _counter(query, key, mask, scale, why)))
 
 
 def _refuse_others(query, key, value):
@@ -321,8 +326,9 @@ def _may_have_kernel(query, key, value, mask, scale, gqa):
         return False
     if _are_known(tensors):
         return _choice(_service.table.kernels, dict(zip("qkv", tensors)), mask, scale, gqa)[0] is not None
-    return any(kernel.dtype == query.dtype and (type(query.shape[3]) is not int or kernel.key[4] == query.shape[3])
-               for kernel in _service.table.kernels)
+    return _is_not_broadcast(query.shape, key.shape, value.shape, gqa) and any(
+        kernel.dtype == query.dtype and (type(query.shape[3]) is not int or kernel.key[4] == query.shape[3])
+        for kernel in _service.table.kernels)
 
 
 def _are_known(tensors):
@@ -381,6 +387,7 @@ def _register():
         return _new_output(query, value)
 
     _register_gradients(library, tags)
+    register_flop_formula([torch.ops.fatune._sdpa_kernel, torch.ops.fatune._sdpa_with_lse])(_flops)
     return library
 
 
@@ -435,11 +442,11 @@ def load(device: torch.device | int | None = None) -> int:
 
 
 # A process may have several such files: they share loaded kernels, the operators, and PyTorch's own attention as it was
-# before one of them took its place. Those imported by hand serve together; those of fatune.install(), while they are
-# installed.
+# before one of them took its place, not what stands there while fatune.capture() records. Those imported by hand serve
+# together; those of fatune.install(), while they are installed.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_5", {"kernels": {}, "services": {False: _Service(), True: _Service()},
-                 "pytorch": F.scaled_dot_product_attention})
+    "shared_6", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
+        F.scaled_dot_product_attention, "_recorded", F.scaled_dot_product_attention)})
 _services, _pytorch = _shared["services"], _shared["pytorch"]
 _service = _services[_INSTALLED]
 _service.functions = globals()

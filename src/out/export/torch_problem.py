@@ -35,6 +35,7 @@ import torch
 import torch.autograd.forward_ad as _forward_ad
 import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
+from torch.utils.flop_counter import register_flop_formula
 
 # @fatune: contents
 _FACTS = json.loads("[]")  # @fatune: facts
@@ -117,5 +118,18 @@ def _can_be_mapped(strides, element):
 
 
 def _begins_aligned(shape, stride, element):
-    """Whether every row begins a multiple of 16 bytes behind the first, for elements of any type."""
-    return all(size <= 1 or distance * element % _ALIGNMENT == 0 for size, distance in zip(shape[:-1], stride[:-1]))
+    """Whether every row begins a multiple of 16 bytes behind the first, for elements of any type; or would not in a
+    copy either, as its columns lie apart or its rows are no such multiple."""
+    return (all(size <= 1 or distance * element % _ALIGNMENT == 0 for size, distance in zip(shape[:-1], stride[:-1]))
+            or stride[-1] != 1 or shape[-1] * element % _ALIGNMENT > 0)
+
+
+def _is_not_broadcast(q, k, v, gqa):
+    """Whether batch and heads, which may be symbols, are surely the query's, so that the result's are."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true  # asked for symbols only
+    return all(map(statically_known_true, (q[0] == k[0], q[0] == v[0], k[1] == v[1], gqa or q[1] == k[1])))
+
+
+def _flops(query, key, value, *_, out_shape=None, **__):
+    """From shapes, those of both products, masked or not: as torch.utils.flop_counter counts PyTorch's attention."""
+    return 2 * math.prod(query[:3]) * key[2] * (query[3] + value[3])

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 
 #include "core/log.hpp"
 #include "model/results/journal.hpp"
+#include "model/results/last_finals.hpp"
 #include "model/results/statistics.hpp"
 #include "search/datasets/recording.hpp"
 #include "tune/sweep/best.hpp"
@@ -36,7 +36,7 @@ std::string run_name(const std::filesystem::path& journal) {
 /// What the journal has of a problem.
 struct ProblemRecords {
   std::vector<JournalGroup> groups;
-  std::vector<FinalRecord> finals;  ///< of several attempts: of each contestant the last
+  std::vector<FinalRecord> finals;
 };
 
 std::map<Problem, ProblemRecords> records_by_problem(const Journal& journal,
@@ -46,15 +46,10 @@ std::map<Problem, ProblemRecords> records_by_problem(const Journal& journal,
     const Problem problem = group.problem.problem;
     records[problem].groups.push_back(std::move(group));
   }
-  std::map<std::tuple<Problem, std::string, std::string>, std::size_t> places;
+  const LastFinals finals(journal.records);
   for (const Record& record : journal.records) {
-    const auto* final = std::get_if<FinalRecord>(&record);
-    if (final == nullptr) continue;
-    std::vector<FinalRecord>& finals = records[final->problem].finals;
-    const auto [place, fresh] =
-        places.try_emplace({final->problem, final->impl, final->id}, finals.size());
-    if (fresh) finals.emplace_back();
-    finals[place->second] = *final;
+    if (const auto* final = std::get_if<FinalRecord>(&record))
+      records[final->problem].finals = finals.of(final->problem);
   }
   return records;
 }

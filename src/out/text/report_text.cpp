@@ -3,7 +3,6 @@
 #include "out/text/report_text.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -118,7 +117,9 @@ std::string short_text(const JournalGroup& group, const std::string& objective,
                        const Paint& paint) {
   const std::vector<CandidateRecord> records = records_of(group);
   Table table({">place", fmt::format(">{} us, search", time_words(objective)), "config"});
-  for (const Ranked& ranked : rank_candidates(records, objective) | std::views::take(kBestShown)) {
+  std::vector<Ranked> best = rank_candidates(records, objective);
+  best.resize(std::min(best.size(), kBestShown));
+  for (const Ranked& ranked : best) {
     const auto& timing = objective_timing(*ranked.record, objective);
     table.add({fmt::to_string(ranked.place), fixed(timing->median_us, 3),
                describe_config(ranked.record->config)});

@@ -12,6 +12,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
+#include "model/results/last_finals.hpp"
 #include "model/space/rules.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
@@ -50,15 +51,15 @@ class RecordedEvaluator : public Evaluator {
       : environment_(std::move(environment)) {
     environment_.recorded = true;
     for (const KernelRef& kernel : kernels) known_texts_.insert(kernel->text_hash);
+    for (Record& record : records) update(record, kernels);
+    finals_ = LastFinals(records);
     for (Record& record : records) {
-      update(record, kernels);
       if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
         problems_.insert(candidate->problem);
         std::string key = candidate->key;
         by_key_.insert_or_assign(std::move(key), std::move(*candidate));
-      } else if (auto* final_record = std::get_if<FinalRecord>(&record)) {
+      } else if (const auto* final_record = std::get_if<FinalRecord>(&record)) {
         problems_.insert(final_record->problem);
-        finals_.push_back(std::move(*final_record));
       }
     }
   }
@@ -163,14 +164,14 @@ class RecordedEvaluator : public Evaluator {
   FinalRecord recall_final(const Implementation& contestant) const {
     const Candidate& candidate = contestant.candidate;
     const std::string config = contestant.outside ? "" : dump(to_json(candidate.config));
-    const auto found = std::find_if(finals_.begin(), finals_.end(), [&](const FinalRecord& record) {
-      if (!(record.problem == candidate.problem)) return false;
+    const std::vector<FinalRecord>& finals = finals_.of(candidate.problem);
+    const auto found = std::ranges::find_if(finals, [&](const FinalRecord& record) {
       if (contestant.outside) return record.impl == contestant.impl;
       return record.kernel == candidate.kernel->manifest.name && dump(record.config) == config;
     });
-    FinalRecord record = found != finals_.end() ? *found
-                         : contestant.outside   ? missing_row(candidate.problem)
-                                                : from_search(candidate);
+    FinalRecord record = found != finals.end() ? *found
+                         : contestant.outside  ? missing_row(candidate.problem)
+                                               : from_search(candidate);
     record.impl = contestant.impl;
     record.role = contestant.role;
     record.recorded = true;
@@ -200,7 +201,7 @@ class RecordedEvaluator : public Evaluator {
 
   Environment environment_;
   std::map<std::string, CandidateRecord> by_key_;
-  std::vector<FinalRecord> finals_;
+  LastFinals finals_;
   std::set<Problem> problems_;
   std::set<std::string> known_texts_;  ///< hashes of the kernels that the recording is asked about
   std::deque<CandidateRecord> waiting_;

@@ -286,7 +286,9 @@ Status save_best(const SweepResult& result) {
 std::string why_unverified(const BestRow& best) {
   if (!best.verification) return "it names no gates that the config passed";
   if (best.verification->skipped) return "the sweep ran with --skip-correctness";
-  return best.verification->passed ? "" : "the config failed a gate";
+  if (best.verification->passed) return "";
+  const std::string tool = failed_tool(*best.verification);
+  return tool.empty() ? "the config failed a gate" : tool;
 }
 
 std::filesystem::path first_file(const std::filesystem::path& folder,

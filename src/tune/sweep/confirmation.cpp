@@ -86,7 +86,7 @@ void add_phases(const std::vector<ShardRun>& runs, const Problem& problem,
                 std::vector<PhaseOnGpu>& phases) {
   for (const ShardRun& run : runs) {
     if (!run.best || !run.best->device) continue;
-    PhaseOnGpu phase{*run.best->device, LastFinals(run.journal).of(problem)};
+    PhaseOnGpu phase{*run.best->device, LastFinals(run.journal.records).of(problem)};
     if (!phase.finals.empty()) phases.push_back(std::move(phase));
   }
 }

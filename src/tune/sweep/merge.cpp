@@ -15,9 +15,9 @@
 #include "core/file.hpp"
 #include "core/scratch_folder.hpp"
 #include "core/text.hpp"
+#include "model/results/last_finals.hpp"
 #include "model/results/statistics.hpp"
 #include "tune/sweep/comparison.hpp"
-#include "tune/sweep/run_state.hpp"
 
 namespace fatune {
 namespace {
@@ -66,7 +66,7 @@ using Sources = std::map<std::string, Source>;
 
 /// Without what another final phase came after.
 std::vector<const Record*> records_that_count(const Journal& journal) {
-  const LastFinals finals(journal);
+  const LastFinals finals(journal.records);
   std::map<Problem, std::size_t> met;
   std::vector<const Record*> counting;
   for (const Record& record : journal.records) {
@@ -100,7 +100,7 @@ class Gathered {
                       "leave one of them out",
                       before->second.run->file, run.file, describe(run.shard()), of));
     }
-    take(records);
+    take(records, run.journal);
     known_.merge(own);
     return {};
   }
@@ -120,21 +120,22 @@ class Gathered {
   }
 
  private:
-  /// What no run before has, with times since the problem's begin.
-  void take(const std::vector<const Record*>& records) {
+  /// Those that no run before has, with times of what was spent on their problem alone: records of
+  /// others, and of final phases that count no more, may stand between them.
+  void take(const std::vector<const Record*>& counting, const Journal& journal) {
     double clock_s = 0;
-    std::map<Problem, double> begins;
-    for (const Record* record : records) {
-      const Problem* problem = problem_of(*record);
+    std::map<Problem, double> spent;
+    auto next = counting.begin();
+    for (const Record& record : journal.records) {
+      const double before_s = std::exchange(clock_s, std::max(clock_s, moment_of(record)));
+      if (next == counting.end() || *next != &record) continue;
+      ++next;
+      const Problem* problem = problem_of(record);
       if (problem == nullptr) continue;
-      const auto* started = std::get_if<StartedRecord>(record);
-      if (known_.contains(started != nullptr ? started->key : subject(*record))) continue;
-      const double begin_s = begins.try_emplace(*problem, clock_s).first->second;
-      Record& taken = by_problem_[*problem].emplace_back(*record);
-      double* const at_s = at_of(taken);
-      if (at_s == nullptr) continue;
-      clock_s = std::max(clock_s, *at_s);
-      *at_s -= begin_s;
+      const auto* started = std::get_if<StartedRecord>(&record);
+      if (known_.contains(started != nullptr ? started->key : subject(record))) continue;
+      Record& taken = by_problem_[*problem].emplace_back(record);
+      if (double* const at_s = at_of(taken)) *at_s = spent[*problem] += clock_s - before_s;
     }
   }
 

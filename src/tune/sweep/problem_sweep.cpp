@@ -8,8 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tune/sweep/finals.hpp"
-#include "tune/sweep/reserves.hpp"
 #include "tune/sweep/search_loop.hpp"
 #include "tune/sweep/warm_start.hpp"
 
@@ -177,66 +175,6 @@ std::vector<Point> points_to_race(const Space& space, const SavedConfigs& entran
   return points;
 }
 
-/// The winner alone meets edge problems, unless it is chosen by more than this problem's times.
-FinalPlan plan_of_finals(const SavedConfigs* only, const RunState& run) {
-  FinalPlan plan = run.options.finals;
-  if (only != nullptr || run.plan.objective == kScoreObjective) return plan;
-  plan.winner = [objective = run.plan.objective, seed = plan.seed](const auto& records) {
-    return winner_by_time(records, final_time(records, objective), seed);
-  };
-  return plan;
-}
-
-/// One that was not there then may be here now.
-bool lacks_baseline(const std::vector<FinalRecord>& finals) {
-  return std::ranges::any_of(finals, [](const FinalRecord& record) {
-    return record.is_baseline() && record.outcome == Outcome::kUnavailable;
-  });
-}
-
-Status run_finals(const SavedConfigs* only, RunState& run, ProblemResult& result) {
-  const Problem& problem = result.problem.problem;
-  FinalsRequest wanted{problem,
-                       run.kernels,
-                       run.baseline,
-                       run.evaluator.environment().limits,
-                       run.plan.objective,
-                       run.options.finalists,
-                       {},
-                       only};
-  if (run.options.baselines) {
-    FATUNE_TRY(wanted.baselines, run.options.baselines(problem));
-  }
-  FATUNE_TRY(const auto contestants, choose_contestants(wanted, result.candidates));
-  if (contestants.empty()) return {};
-  run.progress.begin_finals(run.clock.now());
-  result.finals = run.known.finals(problem);
-  const bool lacks = run.options.finals_only && lacks_baseline(result.finals);
-  if (lacks || !covers(result.finals, contestants)) {
-    ++run.finals_here;
-    result.finals.clear();
-    FATUNE_TRY_STATUS(run.begin(problem));
-    FinalPlan plan = plan_of_finals(only, run);
-    if (plan.winner) {
-      FATUNE_TRY(plan.reserves, choose_reserves(wanted, contestants, result.candidates));
-    }
-    FATUNE_TRY(auto finals, run.evaluator.finals(contestants, plan));
-    for (FinalRecord& record : finals) {
-      record.gpu = run.evaluator.environment().device_uuid;
-      record.at_s = run.clock.now();
-      FATUNE_TRY_STATUS(run.journal.append(record));
-    }
-    result.finals = std::move(finals);
-  }
-  Scoring scoring;
-  if (run.plan.objective == kScoreObjective) {
-    FATUNE_TRY(const auto uses, count_finalists(result.finals, contestants, run.options.count_use));
-    scoring = score_finals(result.finals, uses);
-  }
-  settle_finals(result, run.plan.objective, run.options.finals.seed, scoring);
-  return {};
-}
-
 /// A kernel without a valid config still gets an outcome: its default config's, which is
 /// infeasible.
 Status settle_barred(const std::vector<Candidate>& barred, RunState& run, ProblemResult& result) {
@@ -302,17 +240,10 @@ void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces
   }
 }
 
-/// An interrupt that comes while something is awaited is no error: what was found stays.
-Status unless_interrupted(Status done, RunState& run) {
-  if (done || done.error().kind != ErrorKind::kInterrupted) return done;
-  run.interrupted = true;
-  return {};
-}
-
 Status search(const SavedConfigs& known, RunState& run, ProblemResult& result) {
   FATUNE_TRY(const KernelSpaces built,
              build_spaces(run.kernels, run.evaluator.environment().limits, result));
-  if (run.options.finals_only) {
+  if (run.options.finals_only || run.is_over()) {
     take_journalled(known, built.spaces, run, result);
     return {};
   }
@@ -345,33 +276,31 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
                                      RunState& run) {
   ProblemResult result;
   result.problem = problem;
-  const double began_s = run.clock.now();
-  run.progress.begin_problem(label(problem), began_s);
+  const double began_s = run.clock.spent();
+  run.progress.begin_problem(label(problem), run.clock.now());
   FATUNE_TRY_STATUS(unless_interrupted(search(known, run, result), run));
-  result.seconds = run.clock.now() - began_s;
+  result.seconds = run.clock.spent() - began_s;
   return result;
 }
 
 Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
                     ProblemResult& result) {
-  const double began_s = run.clock.now();
-  run.progress.begin_problem(label(problem), began_s);
+  const double began_s = run.clock.spent();
+  run.progress.begin_problem(label(problem), run.clock.now());
   FATUNE_TRY_STATUS(unless_interrupted(race(problem, entrants, run, result), run));
-  result.seconds += run.clock.now() - began_s;
-  return {};
-}
-
-Status settle_problem(const SavedConfigs* only, RunState& run, ProblemResult& result) {
-  const double began_s = run.clock.now();
-  FATUNE_TRY_STATUS(unless_interrupted(run_finals(only, run, result), run));
-  result.seconds += run.clock.now() - began_s;
+  result.seconds += run.clock.spent() - began_s;
   return {};
 }
 
 Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
                                     RunState& run) {
+  const bool was_over = run.is_over();
   FATUNE_TRY(ProblemResult result, search_problem(problem, known, run));
-  if (!run.interrupted) FATUNE_TRY_STATUS(settle_problem(nullptr, run, result));
+  const bool cut_off = run.is_over() && !was_over;
+  if (cut_off && !run.known.finals(problem.problem).empty()) {
+    FATUNE_TRY(result, search_problem(problem, known, run));
+  }
+  FATUNE_TRY_STATUS(settle_problem(nullptr, run, result));
   return result;
 }
 

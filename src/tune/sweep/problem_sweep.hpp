@@ -33,9 +33,13 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
 Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
                     ProblemResult& result);
 /// The final phase of a problem that was searched or raced. `only`: those that may be finalists;
-/// null: all.
+/// null: all. --finals repeats one in which a baseline was unavailable, and keeps the new one when
+/// it has times of more baselines.
 Status settle_problem(const SavedConfigs* only, RunState& run, ProblemResult& result);
-/// Search and final phase. An interrupt leaves the final phase out and `run.interrupted` set.
+/// An interrupt that comes while something is awaited is no error: what was found stays.
+Status unless_interrupted(Status done, RunState& run);
+/// Search and final phase. An interrupt leaves `run.interrupted` set, and what the journal of a
+/// resumed run has of the problem, or no final phase. Of a run that is over nothing is measured.
 Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
                                     RunState& run);
 

@@ -13,46 +13,7 @@ namespace fatune {
 
 static constexpr std::uint64_t kEnoughForEstimate = 5;  // candidates; chosen
 
-namespace {
-
-bool same_contestant(const FinalRecord& a, const FinalRecord& b) {
-  return a.impl == b.impl && a.role == b.role && a.config == b.config;
-}
-
-}  // namespace
-
-LastFinals::LastFinals(const Journal& journal) {
-  for (const Record& record : journal.records) {
-    if (const auto* finished = std::get_if<CandidateRecord>(&record)) add(*finished);
-    if (const auto* final = std::get_if<FinalRecord>(&record)) add(*final);
-  }
-}
-
-void LastFinals::add(const CandidateRecord& record) {
-  if (const auto phase = phases_.find(record.problem); phase != phases_.end())
-    phase->second.is_over = true;
-}
-
-void LastFinals::add(const FinalRecord& record) {
-  Phase& phase = phases_[record.problem];
-  const bool again = std::ranges::any_of(
-      phase.records, [&](const FinalRecord& other) { return same_contestant(other, record); });
-  if (phase.is_over || again) phase = {phase.replaced + phase.records.size()};
-  phase.records.push_back(record);
-}
-
-const std::vector<FinalRecord>& LastFinals::of(const Problem& problem) const {
-  static const std::vector<FinalRecord> kNone;
-  const auto phase = phases_.find(problem);
-  return phase == phases_.end() ? kNone : phase->second.records;
-}
-
-std::size_t LastFinals::replaced(const Problem& problem) const {
-  const auto phase = phases_.find(problem);
-  return phase == phases_.end() ? 0 : phase->second.replaced;
-}
-
-ResumeIndex::ResumeIndex(const Journal& journal) : finals_(journal) {
+ResumeIndex::ResumeIndex(const Journal& journal) : finals_(journal.records) {
   for (const Record& record : journal.records) {
     complete_ = false;
     last_at_s_ = std::max(last_at_s_, moment_of(record));
@@ -174,6 +135,7 @@ Status RunState::begin(const Problem& problem) {
 Status RunState::try_once_more(const Problem& problem) {
   const StartedRecord* suspect = known.suspect();
   if (suspect == nullptr || suspect->again || suspect->problem != problem) return {};
+  if (options.finals_only) return {};  // it waits for a search
   const KernelRef kernel = kernel_named(kernels, suspect->kernel);
   if (!kernel) return {};
   FATUNE_TRY(Config config, config_from_json(kernel->manifest, suspect->config, "journal"));

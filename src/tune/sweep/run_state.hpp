@@ -12,34 +12,13 @@
 
 #include "model/kernel/candidate.hpp"
 #include "model/results/journal.hpp"
+#include "model/results/last_finals.hpp"
 #include "model/results/record.hpp"
 #include "model/results/sweep_result.hpp"
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/sweep.hpp"
 
 namespace fatune {
-
-/// The final phase of each problem, the last one: its contestants shared rounds, which those of a
-/// phase before did not. One ends with a new candidate, or where the run ended while it was
-/// written: its first contestants then stand in the journal once more.
-class LastFinals {
- public:
-  LastFinals() = default;
-  explicit LastFinals(const Journal& journal);
-  const std::vector<FinalRecord>& of(const Problem& problem) const;
-  std::size_t replaced(const Problem& problem) const;  ///< how many records of phases before
-
- private:
-  void add(const CandidateRecord& record);
-  void add(const FinalRecord& record);
-
-  struct Phase {
-    std::size_t replaced = 0;
-    std::vector<FinalRecord> records = {};
-    bool is_over = false;
-  };
-  std::map<Problem, Phase> phases_;
-};
 
 class ResumeIndex {
  public:
@@ -51,7 +30,8 @@ class ResumeIndex {
   /// `crashed`, which is not in the journal yet.
   std::optional<CandidateRecord> find(const Candidate& candidate) const;
   /// The one started last when it never finished: what ended the program may have been anything.
-  /// Those started before it had left the device when it was their turn to be journalled.
+  /// Those started before it had left the device when it was their turn to be journalled, if there
+  /// is one device: on several GPUs, one that takes the host down beside another goes unseen.
   const StartedRecord* suspect() const;
   void add(const CandidateRecord& record) { finished_.insert_or_assign(record.key, record); }
   bool is_journalled(const std::string& key) const { return finished_.contains(key); }
@@ -82,7 +62,9 @@ class RunClock {
   }
 
   double now() const { return live_ ? journalled_s_ + source_() - started_ : replayed_s_; }
-  void replay(double at_s) { replayed_s_ = std::max(replayed_s_, at_s); }
+  void replay(double at_s) { replayed_s_ = std::max(replayed_s_, std::min(at_s, journalled_s_)); }
+  /// Of differences: on what was replayed, and since. What is between the two is of other problems.
+  double spent() const { return live_ ? replayed_s_ + source_() - started_ : replayed_s_; }
   void go_live() {
     if (live_) return;
     live_ = true;
@@ -136,11 +118,15 @@ struct RunState {
   ProgressTracker progress;
   std::set<std::string> started = {};  ///< keys of those that reached the device in this attempt
   std::map<std::string, CandidateRecord> early = {};  ///< by key: journalled, their turn is to come
-  std::optional<Problem> begun = {};  ///< the problem that the evaluator is ready for
-  std::size_t finals_here = 0;        ///< problems whose final phase is not the journal's
+  std::optional<Problem> begun = {};        ///< the problem that the evaluator is ready for
+  std::size_t finals_here = 0;              ///< problems whose final phase is not the journal's
+  std::set<std::string> still_absent = {};  ///< baselines that a repeated final phase lacked, too
   bool interrupted = false;
+  bool failed = false;                       ///< a problem's error ends the run
   std::optional<Environment> began_on = {};  ///< of a resumed run
 
+  /// Nothing more is measured; what the journal has still counts.
+  bool is_over() const { return interrupted || failed; }
   /// Makes the device ready for a problem: late, so that a run whose results are all journalled
   /// needs none.
   Status begin(const Problem& problem);

@@ -4,6 +4,9 @@
 #include <limits>
 #include <numeric>
 
+#include <fmt/format.h>
+
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "search/strategies/portfolio.hpp"
@@ -265,7 +268,7 @@ class SuiteSweep {
       log::warn(
           "no config of those chosen is right at every problem of the suite: each has its own");
     note_choice(chosen, winner);
-    return saved();
+    return {};
   }
 
   /// The elite with the least geomean time in the final phases.

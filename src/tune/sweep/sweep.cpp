@@ -171,10 +171,19 @@ std::map<std::string, std::vector<ToolVerdict>> saved_verdicts(
 class Saver {
  public:
   Saver(const RunState& run, SweepResult& result) : run_(run), result_(result) {
-    if (run.options.resume) verdicts_ = saved_verdicts(run.options.out);
+    if (!run.options.resume) return;
+    verdicts_ = saved_verdicts(run.options.out);
+    const std::vector<NamedProblem> problems = shard_problems(result.plan);
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      if (!run.known.finals(problems[i].problem).empty()) published_ = i + 1;
+    }
   }
 
-  Status save_in_time() { return Clock::now() < next_ ? Status() : save(); }
+  /// Not before it has all that the run had published: it may be killed meanwhile.
+  Status save_in_time() {
+    if (result_.problems.size() < published_ || Clock::now() < next_) return {};
+    return save();
+  }
   Status save() {
     const Clock::time_point begin = Clock::now();
     if (run_.began_on) result_.environment = measured_on(*run_.began_on, run_, result_);
@@ -196,13 +205,14 @@ class Saver {
     FinalRecord& best = problem.finals.front();
     const auto verdict = verdicts_.find(best.id);
     if (verdict != verdicts_.end() && best.verification)
-      best.verification->sanitizer = verdict->second;
+      take_verdicts(verdict->second, *best.verification);
   }
 
   const RunState& run_;
   SweepResult& result_;
   std::map<std::string, std::vector<ToolVerdict>> verdicts_;  ///< of a run that is resumed
-  std::size_t saved_ = 0;                                     ///< problems
+  std::size_t published_ = 0;  ///< problems, to the last one that a resumed run had settled
+  std::size_t saved_ = 0;      ///< problems
   Clock::time_point next_{};
 };
 
@@ -216,6 +226,16 @@ void warn_of_absent(const ProblemResult& problem, std::size_t left, std::set<std
   }
 }
 
+/// Of the problems that a resumed run did not come to, what its journal has: it stays published.
+Status keep_the_rest(const SavedConfigs& known, RunState& run, SweepResult& result) {
+  const std::vector<NamedProblem> problems = shard_problems(result.plan);
+  for (std::size_t i = result.problems.size(); i < problems.size(); ++i) {
+    if (run.known.finals(problems[i].problem).empty()) continue;
+    FATUNE_TRY(result.problems.emplace_back(), sweep_problem(problems[i], known, run));
+  }
+  return {};
+}
+
 /// Each problem for itself; the best of one may start the search of the next, but not in a shard:
 /// which problems are beside it there depends on the number of shards.
 Status sweep_problems(RunState& run, SweepResult& result) {
@@ -223,11 +243,13 @@ Status sweep_problems(RunState& run, SweepResult& result) {
   Saver saver(run, result);
   const std::vector<NamedProblem> problems = shard_problems(result.plan);
   std::set<std::string> absent;
+  Status failure;
   for (const NamedProblem& problem : problems) {
     auto swept = sweep_problem(problem, known, run);
     if (!swept) {
-      static_cast<void>(saver.save_the_last());
-      return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
+      failure = with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
+      run.failed = true;
+      break;
     }
     result.problems.push_back(*std::move(swept));
     result.seconds = run.clock.now();
@@ -240,15 +262,23 @@ Status sweep_problems(RunState& run, SweepResult& result) {
     }
     if (run.interrupted) break;
   }
-  return saver.save_the_last();
+  if (Status kept = keep_the_rest(known, run, result); failure && !kept) failure = kept;
+  const Status saved = saver.save_the_last();
+  return failure ? saved : failure;
+}
+
+/// With --finals a search that was cut off ends where it was, but one that never began has not.
+bool all_were_searched(const SweepResult& result) {
+  return std::ranges::none_of(
+      result.problems, [](const ProblemResult& problem) { return problem.candidates.empty(); });
 }
 
 /// All of them with the same few configs.
 Status sweep_together(RunState& run, SweepResult& result) {
   Saver saver(run, result);
-  Status swept = sweep_suite(run, result, [&] { return saver.save(); });
+  Status swept = sweep_suite(run, result, [&] { return saver.save_in_time(); });
   if (!swept) return with_context(std::move(swept).error(), "sweeping the suite");
-  return {};
+  return run.interrupted ? saver.save_in_time() : saver.save();
 }
 
 }  // namespace
@@ -289,7 +319,8 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
   result.interrupted = run.interrupted;
   result.seconds = run.clock.now();
   if (!was_complete || run.journal.has_grown()) {
-    const EndRecord end{run.interrupted ? "interrupted" : "complete", result.seconds};
+    const bool complete = !run.interrupted && (was_complete || all_were_searched(result));
+    const EndRecord end{complete ? "complete" : "interrupted", result.seconds};
     FATUNE_TRY_STATUS(run.journal.append(end));
   }
   return result;

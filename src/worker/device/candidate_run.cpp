@@ -128,8 +128,9 @@ MaybeFailure check_and_time(DeviceSession& session, DeviceProblem& problem, cons
   std::optional<HotLoop> timed;
   failure = time_candidate(session, problem, executable, order, reply, timed);
   if (!failure && order.verify) {
-    failure =
-        gates.check_timed({timed ? &*timed : nullptr, median_of(reply.hot), median_of(reply.cold)});
+    failure = gates.check_timed({.loop = timed ? &*timed : nullptr,
+                                 .hot = median_of(reply.hot),
+                                 .cold = median_of(reply.cold)});
     reply.verification = gates.verification();
   }
   const bool given_up = reply.hot && reply.hot->killed_early;

@@ -48,6 +48,7 @@ MaybeFailure check_physics(const PhysicsFloor& floor, const TimedRun& run,
   }
   const std::tuple<const char*, std::optional<Micros>, const Floor&> times[] = {
       {"hot", run.hot, floor.hot},
+      {"plain", run.plain, floor.hot},
       {"cold", run.cold, floor.cold},
       {"in a layer", run.in_layer, floor.in_layer}};
   for (const auto& [which, time, least] : times) {
@@ -245,7 +246,7 @@ MaybeFailure GateKeeper::check_early_start() {
   std::vector<DeviceChecks::Exchange> pairs;
   for (std::size_t i = 0; i < first.inputs.size(); ++i)
     pairs.push_back({first.inputs[i], second.inputs[i]});
-  pattern_ = kPoisons[0];
+  if (auto failure = fill_outputs(kPoisons[0])) return failure;
   const auto both = [&]() -> Status {  // nothing between the two, or the second could not be early
     FATUNE_TRY_STATUS(
         problem_.checks().exchange_late(pairs, problem_.outputs().front(), kPoisons[0]));
@@ -300,28 +301,32 @@ MaybeFailure GateKeeper::replay_swapped(const HotLoop& loop) {
   return failed(swap_inputs());
 }
 
-MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
-  if (const auto own = program_.own_output()) return check_own_output(*own, loop);
+/// Into a poisoned output; then over the first set's output, which a kernel that keeps what it
+/// finds, or that knows its inputs by their addresses, leaves there.
+MaybeFailure GateKeeper::check_graph(const HotLoop& loop) {
+  if (auto failure = fill_outputs(kPoisons[0])) return failure;
+  if (auto failure = unfinished(session_.sampler->time_loop(loop))) return failure;
+  if (auto failure = expect_verified(0, kTimedOutputGate, "after the timed launches"))
+    return failure;
+  if (problem_.sets().size() < 2) return std::nullopt;
+  if (auto failure = replay_swapped(loop)) return failure;
+  return expect_verified(1, kTimedOutputGate,
+                         "after the timed launches, with other inputs at the same addresses");
+}
+
+MaybeFailure GateKeeper::check_outputs(const TimedRun& run) {
+  if (const auto own = program_.own_output()) return check_own_output(*own, run.loop);
   verified_.resize(problem_.sets().size());
   const std::size_t other = problem_.sets().size() > 1 ? 1 : 0;
   session_.sampler->set_limit(problem_.kernel_limit());
-  if (loop != nullptr) {
-    if (auto failure = fill_outputs(kPoisons[0])) return failure;
-    if (auto failure = unfinished(session_.sampler->time_loop(*loop))) return failure;
-    if (auto failure = expect_verified(0, kTimedOutputGate, "after the timed launches"))
-      return failure;
-    // Over the first set's output: a kernel that keeps what it finds, or that knows its inputs by
-    // their addresses, leaves it there.
-    if (other != 0) {
-      if (auto failure = replay_swapped(*loop)) return failure;
-      const char* when = "after the timed launches, with other inputs at the same addresses";
-      if (auto failure = expect_verified(1, kTimedOutputGate, when)) return failure;
-    }
+  for (const HotLoop* loop : {run.loop, run.plain_loop}) {
+    if (loop == nullptr) continue;
+    if (auto failure = check_graph(*loop)) return failure;
   }
   const std::pair<std::size_t, std::optional<std::uint8_t>> singles[] = {
       {other, kPoisons[1]}, {0, std::nullopt}, {other, kPoisons[0]}};
   for (const auto& [index, poison] : singles) {
-    if (auto failure = run(problem_.sets()[index], poison)) return failure;
+    if (auto failure = this->run(problem_.sets()[index], poison)) return failure;
     if (auto failure = expect_verified(index, kTimedOutputGate, "launched once more"))
       return failure;
   }
@@ -332,7 +337,7 @@ MaybeFailure GateKeeper::check_outputs(const HotLoop* loop) {
 MaybeFailure GateKeeper::check_timed(const TimedRun& run) {
   const PhysicsFloor floor = floor_of(session_, problem_.problem());
   MaybeFailure failure = check_physics(floor, run, verification_);
-  if (!failure) failure = check_outputs(run.loop);
+  if (!failure) failure = check_outputs(run);
   if (!failure) failure = check_same_work(run);
   if (!failure) failure = check_persisting_lines();
   if (!failure) failure = check_carry_over();

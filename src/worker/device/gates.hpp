@@ -36,8 +36,9 @@ inline constexpr const char* kEarlyStartGate = "early_start";
 PhysicsFloor floor_of(const DeviceSession& session, const Problem& problem);
 /// What was timed, and what came out.
 struct TimedRun {
-  const HotLoop* loop = nullptr;  ///< the graph; none when only cold launches were timed
-  std::optional<Micros> hot{}, cold{}, in_layer{};
+  const HotLoop* loop = nullptr;        ///< the graph; none when only cold launches were timed
+  const HotLoop* plain_loop = nullptr;  ///< where the graph has launches that are not plain
+  std::optional<Micros> hot{}, plain{}, cold{}, in_layer{};
 };
 /// Compares medians with the floors; notes in `verification` that the gate was passed, or why it
 /// did not run. Needs no device.
@@ -96,7 +97,8 @@ class GateKeeper {
   MaybeFailure look_around_in_layer(const Layer& layer, const InputSet& set);
   MaybeFailure judge_in_layer(std::span<const GuardedBuffer* const> outputs, const InputSet& set,
                               const std::string& finding);
-  MaybeFailure check_outputs(const HotLoop* loop);
+  MaybeFailure check_outputs(const TimedRun& run);
+  MaybeFailure check_graph(const HotLoop& loop);
   MaybeFailure replay_swapped(const HotLoop& loop);
   Status swap_inputs();
   MaybeFailure expect_verified(std::size_t index, const char* gate, const std::string& when);

@@ -140,8 +140,12 @@ class Rounds {
   /// What the timed graphs leave must still be right. Of a contestant in a process of its own only
   /// the times are judged.
   MaybeFailure check_timed(const TimedProgram& timed, const RoundsRow& row, Verification& found) {
-    const TimedRun run{&timed.loop, median_of(row.hot_us), median_of(row.cold_us),
-                       median_of(row.in_layer_us)};
+    const TimedRun run{.loop = &timed.loop,
+                       .plain_loop = timed.plain ? &*timed.plain : nullptr,
+                       .hot = median_of(row.hot_us),
+                       .plain = median_of(row.plain_us),
+                       .cold = median_of(row.cold_us),
+                       .in_layer = median_of(row.in_layer_us)};
     if (timed.program->self_timed() != nullptr)
       return check_physics(floor_of(all_.session, all_.problem.problem()), run, found);
     GateKeeper gates(all_.session, all_.problem, *timed.program);

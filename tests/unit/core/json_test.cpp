@@ -28,11 +28,11 @@ Json parse(std::string_view text) { return *parse_json(text, "x.json"); }
 TEST_CASE("broken JSON is located by line and column") {
   CHECK(parse_fault("{\"a\":1,\n \"b\":,}")
             .starts_with("x.json: not valid JSON at line 2, column 6"));
-  CHECK(parse_fault("").starts_with("x.json: not valid JSON at line 1, column 1"));
+  CHECK(parse_fault("").starts_with("x.json: not valid JSON at column 1"));
   CHECK(parse_fault("[\xb0\x1b[2J").find("'[\\xb0'") != std::string::npos);
-  CHECK(parse_fault("{\"a\":1").find("line 1, column 7") != std::string::npos);
+  CHECK(parse_fault("{\"a\":1").find("at column 7") != std::string::npos);
   CHECK(parse_fault("[1e999]").find("number overflow") != std::string::npos);
-  CHECK(parse_fault("[1] x").find("line 1, column 5") != std::string::npos);
+  CHECK(parse_fault("[1] x").find("at column 5") != std::string::npos);
   CHECK(parse_fault("\"\xff\"").find("UTF-8") != std::string::npos);
   CHECK(parse_fault("[1]") == "none");
   CHECK(parse_json("{", "x").error().kind == ErrorKind::kFile);
@@ -55,8 +55,7 @@ TEST_CASE("deep nesting is refused where it begins, whether it is closed or not"
     return text;
   };
   CHECK(parse_fault(nested(128, true)) == "none");
-  CHECK(parse_fault(nested(129, true)) ==
-        "x.json: is nested deeper than 128 levels at line 1, column 577");
+  CHECK(parse_fault(nested(129, true)) == "x.json: is nested deeper than 128 levels at column 577");
   CHECK(parse_fault(nested(1'000'000, false)) == parse_fault(nested(129, true)));
   CHECK(parse_fault(std::string(1000, ']')).find("not valid JSON") != std::string::npos);
   CHECK(parse_fault("[\"" + std::string(1000, '[') + "\"]") == "none");
@@ -65,7 +64,7 @@ TEST_CASE("deep nesting is refused where it begins, whether it is closed or not"
 TEST_CASE("a text of too many values is refused before they take memory") {
   std::string text = "[";
   for (int i = 0; i < 4'000'000; ++i) text += "1,";
-  CHECK(parse_fault(text) == "x.json: holds more than 4000000 values at line 1, column 8000001");
+  CHECK(parse_fault(text) == "x.json: holds more than 4000000 values at column 8000001");
   CHECK(parse_fault("[\"" + std::string(5'000'000, ',') + "\"]") == "none");
 }
 
@@ -79,7 +78,7 @@ TEST_CASE("an object of too many keys is refused before they are looked for one 
   };
   CHECK(parse_json(object(256), "x.json"));
   CHECK_THAT(parse_fault(object(257)),
-             StartsWith("x.json: has an object of more than 256 keys at line 1, column "));
+             StartsWith("x.json: has an object of more than 256 keys at column "));
 }
 
 TEST_CASE("a large file has so many values at most, counted before any is parsed") {

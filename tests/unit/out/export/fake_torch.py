@@ -45,6 +45,10 @@ class Tensor:
     is_cuda = property(lambda self: self.device.type == "cuda")
     nbytes = property(lambda self: math.prod(self.shape) * BYTES[self.dtype])
 
+    def __getitem__(self, places):
+        assert places == (slice(None), slice(None, 1)), "only the first head is asked for"
+        return Tensor((self.shape[0], 1, *self.shape[2:]), self.dtype, self.device, self.strides, self.address)
+
     def stride(self):
         return self.strides
 
@@ -160,13 +164,26 @@ class Library:
         setattr(sys.modules["torch"].ops.fatune, name, function)
 
 
+def refuse(*_):
+    raise AssertionError("a symbolic size was compared")
+
+
+class Relation:
+    """Of symbols; whether it holds is not to be asked, only whether that is known."""
+
+    def __init__(self, known):
+        self.known = known
+
+    __bool__ = refuse
+
+
 class Symbol:
     """A size that is not known while a call is traced, and must not be asked for."""
 
-    def refuse(self, *_):
-        raise AssertionError("a symbolic size was compared")
+    def __eq__(self, other):
+        return Relation(self is other)
 
-    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __mul__ = __bool__ = refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __mul__ = __bool__ = refuse
     __hash__ = None
 
 
@@ -211,6 +228,12 @@ def install():
     module("torch._subclasses.fake_tensor", FakeTensor=FakeTensor)
     module("torch._subclasses.functional_tensor", FunctionalTensor=type("FunctionalTensor", (Tensor,), {}))
     module("torch._subclasses")
+    module("torch.utils.flop_counter", register_flop_formula=lambda targets: lambda formula: formula)
+    module("torch.utils")
+    module("torch.fx.experimental.symbolic_shapes",
+           statically_known_true=lambda relation: relation if type(relation) is bool else relation.known)
+    module("torch.fx.experimental")
+    module("torch.fx")
     module(
         "torch", **{name: value for name, value in globals().items() if not name.startswith("__")}, nn=nn,
         autograd=module("torch.autograd", forward_ad=forward_ad, Function=Function), ops=types.SimpleNamespace(

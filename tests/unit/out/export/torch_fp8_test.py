@@ -94,6 +94,28 @@ class Fp8(unittest.TestCase):
         self.module.sdpa(*tensors, scale=0.125, enable_gqa=True)
         self.assertEqual((len(self.api.launches), len(fake_torch.calls)), (0, 1))
 
+    def test_keys_expanded_for_all_heads_are_one_head_only_without_factors(self):
+        expanded = {"stride": (16384, 0, 64, 1)}
+        for dtype, given in ((torch.bfloat16, {}), (torch.float8_e4m3fn, {
+                f"descale_{name}": torch.Tensor((4, 2), torch.float32) for name in "qkv"})):
+            tensors = [torch.Tensor((4, 2, 128, 64), dtype),
+                       *(torch.Tensor((4, 2, 256, 64), dtype, **expanded) for _ in range(2))]
+            if given:  # one a head that is told
+                with self.assertRaisesRegex(ValueError, "no kernel is for these sizes"):
+                    self.call(tensors, **given)
+            else:
+                self.call(tensors)
+            self.assertEqual(len(self.api.launches), 2)
+
+    def test_a_kernel_that_cannot_be_loaded_is_left_out_aloud(self):
+        self.api.refuse["cuModuleLoadData"] = 1
+        with self.assertWarnsRegex(RuntimeWarning, "fa_quantizes is left out: fatune: cannot load the machine code"):
+            self.assertEqual(self.call(qkv(torch.bfloat16)), "PyTorch's")
+        self.assertEqual(self.call(qkv(torch.bfloat16)), "PyTorch's")  # and once only
+        with self.assertWarns(RuntimeWarning), self.assertRaisesRegex(ValueError, "its kernel could not be loaded"):
+            self.call(qkv(torch.float8_e4m3fn), **factors())
+        self.assertEqual((len(self.api.loaded), self.api.launches), (2, []))
+
     def test_without_a_kernel(self):
         self.module.sdpa_fp8(*qkv(torch.float16), scale=0.125, enable_gqa=True)
         self.assertEqual((len(self.api.launches), len(fake_torch.calls)), (0, 1))

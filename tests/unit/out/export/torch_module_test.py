@@ -21,9 +21,10 @@ import torch  # noqa: E402, the stand-in
 FILE = sys.argv.pop(1)
 
 
-def load(file=FILE):
+def load(file=FILE, **names):
     spec = importlib.util.spec_from_file_location("sdpa", file)
     module = importlib.util.module_from_spec(spec)
+    vars(module).update(names)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         spec.loader.exec_module(module)
@@ -292,6 +293,12 @@ class Calls(unittest.TestCase):
         even = torch.Tensor(k.shape, k.dtype, stride=(5 * 40 * 72, 40 * 72, 72, 1))
         self.assertIs(self.left_to_pytorch(q, k, even)[0][2], even)
 
+    def test_pytorch_gets_no_copies_that_would_lie_no_better(self):
+        columns_apart = [laid(tensor, (5 * 64 * 41, 64 * 41, 1, 41)) for tensor in qkv(3, 5, 41, 64)]
+        short_rows = ([rows_first(tensor) for tensor in qkv(3, 5, 40, dim)] for dim in (36, 60, 100))
+        for tensors in (columns_apart, *short_rows):
+            self.assertEqual(self.left_to_pytorch(*tensors)[0][:3], tuple(tensors))
+
     def test_no_query_gives_no_rows(self):
         q, k, v = qkv(0, 8, 512, 64)
         self.assertEqual(self.sdpa.sdpa(q, k, v).shape, (0, 8, 512, 64))
@@ -352,13 +359,26 @@ class Calls(unittest.TestCase):
         self.sdpa.sdpa(q, k, v)
         self.assertEqual(len(self.api.launches), 1)
 
-    def serve_with(self, name):
+    def serve_with(self, name, file=None):
         """A call that wants gradients: its tensors and output, when the kernel that writes its log-sum-exp may."""
+        file = file or self.sdpa
         (ident,) = [facts["id"] for facts in self.sdpa.info() if facts["problem"].get("lse")]
-        self.sdpa.serve_gradients({ident: name})
+        file.serve_gradients({ident: name})
         tensors = qkv(1, 4, 1, 64, seq_kv=1024)
         tensors[0].requires_grad, fake_torch.state.grad = True, True
-        return tensors, self.sdpa.sdpa(*tensors)
+        return tensors, file.sdpa(*tensors)
+
+    def test_a_file_that_shares_a_kernel_has_the_backward_pass_that_it_chose(self):
+        aten, seen = sys.modules["torch"].ops.aten, []
+        for name in ("flash", "cudnn"):
+            setattr(aten, f"_scaled_dot_product_{name}_attention_backward",
+                    lambda *_, name=name, **__: seen.append(name) or ("dq", "dk", "dv"))
+        installed, _ = load(_INSTALLED=True)
+        installed._service.serve(installed._own)
+        for file, name in ((installed, "flash"), (self.sdpa, "cudnn"), (installed, "flash")):
+            _, out = self.serve_with(name, file)
+            out.backward(torch.empty_like(out))
+        self.assertEqual(seen, ["flash", "cudnn", "flash"])
 
     def test_a_backward_pass_gets_the_log_sum_exp_of_the_kernel(self):
         aten, seen = sys.modules["torch"].ops.aten, []
@@ -453,7 +473,7 @@ class Calls(unittest.TestCase):
 
     def test_a_kernel_that_cannot_be_loaded_is_left_out_aloud(self):
         self.api.refuse["cuFuncSetAttribute"] = 1
-        with self.assertWarnsRegex(RuntimeWarning, "instead of fa_tensor_maps: fatune: cannot prepare tensor_maps"):
+        with self.assertWarnsRegex(RuntimeWarning, "fa_tensor_maps is left out: fatune: cannot prepare tensor_maps"):
             self.left_to_pytorch(*qkv(4, 8, 512, 64))
         self.assertEqual(self.api.mode, 0)
         self.left_to_pytorch(*qkv(4, 8, 512, 64))  # and once only
@@ -490,10 +510,19 @@ class Calls(unittest.TestCase):
             self.assertEqual(seen.pop(), (*tensors, False, None, False, False))
             self.left_to_pytorch(*(kind((4, 8, 500, 64)) for _ in range(3)))
             self.left_to_pytorch(*(kind((4, 8, 512, 64), stride=(262144, 512, 1, 8)) for _ in range(3)))
-        symbolic = [torch.FakeTensor((torch.Symbol(), 8, torch.Symbol(), 64), stride=(1,) * 4, address=0)
-                    for _ in range(3)]
-        self.sdpa.sdpa(*symbolic)
-        self.assertEqual(len(seen), 1)
+        batch, few = torch.Symbol(), torch.Symbol()
+
+        def symbolic(batch, heads=8):
+            return torch.FakeTensor((batch, heads, torch.Symbol(), 64), stride=(1,) * 4, address=0)
+
+        self.sdpa.sdpa(*(symbolic(batch) for _ in range(3)))
+        self.sdpa.sdpa(symbolic(batch), symbolic(batch, few), symbolic(batch, few), enable_gqa=True)
+        self.assertEqual(len(seen), 2)
+        for q, k, gqa in ((symbolic(1), symbolic(batch), False), (symbolic(torch.Symbol()), symbolic(batch), False),
+                          (symbolic(batch, 1), symbolic(batch), False),
+                          (symbolic(batch), symbolic(batch, few), False)):  # the result may be larger than the query
+            self.left_to_pytorch(q, k, k, enable_gqa=gqa)
+        self.left_to_pytorch(symbolic(batch), symbolic(batch, few), symbolic(batch), enable_gqa=True)
         other = type("DTensor", (torch.Tensor,), {})
         self.left_to_pytorch(*(other((4, 8, 512, 64)) for _ in range(3)))
         self.assertEqual(self.api.launches, [])
@@ -523,6 +552,15 @@ class Calls(unittest.TestCase):
             self.assertEqual(self.sdpa.sdpa(*qkv(4, 8, 500, 64), mask), ("the mask's", second.sdpa))
         finally:
             functional.scaled_dot_product_attention = original
+
+    def test_what_stands_in_pytorchs_place_while_calls_are_recorded_is_not_kept(self):
+        functional = sys.modules["torch.nn.functional"]
+        recorder = unittest.mock.Mock(_recorded=functional.scaled_dot_product_attention)
+        sys.modules["torch"].ops.fatune.__dict__.clear()
+        with unittest.mock.patch.object(functional, "scaled_dot_product_attention", recorder):
+            self.sdpa, _ = load()
+        self.left_to_pytorch(*qkv(4, 8, 500, 64))
+        recorder.assert_not_called()
 
     def test_two_files_share_their_kernels_and_the_operators(self):
         second, _ = load()

@@ -67,8 +67,9 @@ TEST_CASE("a finished run that is resumed keeps what best.json alone has") {
   auto saved = load_best_file(path);
   REQUIRE(saved);
   REQUIRE(saved->problems.at(0).best);
-  const std::vector<ToolVerdict> verdict = {{"memcheck", "passed", ""}};
-  saved->problems[0].best->verification->sanitizer = verdict;
+  const std::vector<ToolVerdict> verdict = {{"memcheck", "passed", ""},
+                                            {"racecheck", "failed", "a hazard"}};
+  take_verdicts(verdict, *saved->problems[0].best->verification);
   REQUIRE(replace_file(path, dump_pretty(to_json(*saved))));
   FakeEvaluator second(device);
   fixture.options.resume = true;
@@ -77,6 +78,8 @@ TEST_CASE("a finished run that is resumed keeps what best.json alone has") {
   REQUIRE(again);
   REQUIRE(again->problems.at(0).best);
   CHECK(again->problems[0].best->verification->sanitizer == verdict);
+  CHECK(why_unverified(*again->problems[0].best) ==
+        "compute-sanitizer's racecheck failed: a hazard");
 }
 
 TEST_CASE("devices that helped before a run was resumed stay in best.json") {
@@ -397,36 +400,6 @@ TEST_CASE("where several GPUs measured finals, each problem names its own") {
   CHECK(fixture.text("best.json").find("GPU-c") == std::string::npos);
 }
 
-TEST_CASE("what a baseline was not there for is measured again by --finals, and nothing else") {
-  SweepFixture fixture;
-  fixture.options.plan.problems.push_back({"other", other_problem()});
-  fixture.options.baselines = [](const Problem& problem) -> Result<std::vector<Implementation>> {
-    Implementation rival{.impl = "fa4", .role = "baseline", .candidate = {}};
-    rival.candidate.problem = problem;
-    rival.outside = OutsideProgram{"fa4"};
-    return std::vector{rival};
-  };
-  auto device = toy_device();
-  device.outside_us = [](const std::string&) { return std::nullopt; };
-  FakeEvaluator without(device);
-  fixture.run_well(without);
-  fixture.options.resume = true;
-  device.outside_us = [](const std::string&) { return 5.0; };
-  FakeEvaluator with(device);
-  const SweepResult kept = fixture.run_well(with);
-  CHECK(with.finals_run() == 0);
-  REQUIRE(kept.problems.back().gate);
-  CHECK(kept.problems.back().gate->baseline == "naive");
-  fixture.options.finals_only = true;
-  const SweepResult again = fixture.run_well(with);
-  CHECK(with.finals_run() == 2);
-  REQUIRE(again.problems.back().gate);
-  CHECK(again.problems.back().gate->baseline == "fa4");
-  CHECK(with.evaluated().empty());
-  fixture.run_well(with);
-  CHECK(with.finals_run() == 2);
-}
-
 TEST_CASE("finals behind new candidates, or written anew, are a phase of their own") {
   const Problem problem = test::test_problem(), elsewhere{};
   const auto final_of = [](const Problem& of, const std::string& impl, double us) {
@@ -445,9 +418,9 @@ TEST_CASE("finals behind new candidates, or written anew, are a phase of their o
                      final_of(problem, "a", 3),  // the run had ended before there was a "c"
                      final_of(problem, "c", 4),
                      final_of(elsewhere, "a", 4)};
-  REQUIRE(LastFinals(journal).of(problem).size() == 2);
-  CHECK(LastFinals(journal).of(problem).front().hot->median_us == 3);
-  CHECK(LastFinals(journal).of(problem).back().impl == "c");
+  REQUIRE(LastFinals(journal.records).of(problem).size() == 2);
+  CHECK(LastFinals(journal.records).of(problem).front().hot->median_us == 3);
+  CHECK(LastFinals(journal.records).of(problem).back().impl == "c");
   journal.records.emplace_back(candidate);
   CHECK(ResumeIndex(journal).finals(problem).size() == 2);
   journal.records.emplace_back(final_of(problem, "c", 5));

@@ -146,6 +146,34 @@ TEST_CASE("what the timed graphs leave after the rounds must still be right") {
   CHECK(reply->rows[1].outcome == Outcome::kMeasured);
 }
 
+TEST_CASE(
+    "the graph of plain launches, too, must leave what is right, in a time that is possible") {
+  FakeDevice device;
+  RoundsOrder order;
+  order.rounds = 5;
+  const auto refused = [&](const test::HostKernel& kernel, const char* gate) {
+    Program program = device.program(kernel);
+    program.plan.stages[0].dependent = true;
+    order.contestants = {program};
+    const auto reply = device.rounds(order);
+    REQUIRE(reply);
+    CHECK(reply->rows[0].plain_us.size() == 5);
+    CHECK(reply->rows[0].outcome == Outcome::kWrongResult);
+    CHECK(gate_of(reply->rows[0].outcome, reply->rows[0].reason) == gate);
+  };
+  refused(
+      [&](const HostTensors& t) {
+        if (device.driver.runs_dependent) device.attend(t);
+      },
+      kTimedOutputGate);
+  refused(
+      [&](const HostTensors& t) {
+        device.attend(t);
+        if (!device.driver.runs_dependent) device.driver.now_us -= FakeDevice::kUs - 1e-5;
+      },
+      kPhysicsGate);
+}
+
 TEST_CASE("what one contestant spoils is not held against the others") {
   FakeDevice device;
   int calls = 0;

@@ -1,0 +1,159 @@
+// problem_finals.cpp - the final phase of a problem: the journal's, one measured now, or again.
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/log.hpp"
+#include "tune/sweep/finals.hpp"
+#include "tune/sweep/problem_sweep.hpp"
+#include "tune/sweep/reserves.hpp"
+
+namespace fatune {
+namespace {
+
+/// The winner alone meets edge problems, unless it is chosen by more than this problem's times.
+FinalPlan plan_of_finals(const SavedConfigs* only, const RunState& run) {
+  FinalPlan plan = run.options.finals;
+  if (only != nullptr || run.plan.objective == kScoreObjective) return plan;
+  plan.winner = [objective = run.plan.objective, seed = plan.seed](const auto& records) {
+    return winner_by_time(records, final_time(records, objective), seed);
+  };
+  return plan;
+}
+
+using Names = std::set<std::string>;
+
+Names baselines_with(const std::vector<FinalRecord>& finals, Outcome outcome) {
+  Names names;
+  for (const FinalRecord& record : finals) {
+    if (record.is_baseline() && record.outcome == outcome) names.insert(record.impl);
+  }
+  return names;
+}
+
+Names difference(const Names& all, const Names& without) {
+  Names left;
+  std::ranges::set_difference(all, without, std::inserter(left, left.end()));
+  return left;
+}
+
+/// Of --finals: whether a baseline that was not there then may be here now.
+bool may_be_here(const std::vector<FinalRecord>& finals, const RunState& run) {
+  const Names absent = baselines_with(finals, Outcome::kUnavailable);
+  return run.options.finals_only && !difference(absent, run.still_absent).empty();
+}
+
+/// A phase that lacks what the one before had would be the last of its problem, and count.
+bool is_better(const std::vector<FinalRecord>& again, const std::vector<FinalRecord>& before,
+               RunState& run) {
+  const Names absent = baselines_with(again, Outcome::kUnavailable);
+  run.still_absent.insert(absent.begin(), absent.end());
+  const Names lost = difference(baselines_with(before, Outcome::kMeasured),
+                                baselines_with(again, Outcome::kMeasured));
+  const Names found = difference(baselines_with(again, Outcome::kMeasured),
+                                 baselines_with(before, Outcome::kMeasured));
+  if (lost.empty() && !found.empty()) return true;
+  log::warn(fmt::format("the final phase of before stays: measured again, it has no time of {}",
+                        fmt::join(lost.empty() ? absent : lost, ", ")));
+  return false;
+}
+
+class ProblemFinals {
+ public:
+  ProblemFinals(const SavedConfigs* only, RunState& run, ProblemResult& result)
+      : only_(only), run_(run), result_(result), wanted_{result.problem.problem,
+                                                         run.kernels,
+                                                         run.baseline,
+                                                         run.evaluator.environment().limits,
+                                                         run.plan.objective,
+                                                         run.options.finalists,
+                                                         {},
+                                                         only} {}
+
+  Status settle() {
+    if (run_.options.baselines) {
+      FATUNE_TRY(wanted_.baselines, run_.options.baselines(wanted_.problem));
+    }
+    FATUNE_TRY(contestants_, choose_contestants(wanted_, result_.candidates));
+    if (contestants_.empty()) return {};
+    recall();
+    if (!run_.is_over()) FATUNE_TRY_STATUS(result_.finals.empty() ? begin() : repeat());
+    if (result_.finals.empty()) return {};
+    Scoring scoring;
+    if (run_.plan.objective == kScoreObjective) {
+      FATUNE_TRY(const auto uses,
+                 count_finalists(result_.finals, contestants_, run_.options.count_use));
+      scoring = score_finals(result_.finals, uses);
+    }
+    settle_finals(result_, run_.plan.objective, run_.options.finals.seed, scoring);
+    return {};
+  }
+
+ private:
+  /// What the journal has, of just these contestants.
+  void recall() {
+    result_.finals = run_.known.finals(wanted_.problem);
+    if (!covers(result_.finals, contestants_)) result_.finals.clear();
+    for (const FinalRecord& record : result_.finals) run_.clock.replay(record.at_s);
+  }
+
+  Status begin() {
+    FATUNE_TRY(auto finals, measured());
+    return publish(std::move(finals));
+  }
+
+  /// An interrupt leaves the phase of before.
+  Status repeat() {
+    if (!may_be_here(result_.finals, run_)) return {};
+    auto again = measured();
+    if (!again) return unless_interrupted(again.error(), run_);
+    return is_better(*again, result_.finals, run_) ? publish(*std::move(again)) : Status();
+  }
+
+  Result<std::vector<FinalRecord>> measured() {
+    run_.progress.begin_finals(run_.clock.now());
+    FATUNE_TRY_STATUS(run_.begin(wanted_.problem));
+    FinalPlan plan = plan_of_finals(only_, run_);
+    if (plan.winner) {
+      FATUNE_TRY(plan.reserves, choose_reserves(wanted_, contestants_, result_.candidates));
+    }
+    return run_.evaluator.finals(contestants_, plan);
+  }
+
+  Status publish(std::vector<FinalRecord> finals) {
+    for (FinalRecord& record : finals) {
+      record.gpu = run_.evaluator.environment().device_uuid;
+      record.at_s = run_.clock.now();
+      FATUNE_TRY_STATUS(run_.journal.append(record));
+    }
+    ++run_.finals_here;
+    result_.finals = std::move(finals);
+    return {};
+  }
+
+  const SavedConfigs* only_;
+  RunState& run_;
+  ProblemResult& result_;
+  FinalsRequest wanted_;
+  std::vector<Implementation> contestants_;
+};
+
+}  // namespace
+
+Status unless_interrupted(Status done, RunState& run) {
+  if (done || done.error().kind != ErrorKind::kInterrupted) return done;
+  run.interrupted = true;
+  return {};
+}
+
+Status settle_problem(const SavedConfigs* only, RunState& run, ProblemResult& result) {
+  const double began_s = run.clock.spent();
+  FATUNE_TRY_STATUS(unless_interrupted(ProblemFinals(only, run, result).settle(), run));
+  result.seconds += run.clock.spent() - began_s;
+  return {};
+}
+
+}  // namespace fatune
