@@ -14,6 +14,9 @@
 namespace fatune::rt {
 namespace {
 
+/// Chosen: 1 MB of messages; a program whose sizes never come again shall not fill its memory.
+constexpr std::size_t kMostMisses = 4096;
+
 Failure tampered(const std::filesystem::path& file, const std::string& why) {
   return {FATUNE_RT_TAMPERED,
           fmt::format("{}: {}; export the folder again, or restore the file", file.string(), why)};
@@ -187,6 +190,11 @@ Outcome<std::unique_ptr<fatune_rt_plan>> Wisdom::make_plan(const Query& query) {
   return plan;
 }
 
+const Outcome<const fatune_rt_plan*>* Wisdom::known(const Query& query) const {
+  const auto found = answers_.find(query);
+  return found == answers_.end() ? nullptr : &found->second;
+}
+
 Outcome<const fatune_rt_plan*> Wisdom::find(const fatune_rt_problem& problem,
                                             const fatune_rt_options& options) {
   Query query{problem, options, 0};
@@ -194,12 +202,18 @@ Outcome<const fatune_rt_plan*> Wisdom::find(const fatune_rt_problem& problem,
   FATUNE_TRY(query.device, current_device(*driver_table));
   {
     const std::shared_lock reading(plans_lock_);
-    if (const auto found = plans_.find(query); found != plans_.end()) return found->second.get();
+    if (const auto* answer = known(query)) return *answer;
   }
   const std::unique_lock writing(plans_lock_);
-  if (const auto found = plans_.find(query); found != plans_.end()) return found->second.get();
-  FATUNE_TRY(std::unique_ptr<fatune_rt_plan> plan, make_plan(query));
-  return plans_.emplace(query, std::move(plan)).first->second.get();
+  if (const auto* answer = known(query)) return *answer;
+  auto plan = make_plan(query);
+  if (plan) {
+    plans_.push_back(*std::move(plan));
+    return answers_.emplace(query, plans_.back().get()).first->second;
+  }
+  const bool lasts = plan.error().status == FATUNE_RT_NO_KERNEL;
+  if (lasts && misses_++ < kMostMisses) answers_.emplace(query, plan.error());
+  return plan.error();
 }
 
 Outcome<std::size_t> Wisdom::nearest(const fatune_rt_problem& given) const {

@@ -47,6 +47,8 @@ class Wisdom {
 
   Outcome<const Driver*> driver();
   Outcome<DeviceFacts> device_facts(CUdevice device) const;
+  /// What was found before for the query, be it that there is no kernel; null if nothing was.
+  const Outcome<const fatune_rt_plan*>* known(const Query& query) const;
   Outcome<std::unique_ptr<fatune_rt_plan>> make_plan(const Query& query);
   Outcome<const Program*> program(const KernelOnDevice& place);
 
@@ -59,7 +61,9 @@ class Wisdom {
 
   std::shared_mutex plans_lock_;
   std::map<KernelOnDevice, std::unique_ptr<Program>> programs_;
-  std::unordered_map<Query, std::unique_ptr<fatune_rt_plan>, QueryHash> plans_;
+  std::vector<std::unique_ptr<fatune_rt_plan>> plans_;
+  std::unordered_map<Query, Outcome<const fatune_rt_plan*>, QueryHash> answers_;
+  std::size_t misses_ = 0;  ///< of the answers
 };
 
 }  // namespace fatune::rt

@@ -82,7 +82,19 @@ TEST_CASE("functions are prepared as the facts say, even while a stream is captu
   CHECK(fake.calls.back() == "cuThreadExchangeStreamCaptureMode 0");
 }
 
-TEST_CASE("what fails is not remembered") {
+TEST_CASE("that there is no kernel is remembered") {
+  Served served({test::facts_of(problem("4,8,512,64"))});
+  const auto first = served.find("4,8,1024,64");
+  REQUIRE_FALSE(first);
+  CHECK(first.error().status == FATUNE_RT_NO_KERNEL);
+  const std::size_t calls = served.fake.calls.size();
+  const auto again = served.find("4,8,1024,64");
+  REQUIRE_FALSE(again);
+  CHECK(again.error().message == first.error().message);
+  CHECK(served.fake.calls.size() == calls);
+}
+
+TEST_CASE("what fails otherwise is not remembered") {
   Served served({test::facts_of(problem("4,8,512,64"))});
   SECTION("loading") {
     served.fake.failing["cuLibraryLoadData"] = CUDA_ERROR_OUT_OF_MEMORY;

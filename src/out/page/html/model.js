@@ -66,6 +66,18 @@ const measured = (final, objective) => final.outcome === 'measured' && final[obj
 const baselinesOf = (problem, objective) =>
   problem.finals.filter((f) => isBaseline(f) && measured(f, objective)).sort((a, b) => a[objective].us - b[objective].us);
 
+/// Baselines without a time, by name: at how many of these problems, and why at the first. A ratio there owes nothing to them.
+function absencesOf(problems) {
+  const absent = new Map();
+  for (const f of problems.flatMap((p) => p.finals).filter((f) => isBaseline(f) && f.outcome !== 'measured')) {
+    const first = {problems: 0, why: f.outcome + (f.reason ? ': ' + f.reason.split('\n')[0] : '')};
+    const entry = absent.get(f.impl) ?? first;
+    ++entry.problems;
+    absent.set(f.impl, entry);
+  }
+  return absent;
+}
+
 const VERDICT_CLASS = {Excellent: 'good', Good: 'good', Modest: 'fair', Parity: 'plain', Regression: 'bad'};
 
 const cache = new WeakMap();

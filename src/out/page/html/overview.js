@@ -186,10 +186,11 @@ function sharedRoofline(entries) {
 function overview(entries) {
   const devices = [...new Set(entries.map((e) => e.run.device.name))].join(', ');
   const rows = entries.filter((e) => bestOf(e.problem)?.ratio), faster = rows.filter((e) => bestOf(e.problem).ratio.high < 1).length;
+  const absent = absenceNotices(entries.map((e) => e.problem)), others = absent.length ? 'every other that was measured' : 'every other';
   const compared = rows.length < entries.length ? ' that another has a time for' : '';
   const parts = [ratiosFigure(entries), lengthFigure(entries), sharedRoofline(entries), ...data.runs.filter((run) => run.fleet).map(fleetFigure)].filter(Boolean);
   return el('section', {id: 'overview', class: 'hero'},
     el('p', {class: 'eyebrow'}, `${data.runs.length > 1 ? plural(data.runs.length, 'run') + ', ' : ''}${plural(entries.length, 'problem')} on ${devices}`),
-    el('h1', {}, rows.length ? `Faster than every other on ${faster} of ${rows.length} problems${compared}` : plural(entries.length, 'problem')),
-    ...notices(data.runs), overviewTable(entries), ...parts);
+    el('h1', {}, rows.length ? `Faster than ${others} on ${faster} of ${rows.length} problems${compared}` : plural(entries.length, 'problem')),
+    ...notices(data.runs), ...absent, overviewTable(entries), ...parts);
 }

@@ -13,6 +13,9 @@ function notices(runs) {
   return list;
 }
 
+const absenceNotices = (problems) => [...absencesOf(problems)].map(([impl, absent]) => el('p', {class: 'notice'},
+  `Without ${implName(impl)}${problems.length > 1 ? ` at ${absent.problems} of ${plural(problems.length, 'problem')}` : ''}. ${absent.why[0].toUpperCase() + absent.why.slice(1)}`));
+
 function headline(problem) {
   const best = bestOf(problem);
   if (best) return el('h1', {}, `${best.kernel}: ${us(best[problem.time].us)} `, el('span', {class: 'unit'}, `µs ${timeWord(problem, problem.time)}`));
@@ -83,7 +86,7 @@ function hero(problem, run) {
   const gpu = run.device, best = bestOf(problem);
   return el('section', {class: 'hero', id: 'verdict'},
     el('p', {class: 'eyebrow'}, `${problemTitle(problem)} on ${gpu.name} (${gpu.arch}${run.recorded ? ', recorded' : ''})`),
-    headline(problem), verdictLine(problem), ...notices([run]),
+    headline(problem), verdictLine(problem), ...notices([run]), ...absenceNotices([problem]),
     ...(best ? [configChips(problem), timesTable(problem)].filter(Boolean) : []), facts(problem, run));
 }
 
