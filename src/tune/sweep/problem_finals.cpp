@@ -46,21 +46,6 @@ bool may_be_here(const std::vector<FinalRecord>& finals, const RunState& run) {
   return run.options.finals_only && !difference(absent, run.still_absent).empty();
 }
 
-/// A phase that lacks what the one before had would be the last of its problem, and count.
-bool is_better(const std::vector<FinalRecord>& again, const std::vector<FinalRecord>& before,
-               RunState& run) {
-  const Names absent = baselines_with(again, Outcome::kUnavailable);
-  run.still_absent.insert(absent.begin(), absent.end());
-  const Names lost = difference(baselines_with(before, Outcome::kMeasured),
-                                baselines_with(again, Outcome::kMeasured));
-  const Names found = difference(baselines_with(again, Outcome::kMeasured),
-                                 baselines_with(before, Outcome::kMeasured));
-  if (lost.empty() && !found.empty()) return true;
-  log::warn(fmt::format("the final phase of before stays: measured again, it has no time of {}",
-                        fmt::join(lost.empty() ? absent : lost, ", ")));
-  return false;
-}
-
 class ProblemFinals {
  public:
   ProblemFinals(const SavedConfigs* only, RunState& run, ProblemResult& result)
@@ -105,12 +90,20 @@ class ProblemFinals {
     return publish(std::move(finals));
   }
 
-  /// An interrupt leaves the phase of before.
+  /// An interrupt leaves the phase of before, and so does one that lacks what it had: the last
+  /// phase of a problem counts.
   Status repeat() {
     if (!may_be_here(result_.finals, run_)) return {};
     auto again = measured();
     if (!again) return unless_interrupted(again.error(), run_);
-    return is_better(*again, result_.finals, run_) ? publish(*std::move(again)) : Status();
+    run_.still_absent.merge(baselines_with(*again, Outcome::kUnavailable));
+    const Names before = baselines_with(result_.finals, Outcome::kMeasured);
+    const Names now = baselines_with(*again, Outcome::kMeasured);
+    const Names lost = difference(before, now);
+    if (lost.empty() && now.size() > before.size()) return publish(*std::move(again));
+    log::warn(fmt::format("the final phase of before stays: measured again, it has no time of {}",
+                          fmt::join(lost.empty() ? run_.still_absent : lost, ", ")));
+    return {};
   }
 
   Result<std::vector<FinalRecord>> measured() {
