@@ -48,8 +48,10 @@ std::map<Problem, ProblemRecords> records_by_problem(const Journal& journal,
   }
   const LastFinals finals(journal.records);
   for (const Record& record : journal.records) {
-    if (const auto* final = std::get_if<FinalRecord>(&record))
-      records[final->problem].finals = finals.of(final->problem);
+    const auto* final = std::get_if<FinalRecord>(&record);
+    if (final == nullptr) continue;
+    std::vector<FinalRecord>& kept = records[final->problem].finals;
+    if (kept.empty()) kept = finals.of(final->problem);
   }
   return records;
 }

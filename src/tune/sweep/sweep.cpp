@@ -180,10 +180,8 @@ class Saver {
   }
 
   /// Not before it has all that the run had published: it may be killed meanwhile.
-  Status save_in_time() {
-    if (result_.problems.size() < published_ || Clock::now() < next_) return {};
-    return save();
-  }
+  Status save_in_time() { return !is_whole() || Clock::now() < next_ ? Status() : save(); }
+  bool is_whole() const { return result_.problems.size() >= published_; }
   Status save() {
     const Clock::time_point begin = Clock::now();
     if (run_.began_on) result_.environment = measured_on(*run_.began_on, run_, result_);
@@ -278,7 +276,8 @@ Status sweep_together(RunState& run, SweepResult& result) {
   Saver saver(run, result);
   Status swept = sweep_suite(run, result, [&] { return saver.save_in_time(); });
   if (!swept) return with_context(std::move(swept).error(), "sweeping the suite");
-  return run.interrupted ? saver.save_in_time() : saver.save();
+  if (!run.interrupted) return saver.save();  // the choice, too
+  return saver.is_whole() ? saver.save_the_last() : Status();
 }
 
 }  // namespace
