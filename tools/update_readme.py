@@ -9,6 +9,8 @@ import collections
 import gzip
 import json
 import math
+import os
+import pathlib
 import sys
 import textwrap
 
@@ -36,9 +38,9 @@ BACKENDS = {"pytorch": "the choice", "flash": "flash", "cudnn": "cuDNN", "effici
 # In a layer: of a problem that was measured twice the first of these runs counts, which is the newest.
 LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
-MODEL_RUNS = ("suite-models-1of2.json", "suite-models.json")
+MODEL_RUNS = ("suite-models.json",)
 OTHER_TIMES = {"in_layer": ("plain", "cold"), "plain": ("cold",)}  # beside the one that ranks a table
-FA3_RUNS = ("suite-fa3-bshd-fa4.json", "suite-fa3-bshd-2of2.json", "suite-fa3-bshd-1of2.json", "suite-fa3-bshd.json")  # as its authors measure
+FA3_RUNS = ("suite-fa3-bshd.json", "../h200x4/suite-fa3-bshd.json")  # as its authors measure
 NEWEST = "fa4"  # the baseline that earlier runs lack
 RECORDING = ROOT / "configs" / "recorded" / "h200-mission.jsonl.gz"
 RECORDED_KERNELS = ("fa_mma", "fa_rows", "fa_tiled", "fa_wmma")  # whose notes have its table
@@ -219,6 +221,11 @@ def layer_means(rows, times, without=None):
     return ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
 
 
+def link(folder, name):
+    """From a page of docs/ to a file that is named as seen from this folder of results/."""
+    return "../" + os.path.normpath(pathlib.PurePath("results", folder.name, name))
+
+
 def layer(runs, folder=RESULTS, by="in_layer", rival=None):
     """A suite ranked by this time, in a layer or plain: each time beside that of the best baseline at this time."""
     others = OTHER_TIMES[by]
@@ -232,7 +239,7 @@ def layer(runs, folder=RESULTS, by="in_layer", rival=None):
     means = layer_means(rows, times)
     if any(other["impl"] == NEWEST for row in rows for other in row["baselines"]):
         means += f". Without {NAMES[NEWEST]}: {layer_means(rows, times, without=NEWEST)}"
-    runs = "\n\n".join(f"{number}. [{name}](../results/{folder.name}/{name}), by\n\n{shell(load(name, folder=folder)['command'])}" for number, name in enumerate(runs, 1))
+    runs = "\n\n".join(f"{number}. [{pathlib.PurePath(name).name}]({link(folder, name)}), by\n\n{shell(load(name, folder=folder)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 
 
@@ -466,7 +473,7 @@ def check_limits():
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("h100x4", lambda: layer(LAYER_RUNS, FOUR_H100)), ("h100x4-models", lambda: layer(("suite-models.json",), FOUR_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
-                             ("fa3-bshd", fa3), ("fa3-h100", lambda: layer(FA3_RUNS[-1:], TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
+                             ("fa3-bshd", fa3), ("fa3-h100", lambda: layer(FA3_RUNS[:1], TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))

@@ -14,8 +14,8 @@ namespace fatune {
 namespace {
 
 // Fitted to the searches and final phases of results/h100x4 (models-one, suite-halves) and
-// results/h200/suite-models-1of2: a small problem takes 8 s, with rivals in a layer 30; 4,000 GFLOP
-// take as much more, and so does 0.2 GB of tensors.
+// a run of suite-models on one H200: a small problem takes 8 s, with rivals in a layer 30; 4,000
+// GFLOP take as much more, and so does 0.2 GB of tensors.
 constexpr double kFlopsPerUnit = 4e12;
 constexpr double kBytesPerUnit = 0.2e9;
 

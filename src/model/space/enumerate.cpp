@@ -92,9 +92,10 @@ class Walker {
   std::uint64_t steps_ = 0;
   std::uint64_t looked_at_ = 0;  ///< the number of steps at the last look at the clock
   const Clock::time_point began_ = Clock::now();
-  Status stopped_;                      ///< why the walk has to end at once
-  std::vector<std::size_t> order_;      ///< axis of each level
-  std::vector<std::uint64_t> weights_;  ///< of each level's axis in a code
+  const bool was_interrupted_ = interrupted();  ///< a run that ends lists what it keeps
+  Status stopped_;                              ///< why the walk has to end at once
+  std::vector<std::size_t> order_;              ///< axis of each level
+  std::vector<std::uint64_t> weights_;          ///< of each level's axis in a code
   /// The levels above each on which it depends how many raw points there are below, and what was
   /// counted for the codes of their positions.
   std::vector<std::vector<std::size_t>> count_levels_;
@@ -186,7 +187,7 @@ bool Walker::must_stop(std::uint64_t steps) {
   steps_ += steps;
   if (steps_ - looked_at_ < kStepsPerLook) return !stopped_;
   looked_at_ = steps_;
-  if (interrupted()) stopped_ = Error{ErrorKind::kInterrupted, "interrupted"};
+  if (interrupted() && !was_interrupted_) stopped_ = Error{ErrorKind::kInterrupted, "interrupted"};
   if (Clock::now() - began_ > kMostTime) {
     stopped_ = usage_error(
         fmt::format("not done within {} s; fix a parameter, shorten a list of values, or add a "

@@ -77,29 +77,37 @@ Availability look_for_cutensor() {
   return {"cutensor", true, "cuTENSOR " + *found, ""};
 }
 
+/// Of a package beside PyTorch, whether it can be imported, too.
+Availability look_for_neighbour(const Neighbour& neighbour, const TorchSetting& setting,
+                                TorchProcess& process) {
+  const std::string& python = setting.python;
+  const std::string impl(neighbour.impl), version = process.version_of(neighbour);
+  if (version.empty())
+    return {impl, false, fmt::format("{} has no {}", python, neighbour.title),
+            fmt::format("{} -m pip install {}", python, neighbour.package)};
+  if (const Status loads = process.load(neighbour, setting); !loads)
+    return missing(impl, loads.error().message);
+  return {impl, true, fmt::format("{} {} of {}", neighbour.title, version, python), ""};
+}
+
 /// PyTorch, and its neighbours.
 std::vector<Availability> look_for_torch(const OutsideOptions& options) {
   const auto found = find_program(options.python, options.program_folders);
   const std::string python = found ? found->string() : options.python;
   TorchProcess process;
-  const auto version = process.greet({python, "", {}, 0});
+  const TorchSetting setting{python, "", {}, 0};
+  const auto version = process.greet(setting);
   std::vector<Availability> all;
   if (version)
     all.push_back({"torch:*", true, fmt::format("PyTorch {} of {}", *version, python), ""});
   else
     all.push_back(missing("torch:*", version.error().message));
   for (const Neighbour& each : kNeighbours) {
-    const std::string installed = version ? process.version_of(each) : "";
-    Availability row{std::string(each.impl), !installed.empty(),
-                     fmt::format("{} {} of {}", each.title, installed, python), ""};
-    if (!version) {
-      row.found = "it runs beside PyTorch, which cannot be used";
-      row.remedy = fmt::format("see torch:*, then 'pip install {}' beside it", each.package);
-    } else if (installed.empty()) {
-      row.found = fmt::format("{} has no {}", python, each.title);
-      row.remedy = fmt::format("{} -m pip install {}", python, each.package);
-    }
-    all.push_back(std::move(row));
+    all.push_back(
+        version ? look_for_neighbour(each, setting, process)
+                : Availability{
+                      std::string(each.impl), false, "it runs beside PyTorch, which cannot be used",
+                      fmt::format("see torch:*, then 'pip install {}' beside it", each.package)});
   }
   return all;
 }

@@ -5,6 +5,7 @@ Each line holds one order; its answer is one line: {"ok": true, ...} or {"ok": f
 "reason": "...", "ends": whether the helper ends now}. What PyTorch says besides goes to stderr. The orders:
 
   hello    versions and the device; of neighbours, the packages beside PyTorch, empty where one is not installed
+  load     {backend}: imports a neighbour, as open does
   problem  {problem, strides, memory, flush_bytes, layer}: frees the problem before; `memory` says where q, k, v and out begin
            in a file, `strides` how they lie in it, `layer` {layers, tokens, hidden, packed, cached_keys} what to time it
            in, or null
@@ -515,8 +516,12 @@ class FlashInfer(Contestant):
     TITLE, PACKAGE, MODULE = "FlashInfer", "flashinfer-python", "flashinfer"
     WORKSPACE_BYTES = 128 << 20  # as its documentation advises
 
+    @classmethod
+    def load(cls):
+        return import_neighbour(cls)
+
     def __init__(self, problem, name):
-        self.module = import_neighbour(FlashInfer)
+        self.module = self.load()
         self.library = f"{self.TITLE} {self.module.__version__}"
         self.run_way = None
         super().__init__(problem, name)
@@ -615,8 +620,12 @@ class JustInTime(Contestant):
 
     TITLE = PACKAGE = MODULE = FUNCTION = ""
 
+    @classmethod
+    def load(cls):
+        return getattr(import_neighbour(cls), cls.FUNCTION)
+
     def __init__(self, problem, name):
-        self.attend = getattr(import_neighbour(type(self)), self.FUNCTION)
+        self.attend = self.load()
         self.library = f"{self.TITLE} {installed(self.PACKAGE)}"
         super().__init__(problem, name)
 
@@ -679,21 +688,22 @@ class FlashAttention3(Contestant):
                "cp_rank": 0}  # num_splits: its own choice
 
     def __init__(self, problem, name):
-        self.operations = self.loaded()
+        self.operations = self.load()
         self.library = f"{self.TITLE} of vLLM {installed(self.PACKAGE)}"
         self.schedule = None
         super().__init__(problem, name)
 
-    def loaded(self):
-        spec = importlib.util.find_spec(self.PACKAGE)
+    @classmethod
+    def load(cls):
+        spec = importlib.util.find_spec(cls.PACKAGE)
         folders = [pathlib.Path(folder) for folder in (spec and spec.submodule_search_locations) or []]
-        found = next((file for folder in folders for file in folder.glob(self.LIBRARY)), None)
+        found = next((file for folder in folders for file in folder.glob(cls.LIBRARY)), None)
         try:
             if found is None:
-                raise ImportError(f"there is no {self.PACKAGE}/{self.LIBRARY}")
+                raise ImportError(f"there is no {cls.PACKAGE}/{cls.LIBRARY}")
             torch.ops.load_library(found)
         except Exception as error:
-            raise not_usable(FlashAttention3, error)
+            raise not_usable(cls, error)
         return torch.ops._vllm_fa3_C
 
     def ask(self, operation, **values):
@@ -761,6 +771,9 @@ class Helper:
         what = order["do"]
         if what == "hello":
             return hello()
+        if what == "load":
+            NEIGHBOURS[order["backend"]].load()
+            return {}
         if what == "problem":
             self.problem = None
             gc.collect()

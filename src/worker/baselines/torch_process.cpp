@@ -240,6 +240,13 @@ std::string TorchProcess::version_of(const Neighbour& neighbour) const {
   return found == neighbours_.end() ? "" : found->second;
 }
 
+Status TorchProcess::load(const Neighbour& neighbour, const TorchSetting& setting) {
+  FATUNE_TRY_STATUS(start(setting));
+  FATUNE_TRY_STATUS(
+      ask({{"do", "load"}, {"backend", std::string(neighbour.impl)}}, patience_.hello));
+  return {};
+}
+
 /// The memory of the tensors must stay until the helper has opened it.
 void TorchProcess::pass_over_ahead() {
   while (!ahead_.empty()) {

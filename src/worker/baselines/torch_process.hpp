@@ -100,6 +100,9 @@ class TorchProcess {
   Result<std::string> greet(const TorchSetting& setting);
   /// The version of a neighbour beside it, after the greeting; empty if it is not installed.
   std::string version_of(const Neighbour& neighbour) const;
+  /// An error when the neighbour is installed and cannot be imported, as when a package of its own
+  /// is missing.
+  Status load(const Neighbour& neighbour, const TorchSetting& setting);
   /// Makes the helper hold this backend for this problem, which frees the problem before. Nothing
   /// to do when it does already. An error when the backend cannot do the problem.
   Status open(const std::string& backend, const TorchSetting& setting);

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <future>
 #include <numeric>
 #include <random>
 #include <set>
+#include <thread>
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
@@ -415,8 +417,12 @@ TEST_CASE("a space that takes too long to list hears an interrupt, and ends by i
   std::vector<std::string> names;
   for (std::size_t i = 0; i < axes.size(); ++i) names.push_back(fmt::format("P{}", i));
   const std::string endless = manifest_of(axes, {join(names, " * ") + " == 7"});
-  request_interrupt();
+  auto ctrl_c = std::async(std::launch::async, [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    request_interrupt();
+  });
   const auto interrupted_one = build(endless);
+  ctrl_c.wait();
   clear_interrupt();
   REQUIRE_FALSE(interrupted_one);
   CHECK(interrupted_one.error().kind == ErrorKind::kInterrupted);
@@ -429,6 +435,15 @@ TEST_CASE("a space that takes too long to list hears an interrupt, and ends by i
   CHECK(late.error().message ==
         "while listing the configs of sample: not done within 10 s; fix a parameter, shorten a "
         "list of values, or add a constraint on few parameters");
+}
+
+TEST_CASE("an interrupt of before hides no space from a run that keeps what it has") {
+  const std::string values = "1,2,3,4,5,6,7,8,9,10";
+  request_interrupt();
+  const auto space = build(manifest_of({values, values, values, values, values}, {}));
+  clear_interrupt();
+  REQUIRE(space);
+  CHECK(space->size() == 100'000);
 }
 
 }  // namespace

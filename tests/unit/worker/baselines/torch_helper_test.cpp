@@ -279,6 +279,21 @@ TEST_CASE("without the library of vLLM FlashAttention-3 says what to install") {
         "data type");
 }
 
+TEST_CASE("a package that is installed and cannot be imported is not there") {
+  Script script("broken_fa4");
+  REQUIRE(script.process.greet(script.setting));
+  for (const Neighbour& each : kNeighbours) {
+    CHECK_FALSE(script.process.version_of(each).empty());
+    const Status loads = script.process.load(each, script.setting);
+    CHECK(loads.operator bool() == (each.impl != "fa4"));
+    if (loads) continue;
+    CHECK(loads.error().kind == ErrorKind::kEnvironment);
+    CHECK(loads.error().message.ends_with(
+        "has no FlashAttention-4 that can be used: No module named 'cutlass.cute'; install it "
+        "beside PyTorch with 'pip install flash-attn-4'"));
+  }
+}
+
 TEST_CASE("SageAttention leaves the caller's keys alone, and its output in the layout asked for") {
   Problem problem = kSixteen;
   problem.batch = 2;

@@ -1,7 +1,10 @@
 """A stand-in on the stand-in for PyTorch: attention, (batch, rows, heads, head_dim), leaves the queries without gaps. With
-"no_fa4" in the variable STAND_IN it fails.
+"no_fa4" in the variable STAND_IN it fails, with "broken_fa4" it cannot be imported.
 """
 import torch
+
+if torch.WRONG == "broken_fa4":
+    raise ModuleNotFoundError("No module named 'cutlass.cute'")
 
 
 def flash_attn_func(q, k, v, causal):
