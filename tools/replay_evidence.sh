@@ -54,7 +54,8 @@ run_step() {
       for name in single wide small long stress; do spaces+=("$name=results/h200/space-$name/journal.jsonl.gz"); done
       tools/repeat_sweeps.py "$fatune" "${spaces[@]}" --budget 60 --out "$out/sweeps-60.json"
       tools/repeat_sweeps.py "$fatune" "${spaces[@]}" --budget 150 --repeats 50 --out "$out/sweeps-150.json"
-      tools/repeat_sweeps.py "$fatune" "${spaces[@]}" --budget default --repeats 30 --out "$out/sweeps-default.json" ;;
+      tools/repeat_sweeps.py "$fatune" "${spaces[@]}" --budget default --repeats 30 --out "$out/sweeps-default.json"
+      tools/repeat_sweeps.py "$fatune" "${spaces[@]}" --budget default --repeats 60 --noise 0.012 --out "$out/sweeps-noise-60.json" ;;
     kernel-tuner)
       cd "$files"
       echo "tools/compare_kernel_tuner.py ${spaces[*]}" >"$out/kernel-tuner.command.txt"
