@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How the best of a problem is chosen, by runs that were kept: decisions 0046 and 0047 have the answers.
+"""How the best of a problem is chosen, by runs that were kept: decisions 0046, 0047 and 0056 have the answers.
 
     choice_of_best.py RUN...      folders with journal.jsonl.gz, else they are left out, and best.json if the run ended; needs numpy
 
@@ -9,6 +9,9 @@ than 0.4 %, and of the others.
 winners: those in best.json that took more than 0.2 % longer than the fastest finalist.
 finalists: of each problem of a run, when all take part that its search cannot tell from its best, 8 at least and 20 at most; and the standard error of the times of
 its 20 best, the median of them, in per cent.
+searches: of each problem of a run that had one, the final phase's times over the search's of the search's eight fastest, the median, by how much they differ from one another
+(standard deviation, in per cent), and what the search believes its times to be off by (the median); the seconds that a candidate beyond the 60th took; and its fastest in microseconds, had it
+ended after 40 and after 60 in a row that were no faster, and as it ended.
 """
 import collections
 import functools
@@ -29,6 +32,7 @@ ALIKE = 1.002
 RULES = {"fastest": 1, "smallest within 0.2 %": ALIKE, "smallest of ties": np.inf}
 LEAST_FINALISTS, MOST_FINALISTS = 8, 20
 MOST_ERROR = 0.03  # of the time of a single turn
+SURE, IN_A_ROW = 60, (40, 60)
 
 
 def footprint(record):
@@ -120,14 +124,61 @@ def finalists_of(times):
     return count
 
 
-def show_finalists(run):
+def searches_of(run):
+    """Candidates of each problem, in their order."""
     searches = collections.defaultdict(list)
     for record in records_of(run):
-        if record.get("t") == "candidate" and record["outcome"] == "measured":
-            time = record.get("in_layer") or record["hot"]
-            searches[json.dumps(record["problem"], sort_keys=True)].append((time["median_us"], time["sem_relative"]))
-    counts = [(finalists_of(sorted(times)), statistics.median(error for _, error in sorted(times)[:MOST_FINALISTS])) for times in searches.values()]
+        if record.get("t") == "candidate":
+            searches[json.dumps(record["problem"], sort_keys=True)].append(record)
+    return searches
+
+
+def time_of(candidate):
+    return candidate.get("in_layer") or candidate["hot"]
+
+
+def measured(candidates):
+    return [each for each in candidates if each["outcome"] == "measured"]
+
+
+def show_finalists(run):
+    counts = []
+    for candidates in searches_of(run).values():
+        times = sorted((time["median_us"], time["sem_relative"]) for time in map(time_of, measured(candidates)))
+        counts.append((finalists_of(times), statistics.median(error for _, error in times[:MOST_FINALISTS])))
     print(f"finalists, {run.name}: " + " ".join(f"{count} ({100 * error:.2f} %)" for count, error in counts))
+
+
+def fastest_after(candidates, in_a_row):
+    """Microseconds."""
+    fastest, place = math.inf, 0
+    for number, candidate in enumerate(candidates, 1):
+        if candidate["outcome"] == "measured" and time_of(candidate)["median_us"] < fastest:
+            fastest, place = time_of(candidate)["median_us"], number
+        if number >= max(SURE, place + in_a_row):
+            break
+    return fastest
+
+
+def show_searches(run):
+    finals = {(json.dumps(record["problem"], sort_keys=True), record["id"]): record for record in records_of(run) if record.get("role") == "finalist"}
+    names = {json.dumps(each["problem"], sort_keys=True): each["name"] or run.name for each in records_of(run)[0]["plan"]["problems"]}
+    spreads = []
+    for problem, candidates in searches_of(run).items():
+        eight = sorted(measured(candidates), key=lambda each: time_of(each)["median_us"])[:LEAST_FINALISTS]
+        name = "in_layer" if "in_layer" in eight[0] else "hot"
+        both = [(finals[problem, each["id"]].get(name), each[name]) for each in eight if (problem, each["id"]) in finals]
+        shifts = [math.log(final["median_us"] / search["median_us"]) for final, search in both if final]
+        if not shifts:
+            continue  # no final phase
+        spreads.append(statistics.pstdev(shifts))
+        believed = statistics.median(time_of(each)["sem_relative"] for each in eight)
+        moments = sorted(each["at_s"] for each in candidates)
+        each_s = f"{(moments[-1] - moments[SURE - 1]) / (len(moments) - SURE):.3f} s each" if len(moments) > SURE else ""
+        ends = [fastest_after(candidates, in_a_row) for in_a_row in (*IN_A_ROW, math.inf)]
+        print(f"search, {names[problem]}: {len(candidates)}, final x{math.exp(statistics.median(shifts)):.2f}, off by {100 * spreads[-1]:.2f} % (believed {100 * believed:.2f}), {each_s}; " + ", ".join(f"{us:.2f}" for us in ends) + " us")
+    if spreads:
+        print(f"searches, {run.name}: {len(spreads)}, off by {100 * min(spreads):.2f} to {100 * max(spreads):.2f} %, median {100 * statistics.median(spreads):.2f}")
 
 
 def main():
@@ -138,6 +189,7 @@ def main():
     show_winners(runs)
     for run in runs:
         show_finalists(run)
+        show_searches(run)
 
 
 if __name__ == "__main__":
