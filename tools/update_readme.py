@@ -40,7 +40,7 @@ LAYER_RUNS = ("suite-mission.json",)
 CONTIGUOUS_RUNS = ("suite-mission-contiguous.json",)
 MODEL_RUNS = ("suite-models.json",)
 OTHER_TIMES = {"in_layer": ("plain", "cold"), "plain": ("cold",)}  # beside the one that ranks a table
-FA3_RUNS = ("suite-fa3-bshd.json", "../h200x4/suite-fa3-bshd.json")  # as its authors measure
+FA3_RUNS = ("suite-fa3-bshd.json",)  # as its authors measure
 NEWEST = "fa4"  # the baseline that earlier runs lack
 RECORDING = ROOT / "configs" / "recorded" / "h200-mission.jsonl.gz"
 RECORDED_KERNELS = ("fa_mma", "fa_rows", "fa_tiled", "fa_wmma")  # whose notes have its table
@@ -163,13 +163,12 @@ def suite(name):
         f"{without_time(document)}\n\n{shell(document['command'])}")
 
 
-def layer_rows(runs, folder=RESULTS, rival=None):
-    """(number of the run, row) of every problem of the last run; of one that was measured twice the first run's, in which this
-    rival has a time."""
+def layer_rows(runs, folder=RESULTS):
+    """(number of the run, row) of every problem of the last run; of one that was measured twice the first run's."""
     rows = {}
     for number, name in enumerate(runs):
         for each in load(name, folder=folder)["problems"]:
-            if each["best"] and (rival is None or "plain" in baseline_of(each, rival)):
+            if each["best"]:
                 rows.setdefault(each["name"], (number, each))
     places = [each["name"] for each in load(runs[-1], folder=folder)["problems"]]
     return sorted(rows.values(), key=lambda numbered: places.index(numbered[1]["name"]))
@@ -226,12 +225,12 @@ def link(folder, name):
     return "../" + os.path.normpath(pathlib.PurePath("results", folder.name, name))
 
 
-def layer(runs, folder=RESULTS, by="in_layer", rival=None):
+def layer(runs, folder=RESULTS, by="in_layer"):
     """A suite ranked by this time, in a layer or plain: each time beside that of the best baseline at this time."""
     others = OTHER_TIMES[by]
     text = [f"| problem | kernel | launch | {by.replace('in_', 'in a ')}, µs | best baseline | µs | ratio | 95 % interval | {' | '.join(f'ratio, {time}' for time in others)} | run |",
             f"|---|---|---|---:|---|---:|---:|---|{'---:|' * len(others)}---:|"]
-    numbered = layer_rows(runs, folder, rival)
+    numbered = layer_rows(runs, folder)
     rows = [row for _, row in numbered]
     for number, row in numbered:
         text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row), by), str(number + 1)]) + " |")
@@ -241,12 +240,6 @@ def layer(runs, folder=RESULTS, by="in_layer", rival=None):
         means += f". Without {NAMES[NEWEST]}: {layer_means(rows, times, without=NEWEST)}"
     runs = "\n\n".join(f"{number}. [{pathlib.PurePath(name).name}]({link(folder, name)}), by\n\n{shell(load(name, folder=folder)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
-
-
-def fa3():
-    """Plain, as its authors measure; and what the last of the runs says of a layer."""
-    rows = [row for _, row in layer_rows(FA3_RUNS[-1:])]
-    return layer(FA3_RUNS, by="plain", rival=NEWEST) + f"\n\nRun {len(FA3_RUNS)}, {layer_means(rows, ('in_layer',))}."
 
 
 def fp8_row(number, row, before):
@@ -473,7 +466,7 @@ def check_limits():
 def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("h100x4", lambda: layer(LAYER_RUNS, FOUR_H100)), ("h100x4-models", lambda: layer(("suite-models.json",), FOUR_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
-                             ("fa3-bshd", fa3), ("fa3-h100", lambda: layer(FA3_RUNS[:1], TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
+                             ("fa3-bshd", lambda: layer(FA3_RUNS, by="plain")), ("fa3-h100", lambda: layer(FA3_RUNS, TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
     fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))

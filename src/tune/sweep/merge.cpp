@@ -48,6 +48,12 @@ double* at_of(Record& record) {
   return final != nullptr && final->at_s > 0 ? &final->at_s : nullptr;
 }
 
+/// A final phase of before records named their GPU was measured where its run began.
+void name_gpu(Record& record, const Environment& began_on) {
+  auto* final = std::get_if<FinalRecord>(&record);
+  if (final != nullptr && final->gpu.empty()) final->gpu = began_on.device_uuid;
+}
+
 /// As written, but for when it happened and what it took.
 std::string result_text(Record record) {
   if (double* const at_s = at_of(record)) *at_s = 0;
@@ -135,6 +141,7 @@ class Gathered {
       const auto* started = std::get_if<StartedRecord>(&record);
       if (known_.contains(started != nullptr ? started->key : subject(record))) continue;
       Record& taken = by_problem_[*problem].emplace_back(record);
+      name_gpu(taken, journal.header.environment);
       if (double* const at_s = at_of(taken)) *at_s = spent[*problem] += clock_s - before_s;
     }
   }
@@ -190,6 +197,14 @@ JournalHeader merged_header(const std::vector<ShardRun>& runs) {
   return header;
 }
 
+/// Whether a final phase was on another GPU than the runs began on, as of a run that was resumed.
+bool measured_elsewhere(const Journal& merged) {
+  return std::ranges::any_of(merged.records, [&](const Record& record) {
+    const auto* final = std::get_if<FinalRecord>(&record);
+    return final != nullptr && final->gpu != merged.header.environment.device_uuid;
+  });
+}
+
 /// By problem, implementation and id; the last one counts.
 using Finals = std::map<std::tuple<Problem, std::string, std::string>, const FinalRecord*>;
 
@@ -242,6 +257,7 @@ Result<Journal> merge_journals(const std::vector<ShardRun>& runs) {
   merged.header = merged_header(runs);
   for (const NamedProblem& named : merged.header.plan.problems)
     gathered.hand_over(named.problem, merged.records);
+  if (measured_elsewhere(merged)) merged.header.environment.device_uuid.clear();
   merged.records.emplace_back(
       EndRecord{lacking(runs).empty() ? "complete" : "interrupted", seconds_of(runs)});
   return merged;

@@ -61,8 +61,9 @@ function timesTable(problem) {
 function facts(problem, run) {
   const best = bestOf(problem), list = candidatesOf(problem), box = el('dl', {class: 'facts'});
   const add = (term, value, small) => box.append(el('div', {}, el('dt', {}, term), el('dd', {}, value, small ? el('small', {}, small) : null)));
-  if (best?.tflops) add('Rate', `${digits(best.tflops, 3)} TFLOP/s`, problem.hardware.unknown ? '' : `${percent(best.tflops / problem.hardware.tensor_tflops)} of the tensor cores’ peak`);
-  if (best?.gbytes_per_s) add('Rate', `${digits(best.gbytes_per_s, 3)} GB/s`, problem.hardware.unknown ? '' : `${percent(best.gbytes_per_s * 1e-3 / problem.hardware.memory_tbs)} of the memory’s peak`);
+  const rate = (value, unit, peak, name) => add('Rate', `${digits(value, 3)} ${unit}`, [best.plain && 'of plain launches', !problem.hardware.unknown && `${percent(value / peak)} of the ${name} peak`].filter(Boolean).join(', '));
+  if (best?.tflops) rate(best.tflops, 'TFLOP/s', problem.hardware.tensor_tflops, 'tensor cores’');
+  if (best?.gbytes_per_s) rate(best.gbytes_per_s, 'GB/s', problem.hardware.memory_tbs * 1e3, 'memory’s');
   if (best?.margin) add('Accuracy', `${best.margin.toFixed(2)} of the limit`, `${plural(best.gates.length, 'gate')} passed`);
   if (best?.registers) add('Resources', `${best.registers} registers`, [`${bytes(best.shared)} of shared memory a block`, occupancy(run, best) && `${percent(occupancy(run, best))} occupancy`, wavesOf(problem, best).waves && `${times(wavesOf(problem, best).waves)} waves`].filter(Boolean).join(', '));
   const warm = list.filter((c) => c.warm), nearest = d3.least(warm.filter((c) => c.us !== null), (c) => c.us);

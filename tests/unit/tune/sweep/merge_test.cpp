@@ -258,6 +258,30 @@ TEST_CASE("a merged run names the GPUs of its shards, and none of them as its ow
   }
 }
 
+TEST_CASE("a merged run names the GPU on which a resumed shard had a final phase") {
+  ShardFixture fixture;
+  fixture.gpus = {"GPU-a", "GPU-a"};
+  const Folders folders = fixture.run_all(2);
+  const auto shard = load_journal(folders[1] / "journal.jsonl");
+  REQUIRE(shard);
+  const auto& elsewhere = fixture.options.plan.problems.at(shard->header.plan.shard->problems[0]);
+  std::string text = dump(to_json(shard->header)) + "\n";
+  for (Record record : shard->records) {
+    // The others as by a program of before records named their GPU.
+    if (auto* final = std::get_if<FinalRecord>(&record))
+      final->gpu = final->problem == elsewhere.problem ? "GPU-b" : "";
+    text += dump(to_json(record)) + "\n";
+  }
+  REQUIRE(replace_file(folders[1] / "journal.jsonl", text));
+  const auto best = load_best_file(fixture.merge(folders, "merged"));
+  REQUIRE(best);
+  CHECK(best->device->device_uuid.empty());
+  for (const BestProblem& problem : best->problems) {
+    CAPTURE(problem.name);
+    CHECK(problem.gpu == (problem.name == elsewhere.name ? "GPU-b" : "GPU-a"));
+  }
+}
+
 TEST_CASE("a merged journal is there only when all the rest is") {
   ShardFixture fixture;
   const Folders folders = fixture.run_all(2);

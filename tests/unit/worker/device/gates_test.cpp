@@ -600,6 +600,39 @@ TEST_CASE("same_work: what a pass behind a launch takes longer is not held again
       "candidate", 20)));
 }
 
+TEST_CASE("same_work: a launch that passes seem to hide is asked for a share of what it takes") {
+  constexpr double kPassUs = 18, kHiddenUs = 15;  // alone, and less behind a launch
+  FakeDevice device;
+  double pass_longer_us = 0, launch_longer_us = 0;  // with inputs that changed
+  bool hides = false;
+  FakeDriver::Entry& pass = device.driver.entries.at("alter_rows");
+  pass.bind = [&, usual = pass.bind](void** values) {
+    const auto* signs = static_cast<const std::uint64_t*>(values[4]);
+    const bool changes =
+        std::any_of(signs, signs + 4, [](std::uint64_t bits) { return bits != 0; });
+    return [&, changes, alter = usual(values)] {
+      alter();
+      device.driver.now_us += kPassUs + (changes ? pass_longer_us : 0);
+      if (std::exchange(hides, false)) device.driver.now_us -= kHiddenUs;
+    };
+  };
+  std::uint16_t seen = 0;
+  const auto attend = [&](const HostTensors& t) {
+    device.attend(t);
+    if (std::exchange(seen, t.q[0]) != t.q[0]) device.driver.now_us += launch_longer_us;
+    hides = true;
+  };
+  SECTION("the pass takes longer") {
+    pass_longer_us = 0.25;
+    measured(device.run(device.program(attend, "candidate", 20)));
+  }
+  SECTION("the launch does") {
+    launch_longer_us = 8;
+    refused(device.run(device.program(attend, "candidate", 20)), kSameWorkGate,
+            "a launch on inputs that it has not seen takes ");
+  }
+}
+
 TEST_CASE("same_work: gaps that a busy host leaves are not held against a kernel") {
   FakeDevice device;
   const auto short_ns = 150'000ULL, long_ns = 3'000'000ULL;
