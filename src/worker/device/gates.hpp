@@ -107,7 +107,7 @@ class GateKeeper {
   struct PairTimes;
   MaybeFailure time_series(const Series& series, std::vector<double>& us);
   MaybeFailure time_pairs(Series series, std::size_t pairs, PairTimes& each);
-  MaybeFailure time_alone(Series series, double& us);
+  MaybeFailure time_alone(Series series, PairTimes& each);
   MaybeFailure compare_series(const TimedRun& run, Series series);
   double memory_us() const;
   Status alter(const Alteration& scores, const Alteration& values);

@@ -62,16 +62,6 @@ std::vector<double> each_of(const std::vector<double>& series_us, double passes_
   return each;
 }
 
-/// Those in which a launch takes `least_us` at least in the median. Among passes it may seem to
-/// take less: passes over more than the cache holds are longer without it, and what unseen inputs
-/// take longer is no share of what is left.
-std::vector<double> moved_to(double least_us, const std::vector<double>& seen_us,
-                             std::vector<double> series_us) {
-  const double by_us = std::max(0.0, least_us - median(seen_us));
-  for (double& us : series_us) us += by_us;
-  return series_us;
-}
-
 bool is_longer(double us, double than_us, double factor, double by_us) {
   return us > factor * than_us && us - than_us > by_us;
 }
@@ -85,7 +75,7 @@ struct GateKeeper::Series {
   int launches = 1;
   bool fresh = false;  ///< the passes turn signs and poison the outputs
   bool empty = false;  ///< the passes alone
-  bool alone = false;  ///< the one launch, without the pass before it
+  bool alone = false;  ///< the last launch is timed, without the pass before it
   std::chrono::microseconds hold = kHold;
 };
 
@@ -137,19 +127,24 @@ MaybeFailure GateKeeper::time_series(const Series& series, std::vector<double>& 
     }
     return alter(more_scores, more_values);
   };
+  const auto passes_and_launches = [&](int count) -> Status {
+    for (int i = 0; i < count; ++i) {
+      FATUNE_TRY_STATUS(pass());
+      if (!series.empty) FATUNE_TRY_STATUS(program_.queue());
+    }
+    return {};
+  };
   const auto before = [&]() -> Status {
     FATUNE_TRY_STATUS(series.loop != nullptr && !series.empty
                           ? gpu::launch(series.loop->graph, session_.stream.raw())
                           : program_.queue());
     FATUNE_TRY_STATUS(problem_.checks().hold(series.hold));
-    return series.alone ? pass() : Status();
+    if (!series.alone) return {};
+    FATUNE_TRY_STATUS(passes_and_launches(series.launches - 1));
+    return pass();
   };
   const auto launches = [&]() -> Status {
-    for (int i = 0; i < series.launches; ++i) {
-      if (!series.alone) FATUNE_TRY_STATUS(pass());
-      if (!series.empty) FATUNE_TRY_STATUS(program_.queue());
-    }
-    return {};
+    return series.alone ? program_.queue() : passes_and_launches(series.launches);
   };
   const auto time = session_.sampler->time_behind(before, launches);
   if (auto failure = unfinished(time)) return failure;
@@ -176,58 +171,63 @@ MaybeFailure GateKeeper::time_pairs(Series series, std::size_t pairs, PairTimes&
   return std::nullopt;
 }
 
-/// A launch between two events of its own. Where it and the passes put each other's lines out of
-/// the cache, a pass in a series takes longer than one among passes, and that is not the launch's.
-MaybeFailure GateKeeper::time_alone(Series series, double& us) {
-  series.launches = 1;
-  series.empty = series.fresh = false;
+/// Of the last launch of a series, between two events of its own: how long passes take is not in
+/// it. One in a series takes longer than one among passes where it and the launches put each
+/// other's lines out of the cache, and one that changes what it passes may take longer than
+/// another.
+MaybeFailure GateKeeper::time_alone(Series series, PairTimes& each) {
+  series.empty = false;
   series.alone = true;
-  std::vector<double> each;
-  while (each.size() < kManyPairs) {
-    if (auto failure = time_series(series, each)) return failure;
+  while (each.fresh.size() < kManyPairs) {
+    for (const auto& [unseen, times] : {std::pair(false, &each.seen), {true, &each.fresh}}) {
+      series.fresh = unseen;
+      if (auto failure = time_series(series, *times)) return failure;
+    }
   }
-  us = median(each);
   return std::nullopt;
 }
 
 /// Few pairs where the times are near each other; else many, of which the interval is asked, and
-/// which no gap can be in because the host was late.
+/// which no gap can be in because the host was late. What then differs is timed alone.
 MaybeFailure GateKeeper::compare_series(const TimedRun& run, Series series) {
   const bool is_long = run.hot.value_or(run.cold.value_or(Micros(0))).value > kLongWorkUs;
   const double usual_us = run.hot.value_or(Micros(std::numeric_limits<double>::infinity())).value;
   const double apart_us = kMostLongerApartUs + memory_us();
-  PairTimes each;
-  const double least_us = run.hot.value_or(Micros(0)).value;
-  const auto fresh = [&] { return moved_to(least_us, each.seen, each.fresh); };
-  const auto seen = [&] { return moved_to(least_us, each.seen, each.seen); };
-  const auto is_other = [&] {
-    return is_longer(median(fresh()), median(seen()), kMostLonger, kMostLongerUs);
+  const auto is_other = [](const PairTimes& each) {
+    return is_longer(median(each.fresh), median(each.seen), kMostLonger, kMostLongerUs);
   };
-  const auto is_apart = [&](double us) {
-    return is_longer(us, usual_us, kMostLongerApart, apart_us);
+  const auto is_surely_other = [&](const PairTimes& each) {
+    return is_other(each) &&
+           bootstrap_ratio(each.fresh, each.seen, kResamplesOfSeries, 0).low > kMostLonger;
   };
+  const auto is_apart = [&](const PairTimes& each) {
+    return is_longer(median(each.seen), usual_us, kMostLongerApart, apart_us);
+  };
+  const auto note = [](const PairTimes& each, const char* how) {
+    log::debug(fmt::format("{}: {} on seen inputs, {} on others{}", kSameWorkGate,
+                           describe(Micros(median(each.seen))),
+                           describe(Micros(median(each.fresh))), how));
+  };
+  PairTimes each, alone;
   if (auto failure = time_pairs(series, is_long ? 1 : kFewPairs, each)) return failure;
-  if (is_other() || is_apart(median(each.seen))) {
+  if (is_other(each) || is_apart(each)) {
     series.hold = kLongHold;
     if (auto failure = time_pairs(series, kManyPairs, each)) return failure;
   }
-  const std::string on_seen = describe(Micros(median(each.seen)));
-  const std::string on_fresh = describe(Micros(median(each.fresh)));
-  log::debug(fmt::format("{}: {} on seen inputs, {} on others", kSameWorkGate, on_seen, on_fresh));
-  const auto ratio = [&] { return bootstrap_ratio(fresh(), seen(), kResamplesOfSeries, 0); };
-  if (is_other() && ratio().low > kMostLonger) {
-    return other_work("a launch on inputs that it has not seen takes " + on_fresh +
-                      ", on those of the launch before " + on_seen);
+  note(each, "");
+  const bool other = is_surely_other(each), apart = is_apart(each);
+  if (!other && !apart) return std::nullopt;
+  if (auto failure = time_alone(series, alone)) return failure;
+  note(alone, ", timed alone");
+  const std::string seen = describe(Micros(median(alone.seen)));
+  if (other && is_surely_other(alone)) {
+    return other_work(fmt::format(
+        "a launch on inputs that it has not seen takes {}, on those of the launch before {}",
+        describe(Micros(median(alone.fresh))), seen));
   }
-  if (!is_apart(median(each.seen))) return std::nullopt;
-  double alone_us = 0;
-  if (auto failure = time_alone(series, alone_us)) return failure;
-  const std::string alone = describe(Micros(alone_us));
-  log::debug(fmt::format("{}: {} behind its own copies, {} behind a pass", kSameWorkGate,
-                         describe(Micros(usual_us)), alone));
-  if (!is_apart(alone_us)) return std::nullopt;
+  if (!apart || !is_apart(alone)) return std::nullopt;
   return other_work(fmt::format("a launch behind its own copies takes {}, behind another kernel {}",
-                                describe(Micros(usual_us)), alone));
+                                describe(Micros(usual_us)), seen));
 }
 
 /// That the tensors of a launch take to come from memory, or to go there, at its full rate;

@@ -530,6 +530,25 @@ TEST_CASE("same_work: a kernel that remembers what it computed from the same con
   measured(device.run(device.wrong([](const HostTensors&) {})));
 }
 
+TEST_CASE("same_work: a kernel that remembers from one launch to the next alone is refused") {
+  FakeDevice device;
+  device.driver.define("hold", std::function([&](unsigned long long ns) {
+                         device.driver.now_us += static_cast<double>(ns) / 1e3;
+                       }));
+  std::vector<std::uint16_t> seen;
+  double last_end = 0;
+  const auto remember = [&](const HostTensors& t) {
+    device.attend(t);
+    std::vector<std::uint16_t> now(t.q, t.q + device.elements());
+    const bool knows = device.driver.now_us - last_end < 1000 && now == seen;
+    if (!knows) device.driver.now_us += 10;
+    seen = std::move(now);
+    last_end = device.driver.now_us;
+  };
+  refused(device.run(device.program(remember, "candidate", 20)), kSameWorkGate,
+          "takes 30.0 us, on those of the launch before 20.0 us");
+}
+
 TEST_CASE("same_work: a kernel that takes inputs of other signs for the same is refused") {
   // A series has one launch of the long kernel, and an even number of the short one.
   const double launch_us = GENERATE(200.0, 20.0);
@@ -600,7 +619,7 @@ TEST_CASE("same_work: what a pass behind a launch takes longer is not held again
       "candidate", 20)));
 }
 
-TEST_CASE("same_work: a launch that passes seem to hide is asked for a share of what it takes") {
+TEST_CASE("same_work: what a pass that changes inputs takes longer is not held against a kernel") {
   constexpr double kPassUs = 18, kHiddenUs = 15;  // alone, and less behind a launch
   FakeDevice device;
   double pass_longer_us = 0, launch_longer_us = 0;  // with inputs that changed
@@ -616,10 +635,11 @@ TEST_CASE("same_work: a launch that passes seem to hide is asked for a share of 
       if (std::exchange(hides, false)) device.driver.now_us -= kHiddenUs;
     };
   };
-  std::uint16_t seen = 0;
+  std::vector<std::uint16_t> seen;
   const auto attend = [&](const HostTensors& t) {
     device.attend(t);
-    if (std::exchange(seen, t.q[0]) != t.q[0]) device.driver.now_us += launch_longer_us;
+    std::vector<std::uint16_t> now(t.q, t.q + device.elements());
+    if (std::exchange(seen, now) != now) device.driver.now_us += launch_longer_us;
     hides = true;
   };
   SECTION("the pass takes longer") {
