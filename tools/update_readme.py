@@ -197,9 +197,6 @@ def layer_cells(row, ratios, by):
     if row["time"] == by:
         assert abs(ratios[by] - row["ratio"]) < 0.005, row["label"]
         cells = [f"{best[by]['median_us']:.2f}", NAMES[row["best_baseline"]], f"{rival[by]['median_us']:.2f}", f"{row['ratio']:.3f}", interval(row["ci95"], 3)]
-    elif by == "plain":  # its winner was chosen by its time in a layer
-        fastest = min((other for other in row["baselines"] if by in other), key=lambda other: other[by]["median_us"])
-        cells = [f"{best[by]['median_us']:.2f}", NAMES[fastest["impl"]], f"{fastest[by]['median_us']:.2f}", f"{ratios[by]:.3f}", ""]
     else:
         cells = ["", "", "", "", "too few steady rounds"]
     return [f"`{best['kernel']}`", best["config"]["LAUNCH"], *cells, *(f"{ratios[time]:.3f}" for time in OTHER_TIMES[by])]
@@ -211,12 +208,11 @@ def layer_ratios(row, without=None):
     return {time: row["best"][time]["median_us"] / rival_at(row, time, without) for time in times}
 
 
-def layer_means(rows, times, without=None):
+def layer_means(rows, without=None):
     found = collections.defaultdict(list)
     for row in rows:
         for time, ratio in layer_ratios(row, without).items():
-            if time in times:
-                found[time].append(ratio)
+            found[time].append(ratio)
     return ", ".join(f"{time.replace('_', ' ')} **{geomean(ratios):.3f}** ({len(ratios)} rows, worst {max(ratios):.3f})" for time, ratios in found.items())
 
 
@@ -234,10 +230,9 @@ def layer(runs, folder=RESULTS, by="in_layer"):
     rows = [row for _, row in numbered]
     for number, row in numbered:
         text.append("| " + " | ".join([row["label"], *layer_cells(row, layer_ratios(row), by), str(number + 1)]) + " |")
-    times = (by, *others)
-    means = layer_means(rows, times)
+    means = layer_means(rows)
     if any(other["impl"] == NEWEST for row in rows for other in row["baselines"]):
-        means += f". Without {NAMES[NEWEST]}: {layer_means(rows, times, without=NEWEST)}"
+        means += f". Without {NAMES[NEWEST]}: {layer_means(rows, without=NEWEST)}"
     runs = "\n\n".join(f"{number}. [{pathlib.PurePath(name).name}]({link(folder, name)}), by\n\n{shell(load(name, folder=folder)['command'])}" for number, name in enumerate(runs, 1))
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 
