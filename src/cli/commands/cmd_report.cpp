@@ -277,7 +277,6 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   if (format != "csv" && args.kernels.empty()) {
     FATUNE_TRY(const PageRun run, page_run_of(std::move(journal), file));
     text += suite_summary(SuiteFinals(run), format, settings.paint);
-    text += confirmation_text(run, format, settings.paint);
   }
   FATUNE_TRY_STATUS(write_or_print(args.out, text));
   return kDone;

@@ -40,7 +40,7 @@ void fields(Sealed<T>& x, FieldList& f) {
 
 using JournalLine =
     std::variant<Sealed<JournalHeader>, Sealed<StartedRecord>, Sealed<CandidateRecord>,
-                 Sealed<FinalRecord>, Sealed<ConfirmationRecord>, Sealed<EndRecord>>;
+                 Sealed<FinalRecord>, Sealed<EndRecord>>;
 
 struct WrittenFormat {
   const char* name;  ///< "best.2": of fatune.best/2

@@ -115,10 +115,8 @@ Result<ReadySweep> make_ready(const std::vector<std::string>& devices, const Swe
   FATUNE_TRY(ready.device.jobs, parse_jobs(args.jobs));
   ready.options.resume = !args.resume.empty();
   ready.options.finals_only = args.finals;
-  if (args.finals && (!ready.options.resume || ready.options.plan.configs > 0)) {
-    return usage_error(
-        "--finals is of a run that --resume names, whose problems have configs of their own");
-  }
+  if (args.finals && !ready.options.resume)
+    return usage_error("--finals requires --resume, which names the run");
   ready.options.out = !args.resume.empty() ? args.resume
                       : !args.out.empty()  ? args.out
                                            : default_folder(ready.options.plan);
@@ -307,7 +305,7 @@ Status check_compile_only(const SweepArgs& args) {
   }
   for (const char* flag :
        {"--baselines", "--device", "--finals", "--import", "--no-warm-start", "--objective",
-        "--one-config", "--one-lever", "--out", "--portfolio", "--record-cold", "--resume",
+        "--one-lever", "--out", "--record-cold", "--resume",
         "--sanitize", "--shard", "--skip-correctness", "--strategy", "--warm"}) {
     if (args.common.typed.count(flag) > 0)
       return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
@@ -319,12 +317,6 @@ Status check_compile_only(const SweepArgs& args) {
 /// A sweep of one process. Of `devices` the first is home; others measure candidates beside it.
 Result<int> sweep_here(const std::vector<std::string>& devices, const SweepArgs& args,
                        const Settings& settings) {
-  FATUNE_TRY(const std::size_t gpus, parse_confirm_on(args.confirm_on));
-  if (gpus > 1)
-    return usage_error(
-        fmt::format("--confirm-on {}: this sweep has one device; --device names "
-                    "several (cuda:all), and mpirun starts one for each rank",
-                    gpus));
   FATUNE_TRY_STATUS(check_compile_only(args));
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(ReadySweep ready, make_ready(devices, args, catalog, settings));
@@ -346,7 +338,7 @@ Result<int> sweep_on_several(const std::vector<std::string>& devices, const Swee
                              const Settings& settings) {
   FATUNE_TRY(const PlannedSuite planned, plan_suite(args, settings));
   const bool gpus = devices.front().starts_with("cuda:");
-  if (planned.plan.problems.size() == 1 && gpus && args.confirm_on.empty())
+  if (planned.plan.problems.size() == 1 && gpus)
     return sweep_here(devices, args, settings);
   FATUNE_TRY_STATUS(check_several_devices(args, "--device names several"));
   return sweep_on_devices(devices, planned, args, settings);

@@ -19,7 +19,6 @@
 #include "out/text/layout.hpp"
 #include "out/text/suite_summary.hpp"
 #include "tune/fleet/part_folder.hpp"
-#include "tune/sweep/confirmation.hpp"
 #include "tune/sweep/merge.hpp"
 
 namespace fatune::cli {
@@ -73,60 +72,6 @@ std::string again(const SuiteRun& suite) {
   return "the same command with --out " + shell_word(suite.out.string()) + " sweeps the rest";
 }
 
-/// Which GPUs have had the final phase of a problem, or have it now.
-class GpusOfProblems {
- public:
-  /// Those of parts that ended in an earlier call.
-  Status read(const std::vector<Part>& parts) {
-    for (const Part& part : parts) {
-      FATUNE_TRY(const bool ended, part_has_ended(part.folder));
-      if (!ended) continue;
-      const std::filesystem::path file = part.folder / "best.json";
-      FATUNE_TRY(Json json, load_json(file));
-      FATUNE_TRY(const BestFile best, best_file_from_json(std::move(json), file.string()));
-      if (best.device) of(part).insert(best.device->device_uuid);
-    }
-    return {};
-  }
-  void note(const Part& part, const FleetEvent& event) {
-    if (event.kind == FleetEvent::Kind::kBegins) of(part).insert(event.member->gpu);
-    if (event.kind == FleetEvent::Kind::kFails) of(part).erase(event.member->gpu);
-  }
-  bool may_have(const Part& part, const FleetMember& member) {
-    return part.searched.empty() || !of(part).contains(member.gpu);
-  }
-
- private:
-  std::set<std::string>& of(const Part& part) {
-    return gpus_[part.searched.empty() ? part.folder : part.searched];
-  }
-  std::map<std::filesystem::path, std::set<std::string>> gpus_;  ///< by the folder of the search
-};
-
-/// parts/03-gpu-2 with the final phase of parts/03 on a second GPU.
-Part confirmation_of(const Part& part, std::size_t gpu) {
-  Part again = part;
-  again.searched = part.folder;
-  again.folder += fmt::format("-gpu-{}", gpu);
-  again.log = again.folder.string() + ".log";
-  return again;
-}
-
-/// Its journal begins as the search left it, without finals and end.
-Status take_over_search(const Part& part) {
-  const std::filesystem::path file = part.folder / "journal.jsonl";
-  if (std::filesystem::exists(file)) return {};
-  FATUNE_TRY(const std::string journal, journal_so_far(part.searched));
-  std::string kept;
-  for (const std::string& line : split(journal, '\n')) {
-    if (line.empty()) continue;
-    FATUNE_TRY(const Json record, parse_json(line, part.searched.string()));
-    if (kept.empty() || record.value("t", "") == "candidate") kept += line + "\n";
-  }
-  FATUNE_TRY_STATUS(make_directories(part.folder));
-  return replace_file(file, kept);
-}
-
 /// Of a fleet that ran the open parts, after those before it.
 void add_work(const FleetResult& fleet, const std::vector<Part>& open, FleetTimeline& timeline) {
   timeline.workers.resize(std::max(timeline.workers.size(), fleet.members.size()));
@@ -142,26 +87,23 @@ void add_work(const FleetResult& fleet, const std::vector<Part>& open, FleetTime
   timeline.seconds += fleet.seconds;
 }
 
-Result<FleetResult> run_open_parts(SuiteRun& suite, GpusOfProblems& gpus, FleetCrew& crew,
-                                   FleetClock& clock) {
+}  // namespace
+
+Result<FleetResult> run_parts(SuiteRun& suite, FleetCrew& crew, FleetClock& clock) {
   FleetOptions options;
   for (const Part& part : suite.open) options.costs.push_back(part.cost);
   Reporter reporter(suite.open);
   options.on_event = [&](const FleetEvent& event) {
-    gpus.note(suite.open[event.part], event);
     reporter(event);
   };
-  options.may = [&](std::size_t part, const FleetMember& member) {
-    return gpus.may_have(suite.open[part], member);
-  };
-  options.least_hands = suite.confirm_on;
   auto fleet = run_fleet(options, crew, clock);
   if (!fleet && fleet.error().kind == ErrorKind::kInterrupted)
     return Error(ErrorKind::kInterrupted, "interrupted; " + again(suite));
-  if (!fleet && suite.confirm_on > 1) return with_context(fleet.error(), "--confirm-on");
   if (fleet) add_work(*fleet, suite.open, suite.timeline);
   return fleet;
 }
+
+namespace {
 
 std::vector<std::filesystem::path> folders_of(const std::vector<Part>& parts) {
   std::vector<std::filesystem::path> folders;
@@ -175,8 +117,7 @@ Status print_suite(const SuiteRun& suite, const JournalHeader& header, const Bes
   std::string text = fmt::format("{} on {}\n\n", counted(suite.parts.size(), "problem"),
                                  device_text(header.environment));
   text += devices_text(suite.timeline, settings.paint) +
-          suite_summary(SuiteFinals(run), "text", settings.paint) +
-          confirmation_text(run, "text", settings.paint) + "\n";
+          suite_summary(SuiteFinals(run), "text", settings.paint) + "\n";
   if (!best.problems.empty())
     text += fmt::format("Best:    {}\n", (suite.out / "best.json").string());
   print(text + fmt::format("Journal: {}\n", (suite.out / "journal.jsonl").string()));
@@ -199,13 +140,7 @@ int answer(const SuiteRun& suite, const BestFile& best) {
 Result<int> merge_parts(const SuiteRun& suite, const Settings& settings) {
   FATUNE_TRY(const std::vector<ShardRun> runs, load_shard_runs(folders_of(suite.parts)));
   FATUNE_TRY(Journal merged, merge_journals(runs));
-  // What parts have in common is repeated by --shard 1/1, on one device; what GPUs confirm is not.
-  if (suite.confirm_on > 1) merged.header.plan.command = suite.command;
   FATUNE_TRY(BestFile best, merge_best(runs, merged));
-  if (!suite.again.empty()) {
-    FATUNE_TRY(const std::vector<ShardRun> again, load_shard_runs(folders_of(suite.again)));
-    FATUNE_TRY_STATUS(confirm(runs, again, merged, best));
-  }
   best.ranks = suite.ranks;
   best.fleet = suite.timeline;
   FATUNE_TRY_STATUS(save_merged(merged, best, suite.out, local_time()));
@@ -281,12 +216,6 @@ Result<std::vector<Part>> open_parts(const std::vector<Part>& parts) {
   return open;
 }
 
-Result<std::size_t> parse_confirm_on(const std::string& text) {
-  if (text.empty()) return std::size_t{1};
-  FATUNE_TRY(const std::int64_t number, whole_number("--confirm-on", text, 2, 1024));
-  return static_cast<std::size_t>(number);
-}
-
 Status check_several_devices(const SweepArgs& args, const std::string& who) {
   if (!args.resume.empty()) {
     return usage_error(who + ": give the command again, with --out " + args.resume +
@@ -316,7 +245,6 @@ std::vector<std::string> part_words(const Part& part, const SweepArgs& args, boo
   } else {
     words = args;
     words.out.clear();
-    words.confirm_on.clear();
     words.shard = part.shard;
   }
   words.device = SweepArgs().device;
@@ -324,7 +252,7 @@ std::vector<std::string> part_words(const Part& part, const SweepArgs& args, boo
   words.common.json = words.common.quiet = false;
   words.common.verbose = 0;
   std::set<std::string> typed = words.common.typed;
-  for (const char* flag : {"--out", "--device", "--jobs", "--confirm-on"}) typed.erase(flag);
+  for (const char* flag : {"--out", "--device", "--jobs"}) typed.erase(flag);
   return option_words(sweep_table, words, typed);
 }
 
@@ -358,7 +286,6 @@ Result<ChildCommand> command_of(const Part& part, const PartResources& resources
 
 Result<SuiteRun> begin_suite(const PlannedSuite& planned, const SweepArgs& args) {
   SuiteRun suite{.parts = {}, .open = {}, .out = planned.out, .command = planned.plan.command};
-  FATUNE_TRY(suite.confirm_on, parse_confirm_on(args.confirm_on));
   FATUNE_TRY(suite.parts, parts_of(planned.plan, suite.out));
   if (args.out.empty()) {
     FATUNE_TRY(suite.out, make_run_folder(planned.out));
@@ -370,22 +297,6 @@ Result<SuiteRun> begin_suite(const PlannedSuite& planned, const SweepArgs& args)
   FATUNE_TRY_STATUS(check_plans(suite.parts, planned.plan));
   FATUNE_TRY(suite.open, open_parts(suite.parts));
   return suite;
-}
-
-Result<FleetResult> run_parts(SuiteRun& suite, FleetCrew& crew, FleetClock& clock) {
-  GpusOfProblems gpus;
-  FATUNE_TRY_STATUS(gpus.read(suite.parts));
-  FATUNE_TRY(FleetResult searched, run_open_parts(suite, gpus, crew, clock));
-  if (suite.confirm_on < 2 || !searched.failed.empty()) return searched;
-  for (const Part& part : suite.parts) {
-    for (std::size_t gpu = 2; gpu <= suite.confirm_on; ++gpu) {
-      suite.again.push_back(confirmation_of(part, gpu));
-      FATUNE_TRY_STATUS(take_over_search(suite.again.back()));
-    }
-  }
-  FATUNE_TRY_STATUS(gpus.read(suite.again));
-  FATUNE_TRY(suite.open, open_parts(suite.again));
-  return run_open_parts(suite, gpus, crew, clock);
 }
 
 Result<int> finish_suite(const SuiteRun& suite, const FleetResult& fleet,

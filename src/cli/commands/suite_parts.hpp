@@ -41,9 +41,6 @@ Result<std::vector<Part>> parts_of(const RunPlan& plan, const std::filesystem::p
 /// Those that have not ended yet.
 Result<std::vector<Part>> open_parts(const std::vector<Part>& parts);
 
-/// GPUs that have a problem's final phase: 1 when the flag is absent.
-Result<std::size_t> parse_confirm_on(const std::string& text);
-
 /// What does not go with several devices; `who` asks for them: "--device names several".
 Status check_several_devices(const SweepArgs& args, const std::string& who);
 
@@ -70,14 +67,12 @@ struct SuiteRun {
   std::filesystem::path out;
   std::string command;                   ///< that repeats the whole
   std::optional<RankCensus> ranks = {};  ///< of mpirun or srun
-  std::size_t confirm_on = 1;            ///< GPUs
-  std::vector<Part> again = {};          ///< final phases on the others
   FleetTimeline timeline = {};
   AppendFile lock = {};  ///< keeps other sweeps out of the folder
 };
 /// A folder that another sweep works in, or with parts of another plan, is an error.
 Result<SuiteRun> begin_suite(const PlannedSuite& planned, const SweepArgs& args);
-/// Runs the open parts; once all have ended, their final phases on other GPUs.
+/// Runs the open parts.
 Result<FleetResult> run_parts(SuiteRun& suite, FleetCrew& crew, FleetClock& clock);
 /// Merges all parts to one run, which it prints; where some failed, says which. The answer is no
 /// when no problem has a best.

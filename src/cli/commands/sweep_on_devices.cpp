@@ -29,22 +29,12 @@ std::string with_home(const std::vector<std::string>& devices, std::size_t home)
 
 Result<int> sweep_on_devices(const std::vector<std::string>& devices, const PlannedSuite& planned,
                              const SweepArgs& args, const Settings& settings) {
-  FATUNE_TRY(const std::size_t confirm_on, parse_confirm_on(args.confirm_on));
   const bool one_problem = planned.plan.problems.size() < 2;
-  if (one_problem && confirm_on < 2) {
+  if (one_problem) {
     return usage_error(
-        "--device names several recordings, and there is one problem: its candidates are of one; "
-        "--confirm-on repeats its final phase on others");
+        "--device names several recordings, and there is one problem: its candidates are of one");
   }
   const bool spreads = one_problem && devices.front().starts_with("cuda:");
-  std::vector<std::string> gpus(devices.size());
-  if (confirm_on > 1) {
-    FATUNE_TRY(gpus, gpus_of(devices));
-    const std::size_t distinct = std::set(gpus.begin(), gpus.end()).size();
-    if (confirm_on > distinct)
-      return usage_error(
-          fmt::format("--confirm-on {}: --device names {}", confirm_on, counted(distinct, "GPU")));
-  }
   FATUNE_TRY(const std::size_t jobs,
              jobs_of_each(args, devices.size(), std::thread::hardware_concurrency()));
   FATUNE_TRY(SuiteRun suite, begin_suite(planned, args));
@@ -63,7 +53,7 @@ Result<int> sweep_on_devices(const std::vector<std::string>& devices, const Plan
             return command_of(part, {with_home(devices, i), jobs * devices.size()}, args);
           return command_of(part, {devices[i], jobs}, args);
         },
-        nullptr, gpus[i]));
+        nullptr));
   }
   FleetClock clock;
   FATUNE_TRY(const FleetResult fleet, run_parts(suite, crew, clock));

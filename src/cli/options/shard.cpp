@@ -113,8 +113,6 @@ Result<ShardChoice> automatic(std::optional<std::int64_t> of, const ReadVariable
 
 Result<std::optional<Shard>> resolve_shard(const std::string& text, const RunPlan& plan) {
   if (text.empty()) return std::optional<Shard>();
-  if (plan.configs > 0)
-    return usage_error("--shard: configs that all problems share need all of them in one run");
   if (plan.objective == kScoreObjective)
     return usage_error("--shard: scores come from hardware counters, which no journal keeps");
   FATUNE_TRY(const ShardChoice choice, parse_shard(text, environment));

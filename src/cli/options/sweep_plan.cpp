@@ -57,27 +57,6 @@ OptionTable search_table(SweepArgs& a) {
          Repeat::kChanged, kSameAsRun<&RunPlan::objective>}}}};
 }
 
-OptionTable suite_table(SweepArgs& a) {
-  return {
-      {"Configs of several problems",
-       {{"--per-problem", &a.per_problem, "",
-         "Each problem has its own config; so it is without the next two", Repeat::kNo,
-         kSameAsRun<&RunPlan::configs>},
-        {"--one-config", &a.one_config, "",
-         "One config for all problems: the greatest geomean speed-up over the default",
-         Repeat::kChanged, kSameAsRun<&RunPlan::configs>},
-        {"--portfolio", &a.portfolio, "K", "The K configs that together serve all problems best",
-         Repeat::kChanged, kSameAsRun<&RunPlan::configs>},
-        {"--shard", &a.shard, "I/N",
-         "Only the I-th of N parts of the problems, each for itself; `fatune merge` joins them. "
-         "auto: by the variables of Slurm; auto/N: by the index of Kubernetes, too",
-         Repeat::kChanged, kSameAsRun<&RunPlan::shard>},
-        {"--confirm-on", &a.confirm_on, "N",
-         "Final phases on N of the GPUs that --device names; the best is the config whose worst "
-         "ratio to the fastest on a GPU is smallest",
-         Repeat::kChanged, kOnlyNewRuns}}}};
-}
-
 OptionTable start_table(SweepArgs& a) {
   return {{"Configs to start from",
            {{"--warm", &a.warm, "PATH",
@@ -115,6 +94,10 @@ OptionTable run_table(SweepArgs& a) {
         {"--serve", &a.serve, "[PORT]",
          "Show the search as a page while it runs, on 127.0.0.1 only: at this port "
          "[8712]; 0: any that is free"},
+        {"--shard", &a.shard, "I/N",
+         "Sweep only the I-th of N parts of the problems; `fatune merge` joins them. auto takes I "
+         "and N from Slurm; auto/N takes I from Kubernetes, too",
+         Repeat::kChanged, kSameAsRun<&RunPlan::shard>},
         {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16 a GPU]"}}},
       {"Without a GPU",
        {{"--compile-only", &a.compile_only, "",
@@ -158,23 +141,6 @@ Status check_known_only(const SweepArgs& args) {
   return {};
 }
 
-Result<std::uint64_t> resolve_configs(const SweepArgs& args, std::size_t problems) {
-  const int ways = int{args.one_config} + int{args.per_problem} + int{!args.portfolio.empty()};
-  if (ways > 1)
-    return usage_error("--one-config, --per-problem and --portfolio exclude each other");
-  std::uint64_t configs = args.one_config ? 1 : 0;
-  if (!args.portfolio.empty()) {
-    FATUNE_TRY(const std::int64_t number, whole_number("--portfolio", args.portfolio, 1));
-    configs = static_cast<std::uint64_t>(number);
-  }
-  if (configs == 0) return configs;
-  const std::string flag = args.one_config ? "--one-config" : "--portfolio";
-  if (problems < 2) return usage_error(flag + ": there is one problem, which has its own config");
-  if (args.plan.objective == kScoreObjective)
-    return usage_error(flag + " compares times; --objective score is of one problem");
-  return configs;
-}
-
 void append(std::vector<SavedConfig>& known, std::vector<SavedConfig> more) {
   std::move(more.begin(), more.end(), std::back_inserter(known));
 }
@@ -191,8 +157,8 @@ constexpr std::string_view kShippedFolder = "configs/known/";
 }  // namespace
 
 OptionTable sweep_table(SweepArgs& a) {
-  return tables({problem_table(a.problem), search_table(a), suite_table(a), start_table(a),
-                 run_table(a), devices_table(a.device), common_table(a.common)});
+  return tables({problem_table(a.problem), search_table(a), start_table(a), run_table(a),
+                 devices_table(a.device), common_table(a.common)});
 }
 
 Result<Budget> parse_budget(const std::string& text) {
@@ -239,7 +205,6 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   FATUNE_TRY_STATUS(check_strategy(plan.strategy));
   FATUNE_TRY_STATUS(check_one_lever(args));
   FATUNE_TRY_STATUS(check_objective(plan.objective));
-  FATUNE_TRY(plan.configs, resolve_configs(args, problems.size()));
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   Budget budget;
   if (args.budget == "0") {

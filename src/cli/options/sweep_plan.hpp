@@ -28,11 +28,7 @@ struct SweepArgs {
   std::string out, resume;
   std::string arch;
   std::string jobs;
-  bool one_config = false;
-  bool per_problem = false;
-  std::string portfolio;
   std::string shard;
-  std::string confirm_on;  ///< GPUs; empty: one
   std::vector<std::string> warm;
   bool no_warm_start = false;
   std::vector<std::string> imports;

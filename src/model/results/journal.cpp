@@ -174,7 +174,6 @@ void fields(RunPlan& x, FieldList& f) {
   f("one_lever", x.one_lever).omitted().option("--one-lever");
   f("budget_seconds", x.budget_seconds).finite().positive().option("--budget");
   f("patience", x.patience).omitted().option("--budget").about("Candidates without a faster one");
-  f("configs", x.configs).omitted().option("--portfolio").about("That all problems share");
   f("skip_correctness", x.skip_correctness).option("--skip-correctness");
   f("record_cold", x.record_cold).option("cold timing of every candidate");
   f("baselines", x.baselines).omitted().option("--baselines");

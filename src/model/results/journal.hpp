@@ -30,7 +30,6 @@ struct RunPlan {
   std::uint64_t budget_evaluations = 150;  ///< a problem; 0: no limit
   std::optional<double> budget_seconds;    ///< a problem; either may end it
   std::uint64_t patience = 0;  ///< candidates without a faster one that end a search; 0: none do
-  std::uint64_t configs = 0;   ///< that all problems share; 0: each problem has its own
   bool skip_correctness = false;
   bool record_cold = false;  ///< cold timing of every candidate, not only of finalists
   /// Names of implementations measured beside the winners; empty: the reference alone.

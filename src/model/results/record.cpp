@@ -81,14 +81,6 @@ void fields(FinalRecord& x, FieldList& f) {
   f("timed_again", x.timed_again).omitted().about("In rounds after the best was chosen");
 }
 
-void fields(ConfirmationRecord& x, FieldList& f) {
-  f.record("confirmation", "A final phase once more, on another GPU");
-  f.tag("t", "confirmation");
-  f("problem", x.problem).required();
-  f("environment", x.environment).required();
-  f("finals", x.finals).required();
-}
-
 void fields(EndRecord& x, FieldList& f) {
   f.record("end");
   f.tag("t", "end");

@@ -97,15 +97,6 @@ struct FinalRecord : Observation {
   friend bool operator==(const FinalRecord&, const FinalRecord&) = default;
 };
 
-/// A problem's final phase once more, on another GPU than the one that searched.
-struct ConfirmationRecord {
-  Problem problem;
-  Environment environment;
-  std::vector<FinalRecord> finals;
-
-  friend bool operator==(const ConfirmationRecord&, const ConfirmationRecord&) = default;
-};
-
 /// End of a run, or of what an interrupt left of it.
 struct EndRecord {
   std::string status;  ///< "complete", "interrupted"
@@ -130,9 +121,8 @@ bool same_config(const auto& a, const auto& b) {
   return a.kernel == b.kernel && a.config == b.config;
 }
 
-/// Told apart by "t": started, candidate, final, confirmation, end.
-using Record =
-    std::variant<StartedRecord, CandidateRecord, FinalRecord, ConfirmationRecord, EndRecord>;
+/// Told apart by "t": started, candidate, final, end.
+using Record = std::variant<StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
 /// Seconds since the run began, when what it says was known; 0 where it has no time.
 double moment_of(const Record& record);
 
@@ -141,7 +131,6 @@ void fields(MeasuredOn& x, FieldList& f);
 void fields(StartedRecord& x, FieldList& f);
 void fields(CandidateRecord& x, FieldList& f);
 void fields(FinalRecord& x, FieldList& f);
-void fields(ConfirmationRecord& x, FieldList& f);
 void fields(EndRecord& x, FieldList& f);
 void fields(SavedConfig& x, FieldList& f);
 

@@ -44,37 +44,6 @@ void fields(Gate& x, FieldList& f) {
   f("pass", x.passed);
 }
 
-void fields(ConfirmedOn& x, FieldList& f) {
-  f.as<&document::device_fields>("device", x.environment);
-  f("winner", x.winner).looks_like(kIdPattern).about("The candidate that is best on this GPU");
-  f("median_us", x.median_us).required().finite().positive().about("Of the problem's best");
-  f("to_fastest", x.to_fastest).finite().positive().about("Over the fastest candidate's there");
-  f("to_baseline", x.to_baseline);
-}
-
-void fields(FleetWinner& x, FieldList& f) {
-  f.record("fleet_winner", "The final phase on several GPUs, the one that searched first");
-  f("id", x.id).required().looks_like(kIdPattern);
-  f("time", x.time).one_of("in_layer, plain, hot, cold");
-  f("worst", x.worst).finite().positive().about("Of its ratios to the fastest candidates");
-  f("spread", x.spread).finite().about("Its longest median over its shortest, less 1");
-  f("gpus", x.gpus).required();
-}
-
-void fields(SuiteEntry& x, FieldList& f) {
-  f("kernel", x.kernel);
-  f("config", x.config).object().schema(kConfigSchema);
-  f("speedup_over_default", x.speedup).or_null().finite().positive();
-  f("best_of", x.problems);
-  f("turned_down", x.turned_down).omitted();
-}
-
-void fields(SuiteChoice& x, FieldList& f) {
-  f.record("choice", "The configs that all problems share, chosen ones first");
-  f("order", x.order);
-  f("configs", x.configs);
-}
-
 const FinalRecord* ProblemResult::best() const {
   return !finals.empty() && finals.front().is_candidate() ? &finals.front() : nullptr;
 }

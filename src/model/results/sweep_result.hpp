@@ -43,27 +43,6 @@ struct Gate {
 };
 void fields(Gate& x, FieldList& f);
 
-/// How the best of a problem did in the final phase of one GPU.
-struct ConfirmedOn {
-  Environment environment;
-  std::string winner;     ///< id of the candidate that is best there
-  double median_us = 0;   ///< of the best of the problem
-  double to_fastest = 1;  ///< that over the time of the fastest candidate there
-  std::optional<Ratio> to_baseline;
-};
-void fields(ConfirmedOn& x, FieldList& f);
-
-/// A problem's final phase on several GPUs. Its best is, of those that are best on one of them, the
-/// one whose worst ratio to the fastest candidate of a GPU is smallest.
-struct FleetWinner {
-  std::string id;                 ///< of that candidate
-  std::string time;               ///< "in_layer", "plain", "hot", "cold"
-  double worst = 1;               ///< of its ratios to the fastest candidates
-  double spread = 0;              ///< its longest time over its shortest, less 1
-  std::vector<ConfirmedOn> gpus;  ///< the one that searched first
-};
-void fields(FleetWinner& x, FieldList& f);
-
 /// One problem's result: everything best.json and the tables need.
 struct ProblemResult {
   NamedProblem problem;
@@ -71,7 +50,6 @@ struct ProblemResult {
   std::vector<FinalRecord> finals;
   std::vector<Standing> standings;          ///< of finals, in the same order
   std::optional<Gate> gate;                 ///< of finals.front() against the baseline
-  std::optional<FleetWinner> fleet_winner;  ///< of a final phase that was repeated
   std::string score_note;                   ///< under the objective "score": what scores lack
   std::vector<CandidateRecord> candidates;  ///< in the order told, resumed ones included
   std::map<Outcome, std::uint64_t> outcomes;
@@ -89,31 +67,11 @@ struct ProblemResult {
   const SavedConfig* known_best() const;
 };
 
-/// A config on its way through a suite.
-struct SuiteEntry : SavedConfig {
-  /// Its time on each problem, in the suite's order; empty: it failed there, or was not tried.
-  std::vector<std::optional<double>> costs = {};
-  /// Geometric mean over the problems it did, of the default config's time over its own; empty
-  /// where there is none to compare with.
-  std::optional<double> speedup = {};
-  std::vector<std::string> problems = {};  ///< where it is the one to use
-  std::string turned_down = {};            ///< why; empty: chosen
-};
-
-/// The configs that serve a whole suite, and those that were turned down.
-struct SuiteChoice {
-  std::vector<std::string> order;   ///< the problems, as they were searched and raced
-  std::vector<SuiteEntry> configs;  ///< chosen ones first
-};
-void fields(SuiteEntry& x, FieldList& f);
-void fields(SuiteChoice& x, FieldList& f);
-
 struct SweepResult {
   RunPlan plan;
   Environment environment;
   std::vector<Environment> helpers = {};  ///< other devices that measured candidates
   std::vector<ProblemResult> problems;
-  std::optional<SuiteChoice> choice;  ///< of a plan whose problems share configs
   std::filesystem::path folder;
   bool interrupted = false;
   double seconds = 0;

@@ -130,10 +130,6 @@ PageProblemData data_of(const PageProblem& problem, const PageRunHead& run, Dept
     data.ended_s = std::max(data.ended_s, rounded(final.at_s));
   data.gate = result.gate;
   if (data.gate) data.gate->ratio = rounded_ratio(data.gate->ratio);
-  data.fleet_winner = result.fleet_winner;
-  if (data.fleet_winner) {
-    for (ConfirmedOn& each : data.fleet_winner->gpus) each.environment.device_uuid.clear();
-  }
   data.sol = sol_score(result, header.plan.objective, header.environment);
   if (data.sol) {
     data.sol->value = rounded(data.sol->value);
@@ -296,7 +292,6 @@ void fields(PageProblemData& x, FieldList& f) {
   f("has_best", x.has_best);
   f("finals", x.finals);
   f("gate", x.gate).or_null();
-  f("fleet_winner", x.fleet_winner);
   f("sol", x.sol);
   f("outcomes", x.outcomes);
   f("hardware", x.hardware);

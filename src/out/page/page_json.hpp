@@ -88,7 +88,6 @@ struct PageProblemData {
   bool has_best = false;
   std::vector<PageFinal> finals;
   std::optional<Gate> gate;
-  std::optional<FleetWinner> fleet_winner;
   std::optional<SolScore> sol;
   std::vector<PageOutcome> outcomes;
   PageHardware hardware;

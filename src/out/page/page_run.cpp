@@ -131,7 +131,6 @@ bool settle_as_published(const BestProblem& published, ProblemResult& result) {
   result.finals = std::move(finals);
   result.standings = std::move(standings);
   result.gate = published.gate;
-  result.fleet_winner = published.fleet_winner;
   return true;
 }
 

@@ -26,9 +26,6 @@ struct SuiteFinals {
 /// its SOL score; then the geometric mean of the ratios, which baselines were not measured
 /// everywhere, and fast_p: "text" or "md". Empty where no problem has a final phase.
 std::string suite_summary(const SuiteFinals& finals, const std::string& format, const Paint& paint);
-/// How the best of each problem did on the GPUs that repeated its final phase: "text" or "md".
-/// Empty where none was repeated.
-std::string confirmation_text(const PageRun& run, const std::string& format, const Paint& paint);
 /// Of the problems with a baseline; empty unless there are two or more, and where nothing was
 /// checked.
 std::optional<FastP> fast_p_of(const SuiteFinals& finals);

@@ -240,26 +240,6 @@ std::string sol_line(const SolScore& sol, const std::string& baseline) {
                      time_words(sol.time), sol.floor.why);
 }
 
-/// The configs that the problems of a suite share, and why others were turned down.
-std::string choice_text(const SuiteChoice& choice, const Paint& paint) {
-  Table table({">x default", "best of", "kernel", "config"});
-  std::map<std::string, int> turned_down;
-  for (const SuiteEntry& each : choice.configs) {
-    if (!each.turned_down.empty()) {
-      ++turned_down[each.turned_down.substr(0, each.turned_down.find(": "))];
-      continue;
-    }
-    table.add({each.speedup ? fixed(*each.speedup, kRatioDecimals) : "-", join(each.problems, " "),
-               each.kernel, describe_config(each.config)});
-  }
-  std::string text =
-      "Configs of the suite (x default: geomean speed-up over the default config)\n" +
-      table.text(paint.columns());
-  for (const auto& [why, count] : turned_down)
-    text += paint.fitted(fmt::format("Turned down: {} ({})", count, why));
-  return text;
-}
-
 }  // namespace
 
 std::string problem_report(const ProblemResult& problem, const SweepResult& run,
@@ -286,7 +266,6 @@ std::string sweep_report(const SweepResult& result, const Paint& paint) {
     text += (text.empty() ? "" : "\n") + problem_report(problem, result, paint);
     has_best = has_best || !problem.finals.empty();
   }
-  if (result.choice && has_best) text += "\n" + choice_text(*result.choice, paint);
   if (result.problems.size() > 1) text += suite_summary(SuiteFinals(result), "text", paint);
   text += "\n";
   if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";

@@ -158,7 +158,6 @@ BestFile file_of(const SweepResult& result) {
   }
   file.geomean_ratio = geomean(ratios);
   file.seconds = result.seconds;
-  file.choice = result.choice;
   return file;
 }
 
@@ -216,7 +215,6 @@ void fields(BestProblem& x, FieldList& f) {
   f("finalists", x.finalists);
   f("baselines", x.baselines);
   f("gate", x.gate).or_null();
-  f("fleet_winner", x.fleet_winner);
   f("sol", x.sol);
   f("search", x.search);
 }
@@ -226,7 +224,6 @@ void fields(BestFile& x, FieldList& f) {
   f("problems", x.problems).required();
   f("geomean_ratio", x.geomean_ratio).or_null().finite().positive().about("Of the gates");
   f("seconds", x.seconds).finite();
-  f("choice", x.choice).about("The configs that all problems share");
   f("ranks", x.ranks).about("That mpirun or srun started");
   f("fleet", x.fleet);
   f("helpers", x.helpers).omitted().about("Other devices that measured candidates of searches");
@@ -261,19 +258,6 @@ Result<BestFile> best_file_from_json(Json object, const std::string& where) {
   }
   file.where = where;
   return file;
-}
-
-void adopt(const FleetWinner& agreed, const RunPlan& plan, const Environment& environment,
-           BestProblem& problem) {
-  ProblemResult result;
-  result.problem = {problem.name, *problem.problem};
-  if (problem.search) result.warm_starts = problem.search->warm_starts;
-  for (const auto* rows : {&problem.finalists, &problem.baselines})
-    result.finals.insert(result.finals.end(), rows->begin(), rows->end());
-  settle_finals(result, plan.objective, plan.seed, {.by_id = {}, .note = {}, .winner = agreed.id});
-  show_finals(result, plan, environment, problem);
-  problem.fleet_winner = agreed;
-  if (problem.search) problem.search->began_with_best = result.known_best() != nullptr;
 }
 
 Json best_json(const SweepResult& result) { return to_json(file_of(result)); }

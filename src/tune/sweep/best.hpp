@@ -50,7 +50,6 @@ struct BestProblem {
   std::string score_note;
   std::vector<BestRow> finalists, baselines;  ///< in the order of their places
   std::optional<Gate> gate;
-  std::optional<FleetWinner> fleet_winner;
   std::optional<SolScore> sol;
   std::optional<BestSearch> search;
 };
@@ -63,7 +62,6 @@ struct BestFile {
   std::vector<BestProblem> problems;
   std::optional<double> geomean_ratio;  ///< of the gates
   double seconds = 0;
-  std::optional<SuiteChoice> choice;
   std::optional<RankCensus> ranks;     ///< of mpirun or srun, that made it
   std::optional<FleetTimeline> fleet;  ///< of a run on several devices
   std::string where{};                 ///< the file that it was read from
@@ -99,11 +97,6 @@ std::string why_unverified(const BestRow& best);
 /// The first of these files that the folder has; empty when it has none.
 std::filesystem::path first_file(const std::filesystem::path& folder,
                                  std::initializer_list<const char*> names);
-
-/// Makes the candidate that GPUs agree on the best of a problem whose rows have their
-/// rounds: order, standings, gate and score follow.
-void adopt(const FleetWinner& agreed, const RunPlan& plan, const Environment& environment,
-           BestProblem& problem);
 
 /// Of several problems, those without a final phase (an interrupted sweep) are left out: only
 /// final-phase numbers are published.

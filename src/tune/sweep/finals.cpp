@@ -21,15 +21,6 @@ std::string reference_impl(const Manifest& manifest) {
   return manifest.operation->declared() != nullptr ? manifest.name : "naive";
 }
 
-/// With a list of entrants, an entrant that is a duplicate of another's machine code competes, too.
-bool may_compete(const FinalsRequest& request, const CandidateRecord& record) {
-  if (request.only == nullptr) return record.outcome == Outcome::kMeasured;
-  return (record.outcome == Outcome::kMeasured || record.outcome == Outcome::kDuplicate) &&
-         std::ranges::any_of(*request.only, [&](const SavedConfig& entrant) {
-           return same_config(entrant, record);
-         });
-}
-
 constexpr std::size_t kMostFinalists = 20;  // chosen: as many as regret is measured with
 
 /// How many of the fastest are finalists: as asked, and behind them those that the search cannot
@@ -197,7 +188,7 @@ std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
   std::vector<const CandidateRecord*> ranked;
   for (const CandidateRecord& record : candidates) {
     const bool timed = objective_timing(record, request.objective).has_value();
-    if (may_compete(request, record) && timed) ranked.push_back(&record);
+    if (record.outcome == Outcome::kMeasured && timed) ranked.push_back(&record);
   }
   std::ranges::stable_sort(ranked, {}, [&](const CandidateRecord* record) {
     return objective_timing(*record, request.objective)->median_us;

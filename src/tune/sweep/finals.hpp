@@ -25,9 +25,8 @@ struct FinalsRequest {
   const KernelRef& reference;
   const DeviceLimits& limits;
   std::string objective;
-  std::size_t finalists = 8;                       ///< at least, of those that there are
-  std::vector<Implementation> baselines = {};      ///< beside the reference
-  const std::vector<SavedConfig>* only = nullptr;  ///< those that may be finalists; null: all
+  std::size_t finalists = 8;                   ///< at least, of those that there are
+  std::vector<Implementation> baselines = {};  ///< beside the reference
 };
 
 /// Those that may be finalists and were timed, the fastest first.

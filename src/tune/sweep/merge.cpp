@@ -25,7 +25,6 @@ namespace {
 const Problem* problem_of(const Record& record) {
   if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return &candidate->problem;
   if (const auto* final = std::get_if<FinalRecord>(&record)) return &final->problem;
-  if (const auto* again = std::get_if<ConfirmationRecord>(&record)) return &again->problem;
   const auto* started = std::get_if<StartedRecord>(&record);
   return started != nullptr && started->problem ? &*started->problem : nullptr;
 }
@@ -33,8 +32,6 @@ const Problem* problem_of(const Record& record) {
 /// Of what a record is the result; empty: of nothing.
 std::string subject(const Record& record) {
   if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->key;
-  if (const auto* again = std::get_if<ConfirmationRecord>(&record))
-    return fmt::format("{} on {}", describe(again->problem), again->environment.device_uuid);
   const auto* final = std::get_if<FinalRecord>(&record);
   if (final == nullptr) return "";
   return fmt::format("{} {} {} of {}", final->role, final->impl, dump(final->config),

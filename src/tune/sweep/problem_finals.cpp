@@ -14,10 +14,10 @@
 namespace fatune {
 namespace {
 
-/// The winner alone meets edge problems, unless it is chosen by more than this problem's times.
-FinalPlan plan_of_finals(const SavedConfigs* only, const RunState& run) {
+/// The winner alone meets edge problems, unless it is chosen by its score.
+FinalPlan plan_of_finals(const RunState& run) {
   FinalPlan plan = run.options.finals;
-  if (only != nullptr || run.plan.objective == kScoreObjective) return plan;
+  if (run.plan.objective == kScoreObjective) return plan;
   plan.winner = [objective = run.plan.objective, seed = plan.seed](const auto& records) {
     return winner_by_time(records, final_time(records, objective), seed);
   };
@@ -48,15 +48,13 @@ bool may_be_here(const std::vector<FinalRecord>& finals, const RunState& run) {
 
 class ProblemFinals {
  public:
-  ProblemFinals(const SavedConfigs* only, RunState& run, ProblemResult& result)
-      : only_(only), run_(run), result_(result), wanted_{result.problem.problem,
-                                                         run.kernels,
-                                                         run.baseline,
-                                                         run.evaluator.environment().limits,
-                                                         run.plan.objective,
-                                                         run.options.finalists,
-                                                         {},
-                                                         only} {}
+  ProblemFinals(RunState& run, ProblemResult& result)
+      : run_(run), result_(result), wanted_{result.problem.problem,
+                                            run.kernels,
+                                            run.baseline,
+                                            run.evaluator.environment().limits,
+                                            run.plan.objective,
+                                            run.options.finalists} {}
 
   Status settle() {
     if (run_.options.baselines) {
@@ -109,7 +107,7 @@ class ProblemFinals {
   Result<std::vector<FinalRecord>> measured() {
     run_.progress.begin_finals(run_.clock.now());
     FATUNE_TRY_STATUS(run_.begin(wanted_.problem));
-    FinalPlan plan = plan_of_finals(only_, run_);
+    FinalPlan plan = plan_of_finals(run_);
     if (plan.winner) {
       FATUNE_TRY(plan.reserves, choose_reserves(wanted_, contestants_, result_.candidates));
     }
@@ -127,7 +125,6 @@ class ProblemFinals {
     return {};
   }
 
-  const SavedConfigs* only_;
   RunState& run_;
   ProblemResult& result_;
   FinalsRequest wanted_;
@@ -142,9 +139,9 @@ Status unless_interrupted(Status done, RunState& run) {
   return {};
 }
 
-Status settle_problem(const SavedConfigs* only, RunState& run, ProblemResult& result) {
+Status settle_problem(RunState& run, ProblemResult& result) {
   const double began_s = run.clock.spent();
-  FATUNE_TRY_STATUS(unless_interrupted(ProblemFinals(only, run, result).settle(), run));
+  FATUNE_TRY_STATUS(unless_interrupted(ProblemFinals(run, result).settle(), run));
   result.seconds += run.clock.spent() - began_s;
   return {};
 }

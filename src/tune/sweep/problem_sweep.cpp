@@ -158,23 +158,6 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
   return loop.finish();
 }
 
-/// Entrants of the space's kernel that are valid in it and have no record yet.
-std::vector<Point> points_to_race(const Space& space, const SavedConfigs& entrants,
-                                  const ProblemResult& result) {
-  const Manifest& manifest = space.kernel().manifest;
-  std::vector<Point> points;
-  for (const SavedConfig& entrant : entrants) {
-    if (entrant.kernel != manifest.name) continue;
-    const bool known = std::ranges::any_of(
-        result.candidates, [&](const auto& record) { return same_config(record, entrant); });
-    const auto config = config_from_json(manifest, entrant.config, "an entrant of the race");
-    if (known || !config) continue;
-    auto point = space.point_of(*config);
-    if (point && space.contains(*point)) points.push_back(*std::move(point));
-  }
-  return points;
-}
-
 /// A kernel without a valid config still gets an outcome: its default config's, which is
 /// infeasible.
 Status settle_barred(const std::vector<Candidate>& barred, RunState& run, ProblemResult& result) {
@@ -251,27 +234,7 @@ Status search(const SavedConfigs& known, RunState& run, ProblemResult& result) {
   return search_spaces(known, built.spaces, run, result);
 }
 
-Status race(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
-            ProblemResult& result) {
-  ProblemResult described;
-  described.problem = problem;
-  FATUNE_TRY(const KernelSpaces built,
-             build_spaces(run.kernels, run.evaluator.environment().limits, described));
-  if (result.valid_points == 0) result = std::move(described);
-  SearchLoop loop(run, result);
-  for (const Space& space : built.spaces)
-    loop.add(space, std::make_unique<PointList>(points_to_race(space, entrants, result)));
-  for (std::size_t i = 0; i < loop.size(); ++i) {
-    while (!run.interrupted && !loop.standing(i).exhausted) {
-      FATUNE_TRY_STATUS(loop.make_room(i));
-      FATUNE_TRY_STATUS(loop.ask(i));
-    }
-  }
-  return loop.finish();
-}
-
-}  // namespace
-
+/// Everything but the final phase. An interrupt leaves `run.interrupted` set.
 Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedConfigs& known,
                                      RunState& run) {
   ProblemResult result;
@@ -283,14 +246,7 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
   return result;
 }
 
-Status race_problem(const NamedProblem& problem, const SavedConfigs& entrants, RunState& run,
-                    ProblemResult& result) {
-  const double began_s = run.clock.spent();
-  run.progress.begin_problem(label(problem), run.clock.now());
-  FATUNE_TRY_STATUS(unless_interrupted(race(problem, entrants, run, result), run));
-  result.seconds += run.clock.spent() - began_s;
-  return {};
-}
+}  // namespace
 
 Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
                                     RunState& run) {
@@ -300,7 +256,7 @@ Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConf
   if (cut_off && !run.known.finals(problem.problem).empty()) {
     FATUNE_TRY(result, search_problem(problem, known, run));
   }
-  FATUNE_TRY_STATUS(settle_problem(nullptr, run, result));
+  FATUNE_TRY_STATUS(settle_problem(run, result));
   return result;
 }
 

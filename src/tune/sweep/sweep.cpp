@@ -58,18 +58,6 @@ struct OpenedJournal {
   std::vector<Environment> helpers = {};     ///< of the run so far
 };
 
-/// One GPU cannot decide again what several have agreed on.
-Status check_not_confirmed(const Journal& journal, const std::filesystem::path& folder) {
-  const bool confirmed = std::ranges::any_of(journal.records, [](const Record& record) {
-    return std::holds_alternative<ConfirmationRecord>(record);
-  });
-  if (!confirmed) return {};
-  return usage_error("--resume: the bests of " + folder.string() +
-                     " are what several GPUs agreed on (--confirm-on), which one sweep cannot "
-                     "decide again; report, bench and export take the run as it is, and --out "
-                     "begins another");
-}
-
 Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
                                    const Evaluator& evaluator) {
   OpenedJournal opened;
@@ -91,7 +79,6 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   }
   FATUNE_TRY_STATUS(
       check_same_device(journal.header.environment, environment, where, Reuse::kResume));
-  FATUNE_TRY_STATUS(check_not_confirmed(journal, options.out));
   opened.known = ResumeIndex(journal);
   opened.began_on = journal.header.environment;
   opened.helpers = journal.header.helpers;
@@ -134,12 +121,6 @@ Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels
     if (!strategy) return std::move(strategy).error();
   }
   return {};
-}
-
-/// What progress counts: searches and races; several configs mean both for every problem.
-std::size_t stages_of(const RunPlan& plan) {
-  const std::size_t problems = shard_problems(plan).size();
-  return plan.configs > 1 ? 2 * problems : problems;
 }
 
 RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
@@ -271,15 +252,6 @@ bool all_were_searched(const SweepResult& result) {
       result.problems, [](const ProblemResult& problem) { return problem.candidates.empty(); });
 }
 
-/// All of them with the same few configs.
-Status sweep_together(RunState& run, SweepResult& result) {
-  Saver saver(run, result);
-  Status swept = sweep_suite(run, result, [&] { return saver.save_in_time(); });
-  if (!swept) return with_context(std::move(swept).error(), "sweeping the suite");
-  if (!run.interrupted) return saver.save();  // the choice, too
-  return saver.is_whole() ? saver.save_the_last() : Status();
-}
-
 }  // namespace
 
 Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<KernelRef>& kernels,
@@ -310,11 +282,10 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
                .journal = std::move(opened.writer),
                .known = std::move(opened.known),
                .clock = RunClock(options.clock, journalled_s),
-               .progress = ProgressTracker(options.on_progress, stages_of(result.plan)),
+               .progress = ProgressTracker(options.on_progress, shard_problems(result.plan).size()),
                .began_on = std::move(opened.began_on)};
   const auto hooked = hook(run);
-  const auto sweep = result.plan.configs > 0 ? sweep_together : sweep_problems;
-  FATUNE_TRY_STATUS(sweep(run, result));
+  FATUNE_TRY_STATUS(sweep_problems(run, result));
   result.interrupted = run.interrupted;
   result.seconds = run.clock.now();
   if (!was_complete || run.journal.has_grown()) {

@@ -138,7 +138,7 @@ function problemSections({problem, run}) {
     if (bestOf(problem)?.in_layer) section.append(layerFigure(problem));
     section.append(barsFigure(problem));
     if (problem.finals.some((f) => !isBaseline(f) && timesOf(problem).some((which) => roundsOf(f, which).length))) section.append(samplesFigure(problem));
-    section.append(...[finalistsTable(problem, run), problem.fleet_winner ? confirmedFigure(problem) : null].filter(Boolean));
+    section.append(finalistsTable(problem, run));
     sections.push(section);
   }
   sections.push(...[compareSection(problem, run)].filter(Boolean));

@@ -120,11 +120,3 @@ function fleetFigure(run) {
       rows: fleetLanes(run).flatMap((lane) => lane.work.map((work) => [lane.name, percent(lane.busy), work.problem, digits(work.begin_s, 3), digits(work.end_s, 3), work.failed ? 'failed' : work.again ? 'final phase again' : 'sweep']))}),
   });
 }
-
-/// The best on each GPU that had the final phase.
-function confirmedFigure(problem) {
-  const winner = problem.fleet_winner, rows = winner.gpus.map((gpu, i) => [`GPU ${i + 1}` + (i === 0 ? ', which searched' : ''), us(gpu.median_us), times(gpu.to_fastest), gpu.to_baseline ? times(gpu.to_baseline.ratio) : '', gpu.winner === winner.id ? 'the same' : gpu.winner, gpu.device.max_sm_clock_mhz ?? '', gpu.device.power_limit_w ?? '']);
-  const head = ['GPU', 'best µs', 'over the fastest there', 'over its baseline', 'winner when alone', 'max. SM clock MHz', 'power limit W'];
-  return el('div', {id: 'confirmed', class: 'scroll'}, el('h3', {}, `Confirmed on ${winner.gpus.length} GPUs`), el('p', {class: 'soft'}, `Its times differ by ${(100 * winner.spread).toFixed(2)} %. Of the configs that are best on one of them, it is the one whose worst ratio to the fastest is smallest: ${times(winner.worst)}.`),
-    el('table', {}, el('thead', {}, el('tr', {}, ...head.map((title) => el('th', {}, title)))), el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((cell) => el('td', {}, String(cell))))))));
-}

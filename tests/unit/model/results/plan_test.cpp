@@ -25,9 +25,8 @@ TEST_CASE("a plan reads back as it was written, all 64 bits of its seed included
   CHECK(plan->seed == 18446744073709551615ULL);
 }
 
-TEST_CASE("a plan keeps where its searches start, and how many configs a suite shares") {
+TEST_CASE("a plan keeps where its searches start") {
   RunPlan written = sample_plan();
-  written.configs = 2;
   written.warm_starts = {{"fa_mma", Json{{"BLOCK_M", 128}}, written.problems.front().problem, "",
                           Arch{90, 'a'}, "runs/first/best.json"}};
   const auto plan = from_json<RunPlan>(to_json(written), "plan");
@@ -67,8 +66,6 @@ TEST_CASE("each field that differs is named with both values") {
         "--seed is '18446744073709551615' in the journal and '7' here");
   CHECK(difference_after([](RunPlan& plan) { plan.strategy = "ga"; }) ==
         "--strategy is 'random' in the journal and 'ga' here");
-  CHECK(difference_after([](RunPlan& plan) { plan.configs = 1; }) ==
-        "--portfolio is '0' in the journal and '1' here");
   CHECK(difference_after([](RunPlan& plan) { plan.one_lever = true; }) ==
         "--one-lever is 'off' in the journal and 'on' here");
   CHECK(difference_after([](RunPlan& plan) { plan.kernels.pop_back(); }) ==
