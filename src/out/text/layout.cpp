@@ -85,6 +85,12 @@ Column::Column(std::string title_and_side, int spare_order)
 void Table::add(std::vector<std::string> cells) {
   FATUNE_CHECK(cells.size() == columns_.size(), "a row has a cell for every column");
   rows_.push_back(std::move(cells));
+  below_.emplace_back();
+}
+
+void Table::add_below(std::string line) {
+  FATUNE_CHECK(!rows_.empty(), "a line below a row has a row");
+  below_.back() = std::move(line);
 }
 
 std::vector<std::size_t> Table::natural_widths() const {
@@ -155,7 +161,8 @@ std::string Table::text(std::size_t columns) const {
   };
   std::string text = line([&](std::size_t i) { return columns_[i].title; });
   text += line([&](std::size_t i) { return std::string(widths[i], '-'); });
-  for (const auto& row : rows_) {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const std::vector<std::string>& row = rows_[r];
     std::vector<std::vector<std::string>> lines;  // of each column
     std::size_t height = 1;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -165,6 +172,10 @@ std::string Table::text(std::size_t columns) const {
     }
     for (std::size_t n = 0; n < height; ++n)
       text += line([&](std::size_t i) { return n < lines[i].size() ? lines[i][n] : ""; });
+    if (below_[r].empty()) continue;
+    const std::string lead(widths[shown.front()] + 2 * kGap, ' ');
+    for (const std::string& part : wrap(below_[r], columns - std::min(columns, lead.size())))
+      text += lead + part + '\n';
   }
   return text;
 }

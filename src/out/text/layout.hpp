@@ -58,6 +58,8 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells);
+  /// Writes a line under the last row, across all columns; text() alone shows it.
+  void add_below(std::string line);
   /// Two spaces between columns, a rule under the titles. Where `columns` are too few, spare
   /// columns are left out, then the widest columns of words are wrapped, then kLastSpare go.
   std::string text(std::size_t columns = kUsualColumns) const;
@@ -75,6 +77,7 @@ class Table {
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> below_;  ///< of each row, mostly empty
 };
 
 }  // namespace fatune

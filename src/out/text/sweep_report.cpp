@@ -62,6 +62,15 @@ std::string differing_config(const FinalRecord& record, const FinalRecord* best)
   return describe_config(differing);
 }
 
+/// The parameters in which a config differs from that of the first row of the same kernel.
+std::string differing_from_first(const std::vector<FinalRecord>& finals,
+                                 const FinalRecord& record) {
+  const auto first = std::find_if(finals.begin(), finals.end(), [&](const FinalRecord& other) {
+    return other.impl == record.impl;
+  });
+  return &*first == &record ? "" : differing_config(record, &*first);
+}
+
 /// "BLOCK_M=64 (default)" of a candidate that ran; of other implementations their names and
 /// details, and why they did not run.
 std::string what_ran(const FinalRecord& record, const FinalRecord* best) {
@@ -119,6 +128,7 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run, cons
     const std::string cell = place_cell(record, problem.standings[i], place);
     const auto row = finalist_row(record, problem.standings[i], cell, baseline, times);
     table.add(painted(row, cell, paint));
+    table.add_below(differing_from_first(problem.finals, record));
     configs.add(painted(config_row(record, problem.best(), cell), cell, paint));
   }
   std::string text = "Finalists (final phase, interleaved rounds" + skip_mark(run) + ")\n";

@@ -111,6 +111,28 @@ TEST_CASE("only the parameters that differ from the winner's are shown") {
   CHECK(count(text, "  WARPS=8 (default)\n") == 1);
 }
 
+TEST_CASE("under finalists of one kernel stands what differs from the first of them") {
+  SweepResult result = sample();
+  ProblemResult& problem = result.problems.front();
+  problem.finals.front().config = {{"TILE", 64}, {"WARPS", 4}};
+  for (const int warps : {8, 16}) {
+    const auto at = problem.finals.end() - 1;
+    problem.finals.insert(at, contestant("fatune:fa_mma", "finalist", 10))->config = {
+        {"TILE", 64 + warps}, {"WARPS", warps}};
+    problem.standings.insert(problem.standings.end() - 1,
+                             {Ratio{0.1, 0.09, 0.11}, "Good", false, {}});
+  }
+  const std::string text = sweep_report(result);
+  CHECK(count(text, R"(
+1  fatune:fa_mma    9.800  [9.702, 9.898]        -      219    0.100  Excellent
+2  fatune:fa_mma    10.00   [9.90, 10.10]        -      215    0.100  Good
+     TILE=72 WARPS=8
+3  fatune:fa_mma    10.00   [9.90, 10.10]        -      215    0.100  Good
+     TILE=80 WARPS=16
+-  naive            98.00  [97.02, 98.98]        -     21.9        -  baseline
+)") == 1);
+}
+
 TEST_CASE("every table says when correctness was not checked") {
   SweepResult result = sample();
   CHECK(count(sweep_report(result), "CORRECTNESS NOT CHECKED") == 0);
