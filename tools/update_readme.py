@@ -108,7 +108,7 @@ def sweep():
     table = lines[first + 1:lines.index("", first)]
     gate, out, journal = (next(line for line in lines if line.startswith(word)) for word in ("Gate", "Best:", "Journal:"))
     command = best["command"].replace("fatune", "./fatune", 1).replace(" --seed 42", "") + " --out " + out.split()[1].removesuffix("/best.json")
-    shown = ["$ " + command, lines[0], "", *table[:7],
+    shown = ["$ " + command, lines[0], "", *table[:next(n for n, row in enumerate(table) if row.split()[0] == "6")],
              *(row for row in table if row.split()[0] == "-"), "", gate, out, journal]
     return "```\n" + "\n".join(shown) + "\n```"
 
@@ -462,10 +462,9 @@ def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("h100x4", lambda: layer(LAYER_RUNS, FOUR_H100)), ("h100x4-models", lambda: layer(("suite-models.json",), FOUR_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS, by="plain")), ("fa3-h100", lambda: layer(FA3_RUNS, TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
-    fill("docs/fp8.md", (("fp8", fp8_h200), ("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
+    fill("docs/problems.md", (("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
-    fill("docs/pytorch.md", (("models", lambda: examples(load("models", "models.json"))),))
-    fill("docs/models.md", (("models", models),))
+    fill("docs/pytorch.md", (("examples", lambda: examples(load("models", "models.json"))),))
     for kernel in RECORDED_KERNELS:
         fill(f"kernels/{kernel}/notes.md", (("effects", lambda kernel=kernel: effects(RECORDING, kernel)),))
     check_limits()
