@@ -44,7 +44,6 @@ FA3_RUNS = ("suite-fa3-bshd.json",)  # as its authors measure
 NEWEST = "fa4"  # the baseline that earlier runs lack
 RECORDING = ROOT / "configs" / "recorded" / "h200-mission.jsonl.gz"
 RECORDED_KERNELS = ("fa_mma", "fa_rows", "fa_tiled", "fa_wmma")  # whose notes have its table
-FP8_RUNS = ("suite-fp8", "suite-fp8-rest", "suite-fp8-linear")  # of a problem the first counts
 FP8_H100_RUNS = ("suite-fp8-long", "suite-fp8")
 
 
@@ -237,17 +236,17 @@ def layer(runs, folder=RESULTS, by="in_layer"):
     return "\n".join(text) + f"\n\nGeometric means: {means}.\n\n{runs}"
 
 
-def fp8_row(number, row, before):
+def fp8_row(number, row):
     best, gate, error = row["best"], row.get("gate"), row["best"]["verify"]
     time = "in_layer" if "in_layer" in best else "plain"
     beside = [NAMES[gate["baseline"]], f"{baseline_of(row, gate['baseline'])[time]['median_us']:,.2f}", f"{gate['ratio']:.3f} ({interval(gate['ci95'], 3)})"] if gate else ["", "", ""]
-    cells = [row["label"], f"`{best['kernel']}`", time.replace("_", " "), f"{best[time]['median_us']:,.2f}", before.get(row["name"], ""), *beside,
+    cells = [row["label"], f"`{best['kernel']}`", time.replace("_", " "), f"{best[time]['median_us']:,.2f}", *beside,
              ", ".join(f"{error[key]:.3f}" for key in ("relative_l2", "method_l2") if key in error), str(number)]
     return "| " + " | ".join(cells) + " |"
 
 
-def fp8(runs, folder, title, before):
-    """Problems of fp8 by several runs, beside other times of the same name, and the commands."""
+def fp8(runs, folder):
+    """Lists problems of fp8 by several runs, and the commands."""
     documents, rows = {name: load(name, "best.json", folder=folder) for name in runs}, {}
     for number, document in enumerate(documents.values(), 1):
         for row in document["problems"]:
@@ -255,23 +254,8 @@ def fp8(runs, folder, title, before):
                 rows.setdefault(json.dumps(row["problem"]), (number, row))
     commands = "\n\n".join(f"{number}. [{name}](../results/{folder.name}/{name}), by\n\n{shell(document['command'])}"
                            for number, (name, document) in enumerate(documents.items(), 1))
-    return "\n".join([f"| problem | kernel | time | µs | {title}, µs | rival | µs | ratio (95 %) | own error, of the method | run |", "|---|---|---|---:|---:|---|---:|---|---|---:|",
-                      *(fp8_row(number, row, before) for number, row in rows.values())]) + f"\n\n{commands}"
-
-
-def fp8_h200():
-    f16 = {row["name"]: f"{row['best']['plain']['median_us']:.2f}" for row in load(CONTIGUOUS_RUNS[0])["problems"]}
-    return fp8(FP8_RUNS, RESULTS, "our f16", f16)
-
-
-def fp8_h100():
-    """With S in f16, beside the plain times, in a layer those, of the winners before."""
-    before = {}
-    for path in (H100 / "fp8-rivals").glob("*.json"):
-        problem = load(path.name, folder=H100 / "fp8-rivals")["problems"][0]
-        ours = problem["candidate"] if "candidate" in problem else problem["rows"][0]
-        before[path.stem] = f"{middle(ours, 'in_layer') or middle(ours, 'plain'):,.2f}"
-    return fp8(FP8_H100_RUNS, H100, "before", before)
+    return "\n".join(["| problem | kernel | time | µs | rival | µs | ratio (95 %) | own error, of the method | run |", "|---|---|---|---:|---|---:|---|---|---:|",
+                      *(fp8_row(number, row) for number, row in rows.values())]) + f"\n\n{commands}"
 
 
 def middle(side, time):
@@ -309,7 +293,7 @@ def fused_side(problem):
 
 def fp8_fused():
     """Kernels that quantize beside SageAttention and attention in 16 bits, our own too, between two products."""
-    names = ("flux.1-dev-fused", "flux.1-dev-fused-hadamard-64", "flux.1-dev-fused-hadamard-128", "flux.1-dev-smooth_k", "video-30k-fused")
+    names = ("flux.1-dev-fused", "flux.1-dev-smooth_k", "video-30k-fused")
     rivals = {"fa_wgmma_stream_k": "our bf16", "fa4": NAMES["fa4"], "cudnn": "cuDNN", "torch:cudnn": "PyTorch's cuDNN", "sage": NAMES["sage"]}
     text = ["| config | in a layer, µs | " + " | ".join(f"{title}, µs | ratio" for title in rivals.values()) + " |", "|---|---:|" + "---:|" * 10]
     for name in names:
@@ -367,17 +351,6 @@ def journal():
           "gpu_wait_s":{spent['gpu_wait_s']:.3f}}},        the device had nothing else to do
  "at_s":{first['at_s']:.2f}}}                         since the run began
 ```"""
-
-
-def models():
-    """The suite of real models: what its file says."""
-    document = json.loads((ROOT / "configs" / "problems" / "models.json").read_text())
-    rows = ["| problem | shape | keys | type | layout | source |", "|---|---|---|---|---|---|"]
-    for each in document["problems"]:
-        keys = [f"{each[key]} {word}" for key, word in (("kv_heads", "heads"), ("seq_kv", "long")) if key in each]
-        kind = each.get("dtype", "f16") + (" causal" if each.get("causal") else "")
-        rows.append(f"| {each['name']} | {each['shape']} | {', '.join(keys)} | {kind} | `{each['layout']}` | {each['source']} |")
-    return "\n".join(rows)
 
 
 def ratio_cell(times):
@@ -462,7 +435,7 @@ def main():
     fill("README.md", (("headline", headline), ("sweep", sweep)), README_COLUMNS)
     fill("docs/results.md", (("layer", lambda: layer(LAYER_RUNS)), ("models", lambda: layer(MODEL_RUNS)), ("h100", lambda: layer(LAYER_RUNS, TWO_H100)), ("h100-rivals", lambda: layer(("mission-rivals.json",), H100)), ("h100-since", lambda: layer(LAYER_RUNS, H100)), ("h100x4", lambda: layer(LAYER_RUNS, FOUR_H100)), ("h100x4-models", lambda: layer(("suite-models.json",), FOUR_H100)), ("contiguous", lambda: layer(CONTIGUOUS_RUNS)),
                              ("fa3-bshd", lambda: layer(FA3_RUNS, by="plain")), ("fa3-h100", lambda: layer(FA3_RUNS, TWO_H100, by="plain")), ("warm", warm), ("fa3", lambda: suite("suite-fa3")), ("decode", lambda: suite("suite-decode")), ("kernels", table), ("scores", scores)))
-    fill("docs/problems.md", (("fp8-h100", fp8_h100), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
+    fill("docs/problems.md", (("fp8-h100", lambda: fp8(FP8_H100_RUNS, H100)), ("fp8-rivals", fp8_rivals), ("fp8-fused", fp8_fused)))
     fill("docs/journal.md", (("journal", journal),))
     fill("docs/pytorch.md", (("examples", lambda: examples(load("models", "models.json"))),))
     for kernel in RECORDED_KERNELS:

@@ -1,5 +1,5 @@
 // quantize.cuh - q, k and v of 16 bits to fp8 elements and their factors: the first launch of a
-// kernel that quantizes (--quant fused, decision 0035). sm_90 on.
+// kernel that quantizes (--quant fused, decision 0018). sm_90 on.
 //
 // A cluster of QUANT_CLUSTER CTAs has one head of a tensor: the rows that share a factor. It finds
 // the largest magnitude, which becomes the largest number of DTYPE, and writes the elements,

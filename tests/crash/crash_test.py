@@ -6,7 +6,7 @@
 A run on the recorded device is ended again and again until it comes to its end. The checker shares no code with fatune: it
 reads the journal by its description (docs/journal.md). Nothing that was journalled may be lost or stand twice, checksums fit,
 results and the best config are those of a run that nothing disturbed, and every error is one sentence that names a file, with
-exit code 4. The last line is a summary for docs/reliability.md. Exit code 1: something did not hold.
+exit code 4. The last line is a summary. Exit code 1: something did not hold.
 """
 import argparse
 import collections

@@ -5,7 +5,7 @@
 
 The recording is made here: for each problem the configs of `naive`, with times of which one is the fastest. Descriptors, child
 processes and temporary files must not become more, memory by no more than what the answer holds of each problem; the journal
-must hold every candidate once and best.json the fastest. The last lines are for docs/reliability.md. Exit code 1: something did
+must hold every candidate once and best.json the fastest. The last lines are a summary. Exit code 1: something did
 not hold.
 """
 import argparse

@@ -22,7 +22,7 @@
 namespace fatune::cli {
 namespace {
 
-constexpr std::uint64_t kUsualPatience = 60;  // chosen on recorded spaces: decision 0056
+constexpr std::uint64_t kUsualPatience = 60;  // chosen on recorded spaces: decision 0014
 
 std::string strategy_help() {
   std::string text = "How to search:";

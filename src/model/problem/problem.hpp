@@ -42,7 +42,7 @@ struct NamedSize {
   friend auto operator<=>(const NamedSize&, const NamedSize&) = default;
 };
 
-/// Sizes and least work of a custom operation (decision 0022), in place of attention's. Records
+/// Sizes and least work of a custom operation (decision 0012), in place of attention's. Records
 /// keep the work, so that rates and floors need no manifest.
 struct CustomProblem {
   std::string operation;

@@ -36,7 +36,7 @@ Status make_target(std::span<const ExportFormat* const> formats,
 /// "fa_wgmma-d64-f16-causal-g4-lse" (g: query heads of a key head). A line is a config with its
 /// problem size, [seq_q, seq_kv, batch * heads], its time in milliseconds and its device. Kernels
 /// that were not measured have no line; the log says so. None at all is an error.
-/// docs/interchange.md has the limits.
+/// docs/export.md has the limits.
 Result<std::vector<std::filesystem::path>> write_kernel_launcher(
     std::span<const ExportedKernel> kernels, const std::filesystem::path& folder);
 

@@ -21,14 +21,12 @@ constexpr int kMoreChildren = 25, kMoreStrangers = 20;  // else, beside those th
 // to.
 constexpr std::size_t kMoved = 3;
 constexpr int kMovedTo = 1000;
-// Of so many picks one has a value that no point asked for has had, while there are any: the model
-// expects nothing of what it has never seen. Of 4 and 8 the better on our own recorded spaces, see
-// docs/decisions/0048-values-never-tried.md.
+// One of so many picks has a value that no point had before, because the model expects nothing of
+// unseen values. 8 was better than 4 on our recorded spaces (docs/decisions/0014-search.md).
 constexpr std::size_t kPicksForOneUnseen = 8;
 constexpr std::size_t kRanked = 32;  // kept of a ranking, for likely(); chosen
-// Asked and not told, at most: so many, and one more for each few answers. See
-// docs/decisions/0017-few-in-flight-while-little-is-known.md and
-// docs/decisions/0024-a-search-ends-by-itself.md.
+// The most points in flight: `least`, and one more per `answers_for_one_more` answers
+// (docs/decisions/0016-compiling-ahead.md).
 struct InFlight {
   std::size_t least, answers_for_one_more;
 };

@@ -23,8 +23,8 @@ namespace fatune {
 namespace {
 
 constexpr std::chrono::seconds kListPatience{60};
-// Compile processes for each likely candidate that a search names; chosen. See
-// docs/decisions/0018-compiling-ahead.md.
+// Compile processes per likely candidate that a search names; chosen
+// (docs/decisions/0016-compiling-ahead.md).
 constexpr std::size_t kJobsForOneAhead = 2;
 
 /// "Linux 6.1.0, Intel(R) Xeon(R) ..."; no host name.

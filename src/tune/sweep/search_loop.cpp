@@ -11,8 +11,8 @@
 namespace fatune {
 namespace {
 
-constexpr std::uint64_t kTrialPart = 4;       // one of so many; chosen, see decision 0008
-constexpr std::uint64_t kLeastSearched = 60;  // before patience ends it; see decision 0024
+constexpr std::uint64_t kTrialPart = 4;       // one of so many; chosen, see decision 0014
+constexpr std::uint64_t kLeastSearched = 60;  // before patience ends it; see decision 0014
 
 // Of the leader's time; chosen among 0.1, 0.2, 0.3 and no share at all on recorded spaces.
 constexpr double kBehindForOneEth = 0.1;

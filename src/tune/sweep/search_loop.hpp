@@ -61,10 +61,9 @@ struct KernelStanding {
   bool exhausted = false;
 };
 
-/// Of kernels as they stand since their trials, the one asked least for its share, which falls by e
-/// for each tenth that its best is behind the leader's; the number of kernels when all are
-/// exhausted. Without any time all shares are the same. See
-/// docs/decisions/0008-kernels-compete-for-the-budget.md.
+/// The kernel that was asked least for its share, or the number of kernels if all are exhausted.
+/// A share falls by e for each tenth that a kernel's best is behind the leader's. Shares are equal
+/// while there is no time (docs/decisions/0014-search.md).
 std::size_t next_kernel(std::span<const KernelStanding> kernels);
 
 /// One window of candidates in flight for all searches, so that neither compilers nor device wait

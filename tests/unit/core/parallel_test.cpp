@@ -48,7 +48,7 @@ double ten_calls_ms() {
 
 }  // namespace
 
-// For docs/decisions/0052; beside it run what keeps every core busy.
+// Prints times for docs/decisions/0001-processes.md; run a load on every core beside it.
 TEST_CASE("what calls take here", "[.load]") {
   const double usual_ms = ten_calls_ms();
   set_time_slice(std::chrono::microseconds(100));
