@@ -28,7 +28,7 @@ readme:
 
 lint:
 	tools/check_layers.py
-	tools/check_paths.py
+	tools/check_tree.py
 	tools/format.sh --check || test $$? -eq 77
 
 gpu-check: all
