@@ -7,7 +7,7 @@ all:
 
 check: all
 	ctest --preset dev
-	tools/slowest_tests.py build/dev/junit.xml
+	tests/slowest_tests.py build/dev/junit.xml
 
 asan:
 	cmake --workflow --preset asan
@@ -15,20 +15,20 @@ asan:
 tidy:
 	cmake --workflow --preset tidy
 
-# What is too slow for each change; writes results/nightly.md.
+# The checks that are too slow for each change; writes build/nightly/nightly.md.
 nightly:
 	tools/nightly.py
 
 format:
 	tools/format.sh
 
-# Renews the measured numbers of README.md, docs/results.md and docs/journal.md from results/.
+# Renews the measured blocks of README.md, docs/ and kernels/*/notes.md from results/.
 readme:
 	tools/update_readme.py
 
 lint:
 	tools/check_layers.py
-	tools/check_paths.py
+	tools/check_tree.py
 	tools/format.sh --check || test $$? -eq 77
 
 gpu-check: all
@@ -45,7 +45,7 @@ schemas: all
 
 # Renews the recorded terminal picture of the README.
 demo: all
-	python3 tools/make_demo.py build/dev/fatune docs/demo.svg
+	tools/pictures.py build/dev/fatune demo
 
 clean:
 	rm -rf build

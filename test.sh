@@ -23,7 +23,7 @@ flock --nonblock "$lock" || { echo "test.sh: another one is at work here; waitin
 tools/configure.sh dev
 cmake --build --preset dev
 ctest --preset dev -j "$(nproc)"
-tools/slowest_tests.py build/dev/junit.xml
+tests/slowest_tests.py build/dev/junit.xml
 if [[ $gpu == yes ]]; then
   ctest --preset gpu
 fi

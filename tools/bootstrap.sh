@@ -13,7 +13,7 @@
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
 # either, the one line that installs them is printed and the exit code is 3. What the distribution has
 # not, goes into the project's .deps/ folder and nowhere else; wheels of CUDA are those of the hashes in
-# tools/cuda-*.txt. Every failure ends with 3 and a sentence; two runs at once take turns.
+# packaging/cuda-*.txt. Every failure ends with 3 and a sentence; two runs at once take turns.
 set -euo pipefail
 trap 'code=$?; [[ $code == 0 || $code == 2 || $code == 130 || $code == 143 ]] || exit 3' EXIT
 
@@ -196,8 +196,8 @@ PYTHON
 install_cuda_wheels() {
   local driver=""
   if [[ -r /sys/module/nvidia/version ]]; then driver=$(</sys/module/nvidia/version); fi
-  local wheels=tools/cuda-13.txt
-  if [[ $driver =~ ^[0-9]+ ]] && ((${driver%%.*} < 580)); then wheels=tools/cuda-12.txt; fi
+  local wheels=packaging/cuda-13.txt
+  if [[ $driver =~ ^[0-9]+ ]] && ((${driver%%.*} < 580)); then wheels=packaging/cuda-12.txt; fi
   say "no CUDA toolkit here: putting NVRTC and the CUDA headers into .deps/cuda"
   begin_log "a CUDA toolkit"
   local install=(python3 -m pip install --no-deps --require-hashes --target)

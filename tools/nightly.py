@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nightly.py - runs the checks that are too slow for each commit and writes results/nightly.md: step, seconds, result, commit.
+"""nightly.py - runs the checks that are too slow for each commit and writes build/nightly/nightly.md: step, seconds, result, commit.
 
     nightly.py [STEP ...]
 
@@ -127,7 +127,7 @@ def main():
     if args.steps:
         print(table, end="")
     else:
-        (ROOT / "results" / "nightly.md").write_text(table)
+        (LOGS / "nightly.md").write_text(table)
     return 0 if all(good for _, _, good in rows) else 1
 
 

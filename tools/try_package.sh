@@ -81,7 +81,7 @@ echo "# docs/guide.md, word by word"
 echo
 folder=$root/reader/guide
 inside install -d -o reader -g reader /reader/guide
-"$project/tools/run_guide.py" "$project/docs/guide.md" --folder "$folder" --transcript -- \
+"$project/tests/cli/run_guide.py" "$project/docs/guide.md" --folder "$folder" --transcript -- \
   chroot "$root" setpriv --reuid reader --regid reader --clear-groups \
   env -i PATH=/usr/bin:/bin HOME=/reader LC_ALL=C.UTF-8 COLUMNS=120 bash -ec 'cd ~/guide; exec bash -e -s'
 

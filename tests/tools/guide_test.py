@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-RUN_GUIDE = pathlib.Path(__file__).resolve().parent.parent.parent / "tools" / "run_guide.py"
+RUN_GUIDE = pathlib.Path(__file__).resolve().parent.parent / "cli" / "run_guide.py"
 
 
 def run(text, *options):

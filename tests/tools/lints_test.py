@@ -11,8 +11,8 @@ import unittest
 TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
 
 
-def lint(name, root):
-    done = subprocess.run([sys.executable, TOOLS / name, root], capture_output=True, text=True, check=False)
+def lint(name, root, *options):
+    done = subprocess.run([sys.executable, TOOLS / name, *options, root], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
 
@@ -116,15 +116,20 @@ class LayersTest(Project):
 
     def test_first_line(self):
         self.write("tests/b_test.cpp", "#include <x>\n")
-        self.assert_finds(self.TOOL, 'tests/b_test.cpp:1: must begin "// b_test.cpp - ')
+        self.assert_finds(self.TOOL, 'tests/b_test.cpp:1: must begin "// b_test.cpp: ')
 
 
-class PathsTest(Project):
-    TOOL = "check_paths.py"
+class TreeTest(Project):
+    TOOL = "check_tree.py"
+
+    def setUp(self):
+        super().setUp()
+        self.write("tools/size_budget.txt", "# Limits.\nlines src/low 3\nlines src/high 4\nwords docs 9\nbytes results 99\n")
+        self.write("docs/a.md", "Use ~/x, $HOME/x, /usr/local/cuda, ./home/x and src/model/problem/work.hpp.\n")
+        self.write("results/a.txt", "1\n")
 
     def test_a_clean_project_passes(self):
-        self.write("docs/a.md", "Use ~/x, $HOME/x, /usr/local/cuda, ./home/x and src/model/problem/work.hpp.\n")
-        self.assertEqual(lint(self.TOOL, self.root), (0, "check_paths: 0 problem(s)\n"))
+        self.assertEqual(lint(self.TOOL, self.root), (0, "check_tree: 0 problem(s)\n"))
 
     def test_somebody_s_folder(self):
         for path in ("/home/ann/fatune", "/root/fatune", "/Users/ann/x"):
@@ -133,7 +138,7 @@ class PathsTest(Project):
                 self.assert_finds(self.TOOL, f"docs/a.md:2: {path[:5]}")
 
     def test_temporary_folder_in_a_result_only(self):
-        self.write("src/low/b.cpp", '// b.cpp - x.\nauto p = "/tmp/x";\n')
+        self.write("src/high/a.cpp", '// a.cpp - x.\nauto p = "/tmp/x";\n')
         self.assertEqual(lint(self.TOOL, self.root)[0], 0)
         self.write("results/r/best.json", '{"out": "/tmp/x"}\n')
         self.assert_finds(self.TOOL, "results/r/best.json:1: /tmp/x")
@@ -147,6 +152,45 @@ class PathsTest(Project):
     def test_registry_host(self):
         self.write("docs/a.md", "pip install --index-url https://files.pythonhosted.org/simple\n")
         self.assert_finds(self.TOOL, "docs/a.md:1: pythonhosted.org")
+
+    def test_a_part_above_its_limit(self):
+        self.write("src/low/b.cpp", "// b.cpp - x.\n")
+        self.assert_finds(self.TOOL, "src/low: 4 lines, 1 above its limit of 3 (tools/size_budget.txt:2)")
+
+    def test_words_and_bytes(self):
+        self.write("docs/b.md", "one two")
+        self.write("README.md", "three\n")
+        self.write("results/b.txt", "x" * 99)
+        code, out = lint(self.TOOL, self.root)
+        self.assertEqual(code, 1)
+        self.assertIn("docs: 10 words, 1 above its limit of 9 (tools/size_budget.txt:4)", out)
+        self.assertIn("results: 101 bytes, 2 above its limit of 99 (tools/size_budget.txt:5)", out)
+
+    def test_a_wing_that_no_limit_has(self):
+        self.write("src/new/a.cpp", "// a.cpp - x.\n")
+        self.assert_finds(self.TOOL, "src/new: has no line in tools/size_budget.txt")
+
+    def test_a_limit_of_nothing(self):
+        self.write("tools/size_budget.txt", (self.root / "tools/size_budget.txt").read_text() + "lines src/gone 1\n")
+        self.assert_finds(self.TOOL, "tools/size_budget.txt:6: there is no src/gone")
+
+    def test_the_readme_fits_a_screen(self):
+        self.write("tools/size_budget.txt", "lines src/low 3\nlines src/high 4\n")
+        self.write("README.md", "x" * 101 + "\n")
+        self.assert_finds(self.TOOL, "README.md:1: 101 columns, 100 at most")
+        self.write("README.md", "x\n" * 151)
+        self.assert_finds(self.TOOL, "README.md: 151 lines, 150 at most")
+
+    def test_words_to_mend(self):
+        long = " ".join(["word"] * 31)
+        self.write("src/low/a.hpp", f"// a.hpp: Holds a value.\nint x;  // Of it all.\n\n// {long[:60]}\n// {long[60:]}.\nint y;  // Fine.\n")
+        self.write("src/high/a.cpp", "// a.cpp - text to numbers.\n")
+        self.write("docs/a.md", f"Short. {long}.\n\n| {long} |\n")
+        code, out = lint(self.TOOL, self.root, "--words")
+        self.assertEqual(code, 0)
+        found = [line.split(": ")[:2] for line in out.split("\n\n")[0].splitlines()]
+        self.assertEqual(found, [["docs/a.md:1", "long"], ["src/high/a.cpp:1", "first line"], ["src/low/a.hpp:2", "pronoun"],
+                                 ["src/low/a.hpp:4", "long"]])
 
 
 if __name__ == "__main__":

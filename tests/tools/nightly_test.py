@@ -18,7 +18,7 @@ class NightlyTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.root = pathlib.Path(self.folder.name).resolve()
-        for name in ("tools", "results", "bin", "src", "build/alone"):
+        for name in ("tools", "bin", "src", "build/alone"):
             (self.root / name).mkdir(parents=True)
         shutil.copy(TOOL, self.root / "tools" / "nightly.py")
         for name, text in {"cmake": "[[ $* != *tidy* ]]", "ctest": "true", "git": "echo 0123456789ab",
@@ -51,7 +51,7 @@ class NightlyTest(unittest.TestCase):
         self.set_sources(a=0)
         done = self.run_tool()
         self.assertEqual(done.returncode, 1, done.stderr)
-        table = (self.root / "results/nightly.md").read_text()
+        table = (self.root / "build/nightly/nightly.md").read_text()
         self.assertIn("g++ 1, clang 2", table)
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")][1:]
         self.assertEqual([(row[0], row[3], row[4]) for row in rows],
@@ -62,7 +62,7 @@ class NightlyTest(unittest.TestCase):
         self.set_sources(a=0)
         self.write("bin/clang++", "#!/usr/bin/env bash\nexit 127\n")
         self.run_tool()
-        self.assertIn("g++ 1, no clang++", (self.root / "results/nightly.md").read_text())
+        self.assertIn("g++ 1, no clang++", (self.root / "build/nightly/nightly.md").read_text())
 
     def test_the_concurrent_tests_are_there(self):
         sys.path.insert(0, str(TOOL.parent))
@@ -73,7 +73,7 @@ class NightlyTest(unittest.TestCase):
 
     def test_named_steps_leave_the_table_as_it_is(self):
         self.assertEqual(self.run_tool("clang").returncode, 0)
-        self.assertFalse((self.root / "results/nightly.md").exists())
+        self.assertFalse((self.root / "build/nightly/nightly.md").exists())
         self.assertEqual(self.run_tool("night").returncode, 2)
 
     def test_a_source_that_does_not_stand_alone_is_named(self):

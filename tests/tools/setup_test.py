@@ -89,7 +89,8 @@ class Machine(launcher_test.Skeleton):
 
     def setUp(self):
         super().setUp()
-        for name in ("tools/bootstrap.sh", "tools/cuda-12.txt", "tools/cuda-13.txt", "test.sh"):
+        (self.root / "packaging").mkdir()
+        for name in ("tools/bootstrap.sh", "packaging/cuda-12.txt", "packaging/cuda-13.txt", "test.sh"):
             shutil.copy(launcher_test.PROJECT / name, self.root / name)
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
@@ -145,13 +146,13 @@ class Machine(launcher_test.Skeleton):
     def test_without_a_network_and_a_toolkit(self):
         done = self.on_machine(LAYERS, WITHOUT_CUDA)
         self.assert_refused(done, "fatune: pip could not install them (build/bootstrap.log). By hand:",
-                            "python3 -m pip install --no-deps --require-hashes --target .deps/cuda --requirement tools/cuda-1")
+                            "python3 -m pip install --no-deps --require-hashes --target .deps/cuda --requirement packaging/cuda-1")
 
     def test_a_wheel_that_is_not_the_one_pinned_is_refused(self):
         wheels = self.scratch / "wheels"
         wheels.mkdir()
         for name in ("cuda-12.txt", "cuda-13.txt"):
-            for package, version in re.findall(r"^([a-z0-9-]+)==([0-9.]+)", (self.root / "tools" / name).read_text(), re.M):
+            for package, version in re.findall(r"^([a-z0-9-]+)==([0-9.]+)", (self.root / "packaging" / name).read_text(), re.M):
                 plain = package.replace("-", "_")
                 with zipfile.ZipFile(wheels / f"{plain}-{version}-py3-none-any.whl", "w") as wheel:
                     about = f"{plain}-{version}.dist-info/"

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-TOOL = pathlib.Path(__file__).resolve().parent.parent.parent / "tools" / "slowest_tests.py"
+TOOL = pathlib.Path(__file__).resolve().parent.parent / "slowest_tests.py"
 JUNIT = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuite name="(empty)" tests="4" failures="1" disabled="0" skipped="1" hostname="" time="0" timestamp="2026-01-01T00:00:00">
   <testcase name="core: quick" classname="core: quick" time="0.01" status="run"><system-out>x &lt; y</system-out></testcase>

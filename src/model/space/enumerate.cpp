@@ -89,7 +89,6 @@ class Walker {
   const DescribePoint& describe_point_;
   std::vector<std::uint16_t> positions_;
   std::uint64_t product_ = 1;
-  std::uint64_t steps_ = 0;
   std::uint64_t looked_at_ = 0;  ///< the number of steps at the last look at the clock
   const Clock::time_point began_ = Clock::now();
   const bool was_interrupted_ = interrupted();  ///< a run that ends lists what it keeps
@@ -184,9 +183,9 @@ void Walker::prepare_levels() {
 
 /// Counts the steps, and looks at the clock and for an interrupt now and then.
 bool Walker::must_stop(std::uint64_t steps) {
-  steps_ += steps;
-  if (steps_ - looked_at_ < kStepsPerLook) return !stopped_;
-  looked_at_ = steps_;
+  found_.steps += steps;
+  if (found_.steps - looked_at_ < kStepsPerLook) return !stopped_;
+  looked_at_ = found_.steps;
   if (interrupted() && !was_interrupted_) stopped_ = Error{ErrorKind::kInterrupted, "interrupted"};
   if (Clock::now() - began_ > kMostTime) {
     stopped_ = usage_error(
@@ -246,7 +245,7 @@ Status Walker::walk(std::size_t level, std::uint64_t code) {
   const std::uint64_t weight = weights_[level];
   enter(level);
   if (must_stop(sizes_[axis])) return stopped_;
-  if (steps_ > kMaxSteps) found_.too_large = true;
+  if (found_.steps > kMaxSteps) found_.too_large = true;
   for (std::size_t value = 0; value < sizes_[axis] && !found_.too_large; ++value) {
     const auto position = static_cast<std::uint16_t>(value);
     positions_[axis] = position;

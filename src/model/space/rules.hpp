@@ -97,6 +97,7 @@ struct Enumeration {
   std::vector<std::uint64_t> codes;     ///< ascending; mixed-radix, the last axis is the fastest
   std::uint64_t raw_size = 0;           ///< points at which no parameter's 'when' is broken
   std::vector<std::uint64_t> excluded;  ///< for each rule: raw points it was the first to exclude
+  std::uint64_t steps = 0;              ///< values tried, over all levels of the walk
   bool too_large = false;  ///< stopped: more valid points than `limit`, or too many to walk over
 };
 

@@ -65,6 +65,7 @@ Result<Space> Space::build(KernelRef kernel, const Problem& problem, const Devic
   FATUNE_TRY(Enumeration found, std::move(enumerated));
   if (found.too_large) return too_large(manifest, problem);
   space.raw_size_ = found.raw_size;
+  space.steps_ = found.steps;
   space.lattice_ = Lattice(std::move(axes), std::move(found.codes));
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const bool idle_limit =

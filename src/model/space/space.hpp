@@ -31,6 +31,8 @@ class Space {
   /// Configs before constraints and limits: every value of a parameter where it is a choice.
   std::uint64_t raw_size() const { return raw_size_; }
   std::uint64_t size() const { return lattice_.size(); }  ///< valid points
+  /// Values that the enumeration tried, over all parameters.
+  std::uint64_t steps() const { return steps_; }
   const Lattice& lattice() const { return lattice_; }
   const std::vector<RuledOut>& ruled_out() const { return ruled_out_; }
 
@@ -50,6 +52,7 @@ class Space {
   KernelRef kernel_;
   Problem problem_;
   std::uint64_t raw_size_ = 0;
+  std::uint64_t steps_ = 0;
   Lattice lattice_;
   std::vector<RuledOut> ruled_out_;
 };

@@ -26,8 +26,8 @@
 namespace fatune {
 namespace {
 
-/// Chosen: the least that Linux takes. Without it a thread that verifies waits for the time slice of
-/// a compile process on its core (docs/decisions/0001-processes.md).
+/// Chosen: the least that Linux takes. Without it a thread that verifies waits for the time slice
+/// of a compile process on its core (docs/decisions/0001-processes.md).
 constexpr std::chrono::microseconds kTimeSlice{100};
 /// The exit code after a fatal answer, as tools for time limits use it.
 constexpr int kGivenUp = 124;

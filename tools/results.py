@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""results.py - copies what tools/evidence.py measured to results/, and makes the archive of former results.
+
+    results.py collect EVIDENCE DEVICE [OUT]    EVIDENCE is evidence.py's OUT or a copy of it, which OUT then names; DEVICE is a
+                                                folder of results/, say h200. What was not measured stays as it was.
+    results.py archive FILE.tar.xz              results/ of commit 2b9a2ab5, as results/README.md describes it
+"""
+import gzip
+import hashlib
+import json
+import lzma
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+WHOLE_RUNS = ("mission", "long", "suite-mission", "suite-mission-contiguous", "suite-decode")  # Tests and examples read these.
+RECORDED = "kernels"  # The journal of this run is the recorded device.
+KINDS = {"fp8-": "fp8-rivals", "sanitize-": "sanitize"}  # Documents that go into a folder.
+ARCHIVED = "2b9a2ab5"
+
+
+def copy_journal(source, target, folder):
+    """Names warm starts as seen from the evidence's folder; a line that changes loses its checksum."""
+    with gzip.open(source, "rt") as old, open(target, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as new:
+        for line in old:
+            named = line.replace(folder, "")
+            new.write((line if named == line else re.sub(r',"crc":"[0-9a-f]{8}"}$', "}", named)).encode())
+
+
+def collect_run(run, results, device, folder):
+    name, target = run.name, results / run.name
+    if (run / "suite.json").exists():
+        shutil.copy(run / "suite.json", results / f"{name}.json")
+    if name not in (*WHOLE_RUNS, RECORDED):
+        return
+    target.mkdir(parents=True, exist_ok=True)
+    best = (run / "best.json").read_text().replace(folder, "")
+    (target / "best.json").write_text(best)
+    (target / "command.txt").write_text(json.loads(best)["command"] + "\n")
+    if name == RECORDED:
+        copy_journal(run / "journal.jsonl.gz", ROOT / f"configs/recorded/{device}-mission.jsonl.gz", folder)
+        return
+    copy_journal(run / "journal.jsonl.gz", target / "journal.jsonl.gz", folder)
+    lines = [line.rstrip().replace(f" {name}/", f" runs/{name}/") for line in run.with_suffix(".txt").read_text().splitlines()]
+    (target / "report.txt").write_text("\n".join(lines) + "\n")
+
+
+def collect(evidence, device, out=None):
+    evidence, results = pathlib.Path(evidence), ROOT / "results" / device
+    folder = (out or str(evidence.resolve())).rstrip("/") + "/"
+    for best in sorted(evidence.glob("*/best.json")):
+        if not best.parent.name.startswith("seed-"):
+            collect_run(best.parent, results, device, folder)
+    for document in sorted(evidence.glob("*.json")):
+        kind = next((kind for kind in KINDS if document.name.startswith(kind)), None)
+        if document.name.endswith(".bench.json") or document.name == "winners.json":
+            continue
+        target = results / KINDS[kind] / document.name.removeprefix(kind) if kind else results / document.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(document, target)
+
+
+def archive(file):
+    tar = subprocess.run(["git", "-C", ROOT, "archive", "--format=tar", ARCHIVED, "results"], check=True, capture_output=True).stdout
+    with lzma.open(file, "wb") as packed:
+        packed.write(tar)
+    print(f"{hashlib.sha256(tar).hexdigest()}  results-{ARCHIVED}.tar")
+
+
+def main():
+    commands = {"collect": (collect, (2, 3)), "archive": (archive, (1,))}
+    command, counts = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, ()))
+    if len(sys.argv) - 2 not in counts:
+        sys.exit(__doc__)
+    command(*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()
