@@ -210,7 +210,7 @@ def without_fa4(record):
 
 
 def suites(checks, browser, fatune, folder):
-    found = browser.probe(report(fatune, folder / "suite.html", RESULTS / "suite-mission-contiguous"), folder)
+    found = browser.probe(report(fatune, folder / "suite.html", RESULTS / "suite-mission"), folder)
     checks.common("suite", found)
     checks.figures("suite", found, {"ratios", "length", "roofline-all", "bars"})
     checks.check(found.get("next", ["", ""])[1] != "", "suite: the next problem does not open")
