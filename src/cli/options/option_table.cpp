@@ -114,7 +114,7 @@ OptionTable problem_table(ProblemArgs& a) {
          "Problem of a kernel's own operation, instead of --shape (repeatable)", Repeat::kChanged,
          kSameAsRun<&RunPlan::problems>},
         {"--suite", &a.suite, "SUITE",
-         "Named list of problems: mission, models, fa3, fp8, decode, or a file or folder",
+         "Named list of problems: mission, models, fa3, fp8, decode, or a file",
          Repeat::kChanged, kSameAsRun<&RunPlan::problems>},
         {"--dtype", &a.dtype, "f16|bf16|e4m3|e5m2", "Element type [f16]", Repeat::kChanged},
         {"--out-dtype", &a.out_dtype, "f16|bf16", "Of out, where --dtype is e4m3 or e5m2 [bf16]",
