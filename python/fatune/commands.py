@@ -13,7 +13,7 @@ _MODULES = {**_NEED_TORCH, "import": "benchmarks.importing", "export": "benchmar
 
 
 def handles(argv: Sequence[str]) -> bool:
-    """Whether the command is written in Python; of `export` the formats of other benchmarks are."""
+    """Whether the command is written in Python. `export` is, for formats of other benchmarks."""
     if not argv or argv[0] not in _MODULES:
         return False
     if argv[0] != "export":
