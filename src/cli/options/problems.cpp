@@ -148,10 +148,10 @@ bool names_task(const std::filesystem::path& path) {
 }
 
 Error is_task(const std::string& path) {
-  return usage_error(fmt::format(
-      "--suite: '{0}' is no suite. Turn a task of another benchmark into one: "
-      "python -m fatune import {0} -o suite.json",
-      path));
+  return usage_error(
+      fmt::format("--suite: '{0}' is no suite. Turn a task of another benchmark into one: "
+                  "python -m fatune import {0} -o suite.json",
+                  path));
 }
 
 /// --layout is of every problem of a suite that says none.

@@ -144,7 +144,8 @@ Result<const ExportFormat*> find_format(std::string_view name) {
     known.emplace_back(format.name);
   }
   if (std::ranges::count(kPythonFormats, name) > 0)
-    return usage_error(fmt::format("--to {0}: Python writes it: python -m fatune export RUN --to {0}", name));
+    return usage_error(
+        fmt::format("--to {0}: Python writes it: python -m fatune export RUN --to {0}", name));
   const auto nearest = nearest_name(name, known);
   return usage_error("--to: '" + std::string(name) + "' is not one of " + join(known, ", ") +
                      (nearest ? "; did you mean " + *nearest + "?" : ""));

@@ -62,9 +62,8 @@ std::string summary(const KernelFacts& facts) {
 
 /// Comment lines: what is in the file, and the commands that found it.
 std::string contents(std::span<const ExportedKernel> kernels) {
-  std::string text =
-      fmt::format("# Written by fatune {} (fatune export --to torch):\n",
-                  kernels.empty() ? "" : one_line(kernels.front().facts.fatune));
+  std::string text = fmt::format("# Written by fatune {} (fatune export --to torch):\n",
+                                 kernels.empty() ? "" : one_line(kernels.front().facts.fatune));
   std::set<std::string> commands;
   for (const ExportedKernel& kernel : kernels) {
     text += "#   " + one_line(summary(kernel.facts)) + "\n";
