@@ -19,8 +19,9 @@ def handles(argv: Sequence[str]) -> bool:
     if argv[0] != "export":
         return True
     from .benchmarks.exporting import FORMATS
-    words = " ".join(argv).replace("=", " ").replace(",", " ").split(" ")
-    return any(name in words for name in FORMATS)
+    told = [word.partition("--to=")[2] for word in argv if word.startswith("--to=")]
+    told += [word for flag, word in zip(argv, argv[1:]) if flag == "--to"]
+    return any(name in FORMATS for text in told for name in text.split(","))
 
 
 def _has(module: str) -> bool:

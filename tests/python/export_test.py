@@ -317,7 +317,7 @@ class Command(Export):
 
     def test_other_formats_are_the_program_s(self):
         self.assertTrue(commands.handles(["export", "run", "--to=cubin,kernelbot"]))
-        self.assertFalse(commands.handles(["export", "run", "--to", "cubin"]))
+        self.assertFalse(commands.handles(["export", "run", "--to", "cubin", "-o", "kernelbot"]))
         self.assertFalse(commands.handles(["sweep"]))
 
 

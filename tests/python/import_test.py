@@ -6,13 +6,14 @@ import io
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
 import unittest
 
 from fatune import commands
-from fatune.benchmarks import importing, tasks, trace_sets, yaml_text
+from fatune.benchmarks import importing, problems, tasks, trace_sets, yaml_text
 from fatune.errors import FatuneError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -354,6 +355,35 @@ class TraceSets(unittest.TestCase):
                               ("{", "line 1 of w.jsonl: is not valid JSON"), ("[" * 100_000,
                                                                               "is not valid JSON")):
             self.assertIn(why, self.read(workload))
+
+
+class Mutations(unittest.TestCase):
+    def mutated(self, text):
+        """With a few characters changed, removed, repeated or copied."""
+        for _ in range(self.random.randint(1, 4)):
+            at = self.random.randrange(len(text))
+            piece = text[self.random.randrange(len(text)):][:self.random.randint(0, 40)]
+            mark = self.random.choice("()[]{},:=*-./'\"\\ \n0 9ak_\0é@#")
+            added = self.random.choice((piece, mark * self.random.randint(0, 3)))
+            text = text[:at] + added + text[at + self.random.randint(0, 9):]
+        return text or "x"
+
+    def test_mutated_tasks_are_read_or_refused_in_words(self):
+        self.random = random.Random(7)
+        bench, task, reference, definition, workloads = ((DATA / name).read_text() for name in (
+            "kernelbench/7_CausalAttention.py", "kernelbot/causal_attention/task.yml",
+            "kernelbot/causal_attention/reference.py", "sol/joint_attention/definition.json",
+            "sol/joint_attention/workload.jsonl"))
+        sizes = tasks.parse_kernelbot(task, "t")[1]
+        for _ in range(200):
+            told(tasks.parse_kernelbench, self.mutated(bench), "f16", "x.py")
+            told(tasks.suite_of_task, sizes, self.mutated(reference), "t")
+            told(lambda: tasks.suite_of_task(
+                tasks.parse_kernelbot(self.mutated(task), "t")[1], reference, "t"))
+            told(lambda: trace_sets.suite_of([(
+                trace_sets.Definition(self.mutated(definition), "d"),
+                trace_sets.parse_workloads(self.mutated(workloads), "w"))],
+                problems.Suite("", "d")))
 
 
 if __name__ == "__main__":
