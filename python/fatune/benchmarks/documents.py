@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
@@ -16,6 +17,11 @@ _LARGEST_NUMBER = 2**63 - 1
 def fail(where: str, what: str) -> NoReturn:
     """Raises FatuneError (4): the input at `where` cannot be used."""
     raise FatuneError(f"{where}: {what}", FILES)
+
+
+def note(text: str) -> None:
+    """Tells the user something on stderr."""
+    print(f"fatune: {text}", file=sys.stderr)
 
 
 def read_text(path: Path, limit: int = LARGEST_FILE) -> str:

@@ -42,8 +42,7 @@ def _results(words: Sequence[str]) -> List[Dict[str, Any]]:
 
 def export(words: Sequence[str], folder: Path,
            progress: Optional[Callable[[str], None]] = None) -> List[Kernel]:
-    """The kernels that `fatune export WORDS` writes into the folder. Raises as that command fails.
-    """
+    """Returns the kernels that `fatune export WORDS` writes into the folder."""
     document = program.run(["export", *words, "--to", "cubin,header,source", "-o", str(folder)],
                            progress=progress)
     results = _results(words)

@@ -114,8 +114,7 @@ def torch_dtype(problem: Problem) -> str:
 
 
 def call_options(problem: Problem, lower_right: str, grouped: bool) -> str:
-    """Further arguments of scaled_dot_product_attention; `lower_right`: the lengths of that mask.
-    """
+    """Further arguments of the call; `lower_right` holds the lengths of a bottom-right mask."""
     text = ""
     if problem.causal:
         mask = f"attn_mask=causal_lower_right({lower_right})" if lower_right else "is_causal=True"

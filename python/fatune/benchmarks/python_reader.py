@@ -223,8 +223,7 @@ class Reader:
         return self.wrong(f"'{word}' has no value") if result is None else result
 
     def arguments(self, e: ast.Call, parameters: Sequence[str]) -> List[Any]:
-        """Values by position or keyword in the order of `parameters`; None for what is not given.
-        """
+        """Arguments in the order of `parameters`; None for each that is not given."""
         if len(e.args) > len(parameters):
             self.wrong("it has too many arguments")
         values = dict(zip(parameters, map(self.value, e.args)))

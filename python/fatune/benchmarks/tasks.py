@@ -4,12 +4,11 @@ from __future__ import annotations
 import ast
 import dataclasses
 import os
-import sys
 from pathlib import Path
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from ..errors import USAGE, FatuneError
-from .documents import Fields, fail, read_text
+from .documents import Fields, fail, note, read_text
 from .problems import Problem, Suite, dtype_of_torch
 from .python_reader import parse_python
 from .references import attention_of, find_function, made_by
@@ -69,10 +68,8 @@ def _check_without_weights(model: ast.ClassDef, where: str) -> None:
             at = at.func if isinstance(at, ast.Call) else at.value
         calls_base = isinstance(at, ast.Name) and at.id == "super"
         if not (calls_base or isinstance(at, ast.Constant) or isinstance(each, ast.Pass)):
-            fail(
-                where,
-                f"line {each.lineno}: Model keeps weights or settings: more than attention is "
-                "computed")
+            fail(where, f"line {each.lineno}: Model keeps weights or settings: more than "
+                        "attention is computed")
 
 
 def _told_dtype(tensors: List[Tensor], where: str) -> str:
@@ -119,7 +116,7 @@ def suite_of_task(benchmarks: List[Dict[str, int]], reference: str, where: str) 
         problem = _benchmark(sizes, module, f"{place}: {_REFERENCE}")
         same = suite.same_as(problem)
         if same:
-            print(f"fatune: {place} is the same problem as {same}", file=sys.stderr)
+            note(f"{place} is the same problem as {same}")
         else:
             suite.problems[f"benchmark-{number + 1}"] = problem
     return suite
@@ -141,10 +138,8 @@ def _benchmark(sizes: Dict[str, int], module: List[ast.stmt], where: str) -> Pro
     first = tensors[0]
     for each in tensors:
         if each.dtype != first.dtype:
-            fail(
-                where,
-                f"{each.origin} is {each.dtype}, {first.origin} is {first.dtype}: kernels have "
-                "one element type")
+            fail(where, f"{each.origin} is {each.dtype}, {first.origin} is {first.dtype}: "
+                        "kernels have one element type")
     dtype = dtype_of_torch(first.dtype)
     if dtype not in ("f16", "bf16"):
         fail(where, f"its tensors are {first.dtype}, not float16 or bfloat16")

@@ -1,16 +1,14 @@
-"""trace_sets.py: Reads Definitions and Workloads of FlashInfer-Trace and SOL-ExecBench as suites.
-"""
+"""trace_sets.py: Reads data sets of FlashInfer-Trace and SOL-ExecBench as suites."""
 from __future__ import annotations
 
 import dataclasses
 import math
 import os
-import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from ..errors import FatuneError
-from .documents import Fields, fail, parse_json, read_text
+from .documents import Fields, fail, note, parse_json, read_text
 from .problems import Problem, Suite, dtype_of_torch
 from .python_reader import parse_python
 from .references import attention_of, find_function, whole_value
@@ -38,8 +36,7 @@ class Workload(NamedTuple):
 
 
 class Definition:
-    """An operation: tensors over named axes and its reference in PyTorch. Unknown fields are passed
-    over."""
+    """An operation: tensors over named axes and a reference in PyTorch."""
 
     def __init__(self, text: str, where: str) -> None:
         fields = Fields(parse_json(text, where), where)
@@ -68,17 +65,13 @@ class Definition:
         """The element type; there must be three tensors in and one out, all of this type."""
         inputs = {name: each for name, each in self.inputs.items() if each.shape}
         if len(inputs) != 3 or len(self.outputs) != 1:
-            fail(
-                self.where,
-                f"is of the tensors {', '.join(inputs)} to {', '.join(self.outputs)}: attention "
-                "here has three tensors in and one out")
+            fail(self.where, f"is of the tensors {', '.join(inputs)} to {', '.join(self.outputs)}: "
+                             "attention here has three tensors in and one out")
         first, told = next((name, each.dtype) for name, each in inputs.items())
         for name, each in (*inputs.items(), *self.outputs.items()):
             if each.dtype != told:
-                fail(
-                    self.where,
-                    f"'{name}' is {each.dtype}, '{first}' is {told}: kernels have one element "
-                    "type")
+                fail(self.where, f"'{name}' is {each.dtype}, '{first}' is {told}: kernels have one "
+                                 "element type")
         dtype = dtype_of_torch(told)
         if dtype is None:
             fail(self.where, f"'{told}' is none of the element types float16 and bfloat16")
@@ -97,35 +90,31 @@ class Definition:
             values[name] = whole_value(expression, values, f"{self.where}: axis '{name}'")
         return values
 
-    def shape(self, name: str, axes: Dict[str, int]) -> Tuple[int, ...]:
+    def shape(self, name: str, each: _Tensor, axes: Dict[str, int]) -> Tuple[int, ...]:
         """The sizes of an input or an output."""
-        names = (self.inputs.get(name) or self.outputs[name]).shape
-        for axis in names:
+        for axis in each.shape:
             if axis not in axes:
                 fail(self.where, f"'{name}' has the axis '{axis}', which is not declared")
-        return tuple(axes[axis] for axis in names)
+        return tuple(axes[axis] for axis in each.shape)
 
     def problem(self, workload: Workload) -> Problem:
         """The attention that the definition is with the workload's sizes."""
         dtype, axes = self.dtype(), self.axes(workload)
         arguments = [
-            tensor(self.shape(name, axes), each.dtype, name)
+            tensor(self.shape(name, each, axes), each.dtype, name)
             if each.shape else workload.numbers.get(name, math.nan)
-            for name, each in self.inputs.items()
-        ]
+            for name, each in self.inputs.items()]
         place = f"{self.where}: field 'reference'"
         module = parse_python(self.reference, place)
         run = find_function(module, "run") or fail(place, "has no function run()")
         problem = checked(
             dataclasses.replace(attention_of(run, arguments, module, place), dtype=dtype),
             self.where)
-        name, = self.outputs
-        declared, given = self.shape(name, axes), _output_shape(problem)
+        (name, output), = self.outputs.items()
+        declared, given = self.shape(name, output, axes), _output_shape(problem)
         if given and declared != given:
-            fail(
-                self.where,
-                f"'{name}' is declared as ({', '.join(map(str, declared))}), but its reference "
-                f"gives ({', '.join(map(str, given))})")
+            told, found = (", ".join(map(str, shape)) for shape in (declared, given))
+            fail(self.where, f"'{name}' is declared as ({told}), but its reference gives ({found})")
         return problem
 
 
@@ -193,8 +182,7 @@ Loaded = List[Tuple[Definition, List[Workload]]]
 
 
 def _load(folder: Path) -> Loaded:
-    """definitions/ and workloads/, bound by name, or definition.json with workload.jsonl beside it.
-    """
+    """Reads definitions/ and workloads/, or each definition.json and workload.jsonl."""
     if (folder / "definitions").exists():
         loaded: Loaded = [(_definition(path), []) for path in
                           _files_below(folder / "definitions", lambda name: name.endswith(".json"))]
@@ -212,8 +200,7 @@ def _load(folder: Path) -> Loaded:
 
 
 def load_trace_set(folder: Path) -> Suite:
-    """Problems of a folder; a definition that is no attention of ours is left out, and stderr says
-    why."""
+    """Reads the problems of a folder. stderr says why a definition is left out."""
     loaded = _load(folder)
     if not loaded:
         fail(str(folder), "holds no definitions/*.json (FlashInfer-Trace), no definition.json "
@@ -236,7 +223,7 @@ def suite_of(loaded: Loaded, suite: Suite) -> Suite:
         except FatuneError as error:
             reasons.append(str(error))
             if len(loaded) > 1:
-                print(f"fatune: left out: {error}", file=sys.stderr)
+                note(f"left out: {error}")
     if suite.problems:
         return suite
     where, _, reason = reasons[0].partition(": ")
@@ -258,10 +245,7 @@ def _add(definition: Definition, workloads: List[Workload], suite: Suite) -> Non
         problem = definition.problem(workload)
         same = suite.same_as(problem)
         if same:
-            print(
-                f"fatune: {definition.where}: workload {workload.uuid} is the same problem as "
-                f"{same}",
-                file=sys.stderr)
+            note(f"{definition.where}: workload {workload.uuid} is the same problem as {same}")
         else:
             suite.problems[_name(definition.name, workload, len(workloads) > 1, suite)] = problem
 

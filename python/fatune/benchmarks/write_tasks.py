@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-import sys
 import zlib
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
+from .documents import note
 from .kernels import (Kernel, Written, call_options, lies, part, problem_name, reference_body,
                       stored_shape, torch_dtype, write)
 from .problems import Problem, number_text
@@ -107,9 +107,6 @@ def _filled(text: str, marks: Dict[str, str]) -> str:
     return text
 
 
-# ---- the module that launches the kernels
-
-
 def _contents(kernels: Sequence[Kernel], format_name: str) -> str:
     """Comment lines: what is in the file, and the commands that found it."""
     lines = [
@@ -129,14 +126,10 @@ def _contents(kernels: Sequence[Kernel], format_name: str) -> str:
 
 def _facts(kernels: Sequence[Kernel]) -> str:
     """A raw string takes JSON as it is: quotes are escaped in it, and never three in a row."""
-    rows = [
-        json.dumps({
-            **kernel.facts, "shapes": {
-                name: stored_shape(kernel.problem, name)
-                for name in ("q", "k", "v", "out")
-            }
-        }) for kernel in kernels
-    ]
+    def shapes(problem: Problem) -> Dict[str, Sequence[int]]:
+        return {name: stored_shape(problem, name) for name in ("q", "k", "v", "out")}
+
+    rows = [json.dumps({**each.facts, "shapes": shapes(each.problem)}) for each in kernels]
     return '_FACTS = json.loads(r"""[\n' + ",\n".join(rows) + '\n]""")\n'
 
 
@@ -162,9 +155,6 @@ def _launcher(kernels: Sequence[Kernel], format_name: str) -> str:
     return text
 
 
-# ---- KernelBot
-
-
 def _folder_name(problem: Problem) -> str:
     layout = re.sub("[^a-z0-9]", "-", problem.layout)
     return (f"attention_{problem.dtype}" + ("_causal" if problem.causal else "")
@@ -173,8 +163,7 @@ def _folder_name(problem: Problem) -> str:
 
 
 def _case(problem: Problem, seed: int) -> str:
-    """Arguments of generate_input(); names are letters alone, as KernelBot's eval.py reads no
-    others."""
+    """Arguments of generate_input(), whose names are letters, as KernelBot's eval.py demands."""
     return json.dumps({"batch": problem.batch, "heads": problem.heads, "kvheads": problem.kv_heads,
                        "queries": problem.seq_q, "keys": problem.seq_kv, "dim": problem.head_dim,
                        "seed": seed})
@@ -182,24 +171,22 @@ def _case(problem: Problem, seed: int) -> str:
 
 def _shape_names(problem: Problem, tensor: str) -> str:
     heads, rows = ("heads", "queries") if tensor in ("q", "out") else ("kvheads", "keys")
-    return f"batch, {rows}, {heads}, dim" if lies(
-        problem, tensor) == "bshd" else f"batch, {heads}, {rows}, dim"
+    between = f"{rows}, {heads}" if lies(problem, tensor) == "bshd" else f"{heads}, {rows}"
+    return f"batch, {between}, dim"
 
 
 def _task(problems: List[Problem]) -> str:
     first = problems[0]
-    return _filled(
-        _TASK, {
-            "type": torch_dtype(first), "scores": f"{number_text(first.scale)} q k^T"
-            if first.scale is not None else "q k^T / sqrt(dim)",
-            "mask": " Query i sees key j when j <= i + keys - queries." if first.causal else "",
-            "shapes": "".join(f"    {name}: ({_shape_names(first, name)})\n"
-                              for name in ("q", "k", "v", "out")), "tests": "".join(
-                                  f"  - {_case(each, _FIRST_TEST_SEED + i)}\n"
-                                  for i, each in enumerate(problems)), "benchmarks": "".join(
-                                      f"  - {_case(each, _FIRST_BENCHMARK_SEED + i)}\n"
-                                      for i, each in enumerate(problems))
-        })
+    cases = {"tests": _FIRST_TEST_SEED, "benchmarks": _FIRST_BENCHMARK_SEED}
+    shapes = [f"    {name}: ({_shape_names(first, name)})\n" for name in ("q", "k", "v", "out")]
+    scores = "q k^T / sqrt(dim)"
+    if first.scale is not None:
+        scores = f"{number_text(first.scale)} q k^T"
+    return _filled(_TASK, {
+        "type": torch_dtype(first), "scores": scores, "shapes": "".join(shapes),
+        "mask": " Query i sees key j when j <= i + keys - queries." if first.causal else "",
+        **{section: "".join(f"  - {_case(each, seed + i)}\n" for i, each in enumerate(problems))
+           for section, seed in cases.items()}})
 
 
 def _reference(problems: List[Problem]) -> str:
@@ -211,25 +198,19 @@ def _reference(problems: List[Problem]) -> str:
     inputs = "".join(
         f"    {name} = torch.randn({_shape_names(first, name)}, dtype=torch.{torch_dtype(first)}, "
         'device="cuda", generator=gen)\n' for name in "qkv")
-    return _filled(
-        _REFERENCE, {
-            "import": _IMPORT if lower_right else "", "inputs": inputs, "body": reference_body(
-                first, options), "limit": _LIMITS[first.dtype]
-        })
+    return _filled(_REFERENCE, {
+        "import": _IMPORT if lower_right else "", "inputs": inputs,
+        "body": reference_body(first, options), "limit": _LIMITS[first.dtype]})
 
 
 def _warn_of_refusal(path: Path, text: str) -> None:
     size = len(text.encode())
     if size > _LARGEST_SUBMISSION:
-        print(
-            f"fatune: warning: {path}: has {size} bytes, and KernelBot takes "
-            f"{_LARGEST_SUBMISSION}; export fewer problems",
-            file=sys.stderr)
+        note(f"warning: {path}: has {size} bytes, and KernelBot takes {_LARGEST_SUBMISSION}; "
+             "export fewer problems")
     if "stream" in text.lower():
-        print(
-            f"fatune: warning: {path}: has the word 'stream', if only in a kernel's name, and "
-            "KernelBot refuses files with it; --shape exports problems without it",
-            file=sys.stderr)
+        note(f"warning: {path}: has the word 'stream', if only in a kernel's name, and KernelBot "
+             "refuses files with it; --shape exports problems without it")
 
 
 def write_kernelbot(kernels: List[Kernel], folder: Path) -> Written:
@@ -242,14 +223,10 @@ def write_kernelbot(kernels: List[Kernel], folder: Path) -> Written:
         problems = list(dict.fromkeys(kernel.problem for kernel in members))
         texts = {
             "task.yml": _task(problems), "reference.py": _reference(problems),
-            "task.py": part("kernelbot_task.py"), "submission.py": _launcher(members, "kernelbot")
-        }
+            "task.py": part("kernelbot_task.py"), "submission.py": _launcher(members, "kernelbot")}
         written += [write(folder / name / file, text) for file, text in texts.items()]
         _warn_of_refusal(written[-1], texts["submission.py"])
     return written
-
-
-# ---- KernelBench
 
 
 def _model(problem: Problem) -> str:
@@ -260,11 +237,8 @@ def _model(problem: Problem) -> str:
     inputs = "".join(
         f"    {name} = torch.randn{stored_shape(problem, name)}.to(torch.{torch_dtype(problem)})\n"
         for name in "qkv")
-    return _filled(
-        _MODEL, {
-            "words": problem.words(), "import": _IMPORT if lower_right else "", "body": body,
-            "inputs": inputs
-        })
+    return _filled(_MODEL, {"words": problem.words(), "import": _IMPORT if lower_right else "",
+                            "body": body, "inputs": inputs})
 
 
 def write_kernelbench(kernels: List[Kernel], folder: Path) -> Written:
@@ -275,9 +249,7 @@ def write_kernelbench(kernels: List[Kernel], folder: Path) -> Written:
     written: Written = []
     for problem, members in problems.items():
         name = problem_name(problem)
-        written += [
-            write(folder / f"{name}.py", _model(problem)),
-            write(folder / f"{name}_new.py",
-                  _launcher(members, "kernelbench") + _MODEL_NEW)
-        ]
+        solution = _launcher(members, "kernelbench") + _MODEL_NEW
+        written += [write(folder / f"{name}.py", _model(problem)),
+                    write(folder / f"{name}_new.py", solution)]
     return written

@@ -1,13 +1,12 @@
-"""write_traces.py: Writes kernels as Definition, Workload, Solution and Trace of FlashInfer-Trace.
-"""
+"""write_traces.py: Writes kernels as a data set of FlashInfer-Trace."""
 from __future__ import annotations
 
 import datetime
 import json
-import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+from .documents import note
 from .kernels import (Kernel, Written, call_options, lies, part, problem_name, reference_body,
                       stored_shape, torch_dtype, uuid_of, write)
 from .problems import Problem
@@ -182,8 +181,7 @@ def write_trace_set(kernels: List[Kernel], folder: Path) -> Written:
                   json.dumps(_solution(kernel), indent=2) + "\n")]
         why = _why_no_trace(kernel)
         if why or kernel.result is None:
-            print(f"fatune: warning: --to flashinfer-trace: {kernel.name} has no trace: {why}",
-                  file=sys.stderr)
+            note(f"warning: --to flashinfer-trace: {kernel.name} has no trace: {why}")
             continue
         evaluation = _evaluation(kernel, kernel.result)
         written.append(write(folder / "traces" / place / f"{solution}.jsonl",
