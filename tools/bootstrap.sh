@@ -83,7 +83,7 @@ want_build_packages() {
   want_command pkg-config pkgconf
   local package
   for package in libcli11-dev libeigen3-dev libfmt-dev libre2-dev libseccomp-dev \
-                 libspdlog-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev; do
+                 libspdlog-dev libssl-dev nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done
   if ! find_cuda; then
@@ -244,6 +244,7 @@ if has_command apt-get; then
       want_package python3-jsonschema
       want_package python3-fastjsonschema
     fi
+    python3 -c 'import yaml' 2>/dev/null || want_package python3-yaml
     want_browser
   fi
   if $tests || [[ $step == wheel ]]; then

@@ -1,10 +1,10 @@
-"""fatune: from a PyTorch model to a faster one, by attention kernels tuned for its calls.
+"""fatune: Makes a PyTorch model faster with attention kernels tuned for its calls.
 
-    suite = fatune.capture(model, inputs)      which attention calls does a step make?
-    result = fatune.tune(suite)                finds a kernel for each, on this GPU
-    with fatune.install(result): ...           puts them under F.scaled_dot_product_attention
-    fatune.why()                               which calls they served, and why not the others
-    fatune.optimize(model, inputs)             all of it, with proof: outputs compared, the step timed
+    suite = fatune.capture(model, inputs)   records the attention calls of a step
+    result = fatune.tune(suite)             finds a kernel for each call on this GPU
+    with fatune.install(result): ...        puts them under F.scaled_dot_product_attention
+    fatune.why()                            tells which calls they served, and why not others
+    fatune.optimize(model, inputs)          does all of this, compares outputs, times the step
 
 PyTorch is imported when one of these is first used.
 """

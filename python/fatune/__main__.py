@@ -1,4 +1,4 @@
-"""__main__.py - `fatune` on PATH and `python -m fatune`: the program, and beside it the commands written in Python."""
+"""__main__.py: Runs `python -m fatune`: commands written in Python, else the program."""
 from __future__ import annotations
 
 import importlib.util
@@ -14,7 +14,7 @@ from .program import path
 def _become_program(arguments: Sequence[str]) -> NoReturn:
     """Replaces this process, so that signals and exit codes are the program's own."""
     if importlib.util.find_spec("torch") is not None:
-        os.environ.setdefault("FATUNE_PYTHON", sys.executable)  # baselines torch:* by this environment's PyTorch
+        os.environ.setdefault("FATUNE_PYTHON", sys.executable)  # baselines torch:* run by it
     program = path()
     try:
         os.execv(program, ["fatune", *arguments])
@@ -23,9 +23,9 @@ def _become_program(arguments: Sequence[str]) -> NoReturn:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The exit code of a command written in Python; of others only when the program cannot be started."""
+    """Returns the exit code of a command written in Python, or of a missing program."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    if arguments and arguments[0] in commands.COMMANDS:
+    if commands.handles(arguments):
         return commands.main(arguments)
     try:
         _become_program(arguments)

@@ -1,4 +1,4 @@
-"""calls.py - one call of attention to what is kept of it: sizes and kinds, no data; and the problem that it is."""
+"""calls.py: Describes one call of attention without its data and finds its problem."""
 from __future__ import annotations
 
 import dataclasses
@@ -24,7 +24,7 @@ _MASK_WORDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """Sizes, strides in elements, and type, of q, k or v as attention sees it."""
+    """Sizes, strides in elements and element type of q, k or v as attention sees it."""
 
     shape: Tuple[int, ...]
     strides: Tuple[int, ...]
@@ -33,7 +33,8 @@ class Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class Mask:
-    """`kind` is a word of masks.py; `form` says what it was told by: nothing, flag, CausalBias, or tensor."""
+    """A mask. `kind` is a word of masks.py; `form` is how it was given: nothing, flag, CausalBias
+    or tensor."""
 
     kind: str
     form: str
@@ -43,7 +44,7 @@ class Mask:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """What is kept of a call, and where it came from: `site` is FILE:LINE, `module` a path with * for numbers."""
+    """Facts of a call and its origin: `site` is FILE:LINE, `module` a path with * for numbers."""
 
     function: str
     query: Optional[Tensor]
@@ -60,51 +61,60 @@ class Call:
     module: str
 
     def to_json(self) -> Dict[str, Any]:
-        """The members by name; q, k and v are null where a call has them in another form."""
+        """Returns the members by name; q, k and v are null where a call has another form."""
         return {**dataclasses.asdict(self)}
 
 
 def _tensor(tensor: torch.Tensor) -> Tensor:
-    """After the conversion that torch.autocast makes."""
+    """Describes a tensor after the conversion that torch.autocast makes."""
     dtype, strides = tensor.dtype, tuple(tensor.stride())
-    if torch.is_autocast_enabled(tensor.device.type) and dtype.is_floating_point and dtype != torch.float64:
+    if (torch.is_autocast_enabled(tensor.device.type) and dtype.is_floating_point
+            and dtype != torch.float64):
         target = torch.get_autocast_dtype(tensor.device.type)
         if dtype != target:
-            strides = torch.empty_strided(tensor.shape, strides, dtype=dtype, device="meta").to(target).stride()
+            strides = torch.empty_strided(tensor.shape, strides, dtype=dtype,
+                                          device="meta").to(target).stride()
         dtype = target
-    return Tensor(tuple(tensor.shape), tuple(strides), DTYPES.get(dtype, str(dtype).replace("torch.", "")))
+    name = DTYPES.get(dtype, str(dtype).replace("torch.", ""))
+    return Tensor(tuple(tensor.shape), tuple(strides), name)
 
 
 def _are_packed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> bool:
-    """Whether they are parts of one tensor, one behind the other."""
-    if not query.dim() == key.dim() == value.dim() == 4 or len({each.dtype for each in (query, key, value)}) > 1:
+    """Whether q, k and v are consecutive parts of one tensor."""
+    if (not query.dim() == key.dim() == value.dim() == 4
+            or len({each.dtype for each in (query, key, value)}) > 1):
         return False
     start, element, dim = query.data_ptr(), query.element_size(), query.shape[3]
     return (key.data_ptr() == start + query.shape[1] * dim * element
             and value.data_ptr() == key.data_ptr() + key.shape[1] * dim * element)
 
 
-def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int, kind_of: KindOf = masks.kind_of) -> Mask:
-    """The mask as it is; `kind_of` tells the kind of a tensor."""
+def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int,
+            kind_of: KindOf = masks.kind_of) -> Mask:
+    """Describes a mask; `kind_of` finds the kind of a tensor."""
     side = masks.bias_side(mask)
     if side is not None:
         return Mask(masks.causal(seq_q, seq_kv, side == masks.UPPER_LEFT), "CausalBias")
     if mask is None:
-        return Mask(masks.causal(seq_q, seq_kv, True), "flag") if is_causal else Mask(masks.NONE, "nothing")
+        return Mask(masks.causal(seq_q, seq_kv, True), "flag") if is_causal else Mask(
+            masks.NONE, "nothing")
     kind = masks.BIAS if masks.is_learned(mask) else kind_of(mask, seq_q, seq_kv)
     return Mask(kind, "tensor", tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
 
 
-def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None, dropout_p: float = 0.0,
-          is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Dict[str, Any]:
-    return {"tensors": (query, key, value), "mask": attn_mask, "dropout": dropout_p, "causal": is_causal,
-            "scale": scale, "gqa": enable_gqa}
+def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None,
+          dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
+          enable_gqa: bool = False) -> Dict[str, Any]:
+    return {
+        "tensors": (query, key, value), "mask": attn_mask, "dropout": dropout_p,
+        "causal": is_causal, "scale": scale, "gqa": enable_gqa}
 
 
 def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0,
-           softmax_scale: Optional[float] = None, causal: bool = False, window_size: Tuple[int, int] = (-1, -1),
-           softcap: float = 0.0, alibi_slopes: Any = None, **_: Any) -> Dict[str, Any]:
-    """flash_attn_func: (batch, tokens, heads, head dim), and a causal mask that ends at the lower right."""
+           softmax_scale: Optional[float] = None, causal: bool = False,
+           window_size: Tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
+           **_: Any) -> Dict[str, Any]:
+    """Reads flash_attn_func: (batch, tokens, heads, head dim), causal masks bottom-right."""
     window, lengths = tuple(window_size), (q.shape[1], k.shape[1])
     kind = Mask(masks.NONE, "nothing")
     if window not in ((-1, -1), (-1, 0)):
@@ -113,43 +123,48 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float =
         kind = Mask(masks.BIAS, "flag")
     elif causal or window == (-1, 0):
         kind = Mask(masks.causal(*lengths, upper_left=False), "flag")
-    return {"tensors": tuple(each.transpose(1, 2) for each in (q, k, v)), "kind": kind, "dropout": dropout_p,
-            "scale": softmax_scale, "gqa": True}
+    return {
+        "tensors": tuple(each.transpose(1, 2) for each in (q, k, v)), "kind": kind,
+        "dropout": dropout_p, "scale": softmax_scale, "gqa": True}
 
 
 SERVED = "scaled_dot_product_attention"
 READERS: "dict[str, Callable[..., Dict[str, Any]]]" = {SERVED: _sdpa, "flash_attn_func": _flash}
-"""By the function's name: its arguments as one form. Calls of other functions are counted and not looked into."""
+"""Turns the arguments of each known function into one form. Calls of other functions are counted
+only."""
 
 
 def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site: str, module: str,
              kind_of: KindOf = masks.kind_of) -> Call:
-    """What is kept of a call. Raises nothing for arguments that the function itself will refuse."""
-    blank = Call(function, None, None, None, False, Mask(masks.OTHER, "nothing"), 0.0, None, False, False, False, site,
-                 module)
+    """Returns the facts of a call. Raises nothing for arguments that the function itself refuses.
+    """
+    blank = Call(function, None, None, None, False, Mask(masks.OTHER, "nothing"), 0.0, None, False,
+                 False, False, site, module)
     if function not in READERS:
         return blank
     try:
         found = READERS[function](*args, **options)
         query, key, value = found["tensors"]
-        mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2], key.shape[-2],
-                                             kind_of)
+        mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2],
+                                            key.shape[-2], kind_of)
         seen = _tensor(query), _tensor(key), _tensor(value)
     except (TypeError, AttributeError, IndexError, RuntimeError, NotImplementedError):
         return blank
     gradients = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
-    return Call(function, *seen, _are_packed(query, key, value), mask, float(found["dropout"]), found["scale"],
-                bool(found["gqa"]), gradients, torch.is_autocast_enabled(query.device.type), site, module)
+    return Call(function, *seen, _are_packed(query, key, value), mask, float(found["dropout"]),
+                found["scale"], bool(found["gqa"]), gradients,
+                torch.is_autocast_enabled(query.device.type), site, module)
 
 
 def _seen(call: Call) -> Tuple[Tensor, Tensor, Tensor]:
-    """q, k and v, with keys whose heads all lie in one place as the one head that they are; a backward pass takes keys
-    as they are."""
+    """Returns q, k and v; expanded key heads count as one head. A backward pass takes keys as they
+    are."""
     query, key, value = call.query, call.key, call.value
     assert query is not None and key is not None and value is not None
-    if (not call.gradients and len(key.shape) == len(value.shape) == 4 and key.shape[1] == value.shape[1] > 1
-            and key.strides[1] == value.strides[1] == 0):
-        key, value = (dataclasses.replace(each, shape=(each.shape[0], 1, *each.shape[2:])) for each in (key, value))
+    if (not call.gradients and len(key.shape) == len(value.shape) == 4
+            and key.shape[1] == value.shape[1] > 1 and key.strides[1] == value.strides[1] == 0):
+        key, value = (dataclasses.replace(each, shape=(each.shape[0], 1, *each.shape[2:]))
+                      for each in (key, value))
     return query, key, value
 
 
@@ -165,7 +180,8 @@ def _why_not_sizes(query: Tensor, key: Tensor, value: Tensor) -> Optional[str]:
         return "q, k and v are of several types"
     if key.shape != value.shape:
         return "k and v have unlike sizes"
-    if key.shape[0] != query.shape[0] or key.shape[3] != query.shape[3] or query.shape[1] % key.shape[1]:
+    if (key.shape[0] != query.shape[0] or key.shape[3] != query.shape[3]
+            or query.shape[1] % key.shape[1]):
         return "the sizes of q and k do not fit"
     return None
 
@@ -175,13 +191,15 @@ def _why_not_mask(mask: Mask, seq_q: int, seq_kv: int) -> Optional[str]:
         return "its first queries see no key"
     if mask.kind in _SERVED_MASKS:
         return None
-    return _MASK_WORDS.get(mask.kind) or f"its mask is {mask.kind.replace('_', ' ')}, which fatune cannot express"
+    return _MASK_WORDS.get(
+        mask.kind) or f"its mask is {mask.kind.replace('_', ' ')}, which fatune cannot express"
 
 
 def _why_not_gradients(call: Call) -> Optional[str]:
-    """A backward pass of PyTorch follows on the kernel: FlashAttention's or cuDNN's."""
+    """Returns why PyTorch's backward pass (FlashAttention or cuDNN) cannot follow the kernel."""
     assert call.query is not None
-    wanted = "gradients are wanted (torch.inference_mode() around the step says that they are not), "
+    wanted = ("gradients are wanted (torch.inference_mode() around the step says that they are "
+              "not), ")
     if call.mask.kind == masks.LOWER_RIGHT:
         return wanted + "of a causal mask that ends at the lower right"
     if call.query.shape[3] % 8 or call.query.shape[3] > _MOST_COLUMNS:
@@ -196,20 +214,23 @@ def _out_of(query: Tensor) -> Tuple[int, ...]:
 
 
 def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
-    """The problem, with the members that `sweep --suite` reads but for its name; or None, with the reason."""
+    """Returns the problem as `sweep --suite` reads it, without a name, or None and the reason."""
     if call.function != SERVED:
         return None, f"it is a call of {call.function}; fatune serves {SERVED} alone"
     if call.query is None:
         return None, "its arguments are of no form that fatune knows"
     query, key, value = _seen(call)
-    reason = _why_not_sizes(query, key, value) or _why_not_mask(call.mask, query.shape[2], key.shape[2])
+    reason = _why_not_sizes(query, key, value) or _why_not_mask(call.mask, query.shape[2],
+                                                                key.shape[2])
     if reason is None and call.dropout:
         reason = f"it has dropout of {call.dropout:g}"
     if reason is None and call.gradients:
         reason = _why_not_gradients(call)
-    tensors: Dict[str, Any] = {name: (each.shape, each.strides) for name, each in zip("qkv", (query, key, value))}
+    tensors: Dict[str, Any] = {
+        name: (each.shape, each.strides) for name, each in zip("qkv", (query, key, value))}
     if reason is None:
-        reason = next(filter(None, (layouts.fault(name, *each) for name, each in tensors.items())), None)
+        reason = next(filter(None, (layouts.fault(name, *each) for name, each in tensors.items())),
+                      None)
     if reason:
         return None, reason
     tensors["out"] = (query.shape, _out_of(query))
@@ -220,7 +241,7 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
 
 
 def _entry(query: Tensor, key: Tensor, call: Call, layout: str) -> Dict[str, Any]:
-    """Without what has its default."""
+    """Returns the suite's members of a problem without defaults."""
     entry: Dict[str, Any] = {"shape": ",".join(map(str, query.shape))}
     if key.shape[1] != query.shape[1]:
         entry["kv_heads"] = key.shape[1]
@@ -234,13 +255,13 @@ def _entry(query: Tensor, key: Tensor, call: Call, layout: str) -> Dict[str, Any
         entry["lse"] = True
     if layout != "bhsd":
         entry["layout"] = layout
-    if call.scale is not None and not math.isclose(call.scale, query.shape[3] ** -0.5, rel_tol=1e-6):
+    if call.scale is not None and not math.isclose(call.scale, query.shape[3]**-0.5, rel_tol=1e-6):
         entry["scale"] = call.scale
     return entry
 
 
 def name_of(entry: Dict[str, Any]) -> str:
-    """Of a problem, for people and files: "4-8-512-64-causal-packed"."""
+    """Returns a problem's name for people and files: "4-8-512-64-causal-packed"."""
     parts = [entry["shape"].replace(",", "-")]
     parts += [f"kv{entry['kv_heads']}"] if "kv_heads" in entry else []
     parts += [f"keys{entry['seq_kv']}"] if "seq_kv" in entry else []
@@ -254,14 +275,17 @@ def name_of(entry: Dict[str, Any]) -> str:
 
 
 def site_of(path: str, line: int) -> str:
-    """FILE:LINE, the file as imports name it, so that no folder of the machine is kept."""
-    below = [path[len(root):].lstrip("/") for root in sorted(filter(None, sys.path), key=len, reverse=True)
-             if path.startswith(root.rstrip("/") + "/")]
+    """Returns FILE:LINE with the file as imports name it, so that no folder of the machine is kept.
+    """
+    below = [
+        path[len(root):].lstrip("/")
+        for root in sorted(filter(None, sys.path), key=len, reverse=True)
+        if path.startswith(root.rstrip("/") + "/")]
     return f"{below[0] if below else path.rsplit('/', 1)[-1]}:{line}"
 
 
 def caller() -> str:
-    """FILE:LINE of the innermost frame that belongs neither to PyTorch nor to this package."""
+    """Returns FILE:LINE of the innermost frame outside of PyTorch and this package."""
     frame = inspect.currentframe()
     while frame is not None:
         module = frame.f_globals.get("__name__", "")

@@ -1,4 +1,4 @@
-"""capturing.py - a step of a model to a suite: its attention calls, those to tune, and those not, with the reason."""
+"""capturing.py: Records the attention calls of a step as a suite."""
 from __future__ import annotations
 
 import argparse
@@ -24,7 +24,7 @@ _MOST_HELD_US = 200_000  # chosen
 
 
 class Run(NamedTuple):
-    """What one run of a step was seen to do; `waits`: its times include waiting for Python."""
+    """Observations of one run of a step. `waits`: times include waiting for Python."""
 
     times: Times
     step_us: float
@@ -32,8 +32,8 @@ class Run(NamedTuple):
 
 
 class Suite:
-    """What a step asks of attention. `document` is the JSON that `fatune sweep --suite` reads: `problems` are those to
-    tune, `capture.calls` all calls that were seen (docs/pytorch.md names the fields)."""
+    """The attention calls of a step. `document` is JSON that `fatune sweep --suite` reads:
+    `problems` are to be tuned, `capture.calls` are all calls. docs/pytorch.md lists the fields."""
 
     def __init__(self, document: Dict[str, Any]) -> None:
         self.document = document
@@ -44,26 +44,29 @@ class Suite:
 
     @property
     def problems(self) -> List[Dict[str, Any]]:
-        """Those to tune, each once."""
+        """The problems to tune, each once."""
         return list(self.document["problems"])
 
     @property
     def calls(self) -> List[Dict[str, Any]]:
-        """All that were seen; `problem` is the name of one of `problems`, or null beside a `reason`."""
+        """All calls. `problem` is the name of one of `problems`, or null beside a `reason`."""
         return list(self.document.get("capture", {}).get("calls", []))
 
     @property
     def in_graph(self) -> bool:
-        """Whether the calls are those of a step that is captured in a CUDA graph."""
+        """Whether the step is captured in a CUDA graph."""
         return bool(self.document.get("capture", {}).get("graph"))
 
     def text(self) -> str:
-        """The document, a line for each problem and call."""
-        rest = {key: value for key, value in self.document.items() if key not in ("problems", "capture")}
+        """Returns the document with a line for each problem and call."""
+        rest = {
+            key: value for key, value in self.document.items()
+            if key not in ("problems", "capture")}
         seen = dict(self.document.get("capture", {}))
         calls = _lines(seen.pop("calls", []), "  ")
         capture = f'{json.dumps(seen)[:-1]}, "calls": {calls}}}'
-        return (f'{json.dumps(rest)[:-1]},\n "problems": {_lines(self.problems, " ")},\n "capture": {capture}}}\n')
+        problems = _lines(self.problems, " ")
+        return f'{json.dumps(rest)[:-1]},\n "problems": {problems},\n "capture": {capture}}}\n'
 
     def save(self, path: "str | Path") -> Path:
         """Writes the document. Raises FatuneError (4) where it cannot be written."""
@@ -75,7 +78,7 @@ class Suite:
 
     @classmethod
     def load(cls, path: "str | Path") -> "Suite":
-        """Reads what save() wrote. Raises FatuneError (4) for what is no suite."""
+        """Reads a file that save() wrote. Raises FatuneError (4) for any other file."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -89,17 +92,19 @@ class Suite:
 
 
 def _lines(rows: List[Dict[str, Any]], indent: str) -> str:
-    return "[" + ",".join(f"\n{indent} {json.dumps(row)}" for row in rows) + (f"\n{indent}]" if rows else "]")
+    lines = ",".join(f"\n{indent} {json.dumps(row)}" for row in rows)
+    return f"[{lines}\n{indent}]" if rows else "[]"
 
 
-def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optional[str] = None, graph: bool = False,
-            **options: Any) -> Suite:
+def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optional[str] = None,
+            graph: bool = False, **options: Any) -> Suite:
     """Runs `step(*inputs, **options)`, a model or any function, and returns its attention calls.
 
-    The last of `runs` runs is timed; calls that are not the same in all of them are marked. With `graph` the calls are
-    those that the step makes while a CUDA graph is captured, in which its masks are read; each is timed alone.
-    Gradients, autocast and compilation are as where this is called, but compiled code runs uncompiled, as it shows no
-    calls otherwise. What the step raises passes; FatuneError (1) says why it cannot be captured.
+    The last of `runs` runs is timed; calls that are not the same in all of them are marked. With
+    `graph` the calls are those that the step makes while a CUDA graph is captured, in which its
+    masks are read; each is timed alone. Gradients, autocast and compilation are as where this is
+    called, but compiled code runs uncompiled, as it shows no calls otherwise. What the step raises
+    passes; FatuneError (1) says why it cannot be captured.
     """
     device = device_of(step, inputs, options)
 
@@ -138,7 +143,8 @@ def _run_in_graph(step: Callable[[], Any], clock: Clock) -> Run:
 
 
 def device_of(step: Any, inputs: Sequence[Any], options: Dict[str, Any]) -> str:
-    """cuda where anything that is seen lies there, or nothing is seen of a function and a GPU is there."""
+    """Returns "cuda" if any input or parameter lies on a GPU, or if none is seen and a GPU is
+    there."""
     tensors = [each for each in (*inputs, *options.values()) if isinstance(each, torch.Tensor)]
     if isinstance(step, torch.nn.Module):
         tensors += list(step.parameters())
@@ -148,7 +154,8 @@ def device_of(step: Any, inputs: Sequence[Any], options: Dict[str, Any]) -> str:
 
 
 def _name_of(step: Any) -> str:
-    name = type(step).__name__ if isinstance(step, torch.nn.Module) else getattr(step, "__name__", "step")
+    name = type(step).__name__ if isinstance(step, torch.nn.Module) else getattr(
+        step, "__name__", "step")
     return name if name.isidentifier() else "step"
 
 
@@ -160,9 +167,11 @@ def _by_call(recorder: Recorder) -> Times:
 
 
 def suite_of(runs: Sequence[Run], name: str, clock: str, steps: int) -> Suite:
-    """Of runs of the same step; shares are of the last run's time, or of the last that had the call."""
+    """Makes a suite of runs of one step. Shares are of the last run that had the call."""
     problems: List[Dict[str, Any]] = []
-    rows = [_row(call, runs, problems) for call in dict.fromkeys(call for run in runs for call in run.times)]
+    rows = [
+        _row(call, runs, problems)
+        for call in dict.fromkeys(call for run in runs for call in run.times)]
     rows.sort(key=lambda row: -row["us"])
     for problem in problems:
         sites = dict.fromkeys(f"{row['site']} {row['module']}".strip() for row in rows
@@ -170,12 +179,11 @@ def suite_of(runs: Sequence[Run], name: str, clock: str, steps: int) -> Suite:
         problem["source"] = "captured: " + "; ".join(sites)
     document = {
         "schema": "fatune.problems/1", "name": name, "summary": f"Attention of {name}, as captured",
-        "problems": problems,
-        "capture": {"torch": torch.__version__, "device": _device_name(), "clock": clock, "runs": len(runs),
-                    "steps": steps, "step_us": runs[-1].step_us, "graph": clock == GRAPH_CLOCK,
-                    "waits_for_python": runs[-1].waits, "attention_share": sum(row["share"] for row in rows),
-                    "calls": rows},
-    }
+        "problems": problems, "capture": {
+            "torch": torch.__version__, "device": _device_name(), "clock": clock, "runs": len(runs),
+            "steps": steps, "step_us": runs[-1].step_us, "graph": clock == GRAPH_CLOCK,
+            "waits_for_python": runs[-1].waits,
+            "attention_share": sum(row["share"] for row in rows), "calls": rows}}
     return Suite(json.loads(json.dumps(document)))  # lists, as in a file
 
 
@@ -187,27 +195,29 @@ def _row(call: Call, runs: Sequence[Run], problems: List[Dict[str, Any]]) -> Dic
     last = next(run for run in reversed(runs) if call in run.times)
     entry, reason = problem_of(call)
     us = sum(last.times[call])
-    return {**call.to_json(), "problem": None if entry is None else _named(entry, problems), "reason": reason,
-            "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
-            "share": us / last.step_us if last.step_us else 0.0,
-            "differs": len({len(run.times.get(call, ())) for run in runs}) > 1}
+    return {
+        **call.to_json(), "problem": None if entry is None else _named(entry, problems),
+        "reason": reason, "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
+        "share": us / last.step_us if last.step_us else 0.0,
+        "differs": len({len(run.times.get(call, ())) for run in runs}) > 1}
 
 
 def _named(entry: Dict[str, Any], problems: List[Dict[str, Any]]) -> str:
-    """The name of this problem among those known; it becomes one of them."""
+    """Returns the name of a problem, which is added to `problems` if it is new."""
     for known in problems:
         if {key: value for key, value in known.items() if key != "name"} == entry:
             return str(known["name"])
     base, taken = name_of(entry), {known["name"] for known in problems}
-    name = next(each for each in (base, *(f"{base}-{i}" for i in range(2, len(taken) + 3))) if each not in taken)
+    names = (base, *(f"{base}-{i}" for i in range(2, len(taken) + 3)))
+    name = next(each for each in names if each not in taken)
     problems.append({"name": name, **entry})
     return name
 
 
 def capture_script(script: Path, arguments: Sequence[str] = (), runs: int = 1,
                    keep_steps: bool = False) -> Tuple[Suite, Recorder, Dict[str, Any]]:
-    """The suite of a script, what was recorded of its last run, and its globals. Its steps are the calls of outermost
-    modules; where it has none, all of it is one. Raises as run_script()."""
+    """Runs a script and returns its suite, the last recorder and the script's globals. Steps are
+    calls of outermost modules; a script without them is one step. Raises as run_script()."""
     seen = []
     for _ in range(runs):
         recorder = Recorder("cuda" if torch.cuda.is_available() else "cpu", keep_steps)
@@ -221,8 +231,9 @@ def capture_script(script: Path, arguments: Sequence[str] = (), runs: int = 1,
 
 
 def step_of(script: Path, arguments: Sequence[str], function: Optional[str]) -> Callable[[], Any]:
-    """The script's function of this name, `step` if it has one, else the call of an outermost module with most
-    attention calls that can be tuned, the last of several. Raises FatuneError (2) where there is none."""
+    """Returns the step of a script: the named function, else `step`, else an outermost module. That
+    module is the last one with most attention calls that can be tuned. Raises FatuneError (2) where
+    there is none."""
     _, recorder, names = capture_script(script, arguments, keep_steps=True)
     found = names.get(function or "step")
     if callable(found):
@@ -231,8 +242,9 @@ def step_of(script: Path, arguments: Sequence[str], function: Optional[str]) -> 
         raise FatuneError(f"{script} defines no function {function}()", USAGE)
     step = _most_attentive(recorder)
     if step is None:
-        raise FatuneError(f"{script} calls no module with attention that can be tuned; define a function step() in it",
-                          NO)
+        raise FatuneError(
+            f"{script} calls no module with attention that can be tuned; define a function step() "
+            "in it", NO)
     return step
 
 
@@ -246,7 +258,7 @@ def _most_attentive(recorder: Recorder) -> Optional[Step]:
 
 
 def words_of(row: Dict[str, Any]) -> str:
-    """What one of Suite.calls computes: "4,8,512,64 f16, causal (a tensor)"."""
+    """Describes one of Suite.calls: "4,8,512,64 f16, causal (a tensor)"."""
     if row["query"] is None:
         return row["function"]
     query, key = row["query"], row["key"]
@@ -260,33 +272,41 @@ def words_of(row: Dict[str, Any]) -> str:
 
 
 def text_of(suite: Suite) -> str:
-    """The record as lines for a terminal."""
+    """Returns the suite as lines for a terminal."""
     kept = suite.document["capture"]
     kinds = f"{len(suite.calls)} kind{'s' if len(suite.calls) != 1 else ''}"
     share, ms = f"{kept['attention_share']:.0%}", f"{kept['step_us'] / 1e3:.2f} ms"
     waits = ", which includes waiting for Python" if kept["waits_for_python"] else ""
-    lines = [f"{suite.name}: {kinds} of attention calls, {share} of {ms}{waits} ({kept['clock']}; {kept['device']}, "
-             f"PyTorch {kept['torch']})"]
+    lines = [
+        f"{suite.name}: {kinds} of attention calls, {share} of {ms}{waits} ({kept['clock']}; "
+        f"{kept['device']}, PyTorch {kept['torch']})"]
     for row in suite.calls:
         lines.append(f"  {row['share']:6.1%}  {row['counts'][-1]:4} x  {words_of(row)}")
         lines.append(f"                  {row['site']} {row['module']}".rstrip())
         lines.append(f"                  tuned as {row['problem']}" if row["problem"] else
                      f"                  not tuned: {row['reason']}")
         if row["differs"]:
-            lines.append(f"                  differs between runs: {', '.join(map(str, row['counts']))} times")
+            counts = ", ".join(map(str, row["counts"]))
+            lines.append(f"                  differs between runs: {counts} times")
     if any(row["gradients"] and row["problem"] for row in suite.calls):
-        lines.append("  gradients are wanted; if none are needed, torch.inference_mode() around the step says so")
+        lines.append("  gradients are wanted; if none are needed, torch.inference_mode() around "
+                     "the step says so")
     if not suite.calls:
         lines.append("  no call of attention was seen")
     return "\n".join(lines)
 
 
 def main(argv: Sequence[str]) -> int:
-    """`python -m fatune capture SCRIPT ...`; the exit code: 1 when the script failed or has nothing to tune."""
-    parser = argparse.ArgumentParser(prog="fatune capture", description="Attention calls of a script as a suite")
-    parser.add_argument("-o", "--out", type=Path, help="the suite's file [SCRIPT.suite.json, in this folder]")
-    parser.add_argument("--runs", type=int, default=1, help="runs of the whole script, compared with each other [1]")
-    parser.add_argument("--graph", action="store_true", help="the calls of a step that is captured in a CUDA graph")
+    """Runs `python -m fatune capture SCRIPT`. Returns 1 when the script failed or has nothing to
+    tune."""
+    parser = argparse.ArgumentParser(prog="fatune capture",
+                                     description="Attention calls of a script as a suite")
+    parser.add_argument("-o", "--out", type=Path,
+                        help="the suite's file [SCRIPT.suite.json, in this folder]")
+    parser.add_argument("--runs", type=int, default=1,
+                        help="runs of the whole script, compared with each other [1]")
+    parser.add_argument("--graph", action="store_true",
+                        help="the calls of a step that is captured in a CUDA graph")
     parser.add_argument("--step", help="with --graph: as of fatune optimize")
     parser.add_argument("--json", action="store_true", help="print the suite on stdout")
     parser.add_argument("script", type=Path)
@@ -297,7 +317,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         with printing(document=args.json):
             if args.graph:
-                suite = capture(step_of(args.script, args.arguments, args.step), name=args.script.stem, graph=True)
+                suite = capture(step_of(args.script, args.arguments, args.step),
+                                name=args.script.stem, graph=True)
             else:
                 suite = capture_script(args.script, args.arguments, max(args.runs, 1))[0]
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""commands.py - the commands of `python -m fatune` that are written in Python: capture and optimize."""
+"""commands.py: Runs the commands of `python -m fatune` that are written in Python."""
 from __future__ import annotations
 
 import importlib
@@ -8,7 +8,20 @@ from typing import Sequence
 
 from .errors import ENVIRONMENT, FatuneError
 
-COMMANDS = {"capture": "capturing", "optimize": "optimizing"}
+_NEED_TORCH = {"capture": "capturing", "optimize": "optimizing"}
+_MODULES = {**_NEED_TORCH, "import": "benchmarks.importing", "export": "benchmarks.exporting"}
+
+
+def handles(argv: Sequence[str]) -> bool:
+    """Whether the command is written in Python. `export` is, for formats of other benchmarks."""
+    if not argv or argv[0] not in _MODULES:
+        return False
+    if argv[0] != "export":
+        return True
+    from .benchmarks.exporting import FORMATS
+    told = [word.partition("--to=")[2] for word in argv if word.startswith("--to=")]
+    told += [word for flag, word in zip(argv, argv[1:]) if flag == "--to"]
+    return any(name in FORMATS for text in told for name in text.split(","))
 
 
 def _has(module: str) -> bool:
@@ -19,11 +32,13 @@ def _has(module: str) -> bool:
 
 
 def main(argv: Sequence[str]) -> int:
-    """`argv` begins with one of COMMANDS; returns the exit code, as docs/pytorch.md lists them."""
+    """Runs a command that handles() accepts; returns the exit code, as docs/pytorch.md lists them.
+    """
     try:
-        if not _has("torch"):
+        if argv[0] in _NEED_TORCH and not _has("torch"):
             raise FatuneError(f"{argv[0]} needs PyTorch, which this Python has not", ENVIRONMENT)
-        return int(importlib.import_module(f".{COMMANDS[argv[0]]}", __package__).main(argv[1:]))
+        module = importlib.import_module(f".{_MODULES[argv[0]]}", __package__)
+        return int(module.main(argv[1:]))
     except FatuneError as error:
         print(f"fatune: error: {error}", file=sys.stderr)
         return error.exit_code

@@ -1,4 +1,4 @@
-"""contending.py - a step to the graphs that take turns: with the kernels, and with each of PyTorch's backends."""
+"""contending.py: Makes one graph of a step with the kernels and one with each PyTorch backend."""
 from __future__ import annotations
 
 import contextlib
@@ -17,7 +17,7 @@ _BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTE
 
 
 def replayed(step: Step, installed: Installed) -> Contender:
-    """The step in a graph with the kernels; `installed` then counts the calls that are in it."""
+    """Captures the step with the kernels; `installed` then counts the calls in the graph."""
     with installed.briefly():
         graphs.warm_up(step)
         installed.recount()
@@ -25,11 +25,9 @@ def replayed(step: Step, installed: Installed) -> Contender:
 
 
 def replayed_by_pytorch(step: Step, suite: Suite) -> Tuple[Dict[str, Contender], Dict[str, str]]:
-    """The step in a graph by PyTorch's own choice, and by each backend alone; and why there is none of a backend.
-
-    Backends are not shown mask tensors that say no more than full or causal, as kernels are not. Raises FatuneError (1)
-    where the step cannot be captured.
-    """
+    """Captures the step with PyTorch's own choice and with each backend alone. Also returns why a
+    backend has no graph. Backends, like kernels, do not get mask tensors that are full or causal.
+    Raises FatuneError (1) where the step cannot be captured."""
     graphs.warm_up(step)
     found, failed = {PYTORCH: Contender(graphs.record(step))}, {}
     for name, backend in _BACKENDS.items():

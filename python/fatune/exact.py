@@ -1,4 +1,4 @@
-"""exact.py - attention in double precision, and rounding after every step: what tolerances come from."""
+"""exact.py: Computes attention in double precision or with rounding, for tolerances."""
 from __future__ import annotations
 
 import contextlib
@@ -14,10 +14,12 @@ _SCORES_AT_ONCE = 2**27  # chosen: elements, 1 GiB of doubles
 
 
 def _below(seq_q: int, seq_kv: int, upper_left: bool, device: torch.device) -> torch.Tensor:
-    return torch.ones(seq_q, seq_kv, dtype=torch.bool, device=device).tril(0 if upper_left else seq_kv - seq_q)
+    return torch.ones(seq_q, seq_kv, dtype=torch.bool,
+                      device=device).tril(0 if upper_left else seq_kv - seq_q)
 
 
-def _mask(attn_mask: Any, is_causal: bool, query: torch.Tensor, key: torch.Tensor) -> Optional[torch.Tensor]:
+def _mask(attn_mask: Any, is_causal: bool, query: torch.Tensor,
+          key: torch.Tensor) -> Optional[torch.Tensor]:
     sizes = (query.shape[-2], key.shape[-2])
     side = masks.bias_side(attn_mask)
     if side is not None:
@@ -25,11 +27,12 @@ def _mask(attn_mask: Any, is_causal: bool, query: torch.Tensor, key: torch.Tenso
     return _below(*sizes, True, query.device) if is_causal else attn_mask
 
 
-def _rows(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Optional[torch.Tensor], scale: float,
-          dtype: torch.dtype) -> torch.Tensor:
+def _rows(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Optional[torch.Tensor],
+          scale: float, dtype: torch.dtype) -> torch.Tensor:
     scores = (query.to(dtype) @ key.to(dtype).transpose(-1, -2)) * scale
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.to(dtype)
+        kept = mask.dtype == torch.bool
+        scores = scores.masked_fill(~mask, -torch.inf) if kept else scores + mask.to(dtype)
     weights = scores.softmax(-1)
     if mask is not None:
         weights = weights.nan_to_num(0.0)  # a row that sees no key
@@ -37,28 +40,34 @@ def _rows(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Opt
 
 
 def attention_in(dtype: Optional[torch.dtype], otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """A function like F.scaled_dot_product_attention that computes in `dtype`, or where that is None rounds scores,
-    weights and sums to the inputs' own type. Calls with dropout, or of other than 4 dimensions, are `otherwise`'s."""
+    """Returns a function like F.scaled_dot_product_attention that computes in `dtype`. If `dtype`
+    is None, scores, weights and sums are rounded to the inputs' type. `otherwise` takes calls with
+    dropout and calls of other than 4 dimensions."""
 
     def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-                  is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Any:
+                  is_causal: bool = False, scale: Optional[float] = None,
+                  enable_gqa: bool = False) -> Any:
         if dropout_p or query.dim() != 4 or query.is_nested:
-            return otherwise(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+            return otherwise(query, key, value, attn_mask, dropout_p, is_causal, scale=scale,
+                             enable_gqa=enable_gqa)
         kind = query.device.type
         if torch.is_autocast_enabled(kind):
-            query, key, value = (each.to(torch.get_autocast_dtype(kind)) for each in (query, key, value))
+            query, key, value = (each.to(torch.get_autocast_dtype(kind))
+                                 for each in (query, key, value))
         factor = query.shape[-1] ** -0.5 if scale is None else scale
         mask = _mask(attn_mask, is_causal, query, key)
         if mask is not None:
             mask = mask.expand(*query.shape[:2], query.shape[2], key.shape[2])
         if enable_gqa:
-            key, value = (each.repeat_interleave(query.shape[1] // each.shape[1], dim=1) for each in (key, value))
+            key, value = (each.repeat_interleave(query.shape[1] // each.shape[1], dim=1)
+                          for each in (key, value))
         heads = max(1, _SCORES_AT_ONCE // (query.shape[0] * query.shape[2] * key.shape[2]))
         with torch.autocast(kind, enabled=False):
-            parts = [checkpoint(_rows, query[:, i:i + heads], key[:, i:i + heads], value[:, i:i + heads],
-                                None if mask is None else mask[:, i:i + heads], factor, dtype or query.dtype,
-                                use_reentrant=False, preserve_rng_state=False)
-                     for i in range(0, query.shape[1], heads)]  # a backward pass keeps no scores, either
+            parts = [
+                checkpoint(_rows, query[:, i:i + heads], key[:, i:i + heads], value[:, i:i + heads],
+                           None if mask is None else mask[:, i:i + heads], factor,
+                           dtype or query.dtype, use_reentrant=False, preserve_rng_state=False)
+                for i in range(0, query.shape[1], heads)]  # a backward pass keeps no scores, either
         out = torch.cat(parts, dim=1).to(query.dtype)
         if out.shape != query.shape or out.requires_grad:
             return out
@@ -69,7 +78,7 @@ def attention_in(dtype: Optional[torch.dtype], otherwise: Callable[..., Any]) ->
 
 @contextlib.contextmanager
 def in_place_of_pytorchs(dtype: Optional[torch.dtype]) -> Iterator[None]:
-    """Under F's name meanwhile, and in layers that have a fast path: attention_in(dtype)."""
+    """Puts attention_in(dtype) under F's name, also in layers that have a fast path."""
     before = F.scaled_dot_product_attention
     stand_in = attention_in(dtype, before)
     places.replace(before, stand_in)

@@ -1,5 +1,4 @@
-"""fastpath.py - PyTorch's fast path of nn.TransformerEncoder and nn.MultiheadAttention in evaluation: fused layers whose
-attention is no call of F.scaled_dot_product_attention, so that it is neither seen nor served."""
+"""fastpath.py: Turns off the fast path of nn.MultiheadAttention, which hides attention calls."""
 from __future__ import annotations
 
 import contextlib
@@ -11,13 +10,14 @@ _LAYER = "MultiheadAttention"
 
 
 def hides(calls: Sequence[Dict[str, Any]]) -> bool:
-    """Whether any of Suite.calls that are tuned is of a layer that has the fast path."""
-    return any(call["problem"] and call["module"].rpartition("(")[2].rstrip(")") == _LAYER for call in calls)
+    """Whether any call to be tuned is in a layer that has the fast path."""
+    return any(call["problem"] and call["module"].rpartition("(")[2].rstrip(")") == _LAYER
+               for call in calls)
 
 
 @contextlib.contextmanager
 def off(wanted: bool = True) -> Iterator[None]:
-    """Off meanwhile, if `wanted`."""
+    """Turns the fast path off inside the `with`, if `wanted`."""
     before = mha.get_fastpath_enabled()
     if not (wanted and before):
         yield

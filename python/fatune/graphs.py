@@ -1,4 +1,4 @@
-"""graphs.py - a step to a CUDA graph that replays it, and how long a replay takes."""
+"""graphs.py: Captures a step in a CUDA graph and times its replays."""
 from __future__ import annotations
 
 import statistics
@@ -15,7 +15,8 @@ _MOST_CALLS, _LONG_US = 20, 2000  # chosen: of one call alone
 
 
 class Replay:
-    """A captured step. Called, it replays and returns what the step returned, in the same tensors each time."""
+    """A captured step. A call replays it and returns the step's result in the same tensors each
+    time."""
 
     def __init__(self, graph: torch.cuda.CUDAGraph, output: Any) -> None:
         self.graph, self.output = graph, output
@@ -28,11 +29,12 @@ class Replay:
 def check(device: str) -> None:
     """Raises FatuneError (3) for a step that does not run on a GPU."""
     if device != "cuda":
-        raise FatuneError("a CUDA graph needs a step on an NVIDIA GPU, and this one is on the CPU", ENVIRONMENT)
+        raise FatuneError("a CUDA graph needs a step on an NVIDIA GPU, and this one is on the CPU",
+                          ENVIRONMENT)
 
 
 def warm_up(step: Callable[[], Any]) -> None:
-    """Some runs on a stream of their own, in which libraries settle before a capture."""
+    """Runs the step on a stream of its own, so that libraries settle before a capture."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -42,10 +44,11 @@ def warm_up(step: Callable[[], Any]) -> None:
 
 
 def record(step: Callable[[], Any]) -> Replay:
-    """The step in a graph. Raises FatuneError (1), with PyTorch's reason, where it cannot be captured."""
+    """Captures the step. Raises FatuneError (1) with PyTorch's reason where that fails."""
     graph, reason = torch.cuda.CUDAGraph(), None
     try:
-        # A capture that fails at its end leaves its stream as the current one: the outer block does not.
+        # A capture that fails at its end leaves its stream as the current one: the outer block does
+        # not.
         with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
             try:
                 output = step()
@@ -53,18 +56,20 @@ def record(step: Callable[[], Any]) -> Replay:
                 reason = error
                 raise
     except Exception as error:
-        raise FatuneError(f"the step cannot be captured in a CUDA graph: {words_of(reason or error)}", NO) from error
+        raise FatuneError(
+            f"the step cannot be captured in a CUDA graph: {words_of(reason or error)}",
+            NO) from error
     return Replay(graph, output)
 
 
 def words_of(error: BaseException) -> str:
-    """What an error says first."""
+    """Returns the first line of an error."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def us_of(replay: Callable[[], Any], clock: Clock) -> float:
-    """Microseconds of a replay, the median of five behind one that does not count."""
+    """Returns microseconds of a replay: the median of five after a warm-up."""
     replay()
     marks = [clock.now()]
     for _ in range(_REPLAYS):
@@ -74,7 +79,7 @@ def us_of(replay: Callable[[], Any], clock: Clock) -> float:
 
 
 def us_alone(call: Callable[[], Any], clock: Clock) -> float:
-    """Microseconds of a call in a graph of nothing else, up to 20 behind each other."""
+    """Returns microseconds of a call in a graph of up to 20 such calls."""
     calls = max(1, min(_MOST_CALLS, int(_LONG_US / max(us_of(record(call), clock), 1.0))))
 
     def all_of_them() -> None:

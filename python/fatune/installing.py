@@ -1,4 +1,4 @@
-"""installing.py - a run's kernels under F.scaled_dot_product_attention, and what they served."""
+"""installing.py: Puts kernels under F.scaled_dot_product_attention and counts their calls."""
 from __future__ import annotations
 
 import contextlib
@@ -25,8 +25,9 @@ CAPTURED = "captured"
 _KEPT_MASKS = 64  # chosen: tensors whose kind is remembered
 _UNCAPTURED = "no mask tensor was captured for these sizes"
 _LEARNED = "gradients of its mask are wanted"
-_UNCHECKED = ("its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts those "
-              "captured")
+_UNCHECKED = (
+    "its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts "
+    "those captured")
 
 
 class Row(NamedTuple):
@@ -38,7 +39,7 @@ class Row(NamedTuple):
 
 
 class Why:
-    """What became of the calls since kernels were installed."""
+    """The calls since kernels were installed, served and not."""
 
     def __init__(self, rows: List[Row], assumed: bool) -> None:
         self.rows, self.assumed = sorted(rows, key=lambda row: -row.calls), assumed
@@ -57,12 +58,13 @@ class Why:
         lines = [f"{self.served} calls by fatune's kernels, {self.unserved} by PyTorch"]
         lines += [f"  {row.calls:6} x  {row.call}: {row.reason or 'a kernel'}" for row in self.rows]
         if self.assumed:
-            lines.append("  masks were taken to be those captured, unread (assume_masks=\"captured\")")
+            lines.append(
+                "  masks were taken to be those captured, unread (assume_masks=\"captured\")")
         return "\n".join(lines)
 
 
 class _Masks:
-    """What mask tensors say, for calls like those captured with one that says no more than full or causal."""
+    """Kinds of mask tensors, for calls like those captured with a full or causal mask."""
 
     def __init__(self, suite: Optional[Suite], assume: bool) -> None:
         self.assume = assume
@@ -70,11 +72,13 @@ class _Masks:
         for call in suite.calls if suite else ():
             if call["mask"]["form"] == "tensor" and call["query"]:
                 place = (tuple(call["query"]["shape"]), tuple(call["key"]["shape"]))
-                self.kinds.setdefault(place, set()).add(call["mask"]["kind"] if call["problem"] else masks.OTHER)
+                self.kinds.setdefault(
+                    place, set()).add(call["mask"]["kind"] if call["problem"] else masks.OTHER)
         self.known: Dict[Tuple[Any, ...], Tuple["weakref.ref[torch.Tensor]", int, str]] = {}
 
-    def kind(self, mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> Tuple[Optional[str], str]:
-        """Its kind, or None with the reason why it is not known."""
+    def kind(self, mask: torch.Tensor, query: torch.Tensor,
+             key: torch.Tensor) -> Tuple[Optional[str], str]:
+        """Returns the kind of a mask, or None and the reason why it is unknown."""
         kinds = self.kinds.get((query.shape, key.shape))
         if kinds is None:
             return None, _UNCAPTURED
@@ -82,13 +86,15 @@ class _Masks:
             return None, _LEARNED
         if self.assume and len(kinds) == 1:
             return next(iter(kinds)), ""
-        if torch.compiler.is_compiling() or (mask.is_cuda and torch.cuda.is_current_stream_capturing()):
+        if torch.compiler.is_compiling() or (mask.is_cuda
+                                             and torch.cuda.is_current_stream_capturing()):
             return None, _UNCHECKED
         return self._by_value(mask, query.shape[-2], key.shape[-2]), ""
 
     def _by_value(self, mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
-        """Read once: layers share a mask, or views of one. One that was written to since is read again; tensors of
-        inference mode do not tell, and are read each time."""
+        """Reads a mask once, since layers share masks or views of one. A mask that was written to
+        is read again. Tensors of inference mode have no version, so that they are read each time.
+        """
         if mask.is_inference():
             return masks.kind_of(mask, seq_q, seq_kv)
         whole = mask if mask._base is None else mask._base
@@ -104,12 +110,12 @@ class _Masks:
 
 
 def without_idle_masks(pytorch: Callable[..., Any], suite: Suite) -> Callable[..., Any]:
-    """PyTorch's attention, told of captured mask tensors what kernels are told: that they say no more than full, or
-    causal."""
+    """Returns PyTorch's attention with captured masks replaced by their kind: full or causal."""
     known, plain = _Masks(suite, True), (torch.Tensor, torch.nn.Parameter)
 
     def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-                  is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Any:
+                  is_causal: bool = False, scale: Optional[float] = None,
+                  enable_gqa: bool = False) -> Any:
         if type(attn_mask) in plain and not is_causal:
             kind, _ = known.kind(attn_mask, query, key)
             if kind in (masks.NONE, masks.CAUSAL):
@@ -120,13 +126,15 @@ def without_idle_masks(pytorch: Callable[..., Any], suite: Suite) -> Callable[..
     return attention
 
 
-def _attention(exported: ModuleType, kind_of: Callable[..., Tuple[Optional[str], str]]) -> Callable[..., Any]:
-    """What stands under F's name: the exported function, but for mask tensors."""
+def _attention(exported: ModuleType,
+               kind_of: Callable[..., Tuple[Optional[str], str]]) -> Callable[..., Any]:
+    """Returns the function that replaces F's: the exported one, with mask tensors read first."""
     sdpa, pass_on, plain = exported.sdpa, exported._pass_on, (torch.Tensor, torch.nn.Parameter)
     unmasked, is_compiling = exported._operator, torch.compiler.is_compiling
 
-    def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-                                     is_causal: bool = False, scale: Optional[float] = None,
+    def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None,
+                                     dropout_p: float = 0.0, is_causal: bool = False,
+                                     scale: Optional[float] = None,
                                      enable_gqa: bool = False) -> Any:
         if attn_mask is None and not dropout_p and not is_compiling():  # most calls
             return unmasked(query, key, value, is_causal, scale, enable_gqa)
@@ -139,10 +147,10 @@ def _attention(exported: ModuleType, kind_of: Callable[..., Tuple[Optional[str],
             return sdpa(query, key, value, None, 0.0, True, scale, enable_gqa)
         if kind == masks.LOWER_RIGHT:
             from torch.nn.attention.bias import causal_lower_right  # takes seconds, and few need it
-            return sdpa(query, key, value, causal_lower_right(query.shape[-2], key.shape[-2]), 0.0, False, scale,
-                        enable_gqa)
-        return pass_on(why or f"its mask is {str(kind).replace('_', ' ')}", query, key, value, attn_mask, dropout_p,
-                       is_causal, scale, enable_gqa)
+            return sdpa(query, key, value, causal_lower_right(query.shape[-2], key.shape[-2]), 0.0,
+                        False, scale, enable_gqa)
+        return pass_on(why or f"its mask is {str(kind).replace('_', ' ')}", query, key, value,
+                       attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
     return scaled_dot_product_attention
 
@@ -154,7 +162,8 @@ _last: Optional["Installed"] = None
 
 
 class Installed:
-    """Kernels in the place of PyTorch's attention until undo(), or the end of a `with`. Made by install()."""
+    """Kernels in place of PyTorch's attention until undo() or the end of a `with`. install() makes
+    it."""
 
     def __init__(self, exported: ModuleType, suite: Optional[Suite], assume: bool) -> None:
         self.exported, self.assumed = exported, assume
@@ -166,7 +175,7 @@ class Installed:
         self.hidden = suite is not None and fastpath.hides(suite.calls)  # of a layer's fast path
 
     def redo(self) -> "Installed":
-        """Puts it in place again after undo(); counts go on."""
+        """Puts the kernels in place again after undo(); counts go on."""
         global _original, _last
         with _lock:
             if self not in _active:
@@ -180,8 +189,8 @@ class Installed:
         return self
 
     def undo(self) -> None:
-        """Puts back what stood there before, and withdraws the kernels, also from functions that are still held and from
-        compiled code; graphs that were captured keep theirs. A second time does nothing."""
+        """Puts PyTorch's attention back and withdraws the kernels. Functions that are still held
+        and compiled code lose them, too; captured graphs keep them. A second call does nothing."""
         with _lock:
             if self not in _active:
                 return
@@ -195,7 +204,8 @@ class Installed:
 
     @contextlib.contextmanager
     def briefly(self) -> Iterator[None]:
-        """In place meanwhile, at those places that were found the first time: for turns of a comparison."""
+        """Puts the kernels in place inside the `with`, where they were found the first time, for
+        turns of a comparison."""
         with _lock:
             before = F.scaled_dot_product_attention
             self._places = self._places or places.find(before)
@@ -212,7 +222,8 @@ class Installed:
                 self._choose_kernels()
 
     def examine_gradients(self, folder: Path) -> None:
-        """As gradients.let_serve(); only these kernels serve meanwhile, so that it is they that are examined."""
+        """Runs gradients.let_serve() while only these kernels serve, so that only these are
+        examined."""
         with _lock:
             self.exported._service.serve(self.exported._own)
             try:
@@ -221,19 +232,22 @@ class Installed:
                 self._choose_kernels()
 
     def recount(self) -> None:
-        """Counts begin anew."""
+        """Resets the counts."""
         self._before = self._counted()
 
     def why(self) -> Why:
-        """What became of the calls since it was installed, or until it was undone."""
+        """Returns the calls since install(), or until undo()."""
         return Why(self._rows() if self._after is None else self._after, self.assumed)
 
     def _choose_kernels(self) -> None:
-        """Those of all that are in place serve from now on, no others."""
-        self.exported._service.serve([kernel for each in (*_active, *_meanwhile) for kernel in each.exported._own])
+        """Lets the kernels of all active installations serve, and no others."""
+        self.exported._service.serve([
+            kernel for each in (*_active, *_meanwhile) for kernel in each.exported._own])
 
-    def _mask_kind(self, mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> Tuple[Optional[str], str]:
-        """By the captured masks of all that are in place, its own first."""
+    def _mask_kind(self, mask: torch.Tensor, query: torch.Tensor,
+                   key: torch.Tensor) -> Tuple[Optional[str], str]:
+        """Returns the kind of a mask by the captured masks of all active installations, its own
+        first."""
         found = self.masks.kind(mask, query, key)
         for each in reversed(_active):
             if found[1] != _UNCAPTURED:
@@ -245,7 +259,9 @@ class Installed:
         return {(row["call"], row["reason"]): row["calls"] for row in self.exported.counts()}
 
     def _rows(self) -> List[Row]:
-        rows = [Row(*kind, calls - self._before.get(kind, 0)) for kind, calls in self._counted().items()]
+        rows = [
+            Row(*kind, calls - self._before.get(kind, 0))
+            for kind, calls in self._counted().items()]
         return [row for row in rows if row.calls]
 
     def __enter__(self) -> "Installed":
@@ -265,19 +281,25 @@ def _choose_fast_path() -> None:
         _fast_path.enter_context(fastpath.off())
 
 
-def install(result: "Result | str | Path", assume_masks: Optional[str] = None, unverified: bool = False) -> Installed:
-    """Puts the kernels of a run (or its folder) under F.scaled_dot_product_attention, for the whole process.
+def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
+            unverified: bool = False) -> Installed:
+    """Puts the kernels of a run or its folder under F.scaled_dot_product_attention, process-wide.
 
-    Calls that no kernel fits are PyTorch's, as before. A call with a mask tensor is served where one was captured for
-    its sizes and the tensor says, by its values, no more than full or causal; assume_masks="captured" trusts the
-    captured kind instead, which graph capture and torch.compile need. `unverified` also takes kernels that no gate
-    has checked. Calls that want gradients are served by kernels that write the log-sum-exp, where gradients.json in
-    the run's folder says that their gradients are right and both passes faster; it is made here, in some seconds a
-    kernel, when it is not there. Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old
-    PyTorch, (4) a file cannot be written, (5) the run is of another GPU.
+    PyTorch serves calls that no kernel fits. A call with a mask tensor is served if a mask of its
+    sizes was captured and the tensor's values are full or causal. assume_masks="captured" trusts
+    the captured kind instead, as graph capture and torch.compile need. `unverified` also takes
+    kernels that no gate has checked.
+
+    Kernels that write the log-sum-exp serve calls that want gradients, if gradients.json in the
+    run's folder says that gradients are right and both passes faster. A missing file is made here,
+    which takes some seconds a kernel.
+
+    Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old PyTorch,
+    (4) a file cannot be written, (5) the run is of another GPU.
     """
     if assume_masks not in (None, CAPTURED):
-        raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {CAPTURED!r}", USAGE)
+        raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {CAPTURED!r}",
+                          USAGE)
     result = result if isinstance(result, Result) else Result.load(result)
     _check_here(result)
     exported = _imported(export(result, unverified))
@@ -287,7 +309,8 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None, u
 
 
 def why() -> Why:
-    """What became of the calls since kernels were last installed. Raises FatuneError (2) when they never were."""
+    """Returns the calls since kernels were last installed. Raises FatuneError (2) when they never
+    were."""
     if _last is None:
         raise FatuneError("no kernels were installed yet", USAGE)
     return _last.why()
@@ -296,7 +319,8 @@ def why() -> Why:
 def export(result: Result, unverified: bool = False) -> Path:
     """Writes the run's kernels as sdpa.py into its folder."""
     if not any(row.get("best") for row in result.problems):
-        raise FatuneError(f"{result.folder}: no candidate was right, so there is no kernel to install", NO)
+        raise FatuneError(
+            f"{result.folder}: no candidate was right, so there is no kernel to install", NO)
     file = result.folder / "sdpa.py"
     program.run(["export", str(result.folder), "--to", "torch", "-o", str(file)]
                 + (["--unverified"] if unverified else []))
@@ -306,13 +330,15 @@ def export(result: Result, unverified: bool = False) -> Path:
 def _check_here(result: Result) -> None:
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     if version < _OLDEST:
-        raise FatuneError(f"PyTorch {torch.__version__} is too old; the kernels need {_OLDEST[0]}.{_OLDEST[1]}",
-                          ENVIRONMENT)
+        raise FatuneError(
+            f"PyTorch {torch.__version__} is too old; the kernels need {_OLDEST[0]}.{_OLDEST[1]}",
+            ENVIRONMENT)
     if not torch.cuda.is_available() or torch.version.cuda is None:
         raise FatuneError("PyTorch finds no NVIDIA GPU here, so no kernel could run", ENVIRONMENT)
     here = torch.cuda.get_device_name()
     if here != result.device:
-        raise FatuneError(f"{result.folder} was tuned on {result.device}, and this is {here}: tune here", DEVICE)
+        raise FatuneError(
+            f"{result.folder} was tuned on {result.device}, and this is {here}: tune here", DEVICE)
 
 
 def _imported(file: Path) -> ModuleType:
@@ -320,7 +346,8 @@ def _imported(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise FatuneError(f"{file} cannot be imported", FILES)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # torch.compile finds it by its name
+    # torch.compile finds the module by its name.
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     vars(module)["_INSTALLED"] = True  # its kernels serve only while they are installed
     spec.loader.exec_module(module)
     return module

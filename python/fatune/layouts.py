@@ -1,4 +1,4 @@
-"""layouts.py - how q, k and v lie in memory to the layout that `sweep --suite` reads, or why it cannot be told."""
+"""layouts.py: Turns shapes and strides of q, k and v into a layout or a reason."""
 from __future__ import annotations
 
 from typing import Optional, Sequence, Tuple
@@ -11,8 +11,8 @@ _ALIGNMENT = 16  # bytes: of a row
 
 
 def dense_strides(shape: Sequence[int], strides: Sequence[int]) -> Optional[Tuple[int, ...]]:
-    """Those of PyTorch's result: without gaps, in the query's order; None when two dimensions begin at the same places.
-    """
+    """Returns the strides of PyTorch's result: without gaps, in the query's order. None when two
+    dimensions begin at the same places."""
     order = sorted((i for i in range(4) if shape[i] > 1), key=lambda i: strides[i])
     if len({strides[i] for i in order}) < len(order):
         return None
@@ -24,19 +24,21 @@ def dense_strides(shape: Sequence[int], strides: Sequence[int]) -> Optional[Tupl
 
 
 def steps_of(shape: Sequence[int], strides: Sequence[int]) -> Steps:
-    """Strides without the column's, of dimensions of one as in contiguous memory."""
+    """Returns strides of batch, head and row. Dimensions of size 1 count as in contiguous memory.
+    """
     batch, heads, rows, columns = shape
-    return (strides[0] if batch > 1 else heads * rows * columns, strides[1] if heads > 1 else rows * columns,
-            strides[2] if rows > 1 else columns)
+    return (strides[0] if batch > 1 else heads * rows * columns,
+            strides[1] if heads > 1 else rows * columns, strides[2] if rows > 1 else columns)
 
 
 def fault(name: str, shape: Sequence[int], strides: Sequence[int]) -> Optional[str]:
-    """Why no kernel can be told of a tensor that lies so; None when one can."""
+    """Returns why no kernel can read a tensor of these strides; None when one can."""
     if shape[3] > 1 and strides[3] != 1:
         return f"the columns of {name} lie apart"
     steps = steps_of(shape, strides)
     if 0 in steps:
-        return f"{name} is expanded: {('batch entries', 'heads', 'rows')[steps.index(0)]} lie in the same place"
+        parts = ("batch entries", "heads", "rows")[steps.index(0)]
+        return f"{name} is expanded: {parts} lie in the same place"
     order = sorted((step, size) for step, size in zip(steps, shape) if size > 1)
     reach = shape[3]
     for step, size in order:
@@ -47,7 +49,7 @@ def fault(name: str, shape: Sequence[int], strides: Sequence[int]) -> Optional[s
 
 
 def is_aligned(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether every row begins a multiple of 16 bytes behind the first; strides that are told must be so."""
+    """Whether every row begins a multiple of 16 bytes after the first, as kernels need."""
     return all(step * _ELEMENT % _ALIGNMENT == 0 for step in steps_of(shape, strides))
 
 
@@ -60,20 +62,24 @@ def _steps_in(word: str, sizes: Sizes, packed_heads: int) -> Steps:
 
 
 def layout_of(tensors: "dict[str, tuple[Sizes, Sequence[int]]]", packed: bool) -> str:
-    """The text for shapes and strides of q, k, v and out, none with a fault; `packed`: q, k and v are parts of one
-    tensor, in this order."""
+    """Returns the layout's text for shapes and strides of q, k, v and out without faults. `packed`:
+    q, k and v are consecutive parts of one tensor."""
     packed_heads = tensors["q"][0][1] + 2 * tensors["k"][0][1]
     steps = {name: steps_of(shape, strides) for name, (shape, strides) in tensors.items()}
 
     def words(name: str) -> "list[str]":
         each = ("bhsd", "bshd", "packed") if packed and name != "out" else ("bhsd", "bshd")
-        return [word for word in each if _steps_in(word, tensors[name][0], packed_heads) == steps[name]]
+        return [
+            word for word in each if _steps_in(word, tensors[name][0], packed_heads) == steps[name]]
 
     fitting = {name: words(name) for name in tensors}
     for word, of_out in (("packed", "bshd"), ("bhsd", "bhsd"), ("bshd", "bshd")):
         if all((of_out if name == "out" else word) in fitting[name] for name in tensors):
             return word
-    own = {name: fitting[name][-1] if fitting[name] else "{}:{}:{}".format(*steps[name]) for name in tensors}
+    own = {
+        name: fitting[name][-1] if fitting[name] else "{}:{}:{}".format(*steps[name])
+        for name in tensors}
     base = own["out"] if own["out"] in ("bhsd", "bshd") else "bhsd"
     parts = [] if base == "bhsd" else [base]
-    return ",".join(parts + [f"{name}={own[name]}" for name in ("q", "k", "v", "out") if own[name] != base])
+    return ",".join(parts +
+                    [f"{name}={own[name]}" for name in ("q", "k", "v", "out") if own[name] != base])

@@ -1,4 +1,4 @@
-"""masks.py - a mask tensor to the word for what it says: nothing, causal, padding, a window, or something else."""
+"""masks.py: Names the kind of a mask tensor: none, causal, padding, a window or another."""
 from __future__ import annotations
 
 import sys
@@ -7,7 +7,8 @@ from typing import Any, Optional
 import torch
 
 NONE, UPPER_LEFT, LOWER_RIGHT = "none", "causal_upper_left", "causal_lower_right"
-"""Where a causal mask begins counts only for unlike lengths; of like ones it is called CAUSAL."""
+"""The corner at which a causal mask begins counts only for unlike lengths; otherwise it is CAUSAL.
+"""
 CAUSAL = "causal"
 PADDING_RIGHT, PADDING_LEFT = "padding_right", "padding_left"
 WINDOW, CAUSAL_WINDOW = "window", "causal_window"
@@ -15,8 +16,8 @@ BIAS, OTHER = "bias", "other"
 
 
 def bias_side(mask: Any) -> Optional[str]:
-    """Of PyTorch's CausalBias the kind, UPPER_LEFT or LOWER_RIGHT; None of all else. Its module takes seconds to import,
-    which whoever has such a mask has done."""
+    """Returns UPPER_LEFT or LOWER_RIGHT for PyTorch's CausalBias, None for anything else. Importing
+    its module takes seconds; a caller with such a mask has done so."""
     module = sys.modules.get("torch.nn.attention.bias")
     if module is None or not isinstance(mask, module.CausalBias):
         return None
@@ -24,7 +25,7 @@ def bias_side(mask: Any) -> Optional[str]:
 
 
 def causal(seq_q: int, seq_kv: int, upper_left: bool) -> str:
-    """The kind of a causal mask that is no tensor."""
+    """Returns the kind of a causal mask that is no tensor."""
     if seq_q == seq_kv:
         return NONE if seq_q == 1 else CAUSAL
     if upper_left:
@@ -33,18 +34,19 @@ def causal(seq_q: int, seq_kv: int, upper_left: bool) -> str:
 
 
 def is_learned(mask: torch.Tensor) -> bool:
-    """Whether its gradient is wanted, so that it is a bias whatever it says now."""
+    """Whether a gradient of the mask is wanted; then it is a bias, whatever its values."""
     return mask.requires_grad and torch.is_grad_enabled()
 
 
 def kind_of(mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
-    """What a mask tensor says, by its values; waits for its device."""
+    """Returns the kind of a mask tensor by its values; waits for its device."""
     allowed = _allowed(mask)
     if allowed is None:
         return BIAS
     if bool(allowed.all()):
         return NONE
-    allowed = allowed.reshape((1,) * (4 - allowed.dim()) + tuple(allowed.shape)) if allowed.dim() < 4 else allowed
+    allowed = allowed.reshape((1,) * (4 - allowed.dim()) +
+                              tuple(allowed.shape)) if allowed.dim() < 4 else allowed
     if allowed.shape[-1] != seq_kv:
         allowed = allowed.expand(*allowed.shape[:-1], seq_kv)
     if allowed.shape[-2] == 1:
@@ -53,7 +55,7 @@ def kind_of(mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
 
 
 def _allowed(mask: torch.Tensor) -> Optional[torch.Tensor]:
-    """Which keys are seen; None for a mask that adds other numbers than 0 and the least."""
+    """Returns which keys are seen; None for a mask that adds numbers other than 0 and the least."""
     if mask.dtype == torch.bool:
         return mask
     seen = mask == 0
@@ -62,7 +64,7 @@ def _allowed(mask: torch.Tensor) -> Optional[torch.Tensor]:
 
 
 def _padding(seen: torch.Tensor) -> Optional[str]:
-    """Of (..., seq_kv): whether what is seen is a run from the first key, or one to the last."""
+    """Whether the visible keys (..., seq_kv) are one run that touches the first or the last key."""
     step = seen.to(torch.int8).diff(dim=-1)
     if not bool((step > 0).any()):
         return PADDING_RIGHT
@@ -73,8 +75,9 @@ def _kind_of_rows(allowed: torch.Tensor) -> str:
     seq_q, seq_kv = allowed.shape[-2:]
     if bool((allowed == allowed[..., :1, :]).all()):
         return _padding(allowed[..., 0, :]) or OTHER
-    distance = (torch.arange(seq_kv, device=allowed.device)[None, :]
-                - torch.arange(seq_q, device=allowed.device)[:, None])  # of a key to the query of its number
+    # Distance of a key from the query of the same number.
+    distance = (torch.arange(seq_kv, device=allowed.device)[None, :] -
+                torch.arange(seq_q, device=allowed.device)[:, None])
     for kind, last in ((UPPER_LEFT, 0), (LOWER_RIGHT, seq_kv - seq_q)):
         below = distance <= last
         if bool((allowed == below).all()):
@@ -86,7 +89,7 @@ def _kind_of_rows(allowed: torch.Tensor) -> str:
 
 
 def _window(allowed: torch.Tensor, distance: torch.Tensor) -> Optional[str]:
-    """A band of one width; `distance` counts from the diagonal that ends at the lower right."""
+    """Whether the mask is a band of one width. `distance` counts from the bottom-right diagonal."""
     seen = distance[allowed.reshape(-1, *allowed.shape[-2:])[0]]
     if not seen.numel():
         return None

@@ -1,4 +1,4 @@
-"""optimizing.py - a step captured, tuned, installed and proved: outputs compared, the whole step timed, a report."""
+"""optimizing.py: Captures, tunes, installs and proves a step, and writes a report."""
 from __future__ import annotations
 
 import argparse
@@ -35,9 +35,9 @@ _BASELINES = "torch:flash,torch:cudnn"  # of a new run: what the saving is predi
 
 @dataclasses.dataclass(frozen=True)
 class Saving:
-    """Of a step, in microseconds: as measured against PyTorch's best, and as the times in a layer of its calls say, or
-    None where one of them has none; both with one clock for all. `sustained_us` is what the power limit leaves of it,
-    or None where that has no say."""
+    """Microseconds saved in a step, measured against PyTorch's best and predicted from times in a
+    layer. Both are at one clock for all. `predicted_us` is None where a call has no time in a
+    layer. `sustained_us` is the saving at the power limit, None where the limit has no effect."""
 
     measured_us: float
     predicted_us: Optional[float]
@@ -45,21 +45,26 @@ class Saving:
 
     @property
     def share(self) -> Optional[float]:
-        """Measured to predicted, where a saving is predicted."""
-        return self.measured_us / self.predicted_us if self.predicted_us and self.predicted_us > 0 else None
+        """The measured over the predicted saving, where one is predicted."""
+        if not self.predicted_us or self.predicted_us <= 0:
+            return None
+        return self.measured_us / self.predicted_us
 
     def __str__(self) -> str:
-        left = "" if self.sustained_us is None else f"; going on at the power limit {self.sustained_us:.0f} us"
+        text, left = f"saving: measured {self.measured_us:.0f} us", ""
+        if self.sustained_us is not None:
+            left = f"; going on at the power limit {self.sustained_us:.0f} us"
         if self.predicted_us is None:
-            return f"saving: measured {self.measured_us:.0f} us; none is predicted, as a call has no time in a layer{left}"
+            return f"{text}; none is predicted, as a call has no time in a layer{left}"
         share = "" if self.share is None else f", {self.share:.2f} of it"
-        return f"saving: measured {self.measured_us:.0f} us, predicted {self.predicted_us:.0f} us{share}{left}"
+        return f"{text}, predicted {self.predicted_us:.0f} us{share}{left}"
 
 
 @dataclasses.dataclass
 class Proof:
-    """What optimize() found. `failed` says of PyTorch's backends why they did not take part; `installed` is None unless
-    the kernels stand in PyTorch's place now; `sustained` is what counts where the GPU's power limit has a say."""
+    """The result of optimize(). `failed` gives the reason for each PyTorch backend that did not
+    take part. `installed` is None unless the kernels are in place. `sustained` counts where the GPU
+    is at its power limit."""
 
     suite: Suite
     result: Result
@@ -72,7 +77,8 @@ class Proof:
     installed: Optional[Installed]
     report: Path
     sustained: Optional[Times] = None
-    unverified: List[str] = dataclasses.field(default_factory=list)  # ids of kernels that no gate has checked
+    unverified: List[str] = dataclasses.field(default_factory=list)
+    """Ids of kernels that no gate has checked."""
 
     def undo(self) -> None:
         """Puts PyTorch's attention back, if kernels stand in its place."""
@@ -82,32 +88,33 @@ class Proof:
 
     @property
     def saving(self) -> Optional[Saving]:
-        """None where nothing was timed."""
+        """The saving; None where nothing was timed."""
         if self.times is None:
             return None
         kernels = {row.get("name") for row in self.result.problems if row.get("best")}
-        rows = [(row["problem"], row["counts"][-1]) for row in self.suite.calls if row["problem"] in kernels]
+        rows = [(row["problem"], row["counts"][-1]) for row in self.suite.calls
+                if row["problem"] in kernels]
         saved = [(self.result.saved_us(name), count) for name, count in rows]
         known = [us * count for us, count in saved if us is not None]
         return Saving(self.times.saved_us, sum(known) if len(known) == len(saved) else None,
                       None if self.sustained is None else self.sustained.saved_us)
 
     def to_json(self) -> Dict[str, Any]:
-        """fatune.proof/1: everything that the report shows."""
+        """Returns the document (fatune.proof/1) with everything that the report shows."""
         saving = self.saving
         return {
-            "schema": "fatune.proof/1", "fatune": self.result.document["fatune"], "recorded": self.result.recorded,
-            "device": self.result.document["device"], "name": self.suite.name, "run": str(self.result.folder),
-            "verdict": self.verdict, "installed": self.installed is not None, "masks_assumed": self.why.assumed,
-            "unverified": self.unverified,
-            "outputs": [_output_json(each) for each in self.outputs],
+            "schema": "fatune.proof/1", "fatune": self.result.document["fatune"],
+            "recorded": self.result.recorded, "device": self.result.document["device"],
+            "name": self.suite.name, "run": str(self.result.folder), "verdict": self.verdict,
+            "installed": self.installed is not None, "masks_assumed": self.why.assumed,
+            "unverified": self.unverified, "outputs": [_output_json(each) for each in self.outputs],
             "times": None if self.times is None else _times_json(self.times), "failed": self.failed,
-            "sustained": None if self.sustained is None else {**_times_json(self.sustained), "mhz": self.sustained.mhz},
-            "saving": None if saving is None else {**dataclasses.asdict(saving), "share": saving.share},
+            "sustained": None if self.sustained is None else {
+                **_times_json(self.sustained), "mhz": self.sustained.mhz},
+            "saving": None if saving is None else {
+                **dataclasses.asdict(saving), "share": saving.share},
             "before": self.suite.document["capture"], "after": self.after.document["capture"],
-            "problems": self.suite.problems,
-            "calls": [row._asdict() for row in self.why.rows],
-        }
+            "problems": self.suite.problems, "calls": [row._asdict() for row in self.why.rows]}
 
     def __str__(self) -> str:
         lines = [f"{self.suite.name}: {_SAID[self.verdict]}", *self._lines_of_times()]
@@ -117,8 +124,8 @@ class Proof:
             lines.append(f"  no gate has checked {', '.join(self.unverified)}")
         worst = max(self.outputs, key=lambda each: each.share, default=None)
         if worst is not None:
-            lines.append(f"  worst of {len(self.outputs)} outputs: {worst.name} is off by {worst.error:.3g}, allowed "
-                         f"{worst.limit:.3g}")
+            lines.append(f"  worst of {len(self.outputs)} outputs: {worst.name} is off by "
+                         f"{worst.error:.3g}, allowed {worst.limit:.3g}")
         lines.append("  " + str(self.why).replace("\n", "\n  "))
         lines.append("  the kernels are installed" if self.installed else "  nothing is installed")
         return "\n".join([*lines, f"  report: {self.report}"])
@@ -128,8 +135,9 @@ class Proof:
             return []
         low, high = self.times.ci95
         than = f" by {self.times.best}, PyTorch's best" if self.suite.in_graph else ""
-        lines = [f"  the step takes {self.times.ratio:.3f} of its time{than} ({low:.3f} to {high:.3f}, "
-                 f"{self.times.rounds} rounds)"]
+        lines = [
+            f"  the step takes {self.times.ratio:.3f} of its time{than} ({low:.3f} to {high:.3f}, "
+            f"{self.times.rounds} rounds)"]
         if self.suite.in_graph:
             lines.append("  in a CUDA graph: " + ", ".join(
                 f"{name} {us / 1e3:.3f} ms" for name, us in self.times.medians_us.items()))
@@ -141,54 +149,67 @@ class Proof:
 
 def _going_on(times: Times) -> str:
     low, high = times.ci95
-    return (f"at the GPU's power limit, going on: {times.ratio:.3f} of its time ({low:.3f} to {high:.3f}), with a clock "
-            f"of {times.mhz[OURS]:.0f} MHz and by {times.best} {times.mhz[times.best]:.0f}")
+    return (
+        f"at the GPU's power limit, going on: {times.ratio:.3f} of its time ({low:.3f} to "
+        f"{high:.3f}), with a clock of {times.mhz[OURS]:.0f} MHz and by {times.best} "
+        f"{times.mhz[times.best]:.0f}")
 
 
 def _output_json(output: Output) -> Dict[str, Any]:
-    """JSON has no infinity, which says that there is no comparing them."""
-    values = {name: None if value == math.inf else value for name, value in dataclasses.asdict(output).items()}
+    """Returns an output for JSON, which has no infinity: null means that values cannot be compared.
+    """
+    values = {
+        name: None if value == math.inf else value
+        for name, value in dataclasses.asdict(output).items()}
     return {**values, "right": output.right}
 
 
 def _times_json(times: Times) -> Dict[str, Any]:
-    return {"rounds_us": times.rounds_us, "medians_us": times.medians_us, "best": times.best, "ratio": times.ratio,
-            "ci95": times.ci95}
+    return {
+        "rounds_us": times.rounds_us, "medians_us": times.medians_us, "best": times.best,
+        "ratio": times.ratio, "ci95": times.ci95}
 
 
 def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = None,
-             report: "str | Path | None" = None, name: Optional[str] = None, budget: "str | int | None" = None,
-             baselines: Optional[str] = None, device: Optional[str] = None, graph: bool = False,
-             assume_masks: Optional[str] = None, allow_equal: bool = False, unverified: bool = False,
-             limit_s: float = _LIMIT_S, quiet: bool = False, **options: Any) -> Proof:
+             report: "str | Path | None" = None, name: Optional[str] = None,
+             budget: "str | int | None" = None, baselines: Optional[str] = None,
+             device: Optional[str] = None, graph: bool = False, assume_masks: Optional[str] = None,
+             allow_equal: bool = False, unverified: bool = False, limit_s: float = _LIMIT_S,
+             quiet: bool = False, **options: Any) -> Proof:
     """Captures, tunes, installs and proves `step(*inputs, **options)`, and writes a report.
 
-    `graph` says that the program replays this step as a CUDA graph: the calls are those made while one is captured,
-    masks are those captured, and graphs are timed, against the best of PyTorch's backends.
+    With `graph` the program replays the step as a CUDA graph: calls and masks are those of a
+    capture, and graphs are timed against the best of PyTorch's backends.
 
-    The report is RUN/report.html unless told. Each output is compared with the step's own, in the tolerance that its
-    rounding has; the whole step is timed with and without in interleaved rounds, `limit_s` seconds at most; and where
-    the GPU is at its power limit, for 10 s more in turns that go on, which then count. Kernels stay installed if
-    outputs are right and the interval of the times' ratio is below 1 (or, with `allow_equal`, includes it); else
-    nothing is. Interrupted, nothing is, and the same call goes on with tuning. Raises what capture(), tune() and
-    install() raise, and FatuneError (1) where the step returns no tensor.
+    The report is RUN/report.html unless `report` names another file. Each output is compared with
+    the step's own within the tolerance of its rounding. The step is timed with and without kernels
+    in interleaved rounds, at most `limit_s` seconds. A GPU at its power limit is timed 10 s more in
+    long turns, which then count.
+
+    Kernels stay installed if outputs are right and the interval of the ratio is below 1;
+    `allow_equal` allows an interval that includes 1. An interrupted call installs nothing and can
+    be repeated, which resumes tuning. Raises as capture(), tune() and install() do, and FatuneError
+    (1) where the step returns no tensor.
     """
     def run() -> Any:
         return step(*inputs, **options)
 
     suite = capture(step, *inputs, name=name, graph=graph, **options)
     if not outputs_of(run):
-        raise FatuneError("the step returns no tensor, so nothing could be compared; return what it computes", NO)
+        raise FatuneError(
+            "the step returns no tensor, so nothing could be compared; return what it computes", NO)
     folder = Path(out or default_folder(suite))
     if baselines is None and not holds_run(folder):
         baselines = _BASELINES
     result = tune(suite, out=folder, device=device, budget=budget, baselines=baselines, quiet=quiet)
 
-    with install(result, assume_masks=CAPTURED if graph else assume_masks, unverified=unverified) as installed:
+    with install(result, assume_masks=CAPTURED if graph else assume_masks,
+                 unverified=unverified) as installed:
         after = capture(step, *inputs, name=suite.name, graph=graph, **options)
         ours = contending.replayed(run, installed) if graph else Contender(run, installed.briefly)
         why = installed.why()
-        unverified_ids = sorted(facts["id"] for facts in installed.exported._FACTS if not facts["verified"])
+        unverified_ids = sorted(facts["id"] for facts in installed.exported._FACTS
+                                if not facts["verified"])
 
     outputs, times, sustained, verdict = [], None, None, UNSERVED
     failed: Dict[str, str] = {}
@@ -196,7 +217,9 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
         outputs = compare(run, ours)
         verdict = WRONG
         if all(each.right for each in outputs):
-            others, failed = contending.replayed_by_pytorch(run, suite) if graph else ({PYTORCH: Contender(run)}, {})
+            others, failed = {PYTORCH: Contender(run)}, {}
+            if graph:
+                others, failed = contending.replayed_by_pytorch(run, suite)
             contenders, kind = {**others, OURS: ours}, device_of(step, inputs, options)
             clock = Clock(kind)
             times = measure(contenders, clock, limit_s)
@@ -204,8 +227,8 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
             verdict = _verdict(sustained or times)
     wanted = verdict == FASTER or (verdict == EQUAL and allow_equal)
     page_file = Path(report or result.folder / "report.html")
-    proof = Proof(suite, result, verdict, outputs, times, failed, after, why, None, page_file, sustained,
-                  unverified_ids)
+    proof = Proof(suite, result, verdict, outputs, times, failed, after, why, None, page_file,
+                  sustained, unverified_ids)
     with _undone_when_interrupted(proof):
         proof.installed = installed.redo() if wanted else None
         _write(proof)
@@ -237,18 +260,24 @@ def _write(proof: Proof) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """`python -m fatune optimize SCRIPT ...`; the exit code: 0 for a proven gain (or, with --allow-equal, no loss)."""
-    parser = argparse.ArgumentParser(prog="fatune optimize", description="Tunes a script's attention and proves it")
-    parser.add_argument("--step", help="the script's function to optimize [step, or the module with most attention]")
+    """Runs `python -m fatune optimize SCRIPT`. Returns 0 for a proven gain or, with --allow-equal,
+    no loss."""
+    parser = argparse.ArgumentParser(prog="fatune optimize",
+                                     description="Tunes a script's attention and proves it")
+    parser.add_argument(
+        "--step",
+        help="the script's function to optimize [step, or the module with most attention]")
     parser.add_argument("-o", "--out", type=Path, help="folder of the run [runs/SCRIPT-HASH]")
     parser.add_argument("--report", type=Path, help="the page [report.html in the run's folder]")
     parser.add_argument("--budget", help="for each problem, as of fatune sweep")
-    parser.add_argument("--graph", action="store_true", help="the program replays the step as a CUDA graph")
+    parser.add_argument("--graph", action="store_true",
+                        help="the program replays the step as a CUDA graph")
     parser.add_argument("--baselines", help=f"as of fatune sweep [{_BASELINES}]")
     parser.add_argument("--device", help="as of fatune sweep [PyTorch's current GPU]")
     parser.add_argument("--assume-masks", choices=["captured"], help="trust captured masks, unread")
     parser.add_argument("--allow-equal", action="store_true", help="no loss is enough")
-    parser.add_argument("--unverified", action="store_true", help="also kernels that no gate has checked")
+    parser.add_argument("--unverified", action="store_true",
+                        help="also kernels that no gate has checked")
     parser.add_argument("--limit-s", type=float, default=_LIMIT_S, help=f"of timing [{_LIMIT_S:g}]")
     parser.add_argument("--json", action="store_true", help="print the proof as one document")
     parser.add_argument("script", type=Path)
@@ -257,17 +286,20 @@ def main(argv: Sequence[str]) -> int:
     try:
         with printing(document=args.json):
             step = step_of(args.script, args.arguments, args.step)
-            proof = optimize(step, out=args.out, report=args.report, name=args.script.stem, budget=args.budget,
-                             baselines=args.baselines, device=args.device, graph=args.graph,
-                             assume_masks=args.assume_masks, allow_equal=args.allow_equal, unverified=args.unverified,
+            proof = optimize(step, out=args.out, report=args.report, name=args.script.stem,
+                             budget=args.budget, baselines=args.baselines, device=args.device,
+                             graph=args.graph, assume_masks=args.assume_masks,
+                             allow_equal=args.allow_equal, unverified=args.unverified,
                              limit_s=args.limit_s)
     except KeyboardInterrupt:
-        print("fatune: interrupted; nothing is installed, and the same command goes on with tuning", file=sys.stderr)
+        print("fatune: interrupted; nothing is installed, and the same command goes on with tuning",
+              file=sys.stderr)
         return INTERRUPTED
     good = proof.installed is not None
     proof.undo()
     if args.json:
         print(json.dumps(proof.to_json(), indent=1))
     else:
-        print(f"{proof}\n  in a program: fatune.install({str(proof.result.folder)!r})" if good else proof)
+        print(f"{proof}\n  in a program: fatune.install({str(proof.result.folder)!r})"
+              if good else proof)
     return 0 if good else NO

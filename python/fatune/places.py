@@ -1,4 +1,4 @@
-"""places.py - where modules hold a function under a name of their own, and putting another in its stead."""
+"""places.py: Finds the modules that hold a function and replaces it there."""
 from __future__ import annotations
 
 import sys
@@ -8,10 +8,10 @@ Place = Tuple[Dict[str, Any], str]  # a module's globals, and the name
 
 
 def find(function: Callable[..., Any]) -> List[Place]:
-    """Every public name of a module's globals that is bound to it.
+    """Returns every public name in a module's globals that is bound to the function.
 
-    Names with an underscore are left out: by them a module keeps its own way to the original. Functions that are held
-    elsewhere, by an object or a closure, are not found.
+    Names with an underscore are left out, because modules keep the original under them. Functions
+    held by an object or a closure are not found.
     """
     found = []
     for module in list(sys.modules.values()):
@@ -23,7 +23,7 @@ def find(function: Callable[..., Any]) -> List[Place]:
 
 
 def put(places: List[Place], function: Callable[..., Any]) -> None:
-    """Binds all of them to it."""
+    """Binds all places to the function."""
     for names, name in places:
         names[name] = function
 

@@ -1,4 +1,4 @@
-"""program.py - finds the program fatune, runs its commands and reads what they answer."""
+"""program.py: Finds the program fatune, runs its commands and reads their answers."""
 from __future__ import annotations
 
 import json
@@ -18,7 +18,8 @@ _HERE = Path(__file__).resolve().parent
 
 
 def path() -> Path:
-    """The program: $FATUNE, else that of this package, else `fatune` on PATH, else the checkout's launcher.
+    """Returns the program: $FATUNE, else the package's, else `fatune` on PATH, else the launcher of
+    the checkout.
 
     Raises FatuneError (3) when there is none, (2) when $FATUNE names no file.
     """
@@ -30,15 +31,19 @@ def path() -> Path:
     found = shutil.which("fatune")
     if found and os.path.realpath(found) == os.path.realpath(sys.argv[0]):
         found = None  # pip's script, which asks here what to run
-    for candidate in (_HERE / "bin" / "fatune", Path(found) if found else None, _HERE.parents[1] / "fatune"):
+    for candidate in (_HERE / "bin" / "fatune", Path(found) if found else None,
+                      _HERE.parents[1] / "fatune"):
         if candidate is not None and candidate.is_file():
             return candidate
-    raise FatuneError("the program fatune was not found; put it on PATH, or name it by the variable FATUNE",
-                      ENVIRONMENT)
+    raise FatuneError(
+        "the program fatune was not found; put it on PATH, or name it by the variable FATUNE",
+        ENVIRONMENT)
 
 
-def _listen(child: "subprocess.Popen[str]", progress: Optional[Callable[[str], None]]) -> tuple[list[str], str]:
-    """Lines of its stderr that say something, and all of its stdout; returns when it has ended."""
+def _listen(child: "subprocess.Popen[str]",
+            progress: Optional[Callable[[str], None]]) -> tuple[list[str], str]:
+    """Returns the lines of the child's stderr that are not empty and all of its stdout, at its end.
+    """
     out: list[str] = []
     stdout, stderr = child.stdout, child.stderr
     assert stdout is not None and stderr is not None, "both are pipes"
@@ -55,19 +60,23 @@ def _listen(child: "subprocess.Popen[str]", progress: Optional[Callable[[str], N
     return said, out[0]
 
 
-def run(args: Sequence[str], *, accept: Sequence[int] = (0,), progress: Optional[Callable[[str], None]] = None,
+def run(args: Sequence[str], *, accept: Sequence[int] = (0,),
+        progress: Optional[Callable[[str], None]] = None,
         cwd: Optional[Path] = None) -> dict[str, Any]:
-    """The document that `fatune ARGS --json` prints.
+    """Returns the document that `fatune ARGS --json` prints.
 
-    `progress` takes each line of its stderr as it comes. An exit code that is not among `accept` raises FatuneError
-    with this code and what the program said last. When interrupted, the program is, too, and ends before this raises.
+    `progress` takes each line of stderr as it comes. An exit code outside of `accept` raises
+    FatuneError with this code and the last line. An interrupt is passed to the program, which ends
+    before this raises.
     """
     command, environment = [str(path()), *args, "--json"], dict(os.environ)
     if "torch" in sys.modules:
-        environment.setdefault("FATUNE_PYTHON", sys.executable)  # baselines torch:* by the PyTorch that asks
+        # Baselines torch:* run by the PyTorch that asks.
+        environment.setdefault("FATUNE_PYTHON", sys.executable)
     try:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=environment,
-                                 text=True, encoding="utf-8", errors="replace", start_new_session=True)
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
+                                 env=environment, text=True, encoding="utf-8", errors="replace",
+                                 start_new_session=True)
     except OSError as error:
         raise FatuneError(f"{command[0]} cannot be run: {error.strerror}", ENVIRONMENT) from error
     with child:
@@ -79,7 +88,8 @@ def run(args: Sequence[str], *, accept: Sequence[int] = (0,), progress: Optional
             raise
     if child.returncode not in accept:
         reason = said[-1] if said else f"{' '.join(command)} ended with {child.returncode}"
-        raise FatuneError(reason.removeprefix(_ERROR).strip(), child.returncode if child.returncode > 0 else BUG)
+        raise FatuneError(
+            reason.removeprefix(_ERROR).strip(), child.returncode if child.returncode > 0 else BUG)
     try:
         return json.loads(out)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""progress.py - lines of a long command: one written over on a terminal and in a notebook, else one below the other."""
+"""progress.py: Prints progress lines; on a terminal a line overwrites the one before."""
 from __future__ import annotations
 
 import re
@@ -13,7 +13,7 @@ def _is_live(stream: TextIO) -> bool:
 
 
 class Progress:
-    """Called with each line; `close()` ends the one that is written over."""
+    """Takes a line a call; `close()` ends a line that would be overwritten."""
 
     def __init__(self, stream: "TextIO | None" = None) -> None:
         self.stream = stream or sys.stderr

@@ -1,4 +1,4 @@
-"""proving.py - is a step still right with other attention, and is it faster? Outputs, rounds of times, an interval."""
+"""proving.py: Compares outputs and times of a step with different attention."""
 from __future__ import annotations
 
 import contextlib
@@ -28,8 +28,9 @@ _RESAMPLES = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """One tensor that the step returns, against the step with attention in double precision. `error` is the largest
-    difference (of whole numbers: how many differ), `limit` what is allowed, `share` the worst part of a limit used."""
+    """One tensor of the step's result against the step in double precision. `error` is the largest
+    difference, for whole numbers the count of differences. `limit` is the allowed error, `share`
+    the worst used part of a limit."""
 
     name: str
     error: float
@@ -38,12 +39,12 @@ class Output:
 
     @property
     def right(self) -> bool:
-        """Within every limit."""
+        """Whether the error is within every limit."""
         return self.share <= 1
 
 
 class Contender(NamedTuple):
-    """A step, and what stands in PyTorch's place while it runs."""
+    """A step and the attention that runs inside it."""
 
     step: Step
     context: Callable[[], ContextManager[Any]] = contextlib.nullcontext
@@ -51,42 +52,44 @@ class Contender(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Times:
-    """Of a whole step, by contender: microseconds, a value a round; all in each round, in random order. `mhz` is
-    the GPU's clock, in turns so long that it is each contender's own."""
+    """Microseconds of a whole step by contender, a value a round. Each round times all contenders
+    in random order. `mhz` is the GPU's clock in turns so long that each contender has its own."""
 
     rounds_us: Dict[str, List[float]]
     mhz: Dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def medians_us(self) -> Dict[str, float]:
-        """By contender."""
+        """The median microseconds by contender."""
         return {name: statistics.median(times) for name, times in self.rounds_us.items()}
 
     @property
     def best(self) -> str:
-        """The fastest of the others."""
-        return min((name for name in self.rounds_us if name != OURS), key=lambda name: self.medians_us[name])
+        """The fastest of the other contenders."""
+        return min((name for name in self.rounds_us if name != OURS),
+                   key=lambda name: self.medians_us[name])
 
     @property
     def rounds(self) -> int:
-        """How many there were."""
+        """The number of rounds."""
         return len(self.rounds_us[OURS])
 
     @property
     def ratio(self) -> float:
-        """The median of the rounds' ratios, ours to the best of the others."""
+        """The median over rounds of our time over the best of the others."""
         return statistics.median(self._ratios())
 
     @property
     def ci95(self) -> Tuple[float, float]:
-        """Of the ratio, by bootstrap over rounds."""
+        """The 95 % interval of the ratio, by bootstrap over rounds."""
         chance, ratios = random.Random(_SEED), self._ratios()
-        medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(_RESAMPLES))
+        medians = sorted(
+            statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(_RESAMPLES))
         return medians[int(0.025 * _RESAMPLES)], medians[int(0.975 * _RESAMPLES)]
 
     @property
     def saved_us(self) -> float:
-        """The median of the rounds' differences, the best of the others less ours."""
+        """The median over rounds of the time saved against the best of the others."""
         return statistics.median(theirs - ours for ours, theirs in self._pairs())
 
     def _pairs(self) -> List[Tuple[float, float]]:
@@ -97,7 +100,8 @@ class Times:
 
 
 def outputs_of(step: Step) -> Dict[str, torch.Tensor]:
-    """Copies of the tensors that a step returns, by their place in it; random numbers begin alike each time."""
+    """Returns copies of the tensors that a step returns, by place. Random numbers begin alike each
+    time."""
     with torch.random.fork_rng():
         torch.manual_seed(_SEED)
         leaves = pytree.tree_flatten_with_path(step())[0]
@@ -106,8 +110,8 @@ def outputs_of(step: Step) -> Dict[str, torch.Tensor]:
 
 
 def compare(step: Step, contender: Contender) -> List[Output]:
-    """Each output's error with the kernels against what PyTorch's own attention, and one that rounds after each step,
-    are off by; one that either lacks is wrong. Runs the step five times."""
+    """Compares each output's error with the errors of PyTorch's attention and of one that rounds
+    after each step. An output that either run lacks is wrong. Runs the step five times."""
     with uncompiled(), exact.in_place_of_pytorchs(torch.float64):
         reference = outputs_of(step)
     with uncompiled(), exact.in_place_of_pytorchs(None):
@@ -122,27 +126,31 @@ def compare(step: Step, contender: Contender) -> List[Output]:
 
 def _judge(name: str, ours: Any, reference: Any, others: Sequence[Any]) -> Output:
     tensors = [reference, *others]
-    if ours is None or any(each is None or each.shape != ours.shape or each.dtype != ours.dtype for each in tensors):
+    if ours is None or any(each is None or each.shape != ours.shape or each.dtype != ours.dtype
+                           for each in tensors):
         return Output(name, math.inf, 0.0, math.inf)
     if not ours.is_floating_point():
         error, *apart = (float((each != reference).sum()) for each in (ours, *others))
         limit = _MOST * max(apart)
-        return Output(name, error, limit, 0.0 if error == 0 else error / limit if limit else math.inf)
+        return Output(name, error, limit,
+                      0.0 if error == 0 else error / limit if limit else math.inf)
     if not torch.equal(ours.isfinite(), reference.isfinite()):
         return Output(name, math.inf, 0.0, math.inf)
     most, mean = _errors(ours, reference)
     allowed = [_errors(each, reference) for each in others]
     quantum = torch.finfo(ours.dtype).eps
     values = reference.double().nan_to_num(0.0, 0.0, 0.0).abs()
-    limits = (_MOST * max(each[0] for each in allowed) + quantum * float(values.max() if values.numel() else 0),
-              _MEAN * max(each[1] for each in allowed) + quantum * float(values.mean() if values.numel() else 0))
+    limits = (_MOST * max(each[0] for each in allowed) +
+              quantum * float(values.max() if values.numel() else 0),
+              _MEAN * max(each[1] for each in allowed) +
+              quantum * float(values.mean() if values.numel() else 0))
     shares = [error / limit if limit else (0.0 if error == 0 else math.inf)
               for error, limit in zip((most, mean), limits)]
     return Output(name, most, limits[0], max(shares))
 
 
 def _errors(tensor: torch.Tensor, reference: torch.Tensor) -> Tuple[float, float]:
-    """The largest and the mean difference, where both are finite."""
+    """Returns the largest and the mean difference where both are finite."""
     if not tensor.numel():
         return 0.0, 0.0
     apart = (tensor.double() - reference.double()).abs()
@@ -151,7 +159,7 @@ def _errors(tensor: torch.Tensor, reference: torch.Tensor) -> Tuple[float, float
 
 
 def measure(contenders: Dict[str, Contender], clock: Clock, limit_s: float) -> Times:
-    """Rounds until there are 40, or at least 8 and the time is up."""
+    """Measures until there are 40 rounds, or at least 8 when the time is up."""
     end = time.monotonic() + limit_s
     for contender in contenders.values():  # what is compiled or loaded at first does not count
         _turn(contender, clock, 1)
@@ -166,7 +174,7 @@ def measure(contenders: Dict[str, Contender], clock: Clock, limit_s: float) -> T
 
 
 def _turn(contender: Contender, clock: Clock, calls: int) -> float:
-    """Microseconds of a step; one before does not count, as it meets cold caches of Python."""
+    """Returns microseconds of a step after one warm-up call, which meets cold caches of Python."""
     with contender.context():
         contender.step()
         begin = clock.now()

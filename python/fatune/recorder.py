@@ -1,4 +1,4 @@
-"""recorder.py - stands in for attention while a step runs; what was called, from where, how long it took."""
+"""recorder.py: Stands in for attention while a step runs and records each call."""
 from __future__ import annotations
 
 import contextlib
@@ -17,12 +17,13 @@ import torch.nn.functional as F
 from . import fastpath, masks, places
 from .calls import Call, caller, describe
 
-_FUNCTIONS = (("torch.nn.functional", "scaled_dot_product_attention"),
-              ("torch.nn.attention.flex_attention", "flex_attention"),
-              *(("flash_attn", name) for name in ("flash_attn_func", "flash_attn_qkvpacked_func",
-                                                  "flash_attn_kvpacked_func", "flash_attn_varlen_func",
-                                                  "flash_attn_with_kvcache")),
-              ("flash_attn_interface", "flash_attn_func"))
+_FUNCTIONS = (
+    ("torch.nn.functional", "scaled_dot_product_attention"),
+    ("torch.nn.attention.flex_attention", "flex_attention"),
+    *(("flash_attn", name)
+      for name in ("flash_attn_func", "flash_attn_qkvpacked_func", "flash_attn_kvpacked_func",
+                   "flash_attn_varlen_func", "flash_attn_with_kvcache")),
+    ("flash_attn_interface", "flash_attn_func"))
 
 
 def _functions() -> Iterator[Tuple[str, Callable[..., Any]]]:
@@ -39,7 +40,7 @@ _CYCLES_PER_US = 2000  # chosen: of GPUs of today at their highest clock
 
 
 class Clock:
-    """Time of the device where there is one: CUDA events; wall time of the CPU otherwise."""
+    """Reads the time by CUDA events where there is a GPU, by wall time otherwise."""
 
     def __init__(self, device: str) -> None:
         self.by_events = device == "cuda"
@@ -53,16 +54,16 @@ class Clock:
         return event
 
     def hold(self, us: float) -> None:
-        """Has the device wait about so long before what comes, so that the CPU is ahead of it."""
+        """Makes the device wait about this long, so that the CPU runs ahead of it."""
         if self.by_events:
             torch.cuda._sleep(int(us * _CYCLES_PER_US))
 
     def is_over(self, mark: Any) -> bool:
-        """Whether the device has come to this mark: what it did since may have waited for the CPU."""
+        """Whether the device has reached this mark: later work may have waited for the CPU."""
         return self.by_events and bool(mark.query())
 
     def us_between(self, begin: Any, end: Any) -> float:
-        """Waits for the device."""
+        """Returns microseconds between two marks; waits for the device."""
         if not self.by_events:
             return (end - begin) / 1e3
         end.synchronize()
@@ -70,7 +71,7 @@ class Clock:
 
 
 class Step:
-    """A call of a module or function, as it can be made again: in the modes in which this is made."""
+    """A call of a module or function that can be repeated in the modes of its first call."""
 
     def __init__(self, function: Callable[..., Any], args: Tuple[Any, ...] = (),
                  options: Optional[Dict[str, Any]] = None) -> None:
@@ -89,19 +90,21 @@ class Step:
 
 
 class Recorder:
-    """What was called while `recording()` lasted."""
+    """Keeps the calls that were made while `recording()` lasted."""
 
     def __init__(self, device: str, keep_steps: bool = False) -> None:
         self.clock, self.keep_steps = Clock(device), keep_steps
         self.spans: List[Tuple[Call, Any, Any]] = []
-        self.outer: List[Tuple[Any, Any, Optional[Step], slice]] = []  # of outermost modules: times, step, its spans
+        # Times, step and spans of each outermost module.
+        self.outer: List[Tuple[Any, Any, Optional[Step], slice]] = []
         self._lock, self._local = threading.Lock(), threading.local()
-        self._names: "weakref.WeakKeyDictionary[torch.nn.Module, Dict[int, str]]" = weakref.WeakKeyDictionary()
+        self._names: "weakref.WeakKeyDictionary[torch.nn.Module, Dict[int, str]]"
+        self._names = weakref.WeakKeyDictionary()
 
     @contextlib.contextmanager
     def recording(self) -> Iterator["Recorder"]:
-        """Undoes all of it at its end. Compiled functions run uncompiled meanwhile, and layers without their fast path,
-        so that their calls are seen."""
+        """Records inside the `with`. Compiled functions run uncompiled and layers without their
+        fast path, so that their calls are seen."""
         pairs = [(original, self._stand_in(name, original)) for name, original in _functions()]
         call_module = torch.nn.Module.__call__
         torch.nn.Module.__call__ = self._module_call(call_module)  # type: ignore[method-assign]
@@ -116,7 +119,7 @@ class Recorder:
             torch.nn.Module.__call__ = call_module  # type: ignore[method-assign]
 
     def calls(self) -> List[Tuple[Call, float]]:
-        """In order, with microseconds each."""
+        """Returns the calls in order with microseconds each."""
         return [(call, self.clock.us_between(begin, end)) for call, begin, end in self.spans]
 
     def _stack(self) -> List[torch.nn.Module]:
@@ -137,7 +140,8 @@ class Recorder:
                 self._local.inside = False
 
         attention.__name__ = name
-        attention._recorded = original  # type: ignore[attr-defined]  # of a file that is imported meanwhile
+        # A file that is imported meanwhile holds it.
+        attention._recorded = original  # type: ignore[attr-defined]
         return attention
 
     def _kind_of(self, mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
@@ -165,13 +169,14 @@ class Recorder:
                 stack.pop()
             if outermost:
                 with self._lock:
-                    self.outer.append((begin, self.clock.now(), step, slice(before, len(self.spans))))
+                    self.outer.append(
+                        (begin, self.clock.now(), step, slice(before, len(self.spans))))
             return out
 
         return call
 
     def _path(self, stack: List[torch.nn.Module]) -> str:
-        """Of the innermost module in the outermost, with * for numbers, and its class."""
+        """Returns the path and class of the innermost module, with * for numbers."""
         if not stack:
             return ""
         root, leaf = stack[0], stack[-1]
@@ -183,7 +188,7 @@ class Recorder:
 
 
 class Unread(NamedTuple):
-    """A mask of a call in a graph, and the lengths that it is for."""
+    """A mask of a call in a graph and the lengths that it is for."""
 
     mask: torch.Tensor
     seq_q: int
@@ -191,16 +196,18 @@ class Unread(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A call in a graph: as it can be made again, and how often it was."""
+    """A call in a graph that can be repeated, and its count."""
 
     attend: Callable[[], Any]
     count: int
 
 
 class GraphRecorder(Recorder):
-    """While a step is captured in a CUDA graph: nothing is timed, and masks are read when the graph has been replayed.
+    """Records a step that is captured in a CUDA graph: nothing is timed, masks are read after a
+    replay.
 
-    The first call of each kind is kept with its tensors, masks are all kept, as the graph would use their memory again.
+    The first call of each kind is kept with its tensors. All masks are kept, because the graph
+    would reuse their memory.
     """
 
     def __init__(self) -> None:
@@ -209,7 +216,7 @@ class GraphRecorder(Recorder):
         self._kept: Dict[Call, Kept] = {}
 
     def calls_read(self) -> Dict[Call, Kept]:
-        """The calls, in order; only after a replay."""
+        """Returns the calls in order; valid only after a replay."""
         kinds = {name: masks.kind_of(*unread) for name, unread in self._unread.items()}
         found: Dict[Call, Kept] = {}
         for call, kept in self._kept.items():
@@ -220,7 +227,7 @@ class GraphRecorder(Recorder):
         return found
 
     def _kind_of(self, mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
-        """A name for it until it is read: layers share a mask, or views of one."""
+        """Returns a placeholder until the mask is read; layers share masks or views of one."""
         name = f"unread {(mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, seq_q, seq_kv)}"
         self._unread[name] = Unread(mask, seq_q, seq_kv)
         return name
@@ -234,17 +241,19 @@ class GraphRecorder(Recorder):
 
 
 def passed_on(original: Callable[..., Any], args: Tuple[Any, ...], options: Dict[str, Any]) -> Any:
-    """The original's result; a mask that is an object finds its own way to it."""
+    """Returns the original's result; a mask that is an object calls the original itself."""
     mask = args[3] if len(args) > 3 else options.get("attn_mask")
     if masks.bias_side(mask) is not None:  # it answers to what stands under F's name alone
-        return type(mask).__torch_function__(F.scaled_dot_product_attention, (type(mask),), args, options)
+        return type(mask).__torch_function__(F.scaled_dot_product_attention, (type(mask),), args,
+                                             options)
     return original(*args, **options)
 
 
 @contextlib.contextmanager
 def uncompiled() -> Iterator[None]:
-    """Compiled functions run as they were written meanwhile."""
-    if "torch._dynamo" not in sys.modules or not hasattr(torch.compiler, "set_stance"):  # its import takes seconds
+    """Runs compiled functions uncompiled inside the `with`."""
+    # Importing torch._dynamo takes seconds.
+    if "torch._dynamo" not in sys.modules or not hasattr(torch.compiler, "set_stance"):
         yield  # nothing is compiled yet, or this is PyTorch 2.5
     else:
         with torch.compiler.set_stance("force_eager"):

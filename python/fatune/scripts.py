@@ -1,4 +1,4 @@
-"""scripts.py - runs a person's script as Python would, and tells its failures with its own traceback."""
+"""scripts.py: Runs a user's script and reports its failures with its traceback."""
 from __future__ import annotations
 
 import contextlib
@@ -13,19 +13,19 @@ from .errors import FILES, NO, FatuneError
 
 
 _NAME = "fatune_script"
-"""By which the script's module is found when it has ended: its functions are still called."""
+"""The name under which the script's module stays known, because its functions are called later."""
 
 
 def printing(document: bool) -> ContextManager[Any]:
-    """What scripts print meanwhile goes to stderr, if stdout is for a document alone."""
+    """Sends the script's output to stderr if stdout is for a document alone."""
     return contextlib.redirect_stdout(sys.stderr) if document else contextlib.nullcontext()
 
 
 def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
-    """The script's globals when it has ended.
+    """Runs a script and returns its globals.
 
-    Raises FatuneError: (4) when there is no such file; (1) with the script's traceback when it failed, or with its
-    exit code when it ended with one. KeyboardInterrupt passes.
+    Raises FatuneError (4) when there is no such file, (1) with the traceback of a script that
+    failed, and (1) with the exit code of a script that ended with one. KeyboardInterrupt passes.
     """
     if not script.is_file():
         raise FatuneError(f"{script}: there is no such file", FILES)
@@ -48,7 +48,7 @@ def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
 
 
 def _traceback_of(error: BaseException, script: Path) -> str:
-    """From the script's own first frame on; of a script that was not even parsed, the error alone."""
+    """Returns the traceback from the script's first frame on, or the error of bad syntax."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != str(script):
         frames = frames.tb_next

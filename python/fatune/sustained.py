@@ -1,7 +1,7 @@
-"""sustained.py - a step that goes on for so long that it has the clock that the GPU's power limit leaves it.
+"""sustained.py: Times a step at the clock that the GPU's power limit allows.
 
-In short turns of several contenders one clock is for all. A program that goes on has its own: at the limit a kernel
-that keeps the GPU busier draws more power, and its clock falls.
+Short turns of several contenders share one clock. A long run has its own: at the power limit a
+kernel that keeps the GPU busier draws more power, so that the clock falls.
 """
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ _SEED = 0
 
 def measure_sustained(contenders: Dict[str, Contender], times: Times, clock: Clock,
                       sensor: Optional[Sensor]) -> Optional[Times]:
-    """OURS and the best of the others in long turns, eight rounds of 1.2 s.
+    """Times OURS and the best of the others in eight rounds of long turns of 1.2 s.
 
-    None where the power limit does not hold down the clock of OURS, or nobody tells: one clock is for all then.
+    Returns None where the power limit does not lower the clock of OURS, or the clock is unknown.
     """
     if sensor is None:
         return None
-    turns = {name: _LongTurn(contenders[name], times.medians_us[name], clock, sensor) for name in (OURS, times.best)}
+    turns = {
+        name: _LongTurn(contenders[name], times.medians_us[name], clock, sensor)
+        for name in (OURS, times.best)}
     if not turns[OURS].run(_SETTLE_S)[1].at_power_limit:
         return None
     rounds_us: Dict[str, List[float]] = {name: [] for name in turns}
@@ -52,7 +54,7 @@ class _LongTurn(NamedTuple):
     sensor: Sensor
 
     def run(self, seconds: float) -> Tuple[float, Reading]:
-        """Microseconds of a step, and what was read in the middle."""
+        """Returns microseconds of a step and the reading in the middle."""
         calls = max(1, math.ceil(_QUEUED_US / max(self.us, 1.0)))
         marks, readings, end = [self.clock.now()], [], time.monotonic() + seconds
         with self.contender.context():

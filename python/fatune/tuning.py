@@ -1,4 +1,4 @@
-"""tuning.py - a suite to a run of `fatune sweep`, begun or gone on with."""
+"""tuning.py: Runs or resumes `fatune sweep` for a suite."""
 from __future__ import annotations
 
 import hashlib
@@ -15,24 +15,29 @@ from .errors import ENVIRONMENT, FILES, NO, FatuneError
 from .progress import Progress
 
 _SCHEMA = "fatune.best/2"
-_FASTER_OR_NOT = (0, 1)  # exit codes: whether the gate against the baselines passes is an answer, too
+_FASTER_OR_NOT = (0, 1
+                  )  # exit codes: whether the gate against the baselines passes is an answer, too
 
 
 class Result:
-    """A finished run: its folder, its `document` (fatune.best/2), and the suite, where it was one that was captured."""
+    """A finished run: its folder, its `document` (fatune.best/2) and the suite, if it was captured.
+    """
 
-    def __init__(self, folder: Path, document: Dict[str, Any], suite: Optional[Suite] = None) -> None:
+    def __init__(self, folder: Path, document: Dict[str, Any],
+                 suite: Optional[Suite] = None) -> None:
         self.folder, self.document, self.suite = folder, document, suite
 
     @classmethod
     def load(cls, folder: "str | Path") -> "Result":
-        """Of a run's folder. Raises FatuneError (4) where it holds no best.json of today's form."""
+        """Loads a run's folder. Raises FatuneError (4) where it holds no best.json of this version.
+        """
         path, suite = Path(folder) / "best.json", suite_file(Path(folder))
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             held = document.get("schema") if isinstance(document, dict) else None
             if held != _SCHEMA:
-                raise FatuneError(f"{path} holds {held or 'no result'}, not {_SCHEMA}: sweep again", FILES)
+                raise FatuneError(f"{path} holds {held or 'no result'}, not {_SCHEMA}: sweep again",
+                                  FILES)
             return cls(Path(folder), document, Suite.load(suite) if suite.exists() else None)
         except (OSError, ValueError) as error:
             raise FatuneError(f"{path} cannot be read: {error}", FILES) from error
@@ -49,14 +54,12 @@ class Result:
 
     @property
     def problems(self) -> List[Dict[str, Any]]:
-        """As in the document: `best` is null where no candidate was right."""
+        """The problems of the document; `best` is null where no candidate was right."""
         return list(self.document["problems"])
 
     def saved_us(self, name: str) -> Optional[float]:
-        """In a layer, of the problem of this name: the time of PyTorch's fastest backend less that of our kernel.
-
-        None where one of them was not measured.
-        """
+        """Microseconds in a layer that our kernel saves against PyTorch's fastest backend, for one
+        problem. None where one of them was not measured."""
         row = next((row for row in self.problems if row.get("name") == name), {})
         times = [each["in_layer"]["median_us"] for each in row.get("baselines", ())
                  if each["impl"].startswith("torch:") and "in_layer" in each]
@@ -67,39 +70,47 @@ class Result:
         lines = [f"{self.folder}: {self.device}" + (", recorded" if self.recorded else "")]
         for row in self.problems:
             best = row.get("best")
-            told = f"{best['kernel']}, {best['hot']['median_us']:.2f} us hot" if best else "no correct candidate"
+            told = "no correct candidate"
+            if best:
+                told = f"{best['kernel']}, {best['hot']['median_us']:.2f} us hot"
             lines.append(f"  {row.get('name') or row['label']}: {told}")
         return "\n".join(lines)
 
 
 def default_folder(suite: Suite) -> Path:
-    """runs/NAME-HASH below the current folder; the hash is of the problems, so that the same are gone on with."""
+    """Returns runs/NAME-HASH below the current folder. The hash is of the problems, so that the
+    same suite resumes its run."""
     text = json.dumps([{**problem, "source": ""} for problem in suite.problems], sort_keys=True)
     return Path("runs") / f"{suite.name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def suite_file(folder: Path) -> Path:
-    """Beside a run's folder, what it was asked for."""
+    """Returns the path of the suite's file beside a run's folder."""
     return folder.with_name(folder.name + ".suite.json")
 
 
-def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = None, budget: "str | int | None" = None,
-         baselines: Optional[str] = None, quiet: bool = False) -> Result:
+def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = None,
+         budget: "str | int | None" = None, baselines: Optional[str] = None,
+         quiet: bool = False) -> Result:
     """Tunes the suite's problems; options are those of `fatune sweep`.
 
-    A folder that holds a run is gone on with; nothing in it is measured again. What is told beside it, problems too,
-    must be what the run began with. Known configs of earlier runs are begun with. The device is PyTorch's current one
-    unless told; "recorded" replays a recording. Raises FatuneError: (1) nothing is to be tuned, (2) the run in the
-    folder is of another suite, budget or baselines, (3) there is no GPU, (5) it is of another device, and what the
-    program says. Ctrl-C ends the program, too; the folder can be gone on with.
+    A folder that holds a run resumes it; nothing is measured twice. The problems and options must
+    be those of the run. Known configs of earlier runs are tried first. The device is PyTorch's
+    current one by default; "recorded" replays a recording.
+
+    Raises FatuneError: (1) nothing is to be tuned, (2) the run has another suite, budget or
+    baselines, (3) there is no GPU, (5) the run has another device, and as the program does. Ctrl-C
+    ends the program, too; the folder can be resumed.
     """
     if not suite.problems:
         raise FatuneError(f"{suite.name}: nothing is to be tuned: {_reasons(suite)}", NO)
     folder = Path(out) if out is not None else default_folder(suite)
     options = {"device": device, "budget": budget, "baselines": baselines}
     if holds_run(folder):
-        with tempfile.TemporaryDirectory() as beside:  # the run's own stays until this one is known to be the same
-            document = _sweep(suite.save(Path(beside) / "suite.json"), {"resume": folder, **options}, quiet)
+        with tempfile.TemporaryDirectory(
+        ) as beside:  # the run's own stays until this one is known to be the same
+            document = _sweep(suite.save(Path(beside) / "suite.json"),
+                              {"resume": folder, **options}, quiet)
         _saved(suite, folder)
     else:
         options["device"] = device or _current_device()
@@ -108,13 +119,15 @@ def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = 
 
 
 def holds_run(folder: Path) -> bool:
-    """Whether a run was begun there."""
+    """Whether the folder holds a run."""
     return (folder / "journal.jsonl").exists()
 
 
 def _sweep(suite: Path, options: Dict[str, Any], quiet: bool) -> Dict[str, Any]:
-    """What `fatune sweep` prints; options that are None are left out."""
-    told = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+    """Returns the document of `fatune sweep`; options that are None are left out."""
+    told = [
+        word for name, value in options.items() if value is not None
+        for word in (f"--{name}", str(value))]
     progress = Progress()
     try:
         return program.run(["sweep", "--suite", str(suite), *told], accept=_FASTER_OR_NOT,
@@ -138,6 +151,7 @@ def _saved(suite: Suite, folder: Path) -> Path:
 
 def _current_device() -> str:
     if not torch.cuda.is_available() or torch.version.cuda is None:
-        raise FatuneError("PyTorch finds no NVIDIA GPU here to tune on; device=\"recorded\" replays a recording",
-                          ENVIRONMENT)
+        raise FatuneError(
+            "PyTorch finds no NVIDIA GPU here to tune on; device=\"recorded\" replays a recording",
+            ENVIRONMENT)
     return f"cuda:{torch.cuda.current_device()}"

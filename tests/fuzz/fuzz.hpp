@@ -27,11 +27,6 @@ void python(std::string_view text);
 // problems.cpp
 void suite(std::string_view text);
 void shape(std::string_view text);
-void definition(std::string_view text);
-void workloads(std::string_view text);
-void kernelbench(std::string_view text);
-void kernelbot(std::string_view text);
-void kernelbot_reference(std::string_view text);
 // journals.cpp
 void journal(std::string_view text);
 void journal_files(std::string_view text);

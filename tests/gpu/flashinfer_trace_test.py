@@ -1,5 +1,5 @@
-"""flashinfer_trace_test.py - `fatune export --to flashinfer-trace`: solutions built as FlashInfer-Bench builds them, run
-against their definitions' references.
+"""flashinfer_trace_test.py: Builds exported solutions as FlashInfer-Bench does and compares them with
+their references.
 
 Exports a kernel in several problems and the committed mission suite (or takes --set FOLDER, an exported data set),
 checks every object (and with flashinfer_bench, reads them by it), builds each solution by tvm_ffi, runs it with the
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from gpu_support import SKIPPED, Checks
+from gpu_support import SKIPPED, Checks, export_with_python
 
 try:
     import torch
@@ -37,10 +37,9 @@ LIMIT = 2e-3, 1.6e-2  # f16, bf16: of the largest difference from the reference 
 
 def export(fatune, folder):
     for shape, *words in PROBLEMS:
-        subprocess.run([fatune, "export", "--config", CONFIG, "--shape", shape, *words, "--arch", "sm_90a", "--unverified",
-                        "--to", "flashinfer-trace", "-o", folder], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run([fatune, "export", RUN, "--unverified", "--to", "flashinfer-trace", "-o", folder], check=True,
-                   stdout=subprocess.DEVNULL)
+        export_with_python(fatune, "--config", CONFIG, "--shape", shape, *words, "--arch", "sm_90a",
+                           "--unverified", "--to", "flashinfer-trace", "-o", folder)
+    export_with_python(fatune, RUN, "--unverified", "--to", "flashinfer-trace", "-o", folder)
 
 
 def built(solution, folder, build_only):

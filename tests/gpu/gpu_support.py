@@ -1,9 +1,12 @@
-"""gpu_support - what the GPU tests share: calling fatune, skipping without a GPU, counting failures."""
+"""gpu_support.py: Calls fatune, skips without a GPU and counts failures for the GPU tests."""
 import argparse
 import json
+import os
+import pathlib
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 
 
@@ -27,6 +30,13 @@ def run_json(fatune, *words, quiet=True):
     except json.JSONDecodeError:
         document = None
     return done.returncode, document, done.stderr
+
+
+def export_with_python(fatune, *words):
+    """Runs `python -m fatune export` with this program."""
+    environment = {**os.environ, "FATUNE": str(fatune), "PYTHONPATH": str(ROOT / "python")}
+    subprocess.run([sys.executable, "-m", "fatune", "export", *map(str, words)], check=True, env=environment,
+                   stdout=subprocess.DEVNULL)
 
 
 class Checks:

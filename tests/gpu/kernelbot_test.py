@@ -1,5 +1,5 @@
-"""kernelbot_test.py - `fatune export --to kernelbot`: submissions against the references of their tasks, as KernelBot's
-evaluation compares them.
+"""kernelbot_test.py: Compares exported submissions with the references of their tasks as KernelBot
+does.
 
 Exports a kernel in several problems and the committed mission suite. Each benchmark's data goes through custom_kernel()
 and check_implementation(), twice and with another seed. --eval FOLDER, with eval.py and utils.py of reference-kernels,
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from gpu_support import SKIPPED, Checks
+from gpu_support import SKIPPED, Checks, export_with_python
 
 try:
     import torch
@@ -44,8 +44,8 @@ def export(fatune, folder):
     """A folder of tasks for each export: the same kind of problem is in several."""
     exports = [(CONFIG, "--shape", *problem, "--arch", "sm_90a") for problem in PROBLEMS] + [(RUN,)]
     for number, words in enumerate(exports):
-        subprocess.run([fatune, "export", "--config", *words, "--unverified", "--to", "kernelbot", "-o",
-                        folder / str(number)], check=True, stdout=subprocess.DEVNULL)
+        export_with_python(fatune, "--config", *words, "--unverified", "--to", "kernelbot", "-o",
+                           folder / str(number))
     return sorted(folder.glob("*/attention_*"))
 
 

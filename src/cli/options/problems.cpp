@@ -13,9 +13,6 @@
 #include "core/file.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "model/interchange/kernelbench.hpp"
-#include "model/interchange/kernelbot.hpp"
-#include "model/interchange/trace_set.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -143,34 +140,26 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
   return problems;
 }
 
-bool is_kernelbench(const std::filesystem::path& path) { return path.extension() == ".py"; }
-bool is_kernelbot(const std::filesystem::path& path) {
-  return path.extension() == ".yml" || path.extension() == ".yaml";
+/// Whether the path is one that tasks of other benchmarks have, and suites do not.
+bool names_task(const std::filesystem::path& path) {
+  const std::filesystem::path extension = path.extension();
+  return std::filesystem::is_directory(path) || extension == ".py" || extension == ".yml" ||
+         extension == ".yaml";
 }
 
-/// A problem of KernelBot is a folder, too.
-Result<Suite> load_folder(const std::filesystem::path& folder) {
-  const std::filesystem::path task = folder / "task.yml";
-  return std::filesystem::exists(task) ? load_kernelbot(task) : load_trace_set(folder);
-}
-
-/// A document with neither schema nor problems, but with axes and a reference.
-Result<Suite> suite_from(const std::string& text, const std::string& path) {
-  const Result<Json> document = parse_json(text, path);
-  const bool definition = document && document->is_object() && document->contains("axes") &&
-                          document->contains("reference");
-  if (!definition) return parse_suite(text, path);
-  FATUNE_TRY(const TraceDefinition parsed, parse_definition(text, path));
-  return suite_of(parsed, path);
+Error is_task(const std::string& path) {
+  return usage_error(
+      fmt::format("--suite: '{0}' is no suite. Turn a task of another benchmark into one: "
+                  "python -m fatune import {0} -o suite.json",
+                  path));
 }
 
 /// --layout is of every problem of a suite that says none.
 Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
+  FATUNE_TRY(Suite suite, load_suite(args.suite));
   ProblemArgs others = args;
   others.layout.clear();
-  if (is_kernelbench(args.suite)) others.dtype.clear();
   FATUNE_TRY_STATUS(refuse_companions(others, "--suite " + args.suite));
-  FATUNE_TRY(Suite suite, load_suite(args.suite, args.dtype));
   if (args.layout.empty()) return std::move(suite.problems);
   for (NamedProblem& named : suite.problems) {
     if (!named.problem.layouts.plain()) {
@@ -229,7 +218,7 @@ std::vector<std::string> suite_names() {
   return names;
 }
 
-Result<Suite> load_suite(const std::string& name_or_file, const std::string& dtype) {
+Result<Suite> load_suite(const std::string& name_or_file) {
   for (const EmbeddedFile& file : embedded_config_files()) {
     if (std::filesystem::path(file.path).stem() == name_or_file)
       return parse_suite(file.text, std::string(file.path));
@@ -240,11 +229,11 @@ Result<Suite> load_suite(const std::string& name_or_file, const std::string& dty
                                    name_or_file, join(names, ", "),
                                    nearest_hint(name_or_file, names, "; did you mean {}?")));
   }
-  if (std::filesystem::is_directory(name_or_file)) return load_folder(name_or_file);
-  if (is_kernelbot(name_or_file)) return load_kernelbot(name_or_file);
+  if (names_task(name_or_file)) return is_task(name_or_file);
   FATUNE_TRY(const std::string text, read_file(name_or_file));
-  return is_kernelbench(name_or_file) ? parse_kernelbench(text, dtype, name_or_file)
-                                      : suite_from(text, name_or_file);
+  const Result<Json> document = parse_json(text, name_or_file);
+  if (document && document->is_object() && document->contains("axes")) return is_task(name_or_file);
+  return parse_suite(text, name_or_file);
 }
 
 bool names_problem(const ProblemArgs& args) {

@@ -26,10 +26,9 @@ bool names_problem(const ProblemArgs& args);
 Status refuse_companions(const ProblemArgs& args, const std::string& source);
 /// Of the built-in suites.
 std::vector<std::string> suite_names();
-/// A built-in suite, or one from a file: fatune.problems/1, a Definition of FlashInfer-Trace or
-/// SOL-ExecBench, or a folder of them, a task of KernelBot (.yml) or its folder, or a problem of
-/// KernelBench (.py), which alone takes a `dtype`.
-Result<Suite> load_suite(const std::string& name_or_file, const std::string& dtype = "");
+/// Loads a built-in suite or a file of fatune.problems/1. A task of another benchmark is a usage
+/// error that names the command which imports it.
+Result<Suite> load_suite(const std::string& name_or_file);
 
 /// The position of the file's config for a problem; a file with one config has it for every
 /// problem.

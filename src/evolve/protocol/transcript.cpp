@@ -1,12 +1,11 @@
-// transcript.cpp - lines of a transcript, both ways.
+// transcript.cpp: Reads and writes the lines of a transcript.
 #include "evolve/protocol/transcript.hpp"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/record_lines.hpp"
 
 namespace fatune {
 namespace {
@@ -14,16 +13,11 @@ namespace {
 Result<std::vector<TranscriptEntry>> parse_transcript(const std::string& text,
                                                       const std::string& where) {
   std::vector<TranscriptEntry> entries;
-  const std::string whole = text.substr(0, text.rfind('\n') + 1);
-  std::size_t number = 0;
-  for (const std::string& line : split(whole, '\n')) {
-    ++number;
-    if (line.empty()) continue;
-    const std::string place = fmt::format("line {} of {}", number, where);
-    FATUNE_TRY(const Json json, parse_json(line, place));
-    FATUNE_TRY(TranscriptEntry entry, from_json<TranscriptEntry>(json, place));
-    entries.push_back(std::move(entry));
-  }
+  FATUNE_TRY_STATUS(read_record_lines<TranscriptEntry>(
+      text, where, [&](TranscriptEntry entry, const std::string&) {
+        entries.push_back(std::move(entry));
+        return Status();
+      }));
   return entries;
 }
 

@@ -1,12 +1,14 @@
-// ledger.cpp - lines of a ledger, both ways.
+// ledger.cpp: Reads and writes the lines of a ledger.
 #include "evolve/run/ledger.hpp"
+
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/record_lines.hpp"
 #include "evolve/protocol/transcript.hpp"
 #include "model/results/document.hpp"
 
@@ -102,21 +104,17 @@ Result<Ledger> load_ledger(const std::filesystem::path& path) {
   FATUNE_TRY(const std::string text, read_file(file, kRunOfProposers));
   Ledger ledger;
   ledger.whole_bytes = text.rfind('\n') + 1;
-  std::size_t number = 0;
-  for (const std::string& line : split(text.substr(0, ledger.whole_bytes), '\n')) {
-    ++number;
-    if (line.empty()) continue;
-    const std::string place = fmt::format("line {} of {}", number, file.string());
-    FATUNE_TRY(const Json json, parse_json(line, place));
-    FATUNE_TRY(LedgerLine read, from_json<LedgerLine>(json, place));
-    if ((number == 1) != std::holds_alternative<LedgerHeader>(read))
-      return file_error(place + ": a ledger begins with its header, and has one");
-    if (const std::string problem = misfit(read, ledger); !problem.empty())
-      return file_error(place + ": " + problem);
-    std::visit(AddLine{ledger}, read);
-  }
-  if (number == 0 || ledger.header.plan.problems.empty())
-    return file_error(file.string() + ": holds no ledger");
+  bool first = true;
+  FATUNE_TRY_STATUS(read_record_lines<LedgerLine>(
+      text, file.string(), [&](LedgerLine read, const std::string& place) -> Status {
+        if (std::exchange(first, false) != std::holds_alternative<LedgerHeader>(read))
+          return file_error(place + ": a ledger begins with its header, and has one");
+        if (const std::string problem = misfit(read, ledger); !problem.empty())
+          return file_error(place + ": " + problem);
+        std::visit(AddLine{ledger}, read);
+        return {};
+      }));
+  if (ledger.header.plan.problems.empty()) return file_error(file.string() + ": holds no ledger");
   return ledger;
 }
 

@@ -1,4 +1,4 @@
-// judgement.cpp - judgements to lines of a file and back; submissions to folders that can be tuned.
+// judgement.cpp: Keeps judgements as lines of a file, and submissions as folders that can be tuned.
 #include "judge/referee/judgement.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/record_lines.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/results/document.hpp"
 
@@ -17,22 +17,6 @@ namespace fatune {
 namespace {
 
 constexpr const char* kKernels = "kernels";  // in the folder: what was submitted, by id
-
-/// A process that was killed may have left half a line at the end.
-Status read_lines(const std::string& text, const std::string& where,
-                  std::vector<JudgedKernel>& judgements) {
-  const std::string whole = text.substr(0, text.rfind('\n') + 1);
-  std::size_t number = 0;
-  for (const std::string& line : split(whole, '\n')) {
-    ++number;
-    if (line.empty()) continue;
-    const std::string place = fmt::format("line {} of {}", number, where);
-    FATUNE_TRY(const Json json, parse_json(line, place));
-    FATUNE_TRY(JudgedKernel judgement, from_json<JudgedKernel>(json, place));
-    judgements.push_back(std::move(judgement));
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -44,7 +28,11 @@ Result<JudgementLog> JudgementLog::open(const std::filesystem::path& folder) {
   FATUNE_TRY(AppendFile file, AppendFile::open(path));
   FATUNE_TRY_STATUS(file.lock_exclusively());
   FATUNE_TRY(const std::string text, read_file(path, kLargeFile));
-  FATUNE_TRY_STATUS(read_lines(text, path.string(), log.judgements_));
+  FATUNE_TRY_STATUS(read_record_lines<JudgedKernel>(
+      text, path.string(), [&](JudgedKernel judgement, const std::string&) {
+        log.judgements_.push_back(std::move(judgement));
+        return Status();
+      }));
   FATUNE_TRY_STATUS(file.cut(text.rfind('\n') + 1));
   log.file_ = std::move(file);
   return log;

@@ -110,16 +110,6 @@ void add_origin(const ExportRequest& request, bool same_code, KernelFacts& facts
   facts.measured = std::move(measured);
 }
 
-/// Of the winner as it was measured, whose machine code is this.
-std::optional<ExportedResult> result_of(const BestProblem& winner) {
-  if (!winner.best || !winner.best->hot) return std::nullopt;
-  ExportedResult result{*winner.best};
-  for (const BestRow& row : winner.baselines) {
-    if (winner.gate && row.impl == winner.gate->baseline) result.baseline = row;
-  }
-  return result;
-}
-
 /// The flattened template below a comment with its origin and its launch.
 Result<std::string> source_of(const ExportRequest& request, const KernelFacts& facts) {
   FATUNE_TRY(const std::string code,
@@ -222,7 +212,6 @@ Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& 
   facts.nvrtc = pool.compiler_version();
   facts.verified = reasons.empty();
   add_origin(request, changes.empty(), facts);
-  if (changes.empty()) exported.result = result_of(*request.winner);
   FATUNE_TRY(exported.source, source_of(request, facts));
   return exported;
 }

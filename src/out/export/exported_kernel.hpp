@@ -2,7 +2,6 @@
 // its name and where it comes from.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,15 +9,8 @@
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
 #include "model/wisdom/kernel_facts.hpp"
-#include "tune/sweep/best.hpp"
 
 namespace fatune {
-
-/// What the final phase found of this machine code, and of the gate's baseline in the same rounds.
-struct ExportedResult {
-  BestRow best;
-  std::optional<BestRow> baseline{};
-};
 
 struct ExportedKernel {
   /// Stem of its files and a C identifier, unique in one export:
@@ -27,7 +19,6 @@ struct ExportedKernel {
   KernelFacts facts;
   std::string cubin;   ///< the machine code, whose size and SHA-256 the facts hold
   std::string source;  ///< one self-contained CUDA file
-  std::optional<ExportedResult> result{};  ///< empty: it was not measured
 };
 
 /// "fa_wgmma_b4_h8_q512_kv512_d64_f16_causal": a C identifier of lower-case letters and digits.

@@ -65,12 +65,12 @@ constexpr ExportFormat kFormats[] = {
      write_wisdom},
     {"kernel-launcher", "configs and times as wisdom files of kernel_launcher",
      write_kernel_launcher},
-    {"flashinfer-trace", "Definition, Workload, Solution and Trace for FlashInfer-Bench",
-     write_trace_set},
-    {"kernelbot", "tasks for KernelBot, each with a submission of the kernels", write_kernelbot},
     {"torch", "one Python file: a function for PyTorch, sdpa.py unless --out names it", write_torch,
      ".py"},
 };
+
+/// Formats of other benchmarks, which the Python package writes.
+constexpr std::string_view kPythonFormats[] = {"flashinfer-trace", "kernelbench", "kernelbot"};
 
 constexpr std::size_t kDimensions = 3;  ///< of a problem, to kernel_launcher
 
@@ -143,6 +143,9 @@ Result<const ExportFormat*> find_format(std::string_view name) {
     if (format.name == name) return &format;
     known.emplace_back(format.name);
   }
+  if (std::ranges::count(kPythonFormats, name) > 0)
+    return usage_error(
+        fmt::format("--to {0}: Python writes it: python -m fatune export RUN --to {0}", name));
   const auto nearest = nearest_name(name, known);
   return usage_error("--to: '" + std::string(name) + "' is not one of " + join(known, ", ") +
                      (nearest ? "; did you mean " + *nearest + "?" : ""));

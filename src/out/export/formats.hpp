@@ -40,20 +40,6 @@ Status make_target(std::span<const ExportFormat* const> formats,
 Result<std::vector<std::filesystem::path>> write_kernel_launcher(
     std::span<const ExportedKernel> kernels, const std::filesystem::path& folder);
 
-/// definitions/, workloads/, solutions/ and traces/ of FlashInfer-Trace, each with a folder
-/// `attention`; what is there stays, but for files of the same kernels. A problem that the format
-/// has no place for is a usage error; a kernel that is not verified, measured by a recording, or
-/// not at all has no trace, and the log says so. docs/interchange.md has the limits.
-Result<std::vector<std::filesystem::path>> write_trace_set(std::span<const ExportedKernel> kernels,
-                                                           const std::filesystem::path& folder);
-
-/// A folder for each element type, mask and layout, "attention_f16_causal_bshd", with a task of
-/// KernelBot (task.yml, reference.py, task.py) and a submission to it (submission.py). A problem
-/// that its reference cannot say is a usage error; the log has what KernelBot would refuse of a
-/// submission. docs/interchange.md has the limits.
-Result<std::vector<std::filesystem::path>> write_kernelbot(std::span<const ExportedKernel> kernels,
-                                                           const std::filesystem::path& folder);
-
 /// The file's text: the torch_*.py of this folder that attention or custom operations need, one
 /// after the other, with the kernels' facts and machine code. A usage error when kernels are of
 /// both, or an element type is none that PyTorch's attention takes.

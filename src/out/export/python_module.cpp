@@ -1,4 +1,4 @@
-// python_module.cpp - fills origin, facts and machine code, compressed, into the parts of a module.
+// python_module.cpp: Fills origin, facts and compressed machine code into the parts of a module.
 #include "out/export/python_module.hpp"
 
 #include <set>
@@ -61,10 +61,9 @@ std::string summary(const KernelFacts& facts) {
 }
 
 /// Comment lines: what is in the file, and the commands that found it.
-std::string contents(std::span<const ExportedKernel> kernels, std::string_view format) {
-  std::string text =
-      fmt::format("# Written by fatune {} (fatune export --to {}):\n",
-                  kernels.empty() ? "" : one_line(kernels.front().facts.fatune), format);
+std::string contents(std::span<const ExportedKernel> kernels) {
+  std::string text = fmt::format("# Written by fatune {} (fatune export --to torch):\n",
+                                 kernels.empty() ? "" : one_line(kernels.front().facts.fatune));
   std::set<std::string> commands;
   for (const ExportedKernel& kernel : kernels) {
     text += "#   " + one_line(summary(kernel.facts)) + "\n";
@@ -97,6 +96,13 @@ std::string cubins_of(std::span<const ExportedKernel> kernels) {
   return text + "}\n";
 }
 
+std::string_view python_part(std::string_view name) {
+  for (const EmbeddedFile& file : embedded_export_files()) {
+    if (file.path == name) return file.text;
+  }
+  FATUNE_CHECK(false, "the module's parts are part of the program");
+}
+
 }  // namespace
 
 std::string packed_text(std::string_view bytes, std::size_t columns) {
@@ -110,21 +116,14 @@ std::string packed_text(std::string_view bytes, std::size_t columns) {
   return lines;
 }
 
-std::string_view python_part(std::string_view name) {
-  for (const EmbeddedFile& file : embedded_export_files()) {
-    if (file.path == name) return file.text;
-  }
-  FATUNE_CHECK(false, "the module's parts are part of the program");
-}
-
-std::string python_module(std::span<const std::string_view> parts, std::string_view format,
+std::string python_module(std::span<const std::string_view> parts,
                           std::span<const ExportedKernel> kernels, FactsForPython facts) {
   std::string module;
   for (const std::string_view name : parts) {
     if (!module.empty()) module += "\n\n";
     module += python_part(name);
   }
-  fill(module, "contents", contents(kernels, format));
+  fill(module, "contents", contents(kernels));
   fill(module, "facts", facts_text(kernels, facts));
   fill(module, "cubins", cubins_of(kernels));
   return module;

@@ -1,4 +1,4 @@
-// python_module.hpp - exported kernels as one Python module, of the parts in this folder.
+// python_module.hpp: Joins exported kernels and parts of this folder into one Python module.
 #pragma once
 
 #include <span>
@@ -10,15 +10,12 @@
 
 namespace fatune {
 
-/// fatune.launch/1, and what else a module wants to know of a kernel.
+/// Returns fatune.launch/1 with further fields that a module needs.
 using FactsForPython = Json (*)(const KernelFacts& facts);
 
-/// The text of a *.py of this folder.
-std::string_view python_part(std::string_view name);
-
-/// The parts one after the other. The first has lines for the kernels' origin, as comments that
-/// name the `format` of --to, for their facts and for their machine code, by its hash.
-std::string python_module(std::span<const std::string_view> parts, std::string_view format,
+/// Joins the parts in their order. The first part has a line for each of: comments with the
+/// kernels' origin, their facts, and their machine code by its hash.
+std::string python_module(std::span<const std::string_view> parts,
                           std::span<const ExportedKernel> kernels, FactsForPython facts);
 
 }  // namespace fatune

@@ -52,8 +52,7 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
                     "pass; export it --to header or cubin",
                     kernel.name));
   }
-  return python_module(customs == 0 ? kAttentionParts : kCustomParts, "torch", kernels,
-                       facts_for_torch);
+  return python_module(customs == 0 ? kAttentionParts : kCustomParts, kernels, facts_for_torch);
 }
 
 Result<std::vector<std::filesystem::path>> write_torch(std::span<const ExportedKernel> kernels,

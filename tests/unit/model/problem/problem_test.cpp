@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "model/problem/tensor.hpp"
 
 using namespace fatune;
 

@@ -1,0 +1,1 @@
+"""__init__.py: Imports tasks of other benchmarks and exports kernels to them."""

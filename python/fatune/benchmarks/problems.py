@@ -1,0 +1,138 @@
+"""problems.py: Attention problems as benchmarks state them, and the suite that `fatune sweep`
+reads."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .. import layouts
+
+DTYPES = {"f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+"""Element types by fatune's name, with PyTorch's."""
+_LARGEST_TENSOR = 1 << 40  # bytes
+_TENSORS = ("q", "k", "v", "out")
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One attention problem of 16-bit tensors; `layout` is text as `--layout` takes it."""
+
+    batch: int
+    heads: int
+    kv_heads: int
+    seq_q: int
+    seq_kv: int
+    head_dim: int
+    dtype: str = "f16"
+    causal: bool = False
+    scale: Optional[float] = None
+    layout: str = "bhsd"
+
+    @classmethod
+    def of_record(cls, record: Dict[str, Any]) -> "Problem":
+        """From the problem in a record of the program. It must be attention."""
+        batch, heads, seq_q = record["batch"], record["heads"], record["seq_q"]
+        return cls(batch, heads, record.get("kv_heads", heads), seq_q, record.get("seq_kv", seq_q),
+                   record["head_dim"], record["dtype"], record.get("mask") == "causal",
+                   record.get("scale"), record.get("layout", "bhsd"))
+
+    def default_scale(self) -> float:
+        """The scale that a problem without one of its own has."""
+        return 1 / math.sqrt(self.head_dim)
+
+    def sizes(self, tensor: str) -> Tuple[int, int, int, int]:
+        """Batch, heads, rows and columns of q, k, v or out."""
+        if tensor in ("q", "out"):
+            return self.batch, self.heads, self.seq_q, self.head_dim
+        return self.batch, self.kv_heads, self.seq_kv, self.head_dim
+
+    def fault(self) -> Optional[str]:
+        """Why no kernel can have this problem; None when one can."""
+        for name in ("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim"):
+            if getattr(self, name) < 1:
+                return f"{name} must be at least 1, but is {getattr(self, name)}"
+        if self.heads % self.kv_heads:
+            return f"kv_heads must divide heads, but {self.kv_heads} does not divide {self.heads}"
+        if self.scale is not None and not (math.isfinite(self.scale) and self.scale > 0):
+            return f"scale must be a number greater than 0, not {number_text(self.scale)}"
+        for tensors, tensor in (("q and out", "q"), ("k and v", "k")):
+            if 2 * math.prod(self.sizes(tensor)) > _LARGEST_TENSOR:
+                return f"{tensors} would be larger than 1 TiB each"
+        return None
+
+    def words(self) -> str:
+        """One line for people: "4,8(kv 2),16x512,64 f16 causal bshd"."""
+        heads = f"{self.heads}(kv {self.kv_heads})" if self.kv_heads != self.heads else self.heads
+        rows = f"{self.seq_q}x{self.seq_kv}" if self.seq_q != self.seq_kv else self.seq_q
+        text = f"{self.batch},{heads},{rows},{self.head_dim} {self.dtype}"
+        text += " causal" if self.causal else ""
+        text += f" scale {number_text(self.scale)}" if self.scale is not None else ""
+        return text + (f" {self.layout}" if self.layout != "bhsd" else "")
+
+    def entry(self, name: str) -> Dict[str, Any]:
+        """The problem in a suite (fatune.problems/1); what is usual is left out."""
+        made: Dict[str, Any] = {
+            "name": name, "shape": f"{self.batch},{self.heads},{self.seq_q},{self.head_dim}"}
+        if self.kv_heads != self.heads:
+            made["kv_heads"] = self.kv_heads
+        if self.seq_kv != self.seq_q:
+            made["seq_kv"] = self.seq_kv
+        made["dtype"] = self.dtype
+        if self.causal:
+            made["causal"] = True
+        if self.layout != "bhsd":
+            made["layout"] = self.layout
+        if self.scale is not None:
+            made["scale"] = self.scale
+        return made
+
+
+class Suite:
+    """Named problems, each once."""
+
+    def __init__(self, name: str, source: str) -> None:
+        self.name, self.source = name, source
+        self.problems: Dict[str, Problem] = {}
+
+    def same_as(self, problem: Problem) -> Optional[str]:
+        """The name under which the suite has the problem."""
+        return next((name for name, each in self.problems.items() if each == problem), None)
+
+    def text(self) -> str:
+        """The document that `fatune sweep --suite` reads, a line for each problem."""
+        head = {"schema": "fatune.problems/1", "name": self.name, "summary": f"From {self.source}"}
+        lines = ",".join(f"\n  {json.dumps(each.entry(name))}"
+                         for name, each in self.problems.items())
+        return f'{json.dumps(head)[:-1]},\n "problems": [{lines}\n ]}}\n'
+
+
+def number_text(value: float) -> str:
+    """A number in its shortest form: 1 and 0.125."""
+    return repr(value).removesuffix(".0")
+
+
+def dtype_of_torch(name: str) -> Optional[str]:
+    """fatune's name of an element type of PyTorch ("float16"); None for one that kernels lack."""
+    return next((ours for ours, theirs in DTYPES.items() if theirs == name),
+                "f16" if name == "half" else None)
+
+
+def dense_strides(shape: Sequence[int]) -> List[int]:
+    """Strides of a contiguous tensor, in elements."""
+    return [math.prod(shape[i + 1:]) for i in range(len(shape))]
+
+
+def layout_text(strides: Dict[str, Sequence[int]], problem: Problem) -> Tuple[str, Optional[str]]:
+    """The layout for strides of batch, head, row and column, and why it is none, if so."""
+    tensors = {name: (problem.sizes(name), strides[name]) for name in _TENSORS}
+    for name, (sizes, steps) in tensors.items():
+        if steps[3] != 1:
+            return "", f"{name}'s columns do not lie side by side"
+    text = layouts.layout_of(tensors, packed=False)
+    for part in text.split(","):
+        name = part.partition("=")[0]
+        if ":" in part and not layouts.is_aligned(*tensors[name]):
+            return "", f"{name}: its rows do not begin at multiples of 16 bytes"
+    return text, None
