@@ -8,10 +8,7 @@
 namespace fatune {
 
 DeviceLane::DeviceLane(std::string name, Open open, const MakeSweepPart& make)
-    : name_(std::move(name)),
-      open_(std::move(open)),
-      make_(make),
-      thread_([this] { work(); }) {}
+    : name_(std::move(name)), open_(std::move(open)), make_(make), thread_([this] { work(); }) {}
 
 DeviceLane::~DeviceLane() {
   {
