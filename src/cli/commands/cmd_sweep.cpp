@@ -48,7 +48,8 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
                         ready.options.plan, ready.kernels, settings);
   }
   return run_ready(
-      ready, [&](const ReadySweep& sweep) { return open_devices(sweep, settings); }, settings);
+      ready, [&](const ReadySweep& resolved) { return open_devices(resolved, settings); },
+      settings);
 }
 
 }  // namespace

@@ -170,8 +170,8 @@ Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, co
   options.reference_is_baseline = names_reference(options.plan.baselines, reference);
   FATUNE_TRY(options.baselines,
              make_baselines(options.plan.baselines, reference, catalog, settings));
-  const auto done = run_sweep(options, kernels, reference, evaluator);
-  return done ? Status() : Status(done.error());
+  FATUNE_TRY(const SweepResult result, run_sweep(options, kernels, reference, evaluator));
+  return result.interrupted ? Status(Error(ErrorKind::kInterrupted, "interrupted")) : Status();
 }
 
 Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settings& settings) {

@@ -44,8 +44,10 @@ class DeviceLane final : public FleetHand {
 
  private:
   void work();
+  bool sweep_parts(Evaluator& evaluator);
   void refuse_parts(const Error& failure);
-  bool wait_for_part();
+  std::optional<std::size_t> wait_for_part();
+  void end_part(Result<ProblemResult> result);
 
   std::string name_;
   Open open_;

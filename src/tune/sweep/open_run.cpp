@@ -196,6 +196,7 @@ Result<ProblemResult> recall_problem(const NamedProblem& problem, const SavedCon
                                      const OpenRun& run, Evaluator& evaluator) {
   RunState state = run.state(evaluator, RunClock({}, run.journal->last_at_s()));
   state.recalls = true;
+  state.progress = ProgressTracker(nullptr, 0);
   return sweep_problem(problem, known, state);
 }
 

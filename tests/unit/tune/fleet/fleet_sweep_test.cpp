@@ -122,11 +122,26 @@ TEST_CASE("a complete run of several devices that is resumed measures nothing") 
   CHECK(run.text("journal.jsonl") == before);
 }
 
+std::vector<std::string> winners_of(const SweepResult& result) {
+  std::vector<std::string> ids;
+  for (const ProblemResult& problem : result.problems)
+    ids.push_back(problem.best() == nullptr ? "none" : problem.best()->id);
+  return ids;
+}
+
+std::set<std::string> keys_of(const Journal& journal) {
+  std::set<std::string> keys;
+  for (const Record& record : journal.records) {
+    if (const auto* candidate = std::get_if<CandidateRecord>(&record)) keys.insert(candidate->key);
+  }
+  return keys;
+}
+
 TEST_CASE("a run of several devices that is cut at any line goes on to the same result") {
   SuiteFixture whole;
-  REQUIRE(whole.sweep_on({toy_device(), toy_device()}));
+  const auto result = whole.sweep_on({toy_device(), toy_device()});
+  REQUIRE(result);
   const std::string journal = whole.text("journal.jsonl");
-  const auto expected = found(whole.journal());
   std::size_t line = 0;
   for (std::size_t end = journal.find('\n'); end != std::string::npos;
        end = journal.find('\n', end + 1)) {
@@ -137,13 +152,8 @@ TEST_CASE("a run of several devices that is cut at any line goes on to the same 
     REQUIRE(replace_file(cut.options.out / "journal.jsonl", journal.substr(0, end + 1)));
     const auto resumed = cut.sweep_on({toy_device(), toy_device()});
     REQUIRE(resumed);
-    CHECK(resumed->problems.size() == 4);
-    std::map<std::string, std::set<std::string>> want, have;
-    for (const auto& [problem, results] : expected)
-      want[problem] = {results.begin(), results.end()};
-    for (const auto& [problem, results] : found(cut.journal()))
-      have[problem] = {results.begin(), results.end()};
-    CHECK(have == want);
+    CHECK(winners_of(*resumed) == winners_of(*result));
+    CHECK(keys_of(cut.journal()) == keys_of(whole.journal()));
   }
 }
 
