@@ -23,10 +23,9 @@ Status check_compile_only(const SweepArgs& args) {
     return args.arch.empty() ? Status()
                              : usage_error("--arch goes with --compile-only; a GPU knows its own");
   }
-  for (const char* flag :
-       {"--baselines", "--device", "--finals", "--import", "--no-warm-start", "--objective",
-        "--one-lever", "--out", "--record-cold", "--resume",
-        "--sanitize", "--shard", "--skip-correctness", "--strategy", "--warm"}) {
+  for (const char* flag : {"--baselines", "--device", "--finals", "--import", "--no-warm-start",
+                           "--objective", "--one-lever", "--out", "--record-cold", "--resume",
+                           "--sanitize", "--shard", "--skip-correctness", "--strategy", "--warm"}) {
     if (args.common.typed.count(flag) > 0)
       return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
   }
@@ -49,7 +48,8 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
                         ready.options.plan, ready.kernels, settings);
   }
   return run_ready(
-      ready, [&](const ReadySweep& sweep) { return open_devices(sweep, settings); }, settings);
+      ready, [&](const ReadySweep& resolved) { return open_devices(resolved, settings); },
+      settings);
 }
 
 }  // namespace

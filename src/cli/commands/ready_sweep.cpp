@@ -33,10 +33,11 @@ std::string distinct_devices(const std::vector<std::string>& devices) {
   return join(names, ",");
 }
 
-/// On several devices each problem is searched for itself, as in a shard: the result does not depend
-/// on their number.
-Status share_out(std::size_t problems, SweepArgs& args) {
-  if (problems < 2 || !args.shard.empty()) return {};
+/// On several devices each problem is searched for itself, as in a shard: the result does not
+/// depend on their number.
+Status share_out(std::size_t problems, const SweepHosts& hosts, SweepArgs& args) {
+  if (!hosts.several() || !args.shard.empty()) return {};
+  if (problems < 2 && !hosts.ranks) return {};
   if (args.plan.objective == kScoreObjective)
     return usage_error("--objective score takes one device, whose counters it reads");
   args.shard = "1/1";
@@ -68,7 +69,7 @@ Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& cat
     FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
     chosen.baselines = reference->manifest.name;  // of attention's, none computes this
   }
-  if (hosts.several() && !resuming) FATUNE_TRY_STATUS(share_out(problems.size(), chosen));
+  if (!resuming) FATUNE_TRY_STATUS(share_out(problems.size(), hosts, chosen));
   if (hosts.devices.size() > 1) chosen.device = distinct_devices(hosts.devices);
   const bool by_default = names.empty() && !recorded_kernels;
   FATUNE_TRY(RunPlan typed,
@@ -89,6 +90,8 @@ Status choose_places(const SweepArgs& args, const SweepHosts& hosts, ReadySweep&
   if (!requests.empty()) ready.device = requests.front();
   const bool independent =
       ready.options.plan.shard && shard_problems(ready.options.plan).size() > 1;
+  if (hosts.ranks && !ready.options.plan.shard)
+    return usage_error("--resume: this run is of one device; resume it without mpirun or srun");
   if (hosts.ranks || (independent && hosts.several())) {
     ready.lanes = std::move(requests);
     return {};
@@ -99,7 +102,8 @@ Status choose_places(const SweepArgs& args, const SweepHosts& hosts, ReadySweep&
         "--device names several recordings, and problems are not searched side by side here: name "
         "one");
   }
-  for (std::size_t i = 1; i < requests.size(); ++i) ready.device.helpers.push_back(requests[i].device);
+  for (std::size_t i = 1; i < requests.size(); ++i)
+    ready.device.helpers.push_back(requests[i].device);
   ready.device.jobs = jobs * requests.size();
   return {};
 }

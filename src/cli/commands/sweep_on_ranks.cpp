@@ -90,7 +90,8 @@ Status leave_ranks(Transport& transport, double patience_s, const Result<int>& d
 /// Where this rank sweeps. Launchers bind a rank to some of the host's cores.
 SweepHosts hosts_of(const HelloMessage& hello, const LocalRank& local) {
   SweepHosts hosts{{}, static_cast<std::size_t>(hello.cores), true};
-  if (hello.cores == hello.host_cores) hosts.cores = std::max<std::size_t>(1, hosts.cores / local.of);
+  if (hello.cores == hello.host_cores)
+    hosts.cores = std::max<std::size_t>(1, hosts.cores / local.of);
   for (const RankDevice& device : hello.devices) hosts.devices.push_back(device.name);
   return hosts;
 }
@@ -154,8 +155,8 @@ Result<int> lead_ranks(Transport& transport, FleetClock& clock, const SweepArgs&
 }
 
 /// Sweeps an order of rank 0, whose journal is in the folder.
-Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator,
-                   const SweepArgs& args, const Settings& settings, SweepOptions options) {
+Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, const SweepArgs& args,
+                   const Settings& settings, SweepOptions options) {
   FATUNE_TRY(const Journal journal, load_journal(folder / "journal.jsonl"));
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   options.plan = journal.header.plan;
@@ -169,8 +170,8 @@ Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator,
   options.reference_is_baseline = names_reference(options.plan.baselines, reference);
   FATUNE_TRY(options.baselines,
              make_baselines(options.plan.baselines, reference, catalog, settings));
-  const auto done = run_sweep(options, kernels, reference, evaluator);
-  return done ? Status() : Status(done.error());
+  FATUNE_TRY(const SweepResult result, run_sweep(options, kernels, reference, evaluator));
+  return result.interrupted ? Status(Error(ErrorKind::kInterrupted, "interrupted")) : Status();
 }
 
 Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settings& settings) {

@@ -217,9 +217,8 @@ Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
     FATUNE_TRY(auto evaluator, open_evaluator(ready.device, settings));
     return std::unique_ptr<SweepDevices>(std::make_unique<OneDevice>(std::move(evaluator)));
   }
-  static FleetClock clock;
   auto fleet = std::make_unique<FleetDevices>();
-  auto crew = std::make_unique<LaneCrew>(clock, fleet->work());
+  auto crew = std::make_unique<LaneCrew>(fleet->clock(), fleet->work());
   for (const OpenRequest& lane : ready.lanes)
     crew->add(name_of(lane.device), lane_opener(lane, settings));
   FATUNE_TRY_STATUS(fleet->meet(std::move(crew)));

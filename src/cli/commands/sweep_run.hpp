@@ -29,10 +29,12 @@ class FleetDevices : public SweepDevices {
   Status meet(std::unique_ptr<FleetCrew> crew);
   FleetWork& work() { return work_; }
   FleetCrew& crew() { return *crew_; }
+  FleetClock& clock() { return clock_; }
   const Environment& environment() const override { return environment_; }
   Result<SweepResult> sweep(const ReadySweep& ready) override;
 
  private:
+  FleetClock clock_;
   FleetWork work_;
   std::unique_ptr<FleetCrew> crew_;
   Environment environment_;

@@ -29,7 +29,8 @@ StartedRecord started(const CandidateRecord& candidate) {
 }
 
 void fields(BeginRecord& x, FieldList& f) {
-  f.record("begin", "A device begins a problem or goes on with it, where a run has several devices");
+  f.record("begin",
+           "A device begins a problem or goes on with it, where a run has several devices");
   f.tag("t", "begin");
   f("problem", x.problem).required();
   f("device", x.device).required();

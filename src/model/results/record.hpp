@@ -131,8 +131,7 @@ bool same_config(const auto& a, const auto& b) {
 }
 
 /// Told apart by "t": begin, started, candidate, final, end.
-using Record =
-    std::variant<BeginRecord, StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
+using Record = std::variant<BeginRecord, StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
 /// Seconds since the run began, when what it says was known; 0 where it has no time.
 double moment_of(const Record& record);
 /// The time of a record that has one; else null.

@@ -72,8 +72,8 @@ struct ProblemResult {
 struct SweepResult {
   RunPlan plan;
   Environment environment;
-  std::vector<Environment> helpers = {};  ///< other devices that measured candidates
-  std::optional<RankCensus> ranks = {};   ///< of mpirun or srun
+  std::vector<Environment> helpers = {};    ///< other devices that measured candidates
+  std::optional<RankCensus> ranks = {};     ///< of mpirun or srun
   std::optional<FleetTimeline> fleet = {};  ///< of a run on several devices
   std::vector<ProblemResult> problems;
   std::filesystem::path folder;

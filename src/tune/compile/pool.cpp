@@ -107,7 +107,8 @@ std::string CompilePool::State::key_of(const CompileRequest& request) {
 }
 
 Status CompilePool::State::wait_and_settle(milliseconds patience) {
-  wait_until_readable(local->descriptors(), std::min(Clock::now() + patience, local->next_deadline()));
+  wait_until_readable(local->descriptors(),
+                      std::min(Clock::now() + patience, local->next_deadline()));
   FATUNE_TRY(std::vector<Answered> answers, local->hear());
   for (Answered& answer : answers) FATUNE_TRY_STATUS(settle(std::move(answer)));
   return {};

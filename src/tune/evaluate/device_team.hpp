@@ -23,10 +23,10 @@ struct TeamDevice {
   std::unique_ptr<DeviceWorker> worker;
 };
 
-/// Candidates of one search go to whichever device is free. Their times are those of the device that
-/// measured them, which a record names; GPUs of one kind differ by about 1 %, and the final phase
-/// ranks on the first device, home. A device that cannot work is left out, unless it is home: that
-/// is an error.
+/// Candidates of one search go to whichever device is free. Their times are those of the device
+/// that measured them, which a record names; GPUs of one kind differ by about 1 %, and the final
+/// phase ranks on the first device, home. A device that cannot work is left out, unless it is home:
+/// that is an error.
 class DeviceTeam {
  public:
   /// `devices` is not empty; home is the first.

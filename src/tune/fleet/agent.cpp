@@ -62,8 +62,8 @@ class Agent {
       : transport_(transport), clock_(clock), options_(options) {
     make_ = [this](Evaluator& evaluator, const std::string&, const Say& say) -> SweepPart {
       return [this, &evaluator, say](std::size_t lease) -> Result<ProblemResult> {
-        FATUNE_TRY_STATUS(options_.sweep(folder_of(lease), evaluator,
-                                         [this, lease] { return is_dropped(lease); }, say));
+        FATUNE_TRY_STATUS(options_.sweep(
+            folder_of(lease), evaluator, [this, lease] { return is_dropped(lease); }, say));
         return ProblemResult();
       };
     };
@@ -160,8 +160,7 @@ class Agent {
 
   Status look_at_leases() {
     for (auto lease = leases_.begin(); lease != leases_.end();) {
-      FATUNE_TRY(const HandReport report,
-                 lanes_[static_cast<std::size_t>(lease->device)]->look());
+      FATUNE_TRY(const HandReport report, lanes_[static_cast<std::size_t>(lease->device)]->look());
       const std::string lines = lease->journal.next();
       if (report.state == HandReport::State::kRuns) {
         if (!lines.empty()) FATUNE_TRY_STATUS(tell(LinesMessage{lease->number}, lines));
@@ -195,7 +194,7 @@ class Agent {
   ScratchFolder scratch_;
   MakeSweepPart make_;
   std::atomic<bool> all_dropped_ = false;
-  mutable std::mutex mutex_;   ///< of the leases, which lanes ask about
+  mutable std::mutex mutex_;  ///< of the leases, which lanes ask about
   std::list<Lease> leases_;
   std::vector<std::unique_ptr<DeviceLane>> lanes_;
   double heard_s_ = 0, beaten_s_ = 0;

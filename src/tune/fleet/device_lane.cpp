@@ -8,10 +8,7 @@
 namespace fatune {
 
 DeviceLane::DeviceLane(std::string name, Open open, const MakeSweepPart& make)
-    : name_(std::move(name)),
-      open_(std::move(open)),
-      make_(make),
-      thread_([this] { work(); }) {}
+    : name_(std::move(name)), open_(std::move(open)), make_(make), thread_([this] { work(); }) {}
 
 DeviceLane::~DeviceLane() {
   {
@@ -23,43 +20,53 @@ DeviceLane::~DeviceLane() {
 }
 
 void DeviceLane::work() {
-  auto evaluator = open_();
-  {
-    const std::lock_guard lock(mutex_);
-    opened_ = evaluator ? Result<Environment>((*evaluator)->environment())
-                        : Result<Environment>(evaluator.error());
+  for (;;) {
+    auto evaluator = open_();
+    {
+      const std::lock_guard lock(mutex_);
+      opened_ = evaluator ? Result<Environment>((*evaluator)->environment())
+                          : Result<Environment>(evaluator.error());
+    }
+    if (!evaluator) return refuse_parts(evaluator.error());
+    if (!sweep_parts(**evaluator)) return;
   }
-  if (!evaluator) return refuse_parts(evaluator.error());
+}
+
+/// Until a part fails: then the evaluator may have candidates in flight, and another is needed.
+bool DeviceLane::sweep_parts(Evaluator& evaluator) {
   SweepPart sweep;
-  while (wait_for_part()) {
+  while (const std::optional<std::size_t> part = wait_for_part()) {
     if (!sweep) {
-      sweep = make_(**evaluator, name_, [this](std::string words) {
+      sweep = make_(evaluator, name_, [this](std::string words) {
         const std::lock_guard lock(mutex_);
         said_ = std::move(words);
       });
     }
-    Result<ProblemResult> result = sweep(*part_);
-    {
-      const std::lock_guard lock(mutex_);
-      part_.reset();
-      result_ = std::move(result);
-    }
-    changed_.notify_all();
+    Result<ProblemResult> result = sweep(*part);
+    const bool failed = !result;
+    end_part(std::move(result));
+    if (failed) return true;
   }
+  return false;
 }
 
 void DeviceLane::refuse_parts(const Error& failure) {
-  while (wait_for_part()) {
-    const std::lock_guard lock(mutex_);
-    part_.reset();
-    result_ = Result<ProblemResult>(failure);
-  }
+  while (wait_for_part()) end_part(failure);
 }
 
-bool DeviceLane::wait_for_part() {
+void DeviceLane::end_part(Result<ProblemResult> result) {
+  {
+    const std::lock_guard lock(mutex_);
+    part_.reset();
+    result_ = std::move(result);
+  }
+  changed_.notify_all();
+}
+
+std::optional<std::size_t> DeviceLane::wait_for_part() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stop_ || part_; });
-  return !stop_;
+  return stop_ ? std::nullopt : part_;
 }
 
 std::string DeviceLane::said() const {

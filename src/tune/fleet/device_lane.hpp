@@ -23,8 +23,8 @@ using Say = std::function<void(std::string)>;
 using MakeSweepPart =
     std::function<SweepPart(Evaluator& evaluator, const std::string& name, const Say& say)>;
 
-/// The evaluator is opened, used and closed by the lane's thread, because its processes die with the
-/// thread that started them.
+/// The evaluator is opened, used and closed by the lane's thread, because its processes die with
+/// the thread that started them.
 class DeviceLane final : public FleetHand {
  public:
   using Open = std::function<Result<std::unique_ptr<Evaluator>>()>;
@@ -44,8 +44,10 @@ class DeviceLane final : public FleetHand {
 
  private:
   void work();
+  bool sweep_parts(Evaluator& evaluator);
   void refuse_parts(const Error& failure);
-  bool wait_for_part();
+  std::optional<std::size_t> wait_for_part();
+  void end_part(Result<ProblemResult> result);
 
   std::string name_;
   Open open_;

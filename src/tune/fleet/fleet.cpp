@@ -99,8 +99,7 @@ class Fleet {
       hand.failures.clear();
       hand.left_out = false;
       tell(FleetEvent::Kind::kEnds, member, *running);
-      if (options_.take)
-        FATUNE_TRY_STATUS(options_.take(running->part.part, *crew_.hands[member]));
+      if (options_.take) FATUNE_TRY_STATUS(options_.take(running->part.part, *crew_.hands[member]));
     } else {
       note_failure(member, *running, report);
     }
@@ -171,8 +170,7 @@ class Fleet {
   /// Whose last part did not fail: a broken hand is no judge of what failed on another.
   bool has_better_judge(const WaitingPart& part) const {
     for (std::size_t other = 0; other < running_.size(); ++other) {
-      if (other != part.left && can_take(other) &&
-          result_.members[other].failures.empty())
+      if (other != part.left && can_take(other) && result_.members[other].failures.empty())
         return true;
     }
     return false;

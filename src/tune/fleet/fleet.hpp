@@ -1,14 +1,16 @@
-// fleet.hpp - a plan's parts to hands, one a hand at a time, until every part has ended.
+// fleet.hpp: Deals the parts of a plan to devices, one a device at a time.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/results/sweep_result.hpp"
 
 namespace fatune {
 
@@ -32,13 +34,13 @@ class FleetClock {
   virtual void pause();          ///< between two glances at the hands
 };
 
-/// A device with whoever sweeps on it: a process of this host, or another host.
+/// A device with whoever sweeps on it: a thread of this process, or another rank.
 class FleetHand {
  public:
   virtual ~FleetHand() = default;
-  virtual const std::string& name() const = 0;        ///< "cuda:0", "rank 2 on b, cuda:0"
-  virtual std::string said() const = 0;               ///< the last line of the sweep that it runs
-  virtual bool able() const { return true; }          ///< to take a part now, if it has none
+  virtual const std::string& name() const = 0;  ///< "cuda:0", "rank 2 on b, cuda:0"
+  virtual std::string said() const = 0;         ///< the last words of the sweep that it runs
+  virtual bool able() const { return true; }    ///< to take a part now, if it has none
   /// An error is one of this process or its disk, and ends the fleet.
   virtual Status begin(std::size_t part) = 0;
   /// Of the part that began last; it has none after any answer but kRuns.

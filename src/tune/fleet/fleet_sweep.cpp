@@ -109,7 +109,7 @@ SweepPart FleetSweep::lane_of(Evaluator& evaluator, const std::string& name, con
     RunState state;
     Hooked hooked;
   };
-  auto lane = std::make_shared<Lane>(run_.state(evaluator, RunClock({}, 0)), Hooked());
+  const std::shared_ptr<Lane> lane(new Lane{run_.state(evaluator, RunClock({}, 0)), Hooked()});
   lane->hooked = hook(lane->state);
   lane->state.device = name;
   lane->state.progress = ProgressTracker(
@@ -123,7 +123,8 @@ SweepPart FleetSweep::lane_of(Evaluator& evaluator, const std::string& name, con
     const NamedProblem& problem = parts_[part];
     lane->state.clock = clock_of(problem.problem);
     auto swept = sweep_problem(problem, run_.result.plan.warm_starts, lane->state);
-    if (!swept) return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
+    if (!swept)
+      return with_context(std::move(swept).error(), "sweeping " + describe(problem.problem));
     return swept;
   };
 }
@@ -132,7 +133,9 @@ void FleetSweep::fill(FleetWork& work) {
   work.lane = [this](Evaluator& evaluator, const std::string& name, const Say& say) {
     return lane_of(evaluator, name, say);
   };
-  work.journal_of = [this](std::size_t part, const Environment& on) { return journal_of(part, on); };
+  work.journal_of = [this](std::size_t part, const Environment& on) {
+    return journal_of(part, on);
+  };
   work.take_lines = [this](std::size_t part, const FleetHand& by, const std::string& lines) {
     return take_lines(part, by, lines);
   };
@@ -244,10 +247,10 @@ Status FleetSweep::finish(Result<FleetResult> fleet) {
   if (stopped || fleet->failed.empty()) return close_run(run_);
   for (const FailedPart& each : fleet->failed)
     log::error(label(parts_[each.part]) + ": " + each.reason);
-  return device_error(fmt::format(
-      "{} of {} could not be swept; `fatune sweep --resume {}` sweeps the rest",
-      fleet->failed.size(), counted(shard_problems(run_.result.plan).size(), "problem"),
-      shell_word(run_.options.out.string())));
+  return device_error(
+      fmt::format("{} of {} could not be swept; `fatune sweep --resume {}` sweeps the rest",
+                  fleet->failed.size(), counted(shard_problems(run_.result.plan).size(), "problem"),
+                  shell_word(run_.options.out.string())));
 }
 
 /// What the devices have in common; an error without any.

@@ -44,8 +44,8 @@ struct GatheredFleet {
   Environment environment;
 };
 /// The plan's problems have configs that do not depend on each other: `plan.shard` is set. Problems
-/// go to devices as they become free, the dearest first. Results, errors and interrupts are those of
-/// run_sweep().
+/// go to devices as they become free, the dearest first. Results, errors and interrupts are those
+/// of run_sweep().
 Result<SweepResult> sweep_on_fleet(const SweepOptions& options,
                                    const std::vector<KernelRef>& kernels,
                                    const KernelRef& reference, const GatheredFleet& fleet);

@@ -80,9 +80,8 @@ struct StopMessage {
 };
 void fields(StopMessage& x, FieldList& f);
 
-using RankMessage =
-    std::variant<HelloMessage, OrderMessage, LinesMessage, EndMessage, BeatMessage, DropMessage,
-                 StopMessage>;
+using RankMessage = std::variant<HelloMessage, OrderMessage, LinesMessage, EndMessage, BeatMessage,
+                                 DropMessage, StopMessage>;
 
 /// Until a rank's first words it looks for GPUs and NVRTC: it may be silent so many times longer.
 inline constexpr double kGreetingTimes = 4;

@@ -92,8 +92,7 @@ class RankCrew::Ledger::Hand final : public FleetHand {
   bool able() const override { return !ledger_.ranks_[place()].lost && !has_stale_; }
 
   Status begin(std::size_t part) override {
-    FATUNE_TRY(const std::string journal,
-               ledger_.work_.journal_of(part, measuring_.environment));
+    FATUNE_TRY(const std::string journal, ledger_.work_.journal_of(part, measuring_.environment));
     part_ = part;
     lease_ = ++ledger_.last_lease_;
     report_ = {};

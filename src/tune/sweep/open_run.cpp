@@ -154,8 +154,8 @@ void OpenRun::take(ProblemResult swept) {
 void OpenRun::warn_of_absent(const ProblemResult& problem) {
   const std::size_t left = shard_problems(result.plan).size() - result.problems.size();
   for (const FinalRecord& each : problem.finals) {
-    const bool absent = each.is_baseline() && each.outcome == Outcome::kUnavailable;
-    if (!absent || left == 0 || !absent.insert(each.impl).second) continue;
+    const bool missing = each.is_baseline() && each.outcome == Outcome::kUnavailable;
+    if (!missing || left == 0 || !absent.insert(each.impl).second) continue;
     log::warn(fmt::format("{} is not there, nor will it be for the {} left: {}", each.impl,
                           counted(left, "problem"), first_line(each.reason)));
   }
@@ -177,8 +177,7 @@ Result<OpenRun> open_run(const SweepOptions& options, const std::vector<KernelRe
   result.folder = options.out;
   FATUNE_TRY_STATUS(check_objective(result.plan.objective));
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, environment.limits));
-  result.plan.warm_starts =
-      select_warm_starts(options.known, result.plan, environment.limits.arch);
+  result.plan.warm_starts = select_warm_starts(options.known, result.plan, environment.limits.arch);
   complete_configs(kernels, result.plan.warm_starts);
   if (result.plan.shard) result.plan.shard->plan = plan_hash(result.plan);
   FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, environment, helpers));
@@ -197,6 +196,7 @@ Result<ProblemResult> recall_problem(const NamedProblem& problem, const SavedCon
                                      const OpenRun& run, Evaluator& evaluator) {
   RunState state = run.state(evaluator, RunClock({}, run.journal->last_at_s()));
   state.recalls = true;
+  state.progress = ProgressTracker(nullptr, 0);
   return sweep_problem(problem, known, state);
 }
 
@@ -212,10 +212,8 @@ Status keep_the_rest(OpenRun& run, const SavedConfigs& known, Evaluator& evaluat
 Status close_run(OpenRun& run) {
   const bool was_complete = run.journal->was_complete();
   if (was_complete && !run.journal->has_grown()) return {};
-  const bool complete =
-      !run.result.interrupted && (was_complete || all_were_searched(run.result));
-  return run.journal->append(
-      EndRecord{complete ? "complete" : "interrupted", run.result.seconds});
+  const bool complete = !run.result.interrupted && (was_complete || all_were_searched(run.result));
+  return run.journal->append(EndRecord{complete ? "complete" : "interrupted", run.result.seconds});
 }
 
 Saver::Saver(OpenRun& run) : run_(run) {
@@ -233,9 +231,7 @@ bool Saver::is_whole() const {
 
 Status Saver::save_in_time() { return !is_whole() || Clock::now() < next_ ? Status() : save(); }
 
-Status Saver::save_the_last() {
-  return saved_ == run_.result.problems.size() ? Status() : save();
-}
+Status Saver::save_the_last() { return saved_ == run_.result.problems.size() ? Status() : save(); }
 
 Status Saver::save() {
   const Clock::time_point begin = Clock::now();

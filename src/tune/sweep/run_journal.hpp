@@ -21,8 +21,8 @@ class ResumeIndex {
   ResumeIndex() = default;
   explicit ResumeIndex(const Journal& journal);
 
-  /// The journalled result of a candidate. A suspect that was started twice gives a record that says
-  /// `crashed`, which is not in the journal yet.
+  /// The journalled result of a candidate. A suspect that was started twice gives a record that
+  /// says `crashed`, which is not in the journal yet.
   std::optional<CandidateRecord> find(const Candidate& candidate) const;
   /// The candidate of the problem that was started last, when it never finished: it may be what
   /// ended the program. Candidates started before it had left the device by then.
@@ -58,6 +58,12 @@ class ResumeIndex {
 
 /// The journal of a run and its index. Several threads may share it.
 class RunJournal {
+  template <typename Ask>
+  auto locked(Ask ask) const {
+    const std::lock_guard lock(mutex_);
+    return ask();
+  }
+
  public:
   RunJournal(JournalWriter writer, ResumeIndex known)
       : writer_(std::move(writer)), known_(std::move(known)), complete_(known_.complete()) {}
@@ -90,12 +96,6 @@ class RunJournal {
   }
 
  private:
-  template <typename Ask>
-  auto locked(Ask ask) const {
-    const std::lock_guard lock(mutex_);
-    return ask();
-  }
-
   mutable std::mutex mutex_;
   JournalWriter writer_;
   ResumeIndex known_;

@@ -1,4 +1,5 @@
-// run_state.hpp: Holds what a running sweep uses on one device: journal, clock, progress, evaluator.
+// run_state.hpp: Holds what a running sweep uses on one device: journal, clock, progress,
+// evaluator.
 #pragma once
 
 #include <algorithm>

@@ -44,8 +44,8 @@ Status sweep_problems(OpenRun& run, RunState& state) {
 
 Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<KernelRef>& kernels,
                               const KernelRef& reference, Evaluator& evaluator) {
-  FATUNE_TRY(OpenRun run, open_run(options, kernels, reference, evaluator.environment(),
-                                   evaluator.helpers()));
+  FATUNE_TRY(OpenRun run,
+             open_run(options, kernels, reference, evaluator.environment(), evaluator.helpers()));
   RunState state = run.state(evaluator, RunClock(options.clock, run.journalled_s));
   const Hooked hooked = hook(state);
   FATUNE_TRY_STATUS(sweep_problems(run, state));
