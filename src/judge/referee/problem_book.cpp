@@ -1,64 +1,17 @@
 // problem_book.cpp - a problem in words and numbers, without anything by which it could be guessed.
 #include "judge/referee/problem_book.hpp"
 
-#include <array>
-
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "model/kernel/gate_table.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/problem/tensor.hpp"
 #include "model/problem/tolerance_rules.hpp"
 
 namespace fatune {
 namespace {
-
-struct GateInWords {
-  const char* name;
-  const char* statement;
-  const char* why;
-};
-/// docs/correctness.md has the same list at length.
-constexpr std::array kGates = {
-    GateInWords{"source",
-                "device code that includes fatune's common/ and headers of CUDA, no library",
-                "a submission reads nothing else of this machine"},
-    GateInWords{"constraints", "the manifest's rules and the device's limits hold",
-                "a launch that cannot run is not tried"},
-    GateInWords{"compilation", "NVRTC makes machine code of it", "there is no other compiler"},
-    GateInWords{
-        "state",
-        "machine code has no global memory of its own, calls nothing of the driver, and reads "
-        "neither time nor place",
-        "launches are alike, whoever watches; scratch memory is declared in the manifest"},
-    GateInWords{"launch", "every launch is accepted, ends in time and leaves the context whole",
-                "hangs and illegal addresses end a candidate, not the judge"},
-    GateInWords{"poison", "every element of every output is written",
-                "outputs and scratch memory are filled with patterns before each run"},
-    GateInWords{"inputs", "inputs are as they were", "others read them, too"},
-    GateInWords{"guard_bands", "nothing around a tensor or between its rows is read or written",
-                "in a program other data lies there"},
-    GateInWords{"accuracy", "the rules of 'tolerance' hold on inputs of several kinds",
-                "inputs are drawn anew, and are not told"},
-    GateInWords{"repeat", "the same inputs give the same bits", "a race shows as a difference"},
-    GateInWords{"early_start", "a dependent launch waits for the kernel before it",
-                "its inputs may be written until then"},
-    GateInWords{"physics", "no time is below what the device can do at its highest clocks",
-                "less work was done than the problem has"},
-    GateInWords{"timed_output", "timed launches leave right outputs, on other inputs, too",
-                "a result that is kept from launch to launch is none"},
-    GateInWords{"same_work", "timed launches do the same work on inputs that nobody has seen",
-                "what is kept from launch to launch shows as time"},
-    GateInWords{"persisting_l2", "nothing is set aside in the L2 cache",
-                "it is taken from everybody else"},
-    GateInWords{"carry_over", "the kernel behind finds in the cache what it had there",
-                "a program's time is that of all its kernels"},
-    GateInWords{"in_layer", "between the products of a layer the output is the same",
-                "that is where attention runs"},
-    GateInWords{"edge_problems", "short, odd and large problems are right, too, in mode final",
-                "a kernel is used at other sizes, as well"},
-};
 
 std::string statement_of(const Problem& problem) {
   std::string text = fmt::format(
@@ -130,15 +83,6 @@ std::vector<StatedMacro> macros_of(const Problem& problem) {
 
 }  // namespace
 
-const std::vector<StatedRule>& gates_in_words() {
-  static const std::vector<StatedRule> gates = [] {
-    std::vector<StatedRule> stated;
-    for (const GateInWords& gate : kGates) stated.push_back({gate.name, gate.statement, gate.why});
-    return stated;
-  }();
-  return gates;
-}
-
 std::vector<BookedProblem> ProblemBook::list(const ListProblems& wanted) const {
   std::vector<BookedProblem> list;
   const std::string filter = lower(wanted.filter.value_or(""));
@@ -178,7 +122,9 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
     stated.tolerance.push_back(
         {std::string(rule.name), std::string(rule.statement), std::string(rule.why)});
   }
-  stated.gates = gates_in_words();
+  for (const GateText& gate : gate_table())
+    stated.gates.push_back(
+        {std::string(gate.name), std::string(gate.statement), std::string(gate.why)});
   FATUNE_TRY(stated.example, example_kernel(problem));
   return stated;
 }

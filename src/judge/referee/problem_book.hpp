@@ -64,9 +64,6 @@ void fields(StatedMacro& x, FieldList& f);
 void fields(ExampleKernel& x, FieldList& f);
 void fields(ProblemStatement& x, FieldList& f);
 
-/// Every gate in its order.
-const std::vector<StatedRule>& gates_in_words();
-
 class ProblemBook {
  public:
   /// Of problems of attention; their ids differ.

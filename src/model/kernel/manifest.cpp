@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "model/kernel/gate_table.hpp"
 #include "model/kernel/manifest_parse.hpp"
 #include "model/kernel/vocabulary.hpp"
 
@@ -17,15 +18,10 @@ namespace {
 constexpr std::string_view kManifestSchema = "fatune.kernel/1";
 const std::array<std::string, 4> kRoles = {"attention", "reference", "baseline",
                                            "fault"};  // as in Role
-// What can become of a candidate whose kernel is at fault (record/outcome.hpp knows them all).
+// The outcomes that a kernel of role "fault" may expect; see Outcome in results/measurement.hpp.
 const std::array<std::string, 7> kFaultOutcomes = {"infeasible",   "compile_error", "launch_error",
                                                    "wrong_result", "timeout",       "crashed",
                                                    "measured"};
-// The gates in their order (evaluate/gates.hpp knows what they do).
-const std::array<std::string, 16> kGates = {
-    "constraints",   "compilation", "launch",      "poison",       "inputs",       "guard_bands",
-    "accuracy",      "repeat",      "early_start", "physics",      "timed_output", "same_work",
-    "persisting_l2", "carry_over",  "in_layer",    "edge_problems"};
 const std::array<std::string, 3> kInputs = {"q", "k", "v"};
 
 constexpr std::string_view kKeys =
@@ -34,7 +30,13 @@ constexpr std::string_view kKeys =
     "expected_outcome expected_gate selftest_shape selftest_seq_kv selftest_layout "
     "persisting_window";
 
-/// What only fixtures that misbehave have.
+std::vector<std::string> gate_names() {
+  std::vector<std::string> names;
+  for (const GateText& gate : gate_table()) names.emplace_back(gate.name);
+  return names;
+}
+
+/// Parses the fields that only kernels of role "fault" have.
 Status parse_fault(const Fields& root, Manifest& manifest) {
   for (const char* field : {"expected_outcome", "expected_gate", "selftest_shape",
                             "selftest_seq_kv", "selftest_layout", "persisting_window"}) {
@@ -42,7 +44,7 @@ Status parse_fault(const Fields& root, Manifest& manifest) {
       return root.error(field, "is for kernels of role 'fault' only");
   }
   FATUNE_TRY(manifest.expected_outcome, parse_one_of(root, "expected_outcome", "", kFaultOutcomes));
-  FATUNE_TRY(manifest.expected_gate, parse_one_of(root, "expected_gate", "", kGates));
+  FATUNE_TRY(manifest.expected_gate, parse_one_of(root, "expected_gate", "", gate_names()));
   FATUNE_TRY(manifest.persisting_window, parse_one_of(root, "persisting_window", "", kInputs));
   if (!root.has("selftest_shape")) {
     for (const char* field : {"selftest_seq_kv", "selftest_layout"}) {

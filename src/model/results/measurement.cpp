@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
+#include "model/kernel/gate_table.hpp"
 
 namespace fatune {
 
@@ -28,17 +29,18 @@ std::string gate_of(Outcome outcome, std::string_view reason) {
   if (const std::size_t end = reason.find(": ");
       reason.starts_with(kEdgeProblem) && end != std::string_view::npos)
     reason.remove_prefix(end + 2);
+  const std::string_view begins = reason.substr(0, reason.find(':'));
   switch (outcome) {
     case Outcome::kInfeasible:
-      return "constraints";
+      return std::string(name(GateId::kConstraints));
     case Outcome::kCompileError:
-      return reason.starts_with("state: ") ? "state" : "compilation";
+      return std::string(begins == name(GateId::kState) ? begins : name(GateId::kCompilation));
     case Outcome::kLaunchError:
     case Outcome::kTimeout:
     case Outcome::kCrashed:
-      return "launch";
+      return std::string(name(GateId::kLaunch));
     case Outcome::kWrongResult:
-      return std::string(reason.substr(0, reason.find(':')));
+      return std::string(begins);
     default:
       return "";
   }

@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel/gate_table.hpp"
 #include "model/results/sweep_result.hpp"
 #include "tune/evaluate/final_phase.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr const char* kEdgeGate = "edge_problems";
 constexpr const char* kNotTheWinner = "checked for the winner alone";
 // Chosen: contestants whose edge problems are compiled before the winner is known, and idle compile
 // processes that this takes.
@@ -111,9 +111,11 @@ void FinalPhase::note_edges(std::size_t index, const std::vector<Stage>& edges) 
       edges, [&](const Stage& stage) { return !(stage.last_resort && others_alone); });
   Verification& verification = *record.verification;
   if (edges_checked_[index] == 0) {
-    verification.not_run.push_back(fmt::format("{}: it can do none of {}", kEdgeGate, of));
+    verification.not_run.push_back(
+        fmt::format("{}: it can do none of {}", name(GateId::kEdgeProblems), of));
   } else {
-    verification.gates.push_back(fmt::format("{} {}/{}", kEdgeGate, edges_checked_[index], of));
+    verification.gates.push_back(
+        fmt::format("{} {}/{}", name(GateId::kEdgeProblems), edges_checked_[index], of));
   }
 }
 
@@ -141,7 +143,8 @@ Status FinalPhase::settle_winner(Stage& main, std::vector<Stage>& edges) {
   for (std::size_t index = 0; index < records_.size() && !edges.empty(); ++index) {
     auto& verification = records_[index].verification;
     if (records_[index].is_candidate() && verification && !proved.contains(index))
-      verification->not_run.push_back(fmt::format("{}: {}", kEdgeGate, kNotTheWinner));
+      verification->not_run.push_back(
+          fmt::format("{}: {}", name(GateId::kEdgeProblems), kNotTheWinner));
   }
   return {};
 }

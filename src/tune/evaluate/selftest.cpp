@@ -11,13 +11,13 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel/gate_table.hpp"
 #include "model/results/measurement.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr const char* kNotRun = "not_run";
-constexpr const char* kInLayer = "in_layer";  ///< the gate
 /// Small, and large enough for whole tiles and a last one.
 const Problem kUsual{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 128, .seq_kv = 128, .head_dim = 64};
@@ -32,19 +32,19 @@ bool is_fixture(const Manifest& manifest) {
 struct Cheat {
   const char* name;  ///< of its kernel; {} is the tensor
   const char* how;   ///< of kernels/faults/spoiled.cuh
-  const char* gate;
+  GateId gate;
   const char* static_shared_bytes = "0";
 };
-constexpr Cheat kWithoutReference{"does_nothing", "kNothing", "poison"};
-constexpr Cheat kOfInputs[] = {{"changes_{}", "kChanged", "inputs"}};
-constexpr Cheat kOfOutputs[] = {{"zeros_in_{}", "kZeros", "accuracy"},
-                                {"nan_in_{}", "kNan", "accuracy"},
-                                {"wrong_sign_in_{}", "kWrongSign", "accuracy", "8"},
-                                {"last_of_{}_unwritten", "kLastUnwritten", "poison"},
-                                {"writes_past_{}", "kOnePast", "guard_bands"},
-                                {"varies_in_{}", "kVaries", "repeat"},
-                                {"stops_writing_{}", "kStops", "timed_output"},
-                                {"keeps_old_{}", "kKeepsOld", "timed_output"}};
+constexpr Cheat kWithoutReference{"does_nothing", "kNothing", GateId::kPoison};
+constexpr Cheat kOfInputs[] = {{"changes_{}", "kChanged", GateId::kInputs}};
+constexpr Cheat kOfOutputs[] = {{"zeros_in_{}", "kZeros", GateId::kAccuracy},
+                                {"nan_in_{}", "kNan", GateId::kAccuracy},
+                                {"wrong_sign_in_{}", "kWrongSign", GateId::kAccuracy, "8"},
+                                {"last_of_{}_unwritten", "kLastUnwritten", GateId::kPoison},
+                                {"writes_past_{}", "kOnePast", GateId::kGuardBands},
+                                {"varies_in_{}", "kVaries", GateId::kRepeat},
+                                {"stops_writing_{}", "kStops", GateId::kTimedOutput},
+                                {"keeps_old_{}", "kKeepsOld", GateId::kTimedOutput}};
 
 constexpr const char* kSpoiledSource = "faults/spoiled.cuh";
 constexpr const char* kKept = "fatune_kept";
@@ -58,12 +58,12 @@ extern "C" __global__ void fatune_spoil({1}* tensor, const {1}* kept) {{
 }}
 )";
 
-Kernel new_cheat(const Kernel& reference, std::string called, const char* gate) {
+Kernel new_cheat(const Kernel& reference, std::string called, GateId gate) {
   Kernel kernel = reference;
   kernel.manifest.name = std::move(called);
   kernel.manifest.role = Role::kFault;
   kernel.manifest.expected_outcome = name(Outcome::kWrongResult);
-  kernel.manifest.expected_gate = gate;
+  kernel.manifest.expected_gate = name(gate);
   return kernel;
 }
 
@@ -142,8 +142,8 @@ Result<SelftestRow> try_kernel(const Candidate& candidate, Evaluator& evaluator)
   FATUNE_TRY_STATUS(evaluator.submit(candidate));
   FATUNE_TRY(const CandidateRecord record, evaluator.collect());
   const bool cannot = row.gate.empty() && record.outcome == Outcome::kInfeasible;
-  const bool unasked =
-      row.gate == kInLayer && record.outcome == Outcome::kMeasured && !record.in_layer;
+  const bool unasked = row.gate == name(GateId::kInLayer) && record.outcome == Outcome::kMeasured &&
+                       !record.in_layer;
   row.outcome = cannot || unasked ? kNotRun : name(record.outcome);
   row.reason = unasked ? "there are no times in a layer" : record.reason;
   row.caught =

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "model/kernel/gate_table.hpp"
 
 namespace fatune {
 namespace {
@@ -182,7 +183,7 @@ std::string finding_in(std::string_view ptx, std::string_view cubin) {
 
 std::string state_finding(std::string_view ptx, std::string_view cubin) {
   const std::string found = finding_in(ptx, cubin);
-  return found.empty() ? "" : "state: " + found;
+  return found.empty() ? "" : fmt::format("{}: {}", name(GateId::kState), found);
 }
 
 }  // namespace fatune
