@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "worker/device/judged.hpp"
+#include "worker/gates/findings.hpp"
 #include "worker/verify/quantize.hpp"
 #include "worker/verify/smooth_keys.hpp"
 
@@ -138,8 +138,8 @@ Examined examine(const Setting& setting, const Expected& expected, const Candida
     if (!output && bytes != tensors.buffers.at(name))
       return refused("inputs were changed: " + name);
   }
-  const std::string gaps = gap_finding(out, {tensors.buffers.at(out.name), kUnwritten});
-  if (!gaps.empty()) return refused(gaps);
+  const auto gaps = gap_finding(out, {tensors.buffers.at(out.name), kUnwritten});
+  if (gaps) return refused(describe(*gaps));
   const Comparison comparison = compare(expected.out, elements_of(out, tensors));
   const Judgement verdict = judge(expected.out, comparison);
   Examined examined{verdict.passed,

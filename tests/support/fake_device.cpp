@@ -8,6 +8,7 @@
 #include "core/check.hpp"
 #include "core/file.hpp"
 #include "gpu/telemetry.hpp"
+#include "worker/runs/runs.hpp"
 
 namespace fatune::test {
 namespace {
@@ -330,25 +331,25 @@ MaybeFailure FakeDevice::verify(const Program& program, Verification* found) {
 }
 
 MaybeFailure FakeDevice::verify(Executable& program, Verification* found) {
-  GateKeeper keeper = gates(program);
+  GateContext context = gates(program);
   MaybeFailure failure =
-      keeper.verify([this](std::string_view phase) { phases.emplace_back(phase); });
-  if (found != nullptr) *found = keeper.verification();
+      fatune::verify(context, [this](std::string_view phase) { phases.emplace_back(phase); });
+  if (found != nullptr) *found = context.verification;
   return failure;
 }
 
 MaybeFailure FakeDevice::check_in_layer(Executable& program, Verification* found) {
-  GateKeeper keeper = gates(program);
+  GateContext context = gates(program);
   const auto layer = problem_->layer();
   FATUNE_CHECK(static_cast<bool>(layer), "the products of the tests can be made");
   const auto loop = (*layer)->loop_with(*session_->sampler, program);
   FATUNE_CHECK(static_cast<bool>(loop), "the layers of the tests can be captured");
-  MaybeFailure failure = keeper.check_in_layer(**layer, *loop, true);
-  *found = keeper.verification();
+  MaybeFailure failure = verify_in_layer(context, {*layer, &*loop, true});
+  *found = context.verification;
   return failure;
 }
 
-GateKeeper FakeDevice::gates(Executable& program) {
+GateContext FakeDevice::gates(Executable& program) {
   FATUNE_CHECK(problem_ != nullptr, "it has begun");
   return {*session_, *problem_, program};
 }

@@ -11,8 +11,8 @@
 #include "support/fake_driver.hpp"
 #include "support/temporary_folder.hpp"
 #include "worker/device/device_problem.hpp"
-#include "worker/device/gates.hpp"
 #include "worker/device/loaded_program.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune::test {
 
@@ -53,7 +53,7 @@ class FakeDevice {
   /// The gates before the timing, alone.
   MaybeFailure verify(const Program& program, Verification* found = nullptr);
   MaybeFailure verify(Executable& program, Verification* found = nullptr);
-  GateKeeper gates(Executable& program);  ///< of a problem that has begun
+  GateContext gates(Executable& program);  ///< of a problem that has begun
   /// The gate of layers alone, as in the final phase.
   MaybeFailure check_in_layer(Executable& program, Verification* found);
   DeviceProblem& problem() { return *problem_; }

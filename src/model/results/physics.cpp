@@ -156,8 +156,8 @@ PhysicsFloor physics_floor(const Problem& problem, const Environment& environmen
 
 std::string physics_finding(std::string_view which, Micros time, const Floor& floor) {
   if (time.value >= floor.time.value) return "";
-  return fmt::format("physics: {} {} is less than any right kernel needs, {} ({})", describe(time),
-                     which, describe(floor.time), floor.why);
+  return fmt::format("{} {} is less than any right kernel needs, {} ({})", describe(time), which,
+                     describe(floor.time), floor.why);
 }
 
 }  // namespace fatune

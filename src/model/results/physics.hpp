@@ -49,7 +49,7 @@ int tensor_flops_per_clock(int arch);
 /// Pairs of query and key that the mask leaves, in one head.
 double visible_pairs(const Problem& problem);
 
-/// "physics: 1.20 us hot is below ..." for a time below its floor; empty for any other.
+/// "1.20 us hot is less than ..." for a time below its floor; empty for any other.
 std::string physics_finding(std::string_view which, Micros time, const Floor& floor);
 
 }  // namespace fatune

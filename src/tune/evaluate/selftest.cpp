@@ -184,7 +184,7 @@ Result<std::vector<KernelRef>> cheats_at(const Problem& problem, const KernelRef
   }
   cheats.push_back(spoiled(*reference, source, kWithoutReference, plan.outputs().front()));
   if (manifest.stages.front().dependent == "0" && plan.inputs().size() <= kMostEarlyInputs) {
-    Kernel early = new_cheat(*reference, "begins_early", "early_start");
+    Kernel early = new_cheat(*reference, "begins_early", GateId::kEarlyStart);
     early.manifest.stages.front().dependent = "1";
     early.manifest.min_arch = std::max(early.manifest.min_arch, kFirstDependentArch);
     cheats.push_back(std::make_shared<const Kernel>(std::move(early)));

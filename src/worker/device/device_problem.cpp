@@ -1,5 +1,4 @@
-// device_problem.cpp - opens a device, and turns its facts into an environment; inputs to the
-// device, their references to the host.
+// device_problem.cpp: Brings inputs to the device, makes their references, and mends both.
 #include "worker/device/device_problem.hpp"
 
 #include <algorithm>
@@ -11,39 +10,22 @@
 
 #include "core/check.hpp"
 #include "core/file.hpp"
-#include "core/log.hpp"
-#include "core/text.hpp"
-#include "gpu/telemetry.hpp"
-#include "model/results/statistics.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::int64_t kNeighboursShare = 4;  // of the L2 cache, see carry_over.cpp
+constexpr std::int64_t kNeighboursShare = 4;  // of the L2 cache, see gates/carry_over.cpp
 constexpr int kExtraSeeds = 4;                // more inputs for results near a limit
 constexpr std::uint64_t kExtraSeedStep = 1000;
 
-/// The first output whose limits zeros come near to. A reference of nothing but zeros (every row
-/// masked) is right to demand zeros.
+/// The first output whose limits an output of zeros would nearly meet. A reference of zeros alone
+/// (every row masked) is right to demand zeros.
 const TensorReference* find_vacuous(const std::vector<TensorReference>& outputs) {
   const auto found =
       std::find_if(outputs.begin(), outputs.end(), [](const TensorReference& output) {
         return output.largest != 0 && vacuity_margin(output) < kLeastVacuity;
       });
   return found == outputs.end() ? nullptr : &*found;
-}
-
-constexpr int kEmptyPairs = 50;
-
-/// Median time between two events with nothing between them: recorded in the log, never subtracted.
-Status log_event_overhead(Sampler& sampler) {
-  std::vector<double> pairs;
-  for (int i = 0; i < kEmptyPairs; ++i) {
-    FATUNE_TRY(const MaybeTime time, sampler.time_once([] { return Status(); }));
-    if (time) pairs.push_back(time->value);
-  }
-  if (!pairs.empty()) log::info("an empty pair of events takes " + describe(Micros(median(pairs))));
-  return {};
 }
 
 }  // namespace
@@ -123,7 +105,7 @@ std::vector<HostTensor> DeviceProblem::finite_inputs(const InputCase& which, int
   return input_tensors(order_.problem, plan_, before_spoiling(which), doublings);
 }
 
-/// While the device has one set, the inputs of the next one come about.
+/// Makes the inputs of the next set on the host while the device works on this one.
 Status DeviceProblem::make_sets() {
   std::future<std::vector<HostTensor>> next;
   for (std::size_t i = 0; i < order_.cases.size(); ++i) {
@@ -207,61 +189,29 @@ Status DeviceProblem::mend() {
       for (const GuardedBuffer& buffer : set.inputs) FATUNE_TRY_STATUS(buffer.fill_bands(stream));
     }
   }
-  FATUNE_TRY_STATUS(mend_layer());
+  if (layer_ && *layer_) FATUNE_TRY_STATUS((**layer_)->mend());
   return gpu::synchronize(stream);
 }
 
-OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem) {
-  return {session.context, session.stream.raw(), in_given_types(problem), session.facts.l2_bytes,
-          session.facts.uuid};
+Result<ProblemLayer*> DeviceProblem::problem_layer() {
+  if (!layer_) layer_ = ProblemLayer::make(*session_, order_, input_plans_, checks_);
+  if (!*layer_) return Error(layer_->error());
+  return (**layer_).get();
 }
 
-void load_products(const DeviceSession& session, const Problem& problem) {
-  const auto plan = layer_plan(in_given_types(problem), session.facts.l2_bytes);
-  if (plan) static_cast<void>(session.open_gemm(plan->after.plan));
+Result<Layer*> DeviceProblem::layer() {
+  FATUNE_TRY(ProblemLayer* const found, problem_layer());
+  return &found->layer();
 }
 
-Result<std::unique_ptr<DeviceSession>> open_device_session() {
-  auto session = std::make_unique<DeviceSession>();
-  FATUNE_TRY(session->facts, gpu::device_facts(0));
-  session->telemetry = gpu::Telemetry::open(session->facts.pci_bus_id);
-  if (!session->telemetry.available())
-    log::warn("no clocks and throttle reasons: " + session->telemetry.problem());
-  FATUNE_TRY(session->context, gpu::make_context(0));
-  FATUNE_TRY(session->stream, gpu::make_stream(session->context));
-  FATUNE_TRY_STATUS(gpu::forbid_persisting_lines(session->stream.raw()));
-  FATUNE_TRY(Sampler sampler,
-             Sampler::make(session->context, session->stream.raw(), session->telemetry,
-                           session->facts.l2_bytes, SamplingPlan{}));
-  session->sampler.emplace(std::move(sampler));
-  FATUNE_TRY_STATUS(log_event_overhead(*session->sampler));
-  return session;
-}
-
-Environment environment_of(const gpu::DeviceFacts& facts) {
-  Environment environment;
-  environment.device_name = facts.name;
-  environment.device_uuid = facts.uuid;
-  environment.driver = facts.driver;
-  environment.cuda_driver = facts.cuda_driver;
-  environment.limits = static_cast<const DeviceLimits&>(facts);
-  environment.limits.arch = best_arch(facts.major, facts.minor);
-  environment.l2_bytes = facts.l2_bytes;
-  environment.memory_bus_bits = facts.memory_bus_bits;
-  environment.memory_clock_mhz = facts.memory_clock_mhz;
-  environment.max_sm_clock_mhz = facts.max_sm_clock_mhz;
-  return environment;
-}
-
-std::string unfit_reason(const gpu::DeviceFacts& facts) {
-  const gpu::Telemetry telemetry = gpu::Telemetry::open(facts.pci_bus_id);
-  if (!telemetry.available()) return "";
-  if (telemetry.mig_enabled().value_or(false))
-    return "MIG is on: slices share memory and power with their neighbours";
-  const std::size_t others = telemetry.compute_processes().size();
-  if (others == 0) return "";
-  return fmt::format("{} on it", others == 1 ? "another process computes"
-                                             : fmt::format("{} other processes compute", others));
+Result<InputSet*> DeviceProblem::layer_set(bool judged) {
+  FATUNE_TRY(ProblemLayer* const found, problem_layer());
+  InputSet& set = found->inputs();
+  if (judged && set.outputs.empty()) {
+    FATUNE_TRY(static_cast<References&>(set),
+               references_->make(set.which, 0, addresses(set), found->tensors()));
+  }
+  return &set;
 }
 
 }  // namespace fatune

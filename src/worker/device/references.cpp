@@ -1,11 +1,11 @@
-// references.cpp - runs reference and low-precision reference over memory of their own, and derives
-// the limits.
+// references.cpp: Runs the reference and the low-precision reference, and derives the limits.
+#include "worker/device/references.hpp"
+
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "model/kernel/operation.hpp"
-#include "worker/device/device_problem.hpp"
 #include "worker/device/loaded_program.hpp"
 #include "worker/verify/quantize.hpp"
 #include "worker/verify/smooth_keys.hpp"

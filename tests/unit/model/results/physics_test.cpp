@@ -104,6 +104,6 @@ TEST_CASE("a time below its floor is told with both figures") {
   const Floor floor{Micros(2.0), "2.15 GFLOP at 1071 TFLOP/s"};
   CHECK(physics_finding("hot", Micros(2.5), floor).empty());
   CHECK(physics_finding("hot", Micros(1.2), floor) ==
-        "physics: 1.20 us hot is less than any right kernel needs, 2.00 us (2.15 GFLOP at 1071 "
+        "1.20 us hot is less than any right kernel needs, 2.00 us (2.15 GFLOP at 1071 "
         "TFLOP/s)");
 }

@@ -10,7 +10,8 @@
 #include "tune/evaluate/final_phase.hpp"
 #include "tune/evaluate/implementations.hpp"
 #include "tune/evaluate/preparation.hpp"
-#include "worker/device/judged.hpp"
+#include "worker/gates/findings.hpp"
+#include "worker/gates/judged.hpp"
 #include "worker/protocol/messages.hpp"
 
 using namespace fatune;
@@ -144,16 +145,16 @@ TEST_CASE("a final phase begins with the declared tensors") {
 TEST_CASE("poison and repeats are told by the tensor's own places") {
   const TensorPlan tensor{"y", Dtype::kF16, {4, 8}, true, {}};
   std::vector<std::byte> first(64, std::byte{1}), second = first;
-  CHECK(poison_finding(tensor, {first, 0xff}, {second, 0x5a}).empty());
+  CHECK_FALSE(poison_finding(tensor, {first, 0xff}, {second, 0x5a}));
   for (const std::size_t byte : {20, 21}) {
     first[byte] = std::byte{0xff};
     second[byte] = std::byte{0x5a};
   }
-  CHECK(poison_finding(tensor, {first, 0xff}, {second, 0x5a}) ==
+  CHECK(describe(*poison_finding(tensor, {first, 0xff}, {second, 0x5a})) ==
         "poison: 1 of 32 elements of y were never written, first at y[1, 2]");
   second = first;
   second[2] = std::byte{7};
-  CHECK(poison_finding(tensor, {first, 0xff}, {second, 0x5a}) ==
+  CHECK(describe(*poison_finding(tensor, {first, 0xff}, {second, 0x5a})) ==
         "repeat: 1 of 32 elements of y differ between two runs, first at y[0, 1]");
 }
 

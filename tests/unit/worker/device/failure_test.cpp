@@ -1,8 +1,7 @@
 // failure_test.cpp - hangs, errors and outcomes to the gates that decide them.
-#include <catch2/catch_test_macros.hpp>
+#include "worker/device/failure.hpp"
 
-#include "worker/device/gates.hpp"
-#include "worker/device/judged.hpp"
+#include <catch2/catch_test_macros.hpp>
 
 using namespace fatune;
 

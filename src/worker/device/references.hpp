@@ -1,0 +1,94 @@
+// references.hpp: Declares the makers of references, by which the outputs of candidates are judged.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/units.hpp"
+#include "worker/baselines/executable.hpp"
+#include "worker/device/device_session.hpp"
+#include "worker/protocol/messages.hpp"
+#include "worker/verify/guarded_buffer.hpp"
+#include "worker/verify/host_reference.hpp"
+#include "worker/verify/inputs.hpp"
+
+namespace fatune {
+
+/// The references of one set of inputs.
+struct References {
+  std::vector<TensorReference> outputs;  ///< with limits; attention's lse is apart
+  LseReference lse;
+  Micros time{0};  ///< of the reference
+};
+
+/// One set of inputs with its reference. The reference exists on the host only while candidates
+/// run. It is computed before the first of them, or between two of a candidate's own launches
+/// (extra_sets). What it leaves on the device is overwritten before it is freed.
+struct InputSet : References {
+  InputCase which;
+  int v_doublings = 0;
+  std::vector<GuardedBuffer> inputs;     ///< in the order of buffers_of()
+  std::vector<std::uint64_t> checksums;  ///< of the inputs
+};
+
+/// The reference of a problem, compared with by every candidate. Two implementations: attention's
+/// runs head by head and is checked in fp64 on the host; a declared one is the definition.
+class ReferenceMaker {
+ public:
+  /// All three must outlive the maker.
+  static std::unique_ptr<ReferenceMaker> of(DeviceSession& session, const BeginOrder& order,
+                                            const OperationPlan& plan);
+  ReferenceMaker(DeviceSession& session, const BeginOrder& order, const OperationPlan& plan)
+      : session_(session), order_(order), plan_(plan) {}
+  virtual ~ReferenceMaker() = default;
+
+  /// `addresses` of the inputs by name, `inputs` their elements; those that do not lie contiguous
+  /// are copied for as long as it takes. A wrong or unfinished reference and a low-precision
+  /// reference that breaks its own limits are device errors: nothing may be measured by them. What
+  /// they left on the device is overwritten.
+  Result<References> make(const InputCase& which, int v_doublings, TensorAddresses addresses,
+                          std::vector<HostTensor> inputs);
+  /// How often v may be doubled so that zeros miss the limits.
+  virtual int most_doublings() const = 0;
+  /// Of limits that an output of zeros comes near to: the check would prove nothing.
+  virtual Error vacuous(const TensorReference& output) const = 0;
+
+ protected:
+  using Offsets = std::map<std::string, std::int64_t>;  ///< elements, by tensor
+  /// What a program wrote of each output of the plan.
+  struct Results {
+    std::vector<std::vector<std::byte>> outputs;
+    Micros time{0};
+  };
+
+  /// The problem of one launch, and where in the tensors each launch begins.
+  virtual Problem slice() const = 0;
+  virtual std::vector<Offsets> slices() const = 0;
+  /// The reference's values, checked as far as they can be.
+  virtual Result<References> take(Results results, const InputCase& which,
+                                  std::vector<HostTensor> inputs) const = 0;
+  virtual Limits limits(const TensorReference& output, const Comparison& twin,
+                        const InputCase& which) const = 0;
+
+  DeviceSession& session_;
+  const BeginOrder& order_;
+  const OperationPlan& plan_;
+
+ private:
+  /// `plan` and `slice` are the order's, or those of the same problem in another type.
+  Result<Results> run(const Program& program, const OperationPlan& plan, const Problem& slice,
+                      TensorAddresses addresses, bool singles);
+  Result<Results> run_apart(const Program& program, Problem problem, const Problem& slice,
+                            HostInputs inputs, bool singles);
+  /// What the reference gives for the inputs before they were quantized.
+  Result<std::vector<float>> unquantized_values(const InputCase& which, int v_doublings);
+  /// TensorReference::rounding of attention's out.
+  Result<std::vector<float>> rounding(HostInputs inputs);
+  Result<Results> twin_of_quantized(const HostInputs& unquantized);
+};
+
+}  // namespace fatune

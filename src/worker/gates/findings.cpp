@@ -1,0 +1,93 @@
+// findings.cpp: Counts and places the elements that kept a pattern or differ between two runs.
+#include "worker/gates/findings.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace fatune {
+namespace {
+
+/// Byte offset of the first difference; the size when there is none.
+std::size_t first_difference(std::span<const std::byte> a, std::span<const std::byte> b) {
+  if (std::memcmp(a.data(), b.data(), a.size()) == 0) return a.size();
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
+}
+
+}  // namespace
+
+std::string describe(const GateFinding& finding) {
+  return fmt::format("{}: {}", name(finding.gate), finding.what);
+}
+
+std::optional<GateFinding> poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
+                                          const PoisonedRun& second) {
+  const std::size_t at = first_difference(first.bytes, second.bytes);
+  if (at == first.bytes.size()) return std::nullopt;
+  const std::size_t width = tensor.width();
+  std::size_t different = 0, unwritten = 0, first_unwritten = 0;
+  for (std::size_t i = 0; i < first.bytes.size(); i += width) {
+    if (std::memcmp(first.bytes.data() + i, second.bytes.data() + i, width) == 0) continue;
+    ++different;
+    bool kept = true;
+    for (std::size_t byte = i; byte < i + width; ++byte) {
+      kept = kept && first.bytes[byte] == std::byte{first.pattern} &&
+             second.bytes[byte] == std::byte{second.pattern};
+    }
+    if (kept && unwritten++ == 0) first_unwritten = i / width;
+  }
+  const std::string all =
+      fmt::format("of {} {}", first.bytes.size() / width, describe_elements(tensor));
+  const auto place = [&](std::size_t element) {
+    return describe_place(tensor, static_cast<std::int64_t>(element));
+  };
+  if (unwritten > 0) {
+    return GateFinding{GateId::kPoison, fmt::format("{} {} were never written, first at {}",
+                                                    unwritten, all, place(first_unwritten))};
+  }
+  return GateFinding{GateId::kRepeat, fmt::format("{} {} differ between two runs, first at {}",
+                                                  different, all, place(at / width))};
+}
+
+std::optional<GateFinding> gap_finding(const TensorPlan& tensor, const PoisonedRun& run) {
+  const std::size_t row_bytes = static_cast<std::size_t>(tensor.columns()) * tensor.width();
+  const auto begin_of = [&](std::int64_t row) {
+    return static_cast<std::size_t>(tensor.row_offset(row)) * tensor.width();
+  };
+  std::vector<std::byte> gaps(run.bytes.begin(), run.bytes.end());
+  for (std::int64_t row = 0; row < tensor.rows(); ++row)
+    std::fill_n(&gaps[begin_of(row)], row_bytes, std::byte{run.pattern});
+  const auto changed = [&](std::byte byte) { return byte != std::byte{run.pattern}; };
+  const auto found = std::ranges::find_if(gaps, changed);
+  if (found == gaps.end()) return std::nullopt;
+  const auto first = static_cast<std::size_t>(found - gaps.begin());
+  std::int64_t before = 0;  // the row in front of it
+  for (std::int64_t row = 1; row < tensor.rows(); ++row) {
+    if (begin_of(row) <= first && begin_of(row) > begin_of(before)) before = row;
+  }
+  return GateFinding{
+      GateId::kGuardBands,
+      fmt::format("{} bytes between rows of {} were written, the first at +{} behind {}",
+                  std::ranges::count_if(gaps, changed), tensor.name,
+                  first - begin_of(before) - row_bytes,
+                  describe_place(tensor, (before + 1) * tensor.columns() - 1))};
+}
+
+MaybeFailure Variation::differs(const GateFinding& finding, const Judgement& verdict) {
+  if (!allowed_ || finding.gate == GateId::kPoison) return refused(finding.gate, finding.what);
+  if (!verdict.passed)
+    return refused(GateId::kAccuracy, verdict.reason + ", in one of two runs that differ");
+  notes_.try_emplace(finding.gate, describe(finding));
+  return std::nullopt;
+}
+
+void Variation::note_in(Verification& verification) const {
+  for (const auto& [gate, found] : notes_) {
+    std::erase(verification.gates, name(gate));
+    verification.not_run.push_back(found + "; each run was judged by itself");
+  }
+}
+
+}  // namespace fatune

@@ -1,0 +1,89 @@
+// gate_context.hpp: Holds what the gates share about one candidate on one problem, and runs it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/results/measurement.hpp"
+#include "worker/baselines/executable.hpp"
+#include "worker/device/device_problem.hpp"
+#include "worker/device/device_session.hpp"
+#include "worker/device/failure.hpp"
+#include "worker/gates/findings.hpp"
+#include "worker/gates/judged.hpp"
+#include "worker/timing/layer.hpp"
+#include "worker/timing/sampler.hpp"
+
+namespace fatune {
+
+/// NaN in every element type; and a finite number, which a kernel that reads what it should write
+/// would pass on.
+inline constexpr std::uint8_t kPoisons[] = {0xff, 0x5a};
+
+/// The graphs and times of a candidate, for the gates of timed launches.
+struct TimedRun {
+  const HotLoop* loop = nullptr;        ///< null if only cold launches were timed
+  const HotLoop* plain_loop = nullptr;  ///< set if `loop` has launches that are not plain
+  std::optional<Micros> hot{}, plain{}, cold{}, in_layer{};
+};
+
+/// The graph of a candidate between the products of a layer.
+struct LayerRun {
+  const Layer* layer = nullptr;
+  const HotLoop* loop = nullptr;
+  bool judged = false;  ///< its output is compared with a reference
+};
+
+/// Checksums of the outputs that are checked, in the order of DeviceProblem::outputs().
+using Checksums = std::vector<std::uint64_t>;
+
+/// Everything that it is made of must outlive it.
+struct GateContext {
+  GateContext(DeviceSession& on, DeviceProblem& solved, Executable& candidate)
+      : session(on), problem(solved), program(candidate), variation(candidate.may_vary()) {}
+
+  /// Classifies a Status or Result of a call that was made for the candidate.
+  template <typename Done>
+  MaybeFailure failed(const Done& done) const {
+    if (done) return std::nullopt;
+    return failure_of(done.error(), session.stream.raw());
+  }
+  /// Classifies the result of a launch, which is empty if it did not finish in time.
+  MaybeFailure unfinished(const Result<MaybeTime>& time) const;
+
+  /// All outputs, but lse only if the program writes it.
+  std::span<const GuardedBuffer> checked_outputs() const;
+  MaybeFailure fill_outputs(std::uint8_t with);
+  /// Launches the candidate once. Fills outputs and scratch memory with `poison` before, if given.
+  MaybeFailure run(InputSet& inputs, std::optional<std::uint8_t> poison);
+  /// Copies the outputs to DeviceProblem::host_output(host).
+  MaybeFailure fetch_outputs(std::size_t host);
+  /// Judges the outputs that fetch_outputs() copied.
+  Judged judge(const InputSet& inputs, std::size_t host) const;
+  /// Queues the exchange of the first two sets' data.
+  Status swap_inputs();
+
+  DeviceSession& session;
+  DeviceProblem& problem;
+  Executable& program;
+  Verification verification;
+  std::vector<ErrorRegion> regions;  ///< of the outputs that "accuracy" refused
+
+  InputSet* set = nullptr;  ///< for GateMoment::kEveryRun and kInputSet
+  TimedRun timed;           ///< for kTimed
+  LayerRun in_layer;        ///< for kLayer
+
+  Checksums input_sums, output_sums;               ///< after the latest run
+  Checksums first_sums;                            ///< of the outputs of the set's first run
+  std::uint8_t pattern = 0;                        ///< the outputs were filled with it last
+  std::vector<std::optional<Checksums>> verified;  ///< of right outputs, by set
+  Variation variation;                             ///< between runs
+  std::map<std::string, std::string> tolerated;    ///< errors of a baseline: where, and how much
+};
+
+}  // namespace fatune

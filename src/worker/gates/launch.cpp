@@ -1,0 +1,15 @@
+// launch.cpp: Runs the candidate over outputs and scratch memory that hold NaN.
+#include "worker/gates/checks.hpp"
+#include "worker/gates/gate.hpp"
+
+namespace fatune {
+
+/// The outputs stay on the host, for the gates behind it.
+GateReport check_launch(GateContext& context) {
+  if (auto failure = run_guarded(context, *context.set, kPoisons[0])) return failure;
+  if (context.program.own_output()) return {};
+  context.first_sums = context.output_sums;
+  return context.fetch_outputs(0);
+}
+
+}  // namespace fatune

@@ -1,0 +1,12 @@
+// repeat.cpp: Runs the candidate over its own output, which must stay the same to the bit.
+#include "worker/gates/checks.hpp"
+#include "worker/gates/gate.hpp"
+
+namespace fatune {
+
+GateReport check_repeat(GateContext& context) {
+  if (context.program.own_output()) return {};
+  return check_repeatable(context, std::nullopt);
+}
+
+}  // namespace fatune
