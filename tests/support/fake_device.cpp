@@ -8,6 +8,7 @@
 #include "core/check.hpp"
 #include "core/file.hpp"
 #include "gpu/telemetry.hpp"
+#include "worker/runs/runs.hpp"
 
 namespace fatune::test {
 namespace {

@@ -1,5 +1,4 @@
-// nvrtc.cpp - NVRTC's entry points, opened at run time, and one compilation through them; the
-// compile worker process: orders on its channel to files in the cache.
+// nvrtc.cpp: Opens NVRTC at run time, compiles with it, and runs the compile worker process.
 #include "worker/compile/nvrtc.hpp"
 
 #include <algorithm>
@@ -48,7 +47,7 @@ struct Api {
 #undef FATUNE_DECLARE
 };
 
-/// Empty, or the first function that the library lacks.
+/// The first function that the library lacks; empty if it has all.
 std::string load(const gpu::Library& library, Api& api) {
   gpu::SymbolLoader symbols(library);
 #define FATUNE_LOAD(member, symbol) symbols.load(api.member, #symbol);
@@ -57,7 +56,7 @@ std::string load(const gpu::Library& library, Api& api) {
   return symbols.missing().substr(0, symbols.missing().find(','));
 }
 
-/// Two-call string results: ask for the size, then for the bytes.
+/// Reads a string result in two calls: the size, then the bytes.
 std::string fetch(nvrtcProgram program, nvrtcResult (*size_of)(nvrtcProgram, std::size_t*),
                   nvrtcResult (*copy)(nvrtcProgram, char*)) {
   std::size_t size = 0;
@@ -67,7 +66,7 @@ std::string fetch(nvrtcProgram program, nvrtcResult (*size_of)(nvrtcProgram, std
   return bytes;
 }
 
-/// Text results end with a zero byte that counts, and the assembler's messages bring more of them.
+/// Text results end with a zero byte that counts, and the assembler's messages contain more.
 std::string text_of(std::string bytes) {
   std::erase(bytes, '\0');
   return bytes;
@@ -77,7 +76,7 @@ struct Output {
   nvrtcResult code = NVRTC_SUCCESS;
   std::string log;
   std::string result;  ///< as wanted
-  std::string ptx;     ///< of a submission, beside machine code
+  std::string ptx;     ///< for a submission, beside machine code
 };
 
 enum class Wanted { kCubin, kPtx };
@@ -106,7 +105,7 @@ Output run(const Api& api, const CompileRequest& request, const std::vector<std:
   return output;
 }
 
-/// The word after `marker`, up to a character that ends one.
+/// The word after `marker`.
 std::string word_after(const std::string& text, std::string_view marker) {
   const std::size_t at = text.find(marker);
   if (at == std::string::npos) return "";
@@ -114,8 +113,8 @@ std::string word_after(const std::string& text, std::string_view marker) {
   return text.substr(begin, text.find_first_of(" \n\r,", begin) - begin);
 }
 
-/// Opens one place: the builtins of the same folder first, since version 13 has no run path to
-/// them.
+/// Opens the library at one place. The builtins of the same folder go first, because version 13 has
+/// no run path to them.
 Result<gpu::Library> open_place(const fs::path& place, std::vector<gpu::TriedPlace>& tried) {
   if (const fs::path builtins = builtins_beside(place); !builtins.empty()) {
     auto opened = gpu::Library::open({builtins.string()});
@@ -132,7 +131,7 @@ Reply answer(const Nvrtc& nvrtc, const CompileOrder& order, const WorkerOptions&
   return stored_reply(order.key, std::move(compiled), cubin, options);
 }
 
-/// Until the parent closes the channel.
+/// Serves until the parent closes the channel.
 Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options) {
   while (true) {
     const auto message = channel.receive();
@@ -142,14 +141,14 @@ Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options)
   }
 }
 
-/// A template includes what its manifest allows (model/kernel/includes.hpp); where that is wrong,
-/// the compiler can read and write nothing of the user's all the same.
+/// A template includes only what its manifest allows (model/kernel/includes.hpp). Even if that
+/// check fails, the compiler cannot read or write the user's files.
 void confine_to_work(const Nvrtc& nvrtc, const WorkerOptions& options) {
-  // What cannot be made shows when machine code is to be stored.
+  // A folder that cannot be made shows when machine code is stored.
   static_cast<void>(make_directories(options.cache));
   static_cast<void>(sha256_hex(""));  // with its first hash OpenSSL reads its settings
   ConfinedFolders folders{nvrtc.folders(), {options.cache, options.fallback, "/dev/null"}};
-  // The system's libraries, and what the C library asks about memory and processors.
+  // The system's libraries, and files that the C library reads about memory and processors.
   for (const char* place : {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime",
                             "/dev/urandom", "/proc/self", "/sys/devices/system/cpu"})
     folders.readable.emplace_back(place);
@@ -170,7 +169,8 @@ struct Nvrtc::State {
   std::vector<fs::path> include_folders;
   bool has_no_cache = false;  ///< knows --no-cache: since 12.9 it keeps a disk cache of its own
 
-  /// Compiles one line; learns the exact version from the output's header. Empty, or what is wrong.
+  /// Compiles one line, and learns the exact version from the output's header. Returns an error's
+  /// text, or nothing.
   std::string learn();
 };
 
@@ -317,7 +317,7 @@ int compile_worker_main(std::span<const std::string> args) {
     log::error(options.error().message);
     return 2;
   }
-  // A refusal only costs a little quiet: the worker then runs as the others do.
+  // Without the lower priority the worker runs like other processes.
   [[maybe_unused]] const int niceness = nice(kNiceness);
   Channel channel(Child::kChannelDescriptor);
   const auto nvrtc = Nvrtc::open(options->toolchain);

@@ -1,4 +1,4 @@
-// nvrtc.hpp - the runtime compiler: a request to machine code, or to the log that says why not.
+// nvrtc.hpp: Compiles a request to machine code with NVRTC, the runtime compiler.
 #pragma once
 
 #include <filesystem>
@@ -13,37 +13,37 @@
 
 namespace fatune {
 
-/// An open NVRTC library. Only compile workers open one: it may crash or hang, and its threads do
-/// not scale.
+/// An open NVRTC library. Only compile workers open one, because it may crash or hang, and its
+/// threads do not scale.
 class Nvrtc {
  public:
-  /// Tries the toolchain's places in order and compiles a line with the one that opens, to know
-  /// that it works and which it is. The error lists every place tried.
+  /// Tries the toolchain's places in order. Compiles a line with the first library that opens, to
+  /// test it and to learn its version. The error lists every place tried.
   static Result<Nvrtc> open(const Toolchain& toolchain);
 
-  /// Path, version ("13.0.88", or "13.0" when it does not tell more), identity ("nvrtc 13.0.88
-  /// CL-36424714") and the compute capabilities that it compiles for: 75, 80, ...
+  /// Path, version ("13.0.88", or "13.0" if the library tells no more), identity ("nvrtc 13.0.88
+  /// CL-36424714"), and the compute capabilities that it compiles for: 75, 80, ...
   const Greeting& facts() const;
-  /// What it reads: the toolkit's headers, and the folder of the library.
+  /// The folders that it reads: the toolkit's headers, and the folder of the library.
   std::vector<std::filesystem::path> folders() const;
-  /// `cubin` is the machine code; empty when the compilation failed. A submission is held to the
+  /// Compiles to `cubin`, which is empty if the compilation failed. A submission is held to the
   /// limits of worker/compile/submitted.hpp.
   Compiled compile(const CompileRequest& request, std::string& cubin) const;
-  /// The PTX from which machine code for the request's architecture would be made. A compilation
-  /// that fails is an environment error with the whole log.
+  /// Compiles to PTX for the request's architecture. A compilation that fails is an environment
+  /// error with the whole log.
   Result<std::string> ptx(const CompileRequest& request) const;
 
  private:
   struct State;
   std::vector<std::string> flags_for(const CompileRequest& request) const;
   explicit Nvrtc(std::shared_ptr<const State> state);
-  /// `ptx` is that of a submission.
+  /// `ptx` is set for a submission.
   Compiled compile_freely(const CompileRequest& request, std::string& cubin,
                           std::string& ptx) const;
   std::shared_ptr<const State> state_;
 };
 
-/// The first line of a failed compilation's log that says what is wrong; empty when none does.
+/// The first line of a compiler's log that names an error; empty if none does.
 std::string first_error(std::string_view log);
 
 }  // namespace fatune

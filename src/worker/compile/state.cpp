@@ -1,4 +1,4 @@
-// state.cpp - reads the symbols of machine code, and the words of its PTX.
+// state.cpp: Reads the symbols of machine code and the words of its PTX.
 #include "worker/compile/state.hpp"
 
 #include <array>
@@ -27,7 +27,7 @@ std::optional<T> read_at(std::string_view bytes, std::uint64_t at) {
   return value;
 }
 
-/// Up to its zero byte; empty outside of the file.
+/// The text up to its zero byte; empty outside of the file.
 std::string text_at(std::string_view bytes, std::uint64_t at) {
   if (at >= bytes.size()) return "";
   return std::string(bytes.substr(at, bytes.find('\0', at) - at));
@@ -37,7 +37,7 @@ struct Section : Elf64_Shdr {
   std::string name;
 };
 
-/// Empty where the file is none, or says that its sections lie elsewhere.
+/// Empty if this is no ELF file, or if its sections lie outside of it.
 std::vector<Section> sections_of(std::string_view elf) {
   const auto header = read_at<Elf64_Ehdr>(elf, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -55,7 +55,7 @@ std::vector<Section> sections_of(std::string_view elf) {
   return sections;
 }
 
-/// Of the functions that are called and not in the file; empty: none.
+/// The name of a function that is called and not in the file; empty if there is none.
 std::string foreign_function(std::string_view elf, const std::vector<Section>& sections) {
   for (const Section& table : sections) {
     if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections.size()) continue;
@@ -75,12 +75,12 @@ std::string foreign_function(std::string_view elf, const std::vector<Section>& s
 
 constexpr std::string_view kWord = "A-Za-z0-9_$%.";
 
-/// A word that begins so, and what it would be good for.
+/// The beginning of a word that is not allowed, and the use of such a word.
 struct Forbidden {
   const char* begin;
   const char* why;
 };
-/// %clock, of 32 bits, is not among them: warpgroups begin a little after one another by it.
+/// %clock with its 32 bits is allowed: kernels delay warpgroups by it.
 constexpr std::array kForbidden = {
     Forbidden{"%clock64", "reads the time"},
     Forbidden{"%clock_hi", "reads the time"},
@@ -97,7 +97,7 @@ constexpr std::array kForbidden = {
     Forbidden{".surfref", "has a surface of its own"},
 };
 
-/// Those of PTX and its marks ; { } : , comments and literals left out.
+/// The words of PTX and its marks ; { } : without comments and literals.
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   const auto end_of = [&](std::string_view close, std::size_t from) {
@@ -139,8 +139,8 @@ std::string forbidden_word(const std::vector<std::string_view>& words) {
   return "";
 }
 
-/// A variable of global memory that an instruction names; empty: none. Compilers declare constants
-/// of which only the value is used.
+/// The name of a global variable that an instruction uses; empty if there is none. Compilers also
+/// declare constants that no instruction names.
 std::string used_variable(const std::vector<std::string_view>& words) {
   std::set<std::string_view> declared, used;
   bool declares = false;

@@ -1,4 +1,4 @@
-// state.hpp - PTX and machine code of a submission to what would let one launch know of another.
+// state.hpp: Finds state in a submission by which one launch could know of another.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace fatune {
 
-/// "state: ...", a sentence with the name of what was found; empty when there is nothing: variables
-/// in global memory that an instruction names, calls of the driver's functions (heap, printf,
-/// launches), calls through a pointer, registers that tell time, place or number of a launch.
-/// Machine code that cannot be read is a finding, too. Scratch memory that a manifest declares is
-/// none: gates look at what becomes of it.
+/// "state: " and a sentence that names the finding; empty if there is none. It finds variables in
+/// global memory that an instruction names, calls of the driver's functions (heap, printf,
+/// launches), and calls through a pointer. It also finds reads of registers that tell time, place
+/// or number of a launch, and machine code that cannot be read. Scratch memory that a manifest
+/// declares is allowed: gates check it.
 std::string state_finding(std::string_view ptx, std::string_view cubin);
 
 }  // namespace fatune

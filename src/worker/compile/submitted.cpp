@@ -1,4 +1,4 @@
-// submitted.cpp - limits of the process, and of what a compilation leaves.
+// submitted.cpp: Limits a submission's compiler, machine code and log.
 #include "worker/compile/submitted.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace fatune {
 namespace {
 
-/// Empty where the machine code may be run.
+/// Empty if the machine code may run.
 std::string refusal(std::string_view ptx, std::string_view cubin) {
   if (cubin.size() > kMostMachineCode) {
     return fmt::format("the compiler gave {} of machine code, more than {}",

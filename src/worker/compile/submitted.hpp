@@ -1,4 +1,4 @@
-// submitted.hpp - what the compilation of a stranger's text may take, and what it may give back.
+// submitted.hpp: Limits the compilation of a submission, and what it may give back.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace fatune {
 
-// Chosen, well above what our own templates take: 1 GiB of memory, 1 MiB of machine code, 20 KiB of
-// log, lines of 200 characters.
+// Chosen, well above the needs of our own templates: 1 GiB of memory, 1 MiB of machine code, 20 KiB
+// of log, lines of 200 characters.
 inline constexpr std::uint64_t kMostCompilerMemory = std::uint64_t{8} << 30;
 inline constexpr std::size_t kMostMachineCode = std::size_t{64} << 20;
 inline constexpr std::size_t kLongestLog = std::size_t{64} << 10;
 inline constexpr std::size_t kLongestProblem = 1'000;
 
-/// While it lives, this process has kMostCompilerMemory of addresses; a compiler that wants more
-/// fails or dies. No limit where a sanitizer has reserved more already.
+/// Limits the process to kMostCompilerMemory of addresses while it lives. A compiler that wants
+/// more fails or dies. There is no limit under a sanitizer, which has reserved more already.
 class CompilerMemoryLimit {
  public:
   CompilerMemoryLimit();
@@ -32,12 +32,12 @@ class CompilerMemoryLimit {
   rlimit before_{};
 };
 
-/// At most `longest` bytes of it, in ASCII: all else but the ends of lines stands as \x1b, and an
-/// end says how much is left out.
+/// At most `longest` bytes of the text in ASCII. Other bytes become \x1b and the like, except ends
+/// of lines. The end says how much was cut.
 std::string as_ascii(std::string_view text, std::size_t longest);
 
-/// Refuses machine code that is too long or could keep something (worker/compile/state.hpp), which
-/// empties `cubin`; cuts log and problem short, and puts both into ASCII.
+/// Refuses machine code that is too long or could keep state (worker/compile/state.hpp), and then
+/// empties `cubin`. Cuts log and problem short, and makes both ASCII.
 void settle_submission(std::string_view ptx, Compiled& compiled, std::string& cubin);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// loaded_program.cpp - loads machine code, prepares its launches, binds tensors to arguments.
+// loaded_program.cpp: Loads machine code, prepares its launches, binds tensors to arguments.
 #include "worker/device/loaded_program.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace fatune {
 namespace {
 
-/// Scratch memory that products share: they run one after the other. No scratch of a manifest has
-/// this name, as it has a space.
+/// Scratch memory that products share, because they run one after the other. No scratch memory of a
+/// manifest has this name, because it has a space.
 constexpr const char* kWorkspace = "library workspace";
 
 }  // namespace
@@ -26,7 +26,7 @@ Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream 
   loaded.problem_ = problem;
   loaded.map_plans_ = program.plan.tensor_maps;
   loaded.persisting_window_ = program.plan.persisting_window;
-  loaded.pointers_["lse"] = 0;  // for a problem without, of which a kernel passes null
+  loaded.pointers_["lse"] = 0;  // without lse the kernel gets null
   FATUNE_TRY(const std::string cubin, read_file(program.cubin));
   FATUNE_TRY(loaded.module_, gpu::load_module(context, cubin));
   std::size_t workspace = 0;
@@ -147,7 +147,7 @@ Result<OpenProgram> OpenProgram::open(DeviceSession& session, DeviceProblem& pro
              session.outside.open(*program.outside, outside_setting(session, problem.problem())));
   FATUNE_TRY_STATUS(opened.executable_->bind(tensors));
   if (fresh) {
-    // Plans are compared with each other before any is verified.
+    // Plans are compared before any of them is verified.
     const TimeWork time = [&](const std::function<Status()>& work) -> Result<double> {
       session.sampler->set_limit(problem.kernel_limit());
       FATUNE_TRY(const Sampled sampled, session.sampler->hot(work, std::nullopt));

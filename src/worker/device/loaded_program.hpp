@@ -1,4 +1,4 @@
-// loaded_program.hpp - a cubin and a launch plan to work that can be queued on a stream.
+// loaded_program.hpp: Loads a cubin with its launch plan, to be queued on a stream.
 #pragma once
 
 #include <map>
@@ -23,22 +23,22 @@ struct DeviceSession;
 /// Owns the module, the libraries' products and the scratch buffers. Moving keeps everything valid.
 class LoadedProgram : public Executable {
  public:
-  /// Also asks for the shared memory of every stage; a refusal is the candidate's launch error. A
-  /// library that a stage needs and that is not here is an environment error.
+  /// Also asks for the shared memory of every stage. A refusal is the candidate's launch error. A
+  /// missing library of a stage is an environment error.
   static Result<LoadedProgram> load(const gpu::Context& context, CUstream stream,
                                     const Program& program, const Problem& problem);
-  /// Where the next queue() reads and writes; encodes the tensor maps anew.
+  /// Sets the tensors of the next queue(), and encodes the tensor maps anew.
   Status bind(const TensorAddresses& tensors) override;
-  /// All stages, in order. Only queues; fit for graph capture.
+  /// Queues all stages in order. Fit for graph capture.
   Status queue() override { return queue_stages(false); }
   Status queue_plainly() override { return queue_stages(true); }
   std::span<const GuardedBuffer> scratch() const override { return scratch_; }
   bool writes_lse() const override { return problem_.lse; }
   bool is_template() const override { return true; }
   bool begins_early() const override { return stages_.front().shape.dependent; }
-  /// Of the stage with the most registers, libraries' own kernels aside.
+  /// The resources of the stage with the most registers. Libraries' own kernels do not count.
   Result<Resources> resources() const override;
-  /// Versions and algorithms of libraries' products.
+  /// The versions and algorithms of libraries' products.
   std::string detail() const override;
 
  private:
@@ -60,18 +60,18 @@ class LoadedProgram : public Executable {
   std::vector<Stage> stages_;
   std::vector<GuardedBuffer> scratch_;
   std::vector<TensorMapPlan> map_plans_;
-  std::string persisting_window_;  ///< of a fixture: the tensor whose lines it keeps
+  std::string persisting_window_;  ///< fixtures only: the tensor whose lines it keeps
   std::map<std::string, CUdeviceptr> pointers_;
   std::map<std::string, CUtensorMap> maps_;
 };
 
-/// A program of either kind, bound. Owns templates' machine code; an implementation from elsewhere
-/// belongs to the session's host.
+/// A bound program of either kind. Owns the machine code of a template. A baseline belongs to the
+/// session's host.
 class OpenProgram {
  public:
   OpenProgram() = default;
-  /// Bound to the first set of inputs. The first time that an implementation from elsewhere is
-  /// opened for a problem, it settles on its plan.
+  /// Opens a program, bound to the first set of inputs. A baseline that is opened for a problem for
+  /// the first time settles on its plan.
   static Result<OpenProgram> open(DeviceSession& session, DeviceProblem& problem,
                                   const Program& program);
   Executable& operator*() const { return *executable_; }

@@ -1,4 +1,4 @@
-// profile_run.cpp - a job to inputs on the device, a loaded program, and one pass in the range.
+// profile_run.cpp: Runs a program once within the range that the profiler looks at.
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,9 +20,9 @@
 namespace fatune {
 namespace {
 
-constexpr int kTrialPasses = 3;  // of a plan that is compared with others
+constexpr int kTrialPasses = 3;  // passes of a plan that is compared with others
 
-/// The problem's tensors in guarded memory, as candidates get them.
+/// Makes the problem's tensors in guarded memory, as candidates get them.
 Result<std::vector<GuardedBuffer>> make_tensors(const gpu::Context& context, CUstream stream,
                                                 const ProfileJob& job, const OperationPlan& plan) {
   const InputCase which{Distribution::kNormal, job.seed};
@@ -37,7 +37,7 @@ Result<std::vector<GuardedBuffer>> make_tensors(const gpu::Context& context, CUs
   return buffers;
 }
 
-/// For implementations that choose among plans: a few passes between two events.
+/// Times a few passes between two events, for baselines that choose among plans.
 Result<double> time_passes(const gpu::Context& context, CUstream stream,
                            const std::function<Status()>& work) {
   FATUNE_TRY(const gpu::Event start, gpu::make_event(context));

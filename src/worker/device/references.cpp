@@ -169,7 +169,7 @@ Result<std::vector<float>> ReferenceMaker::rounding(HostInputs inputs) {
   return rounding_of(order_.problem, floats_of(results.outputs.front()));
 }
 
-/// The low-precision reference of a fused problem: of what the kernel must make of the inputs.
+/// Runs the low-precision reference of a fused problem on inputs that the host quantized.
 Result<ReferenceMaker::Results> ReferenceMaker::twin_of_quantized(const HostInputs& unquantized) {
   const Problem& problem = order_.problem;
   FATUNE_TRY(Results twin,
@@ -179,7 +179,7 @@ Result<ReferenceMaker::Results> ReferenceMaker::twin_of_quantized(const HostInpu
   return twin;
 }
 
-/// Over inputs of another type than the problem's, contiguous.
+/// Runs a program over contiguous inputs of another type than the problem's.
 Result<ReferenceMaker::Results> ReferenceMaker::run_apart(const Program& program, Problem problem,
                                                           const Problem& slice, HostInputs inputs,
                                                           bool singles) {
@@ -194,7 +194,7 @@ Result<ReferenceMaker::Results> ReferenceMaker::run_apart(const Program& program
   return run(program, plan, slice, addresses, singles);
 }
 
-/// `singles`: the program writes fp32, whatever an output's type is.
+/// With `singles` the program writes fp32, whatever an output's type is.
 Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
                                                     const OperationPlan& plan, const Problem& slice,
                                                     TensorAddresses addresses, bool singles) {

@@ -35,8 +35,8 @@ struct InputSet : References {
   std::vector<std::uint64_t> checksums;  ///< of the inputs
 };
 
-/// The reference of a problem, compared with by every candidate. Two implementations: attention's
-/// runs head by head and is checked in fp64 on the host; a declared one is the definition.
+/// Makes the references of a problem. Attention's runs head by head, and is checked in fp64 on the
+/// host. The reference of a custom operation is its definition.
 class ReferenceMaker {
  public:
   /// All three must outlive the maker.
@@ -46,20 +46,20 @@ class ReferenceMaker {
       : session_(session), order_(order), plan_(plan) {}
   virtual ~ReferenceMaker() = default;
 
-  /// `addresses` of the inputs by name, `inputs` their elements; those that do not lie contiguous
-  /// are copied for as long as it takes. A wrong or unfinished reference and a low-precision
-  /// reference that breaks its own limits are device errors: nothing may be measured by them. What
-  /// they left on the device is overwritten.
+  /// `addresses` are of the inputs by name, and `inputs` has their elements. Inputs that are not
+  /// contiguous are copied meanwhile. A wrong or unfinished reference, and a low-precision
+  /// reference that breaks its own limits, are device errors. What they leave on the device is
+  /// overwritten.
   Result<References> make(const InputCase& which, int v_doublings, TensorAddresses addresses,
                           std::vector<HostTensor> inputs);
   /// How often v may be doubled so that zeros miss the limits.
   virtual int most_doublings() const = 0;
-  /// Of limits that an output of zeros comes near to: the check would prove nothing.
+  /// The error for limits that an output of zeros nearly meets: the check would prove nothing.
   virtual Error vacuous(const TensorReference& output) const = 0;
 
  protected:
   using Offsets = std::map<std::string, std::int64_t>;  ///< elements, by tensor
-  /// What a program wrote of each output of the plan.
+  /// The bytes that a program wrote of each output of the plan.
   struct Results {
     std::vector<std::vector<std::byte>> outputs;
     Micros time{0};
@@ -68,7 +68,7 @@ class ReferenceMaker {
   /// The problem of one launch, and where in the tensors each launch begins.
   virtual Problem slice() const = 0;
   virtual std::vector<Offsets> slices() const = 0;
-  /// The reference's values, checked as far as they can be.
+  /// Takes the reference's values, checked as far as possible.
   virtual Result<References> take(Results results, const InputCase& which,
                                   std::vector<HostTensor> inputs) const = 0;
   virtual Limits limits(const TensorReference& output, const Comparison& twin,
@@ -84,7 +84,7 @@ class ReferenceMaker {
                       TensorAddresses addresses, bool singles);
   Result<Results> run_apart(const Program& program, Problem problem, const Problem& slice,
                             HostInputs inputs, bool singles);
-  /// What the reference gives for the inputs before they were quantized.
+  /// The reference's values for the inputs before they were quantized.
   Result<std::vector<float>> unquantized_values(const InputCase& which, int v_doublings);
   /// TensorReference::rounding of attention's out.
   Result<std::vector<float>> rounding(HostInputs inputs);

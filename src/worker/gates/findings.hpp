@@ -19,7 +19,7 @@ struct GateFinding {
   GateId gate;
   std::string what;
 };
-/// "GATE: what", as in reasons and notes.
+/// "GATE: what", as reasons and notes say it.
 std::string describe(const GateFinding& finding);
 
 /// The bytes of an output that was filled with `pattern` before a run.
@@ -27,11 +27,11 @@ struct PoisonedRun {
   std::span<const std::byte> bytes;
   std::uint8_t pattern = 0;
 };
-/// Of the gate "poison" if elements were never written, of "repeat" if others differ. Empty if the
-/// runs agree to the bit.
+/// Names the gate "poison" if elements were never written, and "repeat" if others differ. Empty if
+/// the runs agree to the bit.
 std::optional<GateFinding> poison_finding(const TensorPlan& tensor, const PoisonedRun& first,
                                           const PoisonedRun& second);
-/// Bytes between the rows of an output that have lost the pattern. Empty if all have kept it.
+/// Finds bytes between the rows of an output that have lost the pattern. Empty if all have kept it.
 std::optional<GateFinding> gap_finding(const TensorPlan& tensor, const PoisonedRun& run);
 
 /// Judges differences between two runs. They are a failure, or a note if the implementation may

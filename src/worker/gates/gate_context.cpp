@@ -1,5 +1,4 @@
-// gate_context.cpp: Launches a candidate between poisoned outputs, and brings its outputs to the
-// host.
+// gate_context.cpp: Launches a candidate over poisoned outputs, and copies them to the host.
 #include "worker/gates/gate_context.hpp"
 
 namespace fatune {

@@ -1,5 +1,4 @@
-// in_layer.cpp: Compares the output between the products of a layer with that of a launch by
-// itself.
+// in_layer.cpp: Compares the output between the products of a layer with that of a lone launch.
 #include <algorithm>
 #include <iterator>
 #include <vector>

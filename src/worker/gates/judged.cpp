@@ -1,5 +1,4 @@
-// judged.cpp: Compares the outputs of a run with the reference, and adds up what sets of inputs
-// show.
+// judged.cpp: Compares the outputs of a run with the reference, and adds up the verdicts.
 #include "worker/gates/judged.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// same_work.cpp: Times launches on inputs that a candidate has just seen, and on inputs that are
-// new.
+// same_work.cpp: Times launches on inputs that a candidate has just seen, and on new inputs.
 //
 // A kernel that remembers earlier launches is slower on new inputs. Turning the sign of a column of
 // both q and k leaves every score as it is; turning a column of v turns that column of out. So new

@@ -1,4 +1,4 @@
-// cache_prune.cpp - a compilation cache of any size to one within its limit.
+// cache_prune.cpp: Removes the oldest entries of a compilation cache until it is within its limit.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Chosen: the next runs then need not prune.
+/// Chosen: the next runs need not prune again.
 constexpr double kShareKept = 0.9;
 
 /// The files of one key: an entry, machine code, or both.
@@ -23,7 +23,7 @@ struct StoredKey {
   std::uintmax_t bytes = 0;
 };
 
-/// Of a shard. What has other names is not the cache's.
+/// The entries of a shard. Files with other names are not the cache's.
 void add_stored(const fs::path& shard, std::vector<StoredKey>& stored) {
   std::map<std::string, StoredKey> found;
   std::error_code failed;
@@ -60,7 +60,7 @@ void CubinCache::prune(std::uint64_t limit) const {
   std::ranges::sort(stored, {}, &StoredKey::used);
   for (const StoredKey& entry : stored) {
     if (static_cast<double>(bytes) <= kShareKept * static_cast<double>(limit)) return;
-    // The entry first: without it, machine code is not found.
+    // The entry goes first: without it, machine code is not found.
     for (const char* extension : {".json", ".cubin"})
       fs::remove(fs::path(entry.files) += extension, failed);
     bytes -= entry.bytes;

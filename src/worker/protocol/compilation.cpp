@@ -1,5 +1,4 @@
-// compilation.cpp - compiler input, its key, the log it gives, compilations to files and back, and
-// the fields of messages.
+// compilation.cpp: Makes compiler options and keys, reads compiler logs, and stores results.
 #include "worker/protocol/compilation.hpp"
 
 #include <algorithm>
@@ -30,8 +29,8 @@ std::optional<std::string> quoted_after(const std::string& line, std::string_vie
   return line.substr(at + 1, end - at - 1);
 }
 
-/// The whole number right before `unit`, as in "272 bytes stack frame"; 0 when there is none that
-/// an int can hold.
+/// The whole number right before `unit`, as in "272 bytes stack frame". 0 if there is none, or if
+/// an int cannot hold it.
 std::int64_t number_before(const std::string& line, std::string_view unit) {
   const std::size_t at = line.find(unit);
   if (at == std::string::npos) return 0;
@@ -44,7 +43,7 @@ std::int64_t number_before(const std::string& line, std::string_view unit) {
 }
 
 void read_resources(const std::string& line, Resources& entry) {
-  // Functions that the entry calls have lines of their own; what they spill is the entry's loss.
+  // Functions that the entry calls have lines of their own. Their spills count for the entry.
   entry.stack_bytes = std::max(entry.stack_bytes, number_before(line, "bytes stack frame"));
   entry.stack_bytes =
       std::max(entry.stack_bytes, number_before(line, "bytes cumulative stack size"));
@@ -185,7 +184,7 @@ std::optional<Compiled> CubinCache::find(const std::string& key) const {
   }
   entry->from_cache = true;
   entry->seconds = 0;
-  // For prune(); where the cache cannot be written, it cannot be pruned either.
+  // The time of use is for prune(). A cache that cannot be written cannot be pruned either.
   static_cast<void>(::utimensat(AT_FDCWD, path.c_str(), nullptr, 0));
   return *std::move(entry);
 }

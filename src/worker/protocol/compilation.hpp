@@ -1,5 +1,4 @@
-// compilation.hpp - candidates to requests, messages of compile workers, and results; results on
-// disk, found again by the key of their request.
+// compilation.hpp: Declares compile requests, their results, and the cache that keeps them on disk.
 #pragma once
 
 #include <chrono>
@@ -30,15 +29,15 @@ struct CompileRequest {
   std::vector<std::string> macros;  ///< "BLOCK_M=128"
   Arch arch;
   bool toolkit_headers = false;
-  bool submitted = false;  ///< by a stranger: held to limits, and looked at for state
+  bool submitted = false;  ///< held to limits, and searched for state
 };
 CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& limits,
                                const std::vector<std::string>& extra_macros = {});
-/// What the compiler is told, include folders aside: language, target, reports, macros.
+/// The compiler's options without include folders: language, target, reports, macros.
 std::vector<std::string> compile_options(const CompileRequest& request);
 /// SHA-256 over the request, the compiler's version and, with toolkit headers, theirs.
 std::string cache_key(const CompileRequest& request, const std::string& compiler_identity);
-/// What candidate_id() takes beside the candidate.
+/// The options that are part of a candidate's id.
 std::string id_options(const Arch& arch, const std::string& compiler_identity);
 void fields(CompileRequest& x, FieldList& f);
 
@@ -49,32 +48,30 @@ struct Compiled {
   std::filesystem::path cubin_path;          ///< in the cache
   std::string cubin_hash;                    ///< SHA-256 of the machine code
   std::map<std::string, Resources> entries;  ///< by entry name, from the log
-  double seconds = 0;                        ///< of the compiler; 0 on a cache hit
+  double seconds = 0;                        ///< time of the compiler; 0 on a cache hit
   bool from_cache = false;
-  std::optional<std::size_t> process = {};           ///< that compiled it now, from 0
-  std::chrono::steady_clock::time_point ended = {};  ///< when it was there
+  std::optional<std::size_t> process = {};           ///< the compile process, from 0
+  std::chrono::steady_clock::time_point ended = {};  ///< when the result arrived
 };
-/// All but `process` and `ended`, which the process that waits for it sets.
+/// Does not list `process` and `ended`, which the waiting process sets.
 void fields(Compiled& x, FieldList& f);
 
 /// Registers, spills, stack frame, shared memory by entry, and the warnings worth keeping (C75xx,
 /// spills, stack frame).
 std::map<std::string, Resources> parse_compile_log(std::string_view log);
 
-/// A folder <2 hex digits>/<key>.json with <key>.cubin beside it. Many processes may share it:
-/// files are written aside and renamed, and the machine code is there before the entry that names
-/// it.
+/// Keeps <2 hex digits>/<key>.json with <key>.cubin beside it. Many processes may share the folder:
+/// files are written aside and renamed, and the machine code is stored before its entry.
 class CubinCache {
  public:
   explicit CubinCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// No value when there is no entry, or it cannot be read, or its machine code is not the one it
-  /// names.
+  /// Empty if there is no entry, if it cannot be read, or if its machine code is another one.
   std::optional<Compiled> find(const std::string& key) const;
   /// Stores the machine code and the entry; returns the compilation with its cubin_path.
   Result<Compiled> store(const std::string& key, Compiled compiled, std::string_view cubin) const;
-  /// Of more than `limit` bytes, removes what was found or stored longest ago. No process may rely
-  /// on the machine code meanwhile.
+  /// Removes the entries that were used longest ago until `limit` bytes are left. No process may
+  /// rely on the machine code meanwhile.
   void prune(std::uint64_t limit) const;
 
  private:
@@ -82,19 +79,19 @@ class CubinCache {
   std::filesystem::path folder_;
 };
 
-/// Handed over on the command line, so that a worker looks for nothing itself.
+/// Travels on the command line, so that a worker searches for nothing itself.
 struct WorkerOptions {
   Toolchain toolchain;
-  std::filesystem::path cache;     ///< where machine code goes
-  std::filesystem::path fallback;  ///< where it goes when that cannot be written; may be empty
+  std::filesystem::path cache;     ///< machine code is stored here
+  std::filesystem::path fallback;  ///< used if `cache` cannot be written; may be empty
 };
 void fields(WorkerOptions& x, FieldList& f);
 
-/// Body of the hidden `fatune compile-worker OPTIONS` command, with WorkerOptions as JSON: serves
+/// Runs the hidden command `fatune compile-worker OPTIONS`, with WorkerOptions as JSON. Serves
 /// requests on descriptor 3 until it closes. Returns the exit code.
 int compile_worker_main(std::span<const std::string> args);
 
-/// A worker's first message: which compiler it has, or why it has none.
+/// The first message of a worker: its compiler, or why it has none.
 struct Greeting {
   std::string problem{};  ///< empty when it has one
   std::string path{}, version{}, identity{};
@@ -116,10 +113,10 @@ struct Reply {
 };
 void fields(Reply& x, FieldList& f);
 
-/// A failure without a log is about a machine, not about the request: not to be remembered.
+/// False for a failure without a log, which is the machine's fault and not the request's.
 bool is_of_a_machine(const Compiled& compiled);
 
-/// Of a compilation that was made now: stored in the cache, else in the fallback.
+/// Stores a new compilation in the cache, or else in the fallback.
 Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,
                    const WorkerOptions& options);
 

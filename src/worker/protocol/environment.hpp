@@ -1,4 +1,4 @@
-// environment.hpp - what workers get of the user's environment: no keys and no tokens.
+// environment.hpp: Lists the environment variables that workers get: no keys and no tokens.
 #pragma once
 
 #include <array>
@@ -6,8 +6,8 @@
 
 namespace fatune {
 
-/// Of kernels, their compiler, and the libraries and programs that they are compared with, which
-/// start from the device worker. A program that needs more is started through `env`.
+/// Variables for kernels, their compiler, and the baselines that the device worker starts. A
+/// program that needs more is started through `env`.
 inline constexpr std::array<std::string_view, 46> kWorkerEnvironment = {
     // places and words
     "PATH", "HOME", "USER", "LOGNAME", "TERM", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TMP",

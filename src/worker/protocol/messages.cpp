@@ -1,4 +1,4 @@
-// messages.cpp - fields of orders and answers.
+// messages.cpp: Lists the fields of orders and answers.
 #include "worker/protocol/messages.hpp"
 
 #include <algorithm>

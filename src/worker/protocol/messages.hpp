@@ -1,4 +1,4 @@
-// messages.hpp - what parent and device worker say to each other, and its JSON forms.
+// messages.hpp: Declares the messages between the parent and a device worker.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@
 
 namespace fatune {
 
-/// What a worker runs: machine code and how to launch it, or an implementation from elsewhere.
+/// A program that a worker runs: machine code with its launch plan, or a baseline.
 struct Program {
   std::string cubin;  ///< path of the file
   LaunchPlan plan;
   std::optional<OutsideProgram> outside = {};  ///< then cubin and plan are empty
 };
 
-/// Parent: prepare for a problem. The worker answers with ReadyReply, or an ErrorReply when its
-/// reference is wrong.
+/// From the parent: prepare for a problem. The worker answers with ReadyReply, or with ErrorReply
+/// if the reference is wrong.
 struct BeginOrder {
   Problem problem;
   std::string checks_cubin;  ///< of kernels/common/checks.cu
   /// The reference, which writes fp32, and the low-precision reference. For one head: batch, heads
   /// and kv_heads are 1.
   Program reference, twin;
-  /// Of fp8: the reference in the type of out, for the inputs before they were quantized.
+  /// fp8 only: the reference in the type of out, for the inputs before they were quantized.
   std::optional<Program> unquantized = {};
   std::vector<InputCase> cases;  ///< the first one is timed
   /// Set for a custom operation. Its reference and low-precision reference compute the whole
@@ -46,45 +46,45 @@ struct ReadyReply {
   double reference_us = 0;  ///< of all heads, one case
 };
 
-/// Parent: these will be asked for on this problem; what is slow to open is opened now.
+/// From the parent: these programs will follow on this problem. The worker opens the slow ones now.
 struct ExpectOrder {
   Problem problem;
   std::vector<OutsideProgram> programs;
 };
 struct ExpectedReply {};  ///< as far as it could be opened
 
-/// Parent: check and time a candidate.
+/// From the parent: check and time a candidate.
 struct RunOrder {
   std::string id;  ///< of the candidate, for messages
   Program program;
   bool verify = true;
   bool hot = true, cold = false, in_layer = false;  ///< what to time
-  std::optional<double> best_hot_us, best_cold_us;  ///< slower than a multiple of them is given up
+  std::optional<double> best_hot_us, best_cold_us;  ///< a multiple of them is given up
 };
 struct RunReply : Observation {
   double verify_s = 0, timing_s = 0;
-  std::string detail;                  ///< of an implementation from elsewhere
+  std::string detail;                  ///< version and plan of a baseline
   std::vector<ErrorRegion> regions{};  ///< of outputs that the gate "accuracy" refused
   bool fatal = false;  ///< the worker ends after this answer; the parent starts another
 };
 
-/// Parent: the interleaved rounds of the final phase.
+/// From the parent: the interleaved rounds of the final phase.
 struct RoundsOrder {
   std::vector<Program> contestants;
   int rounds = 40;
   int launches_per_round = 5;
-  bool verify = true;     ///< what the timed graphs leave is checked after the last round
-  bool in_layer = false;  ///< also between products, see worker/timing/layer.hpp
+  bool verify = true;     ///< check the timed graphs' outputs after the last round
+  bool in_layer = false;  ///< also time between products, see timing/layer.hpp
   std::uint64_t seed = 42;
 };
-/// Without hot, cold and verification: those are for the parent to work out.
+/// The parent works out the times and the verification.
 struct RoundsRow : Observation {
-  /// One value a round; fewer for one that takes few turns. In a layer also without the rounds in
+  /// One value a round, or fewer for a slow contestant. `in_layer_us` also lacks the rounds in
   /// which the layer without attention was not steady.
   std::vector<double> hot_us, plain_us, cold_us, in_layer_us;
   std::int64_t hot_launches = 1;  ///< launches in the graph behind a hot value
   std::string detail;
-  std::vector<std::string> gates, not_run;  ///< of Verification: those that look at timed launches
+  std::vector<std::string> gates, not_run;  ///< the gates of timed launches
 };
 struct RoundsReply {
   std::vector<RoundsRow> rows;  ///< in the order of the contestants
@@ -92,16 +92,16 @@ struct RoundsReply {
   std::string layer_note;
 };
 
-/// Worker, between order and answer.
+/// From the worker, between order and answer.
 struct ProgressNote {
   std::string phase;  ///< "verifying", "timing", "final 12/40"
 };
-/// Worker: an operation, not a candidate, failed. The process ends when the device is gone.
+/// From the worker: an operation failed, not a candidate. The process ends if the device is gone.
 struct ErrorReply {
   Error error;
 };
 
-/// Parent: open the device, or name all there are.
+/// From the parent: open the device, or list all devices.
 struct HelloOrder {};
 struct DeviceReply {
   Environment environment;
@@ -136,8 +136,8 @@ Result<T> read_message(const Json& message) {
   return from_json<T>(message, "message between fatune and its device worker");
 }
 
-/// The job of the process that ncu starts. It verifies nothing: profile only candidates that passed
-/// the gates.
+/// The job of the process that ncu starts. It verifies nothing, so profile only candidates that
+/// passed the gates.
 struct ProfileJob {
   int device = 0;
   Problem problem;
@@ -148,10 +148,10 @@ struct ProfileJob {
 };
 void fields(ProfileJob& x, FieldList& f);
 
-/// Body of the hidden `fatune device-worker [ORDINAL]` command: serves orders on descriptor 3 until
-/// it closes, on the first device that it sees. It may write to `folders`. Returns the exit code.
+/// Runs the hidden command `fatune device-worker [ORDINAL]`. Serves orders on descriptor 3 until it
+/// closes, on the first device that it sees. It may write to `folders`. Returns the exit code.
 int device_worker_main(std::span<const std::string> folders);
-/// Body of the hidden `fatune profile-worker JOB.json` command. Returns the exit code.
+/// Runs the hidden command `fatune profile-worker JOB.json`. Returns the exit code.
 int profile_worker_main(std::span<const std::string> args);
 
 }  // namespace fatune

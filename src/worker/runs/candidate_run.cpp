@@ -19,7 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Chosen: the median of so many turns in a layer is within half a per cent (measured: 0.4 % each).
+// Chosen: the median of this many turns in a layer is within half a per cent (measured: 0.4 %
+// each).
 constexpr std::size_t kLayerTurns = 5;
 constexpr double kLongInLayerUs = 2'000;  // chosen: one turn of such launches is long enough
 
@@ -72,7 +73,7 @@ MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Exec
                             const RunOrder& order, RunReply& reply, std::optional<HotLoop>& timed) {
   const CUstream stream = session.stream.raw();
   const auto prepare = [&]() -> Status {
-    // The output is checked again afterwards: it must come from these launches, on these inputs.
+    // The gates check the output afterwards: it must come from these launches on these inputs.
     FATUNE_TRY_STATUS(program.bind(problem.addresses(problem.sets().front())));
     FATUNE_TRY_STATUS(fill_insides(problem.outputs(), kNanByte, stream));
     return gpu::reset_persisting_lines();

@@ -12,11 +12,10 @@
 namespace fatune {
 namespace {
 
-// Chosen: contestants that take so many times as long as the fastest take part in a few rounds
-// only.
+// Chosen: contestants that take this many times as long as the fastest take part in few rounds.
 constexpr double kSlowFactor = 10;
 constexpr int kFewTurns = 10;  // as many as an interval needs
-// Chosen: where a round takes longer than this, there are fewer, but no fewer than that.
+// Chosen: if a round takes longer than this, there are fewer rounds, but at least kFewTurns.
 constexpr Seconds kRoundTime{0.1};
 
 }  // namespace
@@ -52,7 +51,7 @@ Status Contestants::open() {
   return {};
 }
 
-/// Without a layer there are no times in one, and a note says why.
+/// Without a layer there are no times in a layer, and a note says why.
 void Contestants::open_layer() {
   if (!order.in_layer) return;
   const auto found = problem.layer();
@@ -68,7 +67,7 @@ void Contestants::open_layer() {
                   describe(layer->without_time()));
 }
 
-/// Of the graph with the most dependent launches.
+/// Notes the edges of the graph with the most dependent launches.
 void Contestants::note_edges() {
   std::optional<gpu::GraphEdges> most;
   for (const auto& timed : programs) {
@@ -103,8 +102,7 @@ Status Contestants::give_up(std::size_t i, const Error& error) {
   return leave_out(i, error);
 }
 
-/// One that cannot be opened, as there is no memory for it beside the others, say, costs its row
-/// alone.
+/// A contestant that cannot be opened, say for lack of memory, costs its row alone.
 Status Contestants::leave_out(std::size_t i, const Error& error) {
   const Failure failure = failure_of(error, session.stream.raw());
   if (failure.fatal) return Error(error);

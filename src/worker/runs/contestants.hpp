@@ -18,28 +18,30 @@ namespace fatune {
 
 inline constexpr int kRoundsBetweenNotes = 4;
 
-/// A program ready to take its turn in every round; one that times itself has no graphs.
+/// A program ready to take its turn in every round. A program that times itself has no graphs.
 struct TimedProgram {
   OpenProgram program;
   HotLoop loop;
-  std::optional<HotLoop> plain{};     ///< where loop has launches that are not plain
+  std::optional<HotLoop> plain{};     ///< set if `loop` has launches that are not plain
   std::optional<HotLoop> in_layer{};  ///< attention in every layer
   Micros each{0};
 };
 
-/// A contestant of our own that fails once it is open, after it passed every gate, is an error; an
-/// implementation from elsewhere, and one that cannot be opened beside the others, gets a failed
-/// row, and the rest goes on. All that the constructor takes must outlive it.
+/// Keeps the contestants of the rounds. A template that fails once it is open, after it passed
+/// every gate, is an error. A baseline that fails, and a program that cannot be opened beside the
+/// others, gets a failed row. All that the constructor takes must outlive it.
 class Contestants {
  public:
   Contestants(DeviceSession& on, DeviceProblem& solved, const RoundsOrder& ordered);
 
   Status open();
-  /// Fails unless the contestant is from elsewhere and the device goes on.
+  /// Fails unless the contestant is a baseline and the device goes on.
   Status give_up(std::size_t i, const Error& error);
-  /// In round `round` of `rounds`; those that are far slower than the fastest take part in a few.
+  /// Whether a contestant takes its turn in a round. One that is far slower than the fastest takes
+  /// few.
   bool takes_turn(std::size_t i, int round, int rounds) const;
-  /// Of the rounds asked for, when one takes so long; at least as many as an interval needs.
+  /// The number of rounds, of the time `each`, that the run can afford: at least as many as an
+  /// interval needs.
   int affordable_rounds(Seconds each) const;
 
   std::size_t size() const { return programs.size(); }
@@ -67,7 +69,7 @@ class Contestants {
   Result<TimedProgram> make_loops(OpenProgram program);
   Status leave_out(std::size_t i, const Error& error);
 
-  Micros fastest_{0};  ///< launch of a contestant that does not time itself
+  Micros fastest_{0};  ///< fastest launch of those that do not time themselves
 };
 
 }  // namespace fatune

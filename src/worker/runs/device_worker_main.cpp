@@ -26,14 +26,14 @@
 namespace fatune {
 namespace {
 
-/// Chosen: the least that Linux takes. Without it a thread that verifies waits for the time slice
-/// of a compile process on its core (docs/decisions/0001-processes.md).
+/// Chosen: the shortest that Linux takes. Otherwise a thread that verifies would wait for the slice
+/// of a compile process on every core (docs/decisions/0052-threads-that-verify.md).
 constexpr std::chrono::microseconds kTimeSlice{100};
 /// The exit code after a fatal answer, as tools for time limits use it.
 constexpr int kGivenUp = 124;
 
-/// What is freed stays with the process: inputs and references of each problem are as large as
-/// those of the one before, and a page that is new costs more than what is written into it.
+/// Keeps freed memory with the process. The inputs and references of each problem are as large as
+/// the last ones, and a new page costs more than writing it.
 void keep_freed_memory() {
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, -1);
@@ -107,7 +107,7 @@ class Worker {
     return to_json(ReadyReply{problem_->reference_time().value});
   }
 
-  /// Whatever fails here shows when it is needed.
+  /// Opens what the next orders need. A failure shows when the program is needed.
   Result<Json> expect(const Json& message) {
     FATUNE_TRY(const ExpectOrder order, read_message<ExpectOrder>(message));
     if (session_) {
@@ -150,13 +150,13 @@ class Worker {
     };
   }
 
-  /// Replies, then _exit without destructors: they would wait for the hung kernel.
+  /// Replies and ends the process without destructors, which would wait for the hung kernel.
   [[noreturn]] void end_hung() {
     static_cast<void>(channel_.send(hang_answer_()));
     ::_exit(kGivenUp);
   }
 
-  /// Answers with the error, and ends the process when the device is out of use.
+  /// Answers with the error, and ends the process if the device is out of use.
   Json fail(Error error) {
     ends_ = gpu::context_broken(session_->stream.raw());
     return to_json(ErrorReply{std::move(error)});
@@ -165,7 +165,7 @@ class Worker {
   Channel channel_;
   std::unique_ptr<DeviceSession> session_;
   std::unique_ptr<DeviceProblem> problem_;
-  std::function<Json()> hang_answer_;  ///< to the order in hand
+  std::function<Json()> hang_answer_;  ///< answer to the present order if it hangs
   bool ends_ = false;
 };
 
@@ -174,7 +174,7 @@ class Worker {
 int device_worker_main(std::span<const std::string> folders) {
   set_time_slice(kTimeSlice);
   keep_freed_memory();
-  // The driver may have to make its device files first, by a program of root's that a confined
+  // The driver may have to make its device files first, by a program of root that a confined
   // process cannot start. An error is the answer to the first order.
   static_cast<void>(gpu::load_driver());
   confine_writing({folders.begin(), folders.end()});

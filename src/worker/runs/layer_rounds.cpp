@@ -15,11 +15,11 @@
 namespace fatune {
 namespace {
 
-// Chosen: under layers alone an H200 needs this long until launches begin later and stay so;
-// measured (docs/measuring.md, "In a layer").
+// Measured: under layers alone an H200 needs this long until its launch times settle
+// (docs/measuring.md, "In a layer").
 constexpr Micros kSettleTime{500'000};
 constexpr int kLayerTries = 3;                           // rounds tried for one that is kept
-constexpr double kReplaysWithout = 2, kReplaysWith = 1;  // of a turn, about
+constexpr double kReplaysWithout = 2, kReplaysWith = 1;  // replays of a turn, about
 constexpr double kSettlingReplays = 4;
 constexpr std::size_t kOrderReplays = kLeastSamples;
 
@@ -28,8 +28,8 @@ class LayerRounds {
   explicit LayerRounds(Contestants& contestants)
       : all_(contestants), rounds_(contestants.affordable_rounds(time_of_one())) {}
 
-  /// Times in a layer are differences, so that a turn in which what is subtracted moved is noise:
-  /// it is repeated, and where that does not help the round is thrown away for all.
+  /// Times in a layer are differences. If the layer without attention moved during a turn, the turn
+  /// is noise and is repeated. If repeating does not help, the round is discarded for all.
   Status run(const std::vector<std::vector<std::size_t>>& orders, const PhaseNote& note) {
     note("final, in a layer");
     FATUNE_TRY_STATUS(settle());
@@ -50,7 +50,7 @@ class LayerRounds {
  private:
   using Round = std::vector<std::pair<std::size_t, double>>;  ///< contestants and microseconds
 
-  /// Replays of those that time themselves are taken to be as long as our own.
+  /// Assumes that replays of programs that time themselves are as long as our own.
   Seconds time_of_one() const {
     std::int64_t launches = 1;
     for (const auto& timed : all_.programs) {
@@ -92,7 +92,7 @@ class LayerRounds {
     return std::optional(times.turns.front());
   }
 
-  /// One contestant's turn, repeated until it is steady. False: it never was.
+  /// Repeats one contestant's turn until it is steady. False if it never was.
   Result<bool> take_alone(std::size_t i, Round& found) {
     const auto taken = steady_turn([&] { return turn(*all_.programs[i]); });
     if (!taken) {
@@ -104,8 +104,8 @@ class LayerRounds {
     return (*taken)->steady;
   }
 
-  /// Turns of this process in one queue, each neighbour shared by two of them. What was not steady,
-  /// and all of it if one failed, is taken alone.
+  /// Takes the turns of this process in one queue, where two turns share each neighbour. Turns that
+  /// were not steady are taken alone, and all of them if one failed.
   Result<bool> take_queue(std::vector<std::size_t>& queue, Round& found) {
     if (queue.empty()) return true;
     std::vector<const HotLoop*> loops;
@@ -123,7 +123,7 @@ class LayerRounds {
     return steady;
   }
 
-  /// False: thrown away.
+  /// False if the round is discarded.
   Result<bool> run_round(const std::vector<std::size_t>& order, int round) {
     Round found;
     std::vector<std::size_t> queue;
@@ -150,10 +150,10 @@ class LayerRounds {
 
   Contestants& all_;
   int rounds_;
-  std::vector<double> without_us_;  ///< of a layer, by turn since it was settled
+  std::vector<double> without_us_;  ///< times of a layer since it settled, by turn
 };
 
-/// Those that are right and have times in a layer, the two fastest first.
+/// The two fastest contestants in a layer among those that are right.
 std::vector<std::size_t> leading_two(const Contestants& all) {
   std::vector<std::size_t> leading;
   for (std::size_t i = 0; i < all.size(); ++i) {

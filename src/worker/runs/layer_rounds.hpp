@@ -8,15 +8,15 @@
 
 namespace fatune {
 
-/// A GPU that goes on from layer to layer, as in a program, settles on one speed; hence rounds
-/// apart from the others. `orders` are those of the rounds, which come again when they are used up.
-/// Behind hot rounds: their times tell how long a round takes. Nothing to do without a layer. The
-/// layers' note then says how many rounds were steady. `note` hears of every few rounds.
+/// Runs the rounds in a layer apart from the others, because a GPU that goes from layer to layer
+/// settles on a speed of its own. Does nothing without a layer. Needs the hot times, which tell how
+/// long a round takes. `orders` are used again from the start if they run out. The layers' note
+/// says how many rounds were steady. `note` is called every few rounds.
 Status run_layer_rounds(Contestants& contestants,
                         const std::vector<std::vector<std::size_t>>& orders, const PhaseNote& note);
 
-/// The two that are fastest in a layer: A B A B must give the times of A A B B. A row says when it
-/// does not, and the layers' note in any case.
+/// Compares A B A B with A A B B for the two fastest contestants in a layer. A row notes a
+/// difference, and the layers' note says the result in any case.
 Status test_layer_order(Contestants& contestants);
 
 }  // namespace fatune

@@ -18,13 +18,13 @@
 namespace fatune {
 namespace {
 
-constexpr int kRoundRetries = 5;  // repeats of a round in which the GPU protected itself
-// Chosen: launches longer than this are measured cold once a round instead of several times.
+constexpr int kRoundRetries = 5;  // repeats of a round in which the GPU throttled
+// Chosen: launches longer than this are timed cold once a round instead of several times.
 constexpr double kSlowUs = 1'000;
-// Chosen: above this a cold cache does not change the time; one launch is both hot and cold.
+// Chosen: above this a cold cache does not change the time, so one launch is both hot and cold.
 constexpr double kLongUs = 20'000;
 
-/// None of no times, and of a difference that is lost in noise.
+/// Empty if there are no times, or if the median difference is lost in noise.
 std::optional<Micros> median_of(const std::vector<double>& us) {
   const double found = us.empty() ? 0 : median(us);
   return found > 0 ? std::optional(Micros(found)) : std::nullopt;
@@ -51,8 +51,8 @@ class Rounds {
  private:
   using Round = std::vector<std::optional<TurnTimes>>;  ///< by contestant
 
-  /// The first round warms up: clocks, caches, and the driver's own first-launch work. How many
-  /// follow is decided by how long it takes.
+  /// Runs a first round that warms up clocks, caches and the driver. Its time decides how many
+  /// rounds follow.
   Status warm_up(const std::vector<std::size_t>& order) {
     rounds_ = all_.order.rounds;
     const auto began = std::chrono::steady_clock::now();
@@ -62,9 +62,9 @@ class Rounds {
     return {};
   }
 
-  /// A replay of each kind that counts, behind one that warms up: the contestant before left the
-  /// cache empty of this one's data, code and graph. Queued together, so that no launch latency
-  /// falls between the events.
+  /// Takes a replay of each kind that counts, each behind one that warms up, because the contestant
+  /// before has emptied the cache. They are queued together, so that no launch latency falls
+  /// between the events.
   Status time_warm(const TimedProgram& timed, TurnTimes& times) {
     std::vector<const HotLoop*> loops;
     if (timed.each.value < kLongUs) loops.push_back(&timed.loop);
@@ -76,7 +76,7 @@ class Rounds {
     return {};
   }
 
-  /// Cold launches, of which the median counts.
+  /// Times cold launches, of which the median counts.
   Status time_cold(const TimedProgram& timed, int launches, TurnTimes& times) {
     const QueueWork work = [&] { return timed.program->queue(); };
     std::vector<double> cold_us;
@@ -101,7 +101,7 @@ class Rounds {
     return times;
   }
 
-  /// Round -1 warms up: one cold launch, and only those that are always there.
+  /// Takes the turns of a round. Round -1 warms up with one cold launch each.
   Result<Round> measure(const std::vector<std::size_t>& order, int round) {
     Round measured(all_.programs.size());
     const bool warming = round < 0;
@@ -117,7 +117,7 @@ class Rounds {
     return measured;
   }
 
-  /// Repeated while the GPU is throttled.
+  /// Runs a round, and repeats it while the GPU is throttled.
   Status run_round(const std::vector<std::size_t>& order, int round) {
     for (int attempt = 0;; ++attempt) {
       FATUNE_TRY(const Round measured, measure(order, round));
@@ -139,8 +139,8 @@ class Rounds {
     if (times.cold_us) row.cold_us.push_back(*times.cold_us);
   }
 
-  /// What the timed graphs leave must still be right. Of a contestant in a process of its own only
-  /// the times are judged.
+  /// Asks the gates of timed launches. For a contestant in a process of its own only the times are
+  /// judged.
   MaybeFailure check_timed(const TimedProgram& timed, const RoundsRow& row, Verification& found) {
     const TimedRun run{.loop = &timed.loop,
                        .plain_loop = timed.plain ? &*timed.plain : nullptr,
@@ -165,7 +165,7 @@ class Rounds {
     return failure;
   }
 
-  /// Each is judged by launches of its own: what others left on the device is mended before.
+  /// Judges each contestant by its own launches, after memory that others changed is mended.
   Status check_outputs(const PhaseNote& note) {
     FATUNE_TRY_STATUS(all_.problem.mend());
     for (std::size_t i = 0; i < all_.programs.size(); ++i) {
@@ -183,8 +183,8 @@ class Rounds {
     return {};
   }
 
-  /// Behind its own copies a kernel that begins early can take another time than behind plain
-  /// launches: A A B B is not A B A B for it.
+  /// Notes kernels that begin early and take another time behind their own copies than behind plain
+  /// launches.
   void test_own_order() {
     for (std::size_t i = 0; i < all_.rows.size(); ++i) {
       RoundsRow& row = all_.rows[i];

@@ -1,4 +1,4 @@
-// layer.cpp - plans the products around attention, fills their memory, and captures the layers.
+// layer.cpp: Plans the products around attention, fills their memory, and captures the layers.
 #include "worker/timing/layer.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kLeastLayers = 3, kMostLayers = 64;
 // Chosen: the weights of all layers are this many times the L2 cache. A model's other weights pass
-// through it, too; and where all just fit, what stays in it is chance. Cached keys do not count:
-// without attention nothing reads them.
+// through the cache, too. If all weights just fit, chance decides which of them stay. Cached keys
+// do not count, because the layers without attention never read them.
 constexpr std::int64_t kWeightsOverL2 = 2;
 constexpr double kMostKeyBytes = 8e9;  // chosen: cached keys and values of all layers
 constexpr double kLayersFlops = 6e12;  // chosen: of attention in all layers, some milliseconds
@@ -29,8 +29,8 @@ constexpr std::uint64_t kWeightSeed = 2024;
 constexpr const char* kHidden = "hidden";
 constexpr const char* kResult = "result";
 
-/// Elements from token to token where a product can write (or read) the heads of a token side by
-/// side; else the memory is taken as it lies, dense.
+/// The stride from token to token if a product can write (or read) the heads of a token side by
+/// side. Otherwise the memory counts as dense.
 std::int64_t token_pitch(const Problem& problem, const std::string& tensor) {
   const TensorSizes sizes = sizes_of(problem, tensor);
   const Strides strides = strides_of(problem, tensor);
@@ -52,7 +52,7 @@ LayerProduct make_product(const Problem& problem, std::int64_t tokens, std::stri
   return made;
 }
 
-/// As many as give the weights, unless that takes too long, or too much memory.
+/// As many layers as the weights need, unless they take too long or too much memory.
 std::int64_t layers_of(const LayerPlan& plan, const Problem& problem, std::int64_t l2_bytes) {
   std::int64_t bytes = 0;
   for (const LayerProduct& each : plan.before) bytes += 2 * each.plan.n * each.plan.k;
@@ -67,7 +67,8 @@ std::int64_t layers_of(const LayerPlan& plan, const Problem& problem, std::int64
   return std::clamp(std::min(wanted, most), kLeastLayers, kMostLayers);
 }
 
-/// Tokens and weights of one stream would be each other's multiples, and scores far too large.
+/// Tokens and weights from one random stream would be multiples of each other, and scores far too
+/// large.
 std::vector<std::uint16_t> normal_block(Dtype dtype, double scale) {
   std::vector<std::uint16_t> block(kBlockElements);
   const std::uint64_t stream = scale == 1 ? 0 : 1;
@@ -121,15 +122,15 @@ Result<std::unique_ptr<Layer>> Layer::make(const gpu::Context& context, CUstream
     FATUNE_TRY_STATUS(open(layer->product(i)));
   FATUNE_TRY(layer->workspace_, gpu::make_buffer(context, workspace));
   FATUNE_TRY_STATUS(layer->allocate(context));
-  // Outside of a capture first: the library may load code.
+  // The first call is outside of a capture, because the library may load code.
   for (std::size_t i = 0; i < layer->products_.size(); ++i)
     FATUNE_TRY_STATUS(layer->queue_product(i, 0));
   FATUNE_TRY_STATUS(layer->make_loop_without(sampler));
   return layer;
 }
 
-/// Each piece begins elsewhere in the block: equal weights would make q and k equal, in one buffer,
-/// too, as rows of 1024 weights come again in a block of 2^20.
+/// Each piece begins at another place of the block. Equal weights would make q and k equal, also
+/// within one buffer, because rows of 1024 weights repeat in a block of 2^20.
 Status Layer::fill(CUdeviceptr to, std::size_t bytes, double scale) {
   if (block_.empty() || scale != block_scale_) {
     block_ = normal_block(problem_.dtype, scale);
@@ -197,7 +198,7 @@ Status Layer::allocate_layers(const gpu::Context& context) {
   return {};
 }
 
-/// Cached keys are those of `layer`.
+/// Cached keys come from `layer`.
 const GuardedBuffer& Layer::buffer(const std::string& name, std::size_t layer) const {
   const auto& among = is_cached(name) ? weights_[layer].cached : memory_;
   const auto found = std::ranges::find(among, name, &GuardedBuffer::name);
@@ -238,7 +239,7 @@ Status Layer::queue_product(std::size_t i, std::size_t layer) {
       workspace_.address(), stream_);
 }
 
-/// One or more passes over all layers, so that a replay is long against the jitter of events.
+/// Makes one or more passes over all layers, so that a replay is long against the jitter of events.
 Result<HotLoop> Layer::loop(Sampler& sampler, Executable* program) {
   const auto queue_layers = [&]() -> Status {
     for (std::size_t layer = 0; layer < weights_.size(); ++layer) {

@@ -1,6 +1,7 @@
-// layer.hpp - attention between its two matrix products, over layers with weights of their own, as
-// graphs with and without it: what it costs in a program (docs/measuring.md, "In a layer").
-// The products are cuBLASLt's, which are launched plainly.
+// layer.hpp: Captures layers with and without attention between two matrix products.
+//
+// The difference of their times is the cost of attention in a program (docs/measuring.md, "In a
+// layer"). Each layer has weights of its own. The products are cuBLASLt's and are launched plainly.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +19,15 @@
 
 namespace fatune {
 
-/// A product of the layer: rows of tokens times weights, written where attention or the next layer
-/// reads them.
+/// A product of the layer: rows of tokens times weights. Attention or the next layer reads the
+/// result.
 struct LayerProduct {
   GemmPlan plan;         ///< a: tokens; b: weights, transposed; c: the result
   std::string from, to;  ///< "hidden", "result", or a buffer of the problem
 };
 
 /// The products around attention. The hidden size is heads * head_dim. q, k and v come from a
-/// product each, or packed from one; k and v of another length than q come from memory, as of a
+/// product each, or packed from one. k and v of another length than q come from memory, like a
 /// cache.
 struct LayerPlan {
   std::vector<LayerProduct> before;
@@ -35,30 +36,31 @@ struct LayerPlan {
   bool cached_keys = false;
   std::int64_t tokens = 1, hidden = 1;
 };
-/// 8-bit floats and custom operations have no layer: usage errors.
+/// A usage error for 8-bit floats and custom operations, which have no layer.
 Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes);
 
-/// Memory and products of a plan.
+/// The memory and the products of a plan.
 class Layer {
  public:
   /// `context` must outlive it. A missing cuBLASLt is an environment error.
   static Result<std::unique_ptr<Layer>> make(const gpu::Context& context, CUstream stream,
                                              const Problem& problem, std::int64_t l2_bytes,
                                              Sampler& sampler, const OpenGemm& open_gemm);
-  /// All layers, with the program's attention in each; the program is bound to the layer's memory,
-  /// until it is bound elsewhere.
+  /// Captures all layers with the program's attention in each. The program stays bound to the
+  /// layer's memory until it is bound elsewhere.
   Result<HotLoop> loop_with(Sampler& sampler, Executable& program);
-  /// All layers, without.
+  /// The graph of all layers without attention.
   const HotLoop& without() const { return without_; }
-  Micros without_time() const { return without_time_; }  ///< of a layer
+  Micros without_time() const { return without_time_; }  ///< time of one layer
   const LayerPlan& plan() const { return plan_; }
-  /// What attention reads in the last layer, in the order of buffers_of(); and what it writes.
+  /// The buffers that attention reads in the last layer, in the order of buffers_of(), and those
+  /// that it writes.
   std::vector<const GuardedBuffer*> last_inputs() const;
   std::vector<const GuardedBuffer*> outputs() const;
 
  private:
   struct Weights {
-    std::vector<gpu::Buffer> products;  ///< of those before, then of the one after
+    std::vector<gpu::Buffer> products;  ///< products before attention, then the one after
     std::vector<GuardedBuffer> cached;  ///< keys and values
   };
   Layer(CUstream stream, const Problem& problem, LayerPlan plan)
@@ -71,7 +73,7 @@ class Layer {
   bool is_cached(const std::string& name) const;
   const GuardedBuffer& buffer(const std::string& name, std::size_t layer = 0) const;
   std::vector<const GuardedBuffer*> inputs(std::size_t layer) const;
-  /// Of those before attention, then the one after.
+  /// `i` counts the products before attention, then the one after.
   const LayerProduct& product(std::size_t i) const;
   TensorAddresses addresses(std::size_t layer) const;
   Status queue_product(std::size_t i, std::size_t layer);
@@ -81,7 +83,7 @@ class Layer {
   CUstream stream_;
   Problem problem_;
   LayerPlan plan_;
-  // Guarded as what candidates are verified on, so that no address tells a layer from a gate.
+  // Guarded like the gates' buffers, so that no address tells a layer from a gate.
   std::vector<GuardedBuffer> memory_;
   std::vector<Weights> weights_;  ///< by layer
   std::vector<std::unique_ptr<BatchedGemm>> products_;

@@ -1,4 +1,4 @@
-// layer_time.cpp - takes turns, subtracts neighbours, and compares orders.
+// layer_time.cpp: Takes turns in a layer, subtracts neighbours, and compares orders.
 #include "worker/timing/layer_time.hpp"
 
 #include <algorithm>

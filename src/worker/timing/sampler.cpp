@@ -1,4 +1,4 @@
-// sampler.cpp - queued work between events to samples, until the stop rule has enough.
+// sampler.cpp: Queues work between events, and takes samples until the stop rule has enough.
 #include "worker/timing/sampler.hpp"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace fatune {
 namespace {
 
-constexpr double kLongLaunchUs = 20'000;  // chosen: one such launch is estimate and warm-up enough
+constexpr double kLongLaunchUs = 20'000;  // chosen: one such launch estimates and warms up
 constexpr Micros kFlushOverhead{50};      // chosen: about what overwriting 100 MB takes on an H200
-constexpr std::chrono::milliseconds kFirstPause{50};  // after throttling; doubled every time
+constexpr std::chrono::milliseconds kFirstPause{50};  // after throttling; doubles each time
 
 }  // namespace
 
@@ -64,7 +64,7 @@ Result<Sampler> Sampler::make(const gpu::Context& context, CUstream stream,
   return sampler;
 }
 
-/// False when the launches did not end.
+/// False if the launches did not end.
 Result<bool> Sampler::wait(const gpu::Event& end, std::int64_t launches) {
   FATUNE_TRY(const bool done, gpu::wait(end.raw(), limit_ * launches));
   if (!done && hung_) hung_();
@@ -144,12 +144,12 @@ Result<std::optional<std::vector<Micros>>> Sampler::time_in_turn(
 }
 
 Result<MaybeTime> Sampler::time_cold(const QueueWork& work) {
-  FATUNE_TRY_STATUS(gpu::reset_persisting_lines());  // they would survive the flush
+  FATUNE_TRY_STATUS(gpu::reset_persisting_lines());  // persisting lines would survive the flush
   FATUNE_TRY_STATUS(gpu::fill_bytes(flush_.address(), 0, flush_.bytes(), stream_));
   return time_between(work, 1);
 }
 
-/// Queues replays for some milliseconds and reads the telemetry while they run. False when they do
+/// Queues replays for some milliseconds, and reads the telemetry while they run. False if they do
 /// not end.
 Result<bool> Sampler::warm_up(const HotLoop& loop, Micros each, ConditionWatch& watch) {
   const Micros replay = each * static_cast<double>(loop.launches);
@@ -220,7 +220,7 @@ std::vector<std::vector<std::size_t>> shuffled_rounds(std::size_t contestants, i
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::size_t> order(contestants);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Fisher-Yates by hand: std::shuffle gives other orders with other standard libraries.
+    // This is Fisher-Yates, because std::shuffle gives other orders with other standard libraries.
     for (std::size_t left = contestants; left > 1; --left) {
       std::swap(order[left - 1], order[static_cast<std::size_t>(engine() % left)]);
     }

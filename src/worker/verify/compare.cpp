@@ -1,4 +1,4 @@
-// compare.cpp - one pass over an output beside its reference, block by block.
+// compare.cpp: Passes once over an output beside its reference, block by block.
 #include "worker/verify/compare.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kBlocksOfAThread = 32;  // chosen: some 100 us of work
 
-/// Norm of an error over the norm of what is right; a reference of zeros allows no error at all.
+/// The norm of an error over the norm of the reference. A reference of zeros allows no error.
 double relative(double error_squares, double reference_squares) {
   if (error_squares == 0) return 0;
   if (reference_squares == 0) return std::numeric_limits<double>::infinity();
@@ -50,11 +50,11 @@ void for_each_block(const TensorPlan& tensor, const Work& work) {
   parallel_for(static_cast<std::size_t>(blocks), kBlocksOfAThread, piece);
 }
 
-/// Sums and extremes of one block; places are elements of the tensor.
+/// Sums and extremes of one block. Places are elements of the tensor.
 struct BlockErrors {
   double squares = 0, absolute = 0, largest = 0, unexplained = 0, excess = 0;
   std::int64_t worst = 0, unexplained_at = 0, excess_at = 0, first_not_finite = 0, not_finite = 0;
-  std::int64_t first_finite = 0, finite = 0;  // where there must be no number
+  std::int64_t first_finite = 0, finite = 0;  // in places where there must be no number
   bool allclose = true;
 };
 
@@ -67,7 +67,7 @@ float value_of(std::span<const float> table, Element element) {
   }
 }
 
-/// Errors of short elements are exact enough in fp32; those of fp32 are not.
+/// fp32 is exact enough for errors of shorter elements, but not for errors of fp32 elements.
 template <typename Element>
 BlockErrors scan(const TensorReference& reference, std::span<const float> table,
                  std::span<const std::byte> out, const Range& range) {
@@ -109,7 +109,8 @@ BlockErrors scan(const TensorReference& reference, std::span<const float> table,
   return errors;
 }
 
-/// The same of a head that an element takes along which is no number. Nothing else is judged there.
+/// Judges a head in which an input is not finite: only whether outputs that depend on it are
+/// numbers.
 BlockErrors scan_lost(const TensorReference& reference, std::span<const std::byte> out,
                       std::int64_t head, const Range& range) {
   const std::span<const float> table = decode_table(*reference.tensor.type);
@@ -163,7 +164,7 @@ void merge(const BlockErrors& block, Comparison& all) {
   }
 }
 
-/// 2-norm of what lies between the output and the values of unquantized inputs, over theirs.
+/// The relative 2-norm of the output's error against the values of unquantized inputs.
 double method_error(const TensorReference& reference, std::span<const std::byte> out) {
   const std::span<const float> table = decode_table(*reference.tensor.type);
   const auto* elements = reinterpret_cast<const std::uint16_t*>(out.data());
@@ -185,7 +186,7 @@ double method_error(const TensorReference& reference, std::span<const std::byte>
   return relative(errors, values);
 }
 
-/// Sums over one block of the reference.
+/// Sums up one block of the reference.
 struct BlockNorms {
   double squares = 0, absolute = 0;
   float extreme = 0;

@@ -1,4 +1,4 @@
-// elements.hpp - bytes of a tensor as its elements.
+// elements.hpp: Views the bytes of a tensor as its elements.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace fatune {
 
-/// The bytes come from the allocator, aligned for any element.
+/// The bytes must come from an allocator, which aligns them for any element.
 template <typename Element>
 std::span<Element> elements(std::vector<std::byte>& bytes) {
   return {reinterpret_cast<Element*>(bytes.data()), bytes.size() / sizeof(Element)};

@@ -1,4 +1,4 @@
-// error_regions.cpp - one pass over an output, whose elements are counted where they lie.
+// error_regions.cpp: Counts wrong elements by region, in one pass over an output.
 #include "worker/verify/error_regions.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace fatune {
 namespace {
 
-/// Rows and columns, each up to but without the second.
+/// Ranges of rows and columns, without their ends.
 struct Window {
   std::int64_t first_row, end_row, first_column, end_column;
   bool holds(std::int64_t row, std::int64_t column) const {

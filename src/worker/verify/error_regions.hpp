@@ -1,4 +1,4 @@
-// error_regions.hpp - an output that is wrong to how wrong each part of it is.
+// error_regions.hpp: Measures how wrong each part of an output is.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace fatune {
 
-/// Of all heads together: the whole output, its first and last kBlockRows rows and those between,
-/// the halves of its columns; then the head with most wrong elements. `out`: elements of the
-/// tensor's type.
+/// The regions over all heads are the whole output, its first and last kBlockRows rows, the rows
+/// between, and the halves of its columns. The last region is the head with most wrong elements.
+/// `out` has elements of the tensor's type.
 std::vector<ErrorRegion> error_regions(const TensorReference& reference,
                                        std::span<const std::byte> out);
 

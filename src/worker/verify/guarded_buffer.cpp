@@ -1,5 +1,4 @@
-// guarded_buffer.cpp - allocates buffers with their bands; bands and contents to findings by the
-// kernels of kernels/common/checks.cu.
+// guarded_buffer.cpp: Allocates guarded buffers, and launches the kernels of common/checks.cu.
 #include "worker/verify/guarded_buffer.hpp"
 
 #include <algorithm>
@@ -15,18 +14,18 @@ namespace {
 constexpr std::size_t kMostFindings = 128;
 constexpr std::uint64_t kUntouched = ~std::uint64_t{0};
 const gpu::LaunchShape kShape{{264, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
-/// Few blocks: the kernel behind must find room beside them, or it could not begin early.
+/// Chosen: few blocks, so that the kernel behind finds room beside them and can begin early.
 const gpu::LaunchShape kLateShape{{16, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false};
-constexpr unsigned long long kLateNs = 50'000;  // chosen: many times what it takes to begin
+constexpr unsigned long long kLateNs = 50'000;  // chosen: many times the start of a kernel
 const gpu::LaunchShape kOneThread{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, false};
 
-/// As the kernel declares it.
+/// Must equal the kernel's declaration.
 struct Stretch {
   CUdeviceptr a = 0, b = 0;
   unsigned long long bytes = 0;
 };
 
-/// Likewise.
+/// Must equal the kernel's declaration, too.
 struct Rows {
   std::array<std::int64_t, 3> sizes{1, 1, 1}, strides{};
 };
@@ -212,7 +211,7 @@ Status DeviceChecks::swap(const GuardedBuffer& a, const GuardedBuffer& b) {
 Status DeviceChecks::exchange_late(std::span<const Exchange> inputs, const GuardedBuffer& out,
                                    std::uint8_t pattern) {
   FATUNE_CHECK(inputs.size() <= kMostExchanges, "the kernel has room for so many");
-  std::array<Stretch, kMostExchanges> stretches;  // those left over are empty
+  std::array<Stretch, kMostExchanges> stretches;  // unused ones are empty
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     FATUNE_CHECK(inputs[i].a.bytes() == inputs[i].b.bytes(),
                  "the sets of a problem have the same sizes");

@@ -1,5 +1,4 @@
-// host_reference.cpp - a row to its attention in fp64; a device reference to right or wrong; norms
-// of queries and keys to limits of log-sum-exps, which one pass judges.
+// host_reference.cpp: Computes rows of attention in fp64, and limits of log-sum-exps.
 #include "worker/verify/host_reference.hpp"
 
 #include <algorithm>
@@ -21,7 +20,7 @@
 namespace fatune {
 namespace {
 
-// Chosen: with 16384 keys a row takes a few milliseconds on one core.
+// Chosen: a row with 16384 keys takes a few milliseconds on one core.
 constexpr std::size_t kSampledRows = 24;
 constexpr std::int64_t kKeyElementsOfAThread = 64 * 1024;  // chosen: some 100 us of work
 constexpr double kFp32Step = 0x1p-24;                      // relative rounding of fp32
@@ -44,23 +43,23 @@ void decode_line(std::span<const std::byte> tensor, Dtype dtype, std::int64_t fi
   }
 }
 
-/// Of a row of q, k or v, counted over heads and batch; 1 where elements are the values.
+/// The factor of a row of q, k or v, counted over heads and batch. 1 if elements are the values.
 double descale(const Problem& problem, std::string_view tensor, const std::vector<float>& descales,
                std::int64_t row) {
   return descales.empty() ? 1.0 : descales[factor_of_row(problem, tensor, row)];
 }
 
-/// What fp32 may be off by: rounding of a score (8 steps of its magnitude, and of the exponential)
-/// scales each probability, and the sum over values rounds at each key, which adds up as a random
-/// walk (4 standard deviations at most; of one sign over 131072 keys it was 1e-5). A wrong formula
-/// is off by orders of magnitude more.
+/// The error that fp32 may cause. The rounding of a score (8 steps of its magnitude, and of the
+/// exponential) scales each probability. The sum over values rounds at each key, which adds up as a
+/// random walk of at most 4 standard deviations (for values of one sign over 131072 keys it was
+/// 1e-5). A wrong formula is off by orders of magnitude more.
 double fp32_limit(const Problem& problem, const HostRow& row) {
   const double walk = 4 * std::sqrt(static_cast<double>(problem.seq_kv));
   return kFp32Step * (8 * (8 + row.score_magnitude) + walk) * row.value_magnitude;
 }
 
-/// The same for a log-sum-exp, at worst: every addition of a score rounds, the exponentials and the
-/// logarithm do, and each of a warp's lanes adds up its part of the keys.
+/// The largest error that fp32 may cause in a log-sum-exp. Every addition of a score rounds, so do
+/// the exponentials and the logarithm, and each lane of a warp adds up its part of the keys.
 double fp32_lse_limit(const Problem& problem, const HostRow& row) {
   const double sum = static_cast<double>(problem.seq_kv) / 32;
   const double score = static_cast<double>(problem.head_dim + 8) * row.score_magnitude;
@@ -93,10 +92,10 @@ Status check_row(const Problem& problem, const OutputRow& where, const HostRow& 
 }
 
 constexpr std::size_t kRowsOfAThread = 1024;  // chosen: some 100 us of work
-/// An addition may truncate, as tensor cores do (2^-23 of the magnitude); doubled for the
+/// An addition may truncate, as tensor cores do (2^-23 of the magnitude). Doubled for the
 /// reference's own sums.
 constexpr double kScoreStep = 0x1p-22;
-constexpr double kScoreRoundings = 8;  ///< besides the products': scale, exponent, peak, logarithm
+constexpr double kScoreRoundings = 8;  ///< besides products: scale, exponent, peak, logarithm
 constexpr double kKeyStep = 0x1p-24;   ///< rounding of a sum of positive fp32 numbers
 
 /// The length of each row of q or k times its factor.
@@ -117,7 +116,7 @@ std::vector<double> norms_of(const Problem& problem, std::string_view name,
   return norms;
 }
 
-/// Rows that break a rule without a number: how many, and the first.
+/// Counts rows that break a rule which has no margin, and keeps the first.
 struct Broken {
   std::size_t rows = 0, first = 0;
   void add(std::size_t row) {
@@ -231,7 +230,7 @@ LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs
   const std::int64_t group = problem.heads / problem.kv_heads;
   const auto dim = static_cast<double>(problem.head_dim);
   const double step = kScoreStep * (dim + kScoreRoundings) * scale_of(problem);
-  // Of the element type that weights go through before they meet the values.
+  // The step is of the element type of the weights that are multiplied with the values.
   const double weight_rounding = step_at_one(problem.dtype) / 2;
   reference.limits.reserve(queries.size());
   for (std::int64_t head = 0; head < problem.batch * problem.heads; ++head) {
@@ -256,7 +255,7 @@ void leave_out(LseReference& reference, const LostOutputs& lost) {
 }
 
 void allow_quantizing(LseReference& reference, std::span<const std::byte> twin) {
-  constexpr float kMoreThanTwin = 4;  // chosen, as of single outputs
+  constexpr float kMoreThanTwin = 4;  // chosen, as for single outputs
   FATUNE_CHECK(twin.size() == reference.values.size() * sizeof(float), "one value a row");
   float largest = 0;
   for (std::size_t row = 0; row < reference.values.size(); ++row) {

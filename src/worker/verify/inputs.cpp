@@ -1,5 +1,4 @@
-// inputs.cpp - counter-based random bits through a table of quantiles to tensor elements; rows to
-// their places in memory, and from there.
+// inputs.cpp: Draws elements from counter-based random bits, and copies rows to their places.
 #include "worker/verify/inputs.hpp"
 
 #include <algorithm>
@@ -25,7 +24,7 @@ constexpr std::size_t kDraws = 65536;
 constexpr std::size_t kGroup = 4;                    // elements from one draw of 64 bits
 constexpr std::size_t kGroupsOfAThread = 32 * 1024;  // chosen: some 100 us of work
 constexpr std::size_t kRowsOfACopy = 4096;           // chosen: some 100 us of work
-constexpr float kLastValue = 64;     // chosen: seen by a row that must not see it, it adds 64/S
+constexpr float kLastValue = 64;     // chosen: a row that wrongly sees it is off by 64/S
 constexpr float kOutlierScale = 10;  // a standard deviation: N(0,100)
 constexpr double kInvSqrt2Pi = 0.3989422804014327;
 
@@ -84,7 +83,7 @@ float uniform_value(std::uint16_t draw) {
   return (2.0f * static_cast<float>(draw) + 1.0f) / 65536.0f - 1.0f;
 }
 
-/// How the elements of a tensor come about.
+/// The way in which the elements of a tensor are drawn.
 struct Recipe {
   Fill fill;
   Streams streams;
@@ -116,7 +115,7 @@ std::vector<Element> element_table(const std::optional<Dtype>& type, const Fill&
   return table;
 }
 
-/// An element, and the outlier at its place.
+/// An element with the outlier at its place.
 template <typename Element>
 float outlier(const std::optional<Dtype>& type, const Recipe& recipe, Element element,
               std::uint16_t draw, float added) {
@@ -127,7 +126,7 @@ float outlier(const std::optional<Dtype>& type, const Recipe& recipe, Element el
   return static_cast<float>(recipe.fill.offset + recipe.fill.scale * sum);
 }
 
-/// Four elements for every 64 random bits.
+/// Draws four elements from every 64 random bits.
 template <typename Element>
 void fill_random(std::span<Element> tensor, const std::optional<Dtype>& type, const Recipe& recipe,
                  std::uint64_t seed) {
@@ -197,7 +196,7 @@ void scale_part(std::vector<std::byte>& bytes, Dtype dtype, std::size_t parts, s
   recode<std::uint16_t>(scaled, dtype, scaled, dtype, [&](float value) { return value * factor; });
 }
 
-/// Draws times the factor; nothing but zeros for 0.
+/// Multiplies draws by the factor. A factor of 0 gives zeros alone.
 Recipe attention_recipe(const Streams& streams, Distribution how, double factor) {
   const auto kind = factor == 0                     ? Fill::Kind::kConstant
                     : how == Distribution::kUniform ? Fill::Kind::kUniform
@@ -205,7 +204,7 @@ Recipe attention_recipe(const Streams& streams, Distribution how, double factor)
   return {{kind, factor, 0}, streams, how == Distribution::kOutliers, true};
 }
 
-/// Calls `copy` with where each row begins in memory, and where among the elements in order; bytes.
+/// Calls `copy` with the first byte of each row in memory, and among the elements in order.
 template <typename Copy>
 void for_each_row(const TensorPlan& tensor, const Copy& copy) {
   const std::size_t width = tensor.width();
@@ -287,7 +286,7 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
 static HostInputs plain_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
   const bool zeros = how == Distribution::kZeros;
-  // Whoever tells another scale has queries to match: scores keep their size.
+  // With another scale the queries are scaled to match, so that scores keep their size.
   const double unit =
       problem.scale ? 1 / (std::sqrt(static_cast<double>(problem.head_dim)) * *problem.scale) : 1;
   const double q_factor = zeros || how == Distribution::kZeroQ ? 0

@@ -1,5 +1,4 @@
-// inputs.hpp - problem, distribution and seed to the bytes of the inputs, on every machine;
-// elements in order to memory as tensors lie in it, and back.
+// inputs.hpp: Makes inputs from a seed, the same on every machine, and lays them out in memory.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@ struct HostTensor {
   std::vector<std::byte> bytes;
 };
 
-/// Attention's, with elements as the problem's dtype stores them, contiguous whatever the layout.
+/// The inputs of attention, with elements of the problem's dtype, contiguous whatever the layout.
 struct HostInputs {
   std::vector<std::byte> q, k, v;
   /// Of fp8: (batch, kv_heads), or of blocks of tokens (batch, kv_heads, factors_of_head).
@@ -36,27 +35,27 @@ HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_dou
 /// smooth_k the keys of a head share an offset that is larger than what tells them apart.
 HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
-/// Those of fp8 with |v| in place of v.
+/// fp8 inputs with |v| in place of v.
 HostInputs with_magnitudes_of_v(HostInputs inputs);
 
-/// The inputs of a custom operation. The distribution changes those whose values are drawn: normal
+/// The inputs of a custom operation. The distribution changes inputs whose values are drawn. normal
 /// leaves them as declared, uniform draws from U[-1,1] instead, outliers adds N(0,100) to one draw
-/// in 1024, and zeros draws nothing but zeros; others count as normal. The same bytes for any
+/// in 1024, and zeros draws zeros alone. Others count as normal. The bytes do not depend on the
 /// number of threads.
 std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCase& which);
 
-/// The one or the other; only attention's v can be doubled.
+/// The inputs of attention or of a custom operation. Only attention's v can be doubled.
 std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPlan& plan,
                                       const InputCase& which, int v_doublings = 0);
 
-/// Attention's in the order of its plan, and back.
+/// The inputs of attention in the order of its plan, and back.
 std::vector<HostTensor> host_tensors(HostInputs inputs);
 HostInputs host_inputs(std::vector<HostTensor> tensors);
-/// fp32 from memory.
+/// Reads fp32 values from memory.
 std::vector<float> floats_of(std::span<const std::byte> bytes);
 
-/// What a buffer of `plans` holds: rows of its tensors where they lie, NaN between them. A view of
-/// `tensors`, or of `room`, which is filled if a tensor is not contiguous.
+/// The contents of a buffer of `plans`: the rows of its tensors in their places, and NaN between
+/// them. A view of `tensors`, or of `room`, which is filled if a tensor is not contiguous.
 std::span<const std::byte> memory_of(const BufferPlan& buffer, const std::vector<TensorPlan>& plans,
                                      const std::vector<HostTensor>& tensors,
                                      std::vector<std::byte>& room);
@@ -64,7 +63,7 @@ std::span<const std::byte> memory_of(const BufferPlan& buffer, const std::vector
 Result<std::vector<GuardedBuffer>> upload_inputs(const gpu::Context& context, CUstream stream,
                                                  const std::vector<TensorPlan>& plans,
                                                  const std::vector<HostTensor>& tensors);
-/// The elements in order, from memory that holds the tensor alone.
+/// Copies the elements in order from memory that holds the tensor alone.
 void gather_rows(const TensorPlan& tensor, std::span<const std::byte> memory,
                  std::span<std::byte> elements);
 

@@ -1,5 +1,4 @@
-// not_finite.cpp - inputs to some with elements that are no numbers; these to the outputs that
-// depend on them.
+// not_finite.cpp: Puts infinities and NaN into inputs, and finds the outputs that depend on them.
 #include "worker/verify/not_finite.hpp"
 
 #include <algorithm>
@@ -26,7 +25,7 @@ void set_element(std::vector<std::byte>& bytes, std::size_t parts, const Spoilt&
 std::array<Spoilt, 3> spoilt_elements(const Problem& problem) {
   const std::int64_t parts = problem.batch * problem.kv_heads;
   const std::int64_t queries = problem.heads / problem.kv_heads * problem.seq_q;
-  // The first key, which every row sees that sees any; the last query, which sees all.
+  // Every row that sees a key sees the first one. The last query sees all keys.
   return {{{0, queries - 1, problem.head_dim - 1},
            {1 % parts, 0, 0},
            {2 % parts, 0, problem.head_dim / 2}}};

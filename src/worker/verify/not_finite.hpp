@@ -1,5 +1,4 @@
-// not_finite.hpp - inputs of which one element of q, of k and of v is no number, and the outputs
-// that must not be numbers then.
+// not_finite.hpp: Makes single inputs not finite, and names the outputs that depend on them.
 #pragma once
 
 #include <array>
@@ -11,26 +10,27 @@
 
 namespace fatune {
 
-/// An element of q, k or v: its key head, counted over the batch; its row, of q over all query
-/// heads that read the key head; its column.
+/// The place of an element of q, k or v. The key head counts over the batch. A row of q counts over
+/// all query heads that read the key head.
 struct Spoilt {
   std::int64_t part = 0, row = 0, column = 0;
 };
-/// In q an infinity, in k NaN, in v an infinity; in three key heads, if there are as many.
+/// The elements: an infinity in q, NaN in k, an infinity in v. They are in three key heads, if
+/// there are as many.
 std::array<Spoilt, 3> spoilt_elements(const Problem& problem);
 
-/// Puts them in.
+/// Puts the elements into the inputs.
 void spoil(const Problem& problem, HostInputs& inputs);
 
-/// The same case with numbers alone.
+/// The same case with finite inputs alone.
 InputCase before_spoiling(InputCase which);
 
-/// What becomes of the outputs of key heads with such an element. One that depends on it must be
-/// NaN or infinite. The others may: a factor is of the whole head.
+/// The outputs of key heads with such an element. An output that depends on the element must be NaN
+/// or infinite. The others of the head may be, because they share its factor.
 class LostOutputs {
  public:
   explicit LostOutputs(const Problem& problem);
-  /// Of a query head, counted over the batch: whether its outputs may be other than numbers.
+  /// Whether outputs of a query head, counted over the batch, may be other than numbers.
   bool has(std::int64_t head) const;
   bool must_be_lost(std::int64_t head, std::int64_t row, std::int64_t column) const;
 

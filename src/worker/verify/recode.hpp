@@ -1,4 +1,4 @@
-// recode.hpp - 16-bit elements, each to what a function makes of its value, on several threads.
+// recode.hpp: Applies a function to 16-bit elements on several threads.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace fatune {
 
-/// Element i of `to` becomes value(what element i of `from` stands for), rounded to `to_type`; both
-/// may be one span. `To` has the width of `to_type`. Of many elements each of the 65,536 is
-/// computed once.
+/// Sets element i of `to` to value(element i of `from`), rounded to `to_type`. Both may be one
+/// span. `To` has the width of `to_type`. For many elements the function is called once for each of
+/// the 65,536 values.
 template <typename To, typename Value>
 void recode(std::span<const std::uint16_t> from, Dtype from_type, std::span<To> to, Dtype to_type,
             const Value& value) {

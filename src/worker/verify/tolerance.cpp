@@ -1,4 +1,4 @@
-// tolerance.cpp - error figures and the twin's error to limits, margins and a verdict.
+// tolerance.cpp: Makes limits from the low-precision reference's errors, and judges by them.
 #include "worker/verify/tolerance.hpp"
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 namespace fatune {
 namespace {
 
-/// Enough to meet the largest magnitudes, whose rounding step decides.
+/// Chosen: enough samples to meet the largest magnitudes, whose rounding step decides.
 constexpr std::size_t kQuantumSamples = 1'000'000;
-constexpr double kMoreThanTwinOfFp8 = 1.5;  // chosen: of relative_l2
+constexpr double kMoreThanTwinOfFp8 = 1.5;  // chosen: times relative_l2
 constexpr double kMoreThanTwin = 1.25;      // chosen: another order of sums, in the method's error
 constexpr std::size_t kQuantumParts = 64;   // chosen: a piece of samples for every thread
-/// An fp32 output has 24 bits; what other orders of its sums may cost, chosen.
+/// Chosen: another order of its sums may cost an fp32 output this much of its 24 bits.
 constexpr double kSingleL2 = 1e-5;
 constexpr double kSingleStep = 1.0 / (1 << 20);
 
@@ -45,7 +45,7 @@ double quantum_of(Dtype dtype, const TensorReference& reference) {
   return *std::max_element(largest.begin(), largest.end());
 }
 
-/// From the largest magnitude to the next element upwards.
+/// The distance from the largest magnitude to the next element upwards.
 double step_at(const TensorPlan& tensor, double magnitude) {
   if (!tensor.type) return kSingleStep * magnitude;
   const std::uint16_t element = encode(*tensor.type, static_cast<float>(magnitude));
@@ -63,12 +63,12 @@ std::string block_text(const TensorPlan& tensor, std::int64_t block) {
   return fmt::format("{}, {}", describe_head(tensor, block / blocks_per_head(tensor)), rows);
 }
 
-/// By the declared tolerance alone, or by limits of each kind.
+/// Judges by the declared tolerance alone, or by limits of each kind.
 Judgement judge_values(const TensorReference& reference, const Comparison& comparison) {
   const TensorPlan& tensor = reference.tensor;
   const Limits& limits = reference.limits;
   Judgement worst;
-  // Keeps the rule that is nearest to its limit, or furthest beyond.
+  // Keeps the rule with the largest margin.
   const auto consider = [&worst](std::string_view rule, double value, double limit,
                                  const std::string& where) {
     const double margin = ratio(value, limit);
@@ -100,7 +100,7 @@ Judgement judge_values(const TensorReference& reference, const Comparison& compa
   return worst;
 }
 
-/// Whether the weight of one key can be most of a row's.
+/// Whether one key can have most of a row's weight.
 bool single_keys_decide(Distribution distribution) {
   return distribution == Distribution::kOutliers || distribution == Distribution::kLargeLogits;
 }
@@ -145,7 +145,7 @@ Limits attention_limits(const TensorReference& reference, const Comparison& twin
   limits.max_abs = factors.max_factor * twin.max_abs + quantum_of(out, reference);
   limits.mean_abs = factors.mean_factor * twin.mean_abs + 1e-6;
   if (!single_keys_decide(distribution)) {
-    // The twin of fp8 says more exactly what rounding P costs than a number for all inputs.
+    // The low-precision reference of fp8 shows the cost of rounding P better than one number would.
     double l2 =
         !fp8 ? factors.relative_l2
              : std::max(tolerance_factors(out).relative_l2, kMoreThanTwinOfFp8 * twin.relative_l2);
@@ -155,7 +155,7 @@ Limits attention_limits(const TensorReference& reference, const Comparison& twin
     limits.head_l2 = limits.block_l2 = l2 * factors.part_factor;
   }
   if (distribution == Distribution::kOnesV && !fp8) {
-    // The twin may hit 1 exactly; a mean of such errors says nothing.
+    // The low-precision reference may hit 1 exactly. A mean of such errors says nothing.
     limits.max_abs = std::max(2 * step_at_one(out) * reference.largest, twin.max_abs);
     limits.mean_abs = limits.max_abs;
   }

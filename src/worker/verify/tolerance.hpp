@@ -1,4 +1,4 @@
-// tolerance.hpp - errors to a verdict, rule by rule with the reasons.
+// tolerance.hpp: Derives limits of errors, and judges errors by them.
 #pragma once
 
 #include <span>
@@ -11,48 +11,49 @@
 
 namespace fatune {
 
-/// What the rules multiply with, by element type.
+/// The factors of the rules for an element type.
 struct ToleranceFactors {
-  double max_factor = 2;     ///< of the low-precision reference's largest error
-  double mean_factor = 1.5;  ///< of the low-precision reference's mean error
+  double max_factor = 2;     ///< times the low-precision reference's largest error
+  double mean_factor = 1.5;  ///< times the low-precision reference's mean error
   double relative_l2 = 2e-3;
   double part_factor = 2;  ///< a head or block may be this much above relative_l2
-  double method_l2 = 0;    ///< of fp8: against unquantized inputs
+  double method_l2 = 0;    ///< fp8 only: against unquantized inputs
 };
 ToleranceFactors tolerance_factors(Dtype dtype);
 
-/// The unit in the last place of 1: from there to the next element upwards.
+/// The unit in the last place of 1: the distance to the next element upwards.
 double step_at_one(Dtype dtype);
 
-/// Whether a reference has `rounding`: of fp8, where the weight of one key can be most of a row's.
-/// A few elements have the largest errors there, and the low-precision reference may have small
-/// ones in them by chance.
+/// Whether a reference has `rounding`: for fp8, if one key can have most of a row's weight. A few
+/// elements then have the largest errors, and the low-precision reference may have small errors in
+/// them by chance.
 bool bounds_rounding(const Problem& problem, Distribution distribution);
-/// An out = sum of p v with each weight p rounded to the problem's type, to nearest, and out to its
-/// own, is off by at most (u_p + u_out) times the sum of p |v|, where u is half a step at 1.
-/// `magnitudes`: that sum of every element, which is the attention of |v|.
+/// The most that rounding costs each element of out = sum of p v. Each weight p is rounded to the
+/// problem's type, to nearest, and out to its own type. Then out is off by at most (u_p + u_out)
+/// times the sum of p |v|, where u is half a step at 1. `magnitudes` has that sum of every element,
+/// which is the attention of |v|.
 std::vector<float> rounding_of(const Problem& problem, std::vector<float> magnitudes);
 
-/// For one set of attention's inputs, with `twin` the low-precision reference, compared with the
-/// reference.
+/// The limits for one set of attention's inputs. `low_precision` compares the low-precision
+/// reference with the reference.
 Limits attention_limits(const TensorReference& reference, const Comparison& twin,
                         Distribution distribution, const Problem& problem);
-/// Of a declared output. `io`: the problem's type, which kernels may round to on their way to an
-/// fp32 output.
+/// The limits of a declared output. `io` is the problem's type, which kernels may round to on their
+/// way to an fp32 output.
 Limits declared_limits(const TensorReference& reference, const Comparison& twin, Dtype io);
 
 struct Judgement {
   bool passed = false;
   double margin = 0;       ///< largest value / limit; at most kWorstMargin
-  std::string worst_rule;  ///< which rule gave it
-  std::string reason;      ///< of a failure: rule, place, value, limit
+  std::string worst_rule;  ///< the rule that gave the margin
+  std::string reason;      ///< rule, place, value and limit of a failure
 };
-/// By the rules "finite" and "masked_rows", then by the declared "tolerance" alone, or by the
-/// others as far as the reference has limits; by "not_finite" where all of these are kept.
+/// Judges by the rules "finite" and "masked_rows", then by the declared "tolerance" alone, or by
+/// the others as far as the reference has limits. "not_finite" comes last.
 Judgement judge(const TensorReference& reference, const Comparison& comparison);
 
-/// The zero-output check: by how much an output of zeros misses the limits. Below kLeastVacuity the
-/// rules would accept one.
+/// How far an output of zeros misses the limits. Below kLeastVacuity the rules come near to
+/// accepting it.
 double vacuity_margin(const TensorReference& reference);
 inline constexpr double kLeastVacuity = 4;
 
