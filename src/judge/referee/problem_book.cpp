@@ -112,7 +112,8 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
   stated.tensors = tensors_of(problem);
   stated.macros = macros_of(problem);
   stated.reference =
-      "the same formula in fp32 on the same rounded inputs; its low-precision twin, which rounds "
+      "the same formula in fp32 on the same rounded inputs; the low-precision reference, which "
+      "rounds "
       "S, P and out as a fused kernel may, says what rounding may cost";
   for (const ToleranceRule& rule : tolerance_rules()) {
     if (rule.name == "lse" && !problem.lse) continue;

@@ -113,7 +113,7 @@ std::vector<std::string> problem_names(const Operation& operation) {
 bool is_reserved_name(std::string_view name, const Operation& operation) {
   if (name == "SOFTMAX_SCALE_LOG2E" || name.starts_with("DTYPE") || name == "OUT_DTYPE")
     return true;
-  // What makes a template the reference or its twin.
+  // What makes a template the reference or its low-precision reference.
   const bool of_reference = name == "OUT_F32" || name == "ROUND_INTERMEDIATES";
   if (of_reference && operation.declared() != nullptr) return true;
   return std::ranges::count(fixed_names(operation), name) > 0;

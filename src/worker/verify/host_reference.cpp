@@ -254,17 +254,17 @@ void leave_out(LseReference& reference, const LostOutputs& lost) {
   }
 }
 
-void allow_quantizing(LseReference& reference, std::span<const std::byte> twin) {
-  constexpr float kMoreThanTwin = 4;  // chosen, as for single outputs
-  FATUNE_CHECK(twin.size() == reference.values.size() * sizeof(float), "one value a row");
+void allow_quantizing(LseReference& reference, std::span<const std::byte> low_precision) {
+  constexpr float kLseFactor = 4;  // chosen, as for single outputs
+  FATUNE_CHECK(low_precision.size() == reference.values.size() * sizeof(float), "one value a row");
   float largest = 0;
   for (std::size_t row = 0; row < reference.values.size(); ++row) {
     float value = 0;
-    std::memcpy(&value, twin.data() + row * sizeof value, sizeof value);
+    std::memcpy(&value, low_precision.data() + row * sizeof value, sizeof value);
     if (std::isfinite(reference.values[row]))
       largest = std::max(largest, std::abs(value - reference.values[row]));
   }
-  for (float& limit : reference.limits) limit += kMoreThanTwin * largest;
+  for (float& limit : reference.limits) limit += kLseFactor * largest;
 }
 
 LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte> lse) {

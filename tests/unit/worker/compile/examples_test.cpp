@@ -1,5 +1,5 @@
 // examples_test.cpp - compiles the kernels of examples/ for every architecture, their references
-// and twins, too.
+// and low-precision references, too.
 #include <filesystem>
 #include <map>
 

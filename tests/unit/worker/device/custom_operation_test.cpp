@@ -34,7 +34,9 @@ std::string refused(const std::string& impl, std::string_view operation) {
 
 }  // namespace
 
-TEST_CASE("reference and twin are compiled for the whole problem, and the tensors go along") {
+TEST_CASE(
+    "reference and low-precision reference are compiled for the whole problem, and the tensors go "
+    "along") {
   FakeCompiler compiler;
   const Problem problem = custom_test_problem();
   const auto setting = setting_of(custom_kernels());
@@ -55,7 +57,7 @@ TEST_CASE("reference and twin are compiled for the whole problem, and the tensor
   CHECK(read->problem == problem);
 }
 
-TEST_CASE("with a declared tolerance there is no twin") {
+TEST_CASE("with a declared tolerance there is no low-precision reference") {
   FakeCompiler compiler;
   const auto kernels = load_custom(changed(kCustomReference, "\"hard_inputs\"", kTolerance));
   REQUIRE(kernels);
@@ -66,7 +68,7 @@ TEST_CASE("with a declared tolerance there is no twin") {
   CHECK(compiler.requests.size() == 2);
   const auto order = finish_problem(compiler, setting, *pending);
   REQUIRE(order);
-  CHECK(order->twin.cubin.empty());
+  CHECK(order->low_precision.cubin.empty());
   CHECK(order->custom->tolerance->absolute == 1e-3);
   CHECK(read_message<BeginOrder>(sent(to_json(*order))));
 }

@@ -52,12 +52,12 @@ class CustomDevice {
  public:
   CustomDevice() {
     define_scale<float>("reference", false);
-    define_scale<std::uint16_t>("twin", true);
+    define_scale<std::uint16_t>("low_precision", true);
     define_scale<std::uint16_t>("scale_reference", false);
     device.order.problem = problem;
     device.order.custom = *reference->manifest.operation->plan(problem);
     device.order.reference = program_of(*reference, "reference");
-    device.order.twin = program_of(*reference, "twin");
+    device.order.low_precision = program_of(*reference, "low_precision");
   }
 
   RunReply run(const Kernel& kernel) {

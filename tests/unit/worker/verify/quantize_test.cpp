@@ -179,10 +179,12 @@ TEST_CASE(
   CHECK(error_of(Quant::kFused) > 18e-2);
 }
 
-TEST_CASE("log-sum-exps of a fused problem may be as wrong as the twin's, four times over") {
+TEST_CASE(
+    "log-sum-exps of a fused problem may be as wrong as the low-precision reference's, four times "
+    "over") {
   LseReference reference{{}, {1, 2, -std::numeric_limits<float>::infinity()}, {0.5f, 0.5f, 0.5f}};
-  const std::vector<float> twin = {1.25f, 1.5f, 7};
-  allow_quantizing(reference, std::as_bytes(std::span(twin)));
+  const std::vector<float> low_precision = {1.25f, 1.5f, 7};
+  allow_quantizing(reference, std::as_bytes(std::span(low_precision)));
   CHECK(reference.limits == std::vector<float>{2.5f, 2.5f, 2.5f});
 }
 
