@@ -15,7 +15,7 @@ from .gpu_clock import Reading, Sensor
 from .proving import OURS, Contender, Times
 from .recorder import Clock
 
-# Chosen: an H200 has another step's clock 0.2 to 0.4 s after it went over to it (docs/pytorch.md).
+# Chosen: the clock of an H200 follows a change of its load within 0.2 to 0.4 s.
 _SETTLE_S, _TURN_S = 0.3, 0.3
 _ROUNDS = 8
 _QUEUED_US = 10_000  # chosen: of calls at a time
