@@ -53,10 +53,6 @@ struct Consumer {
   u32 summed;
   static constexpr bool kSumBlocks = kSummedBlocks > 1 && !kInterleaved;
   float v_descale;
-  // Of blocks of tokens: of the KV block whose S is computed, and of that whose PV is.
-  BlockScales<kFactors> scales;
-  BlockScale scale;
-  float pv_scale;
 
   DEVICE Consumer(SharedStorage storage_, int warpgroup_, const Descales& descales_ = {})
       : storage(storage_),
@@ -98,17 +94,6 @@ struct Consumer {
     reset_state();
     at = {split, split, 0};
     Mainloop<Consumer>{*this}.serial();
-  }
-
-  /// Factors of the present KV block, before its S is awaited. They take a while to arrive.
-  DEVICE BlockScale load_scale() const {
-    return scales.at(kBlockFactors ? first_key(tile, at.iteration) : 0);
-  }
-  /// After PV of the block before has been issued.
-  DEVICE void take_scale(const BlockScale& of_block) {
-    if constexpr (!kBlockFactors) return;
-    scale = of_block;
-    state.begin_block(scale);
   }
 
   /// Position within its head of this lane's first row; the second is 8 further.
@@ -155,7 +140,7 @@ struct Consumer {
     pin<4 * kAccTiles>(pv_accumulator());
   }
   DEVICE void promote_all() {
-    promote<4 * kDTiles>(acc_o(), block_o, block_rescale, kRescaleApart, pv_scale);
+    promote<4 * kDTiles>(acc_o(), block_o, block_rescale);
     promote<4 * (kAccTiles - kDTiles)>(acc_o() + 4 * kDTiles, block_o + 4 * kDTiles, block_rescale);
   }
 
@@ -192,7 +177,6 @@ struct Consumer {
 
   /// S of the present KV block, with no other wgmma of the warpgroup in flight.
   DEVICE void compute_s(bool last) {
-    take_scale(load_scale());
     mbarrier_wait(storage.k_full(at.stage), at.phase);
     turns.wait();
     wgmma_fence();
@@ -236,7 +220,6 @@ struct Consumer {
     state = State<1, kAccTiles>();
     state.set_scale(descales.scores(tile.head));
     v_descale = descales.out(tile.head);
-    scales = descales.blocks(tile.head, tile.row + warp_row % kPositions);
     remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
     if constexpr (kPromote) clear_pv();
     summed = 0;
@@ -278,9 +261,8 @@ struct Consumer {
 
   // ---- promotion ----
 
-  /// What O is multiplied by before PV is added, whose P the latest softmax made, and what PV is.
+  /// What O is multiplied by before PV is added, whose P the latest softmax made.
   DEVICE void keep_rescale() {
-    if constexpr (kBlockFactors) pv_scale = scale.out;
     if (kRescaleApart) return;
     block_rescale[0] = rescale[0];
     block_rescale[1] = rescale[1];
@@ -290,7 +272,7 @@ struct Consumer {
   DEVICE void clear_pv() {
 #pragma unroll
     for (float& each : block_o) each = 0.0f;
-    if constexpr (kMayHaveNoBlock) block_rescale[0] = block_rescale[1] = pv_scale = 1.0f;
+    if constexpr (kMayHaveNoBlock) block_rescale[0] = block_rescale[1] = 1.0f;
   }
 
   /// After PV of a KV block, before that of the next.

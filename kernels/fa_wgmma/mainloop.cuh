@@ -79,7 +79,6 @@ struct Mainloop {
 
   /// S of the next KV block and PV of the present one, both in flight.
   DEVICE void issue_both(const PipelineState& before, const u32* p, bool last) {
-    const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
     consumer.turns.wait();
     wgmma_fence();
@@ -87,7 +86,6 @@ struct Mainloop {
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
     wgmma_fence();
     consumer.issue_pv(before, p);
-    consumer.take_scale(scale);
     consumer.turns.pass_on(last);
   }
   /// S of the next KV block is here, PV may still be in flight.
@@ -126,14 +124,12 @@ struct Mainloop {
   DEVICE void iteration_in_pieces(bool last) {
     const auto before = consumer.at;
     consumer.at = consumer.at.next();
-    const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
     consumer.turns.wait();
     wgmma_fence();
     consumer.issue_qk();
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
     consumer.keep_rescale();
-    consumer.take_scale(scale);
     PiecesOfPv<Consumer> pieces(consumer, before.stage);
     consumer.turns.pass_on(last);
     take_s();

@@ -16,17 +16,13 @@ WGMMA_DEFINE_PV_RS(wgmma_pv_piece, HEAD_DIM)
 DEVICE u32 from_zero() { return blockIdx.z; }
 
 /// o = o * factors + pv, of as many columns as are promoted together; factors: of a lane's two rows.
-/// Where O has been rescaled already, o += pv. Where blocks of tokens have factors, pv times its.
+/// Where O has been rescaled already, o += pv.
 template <int kCount>
 DEVICE void promote(float* o, const float* pv, const float (&factors)[2],
-                    bool rescaled = kRescaleApart, float of_block = 1.0f) {
+                    bool rescaled = kRescaleApart) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    if constexpr (kBlockFactors) {
-      o[i] = fmaf(pv[i], of_block, rescaled ? o[i] : o[i] * factors[i % 4 / 2]);
-    } else {
-      o[i] = rescaled ? o[i] + pv[i] : fmaf(o[i], factors[i % 4 / 2], pv[i]);
-    }
+    o[i] = rescaled ? o[i] + pv[i] : fmaf(o[i], factors[i % 4 / 2], pv[i]);
   }
 }
 
@@ -68,8 +64,7 @@ struct PiecesOfPv {
     }
     pin<kCount>(registers(piece));
     promote<kCount>(consumer.acc_o() + piece / kKeyPieces * kCount, registers(piece),
-                    consumer.block_rescale, kRescaleApart || piece % kKeyPieces > 0,
-                    consumer.pv_scale);
+                    consumer.block_rescale, kRescaleApart || piece % kKeyPieces > 0);
     if (more && kPieceBuffers == 1) {
       wgmma_fence();
       issue(piece + 1);

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "cli/manual/manual.hpp"
+#include "cli/options/retired.hpp"
 #include "core/text.hpp"
 
 namespace fatune::cli {
@@ -148,6 +149,7 @@ std::string unexpected_argument(const CLI::App& app) {
         flag.empty() ? "" : "; did you mean " + flag + " " + rest.front() + "?";
     return fmt::format("unexpected argument '{}'{}", rest.front(), meant);
   }
+  if (const auto answer = retired_answer(*option)) return *answer;
   std::vector<std::string> known;
   for (const CLI::Option* each : app.get_subcommands().front()->get_options()) {
     for (const std::string& name : each->get_lnames()) known.push_back("--" + name);

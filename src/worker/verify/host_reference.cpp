@@ -16,7 +16,6 @@
 
 #include "core/check.hpp"
 #include "core/parallel.hpp"
-#include "worker/verify/factors.hpp"
 
 namespace fatune {
 namespace {
@@ -47,7 +46,9 @@ void decode_line(std::span<const std::byte> tensor, Dtype dtype, std::int64_t fi
 /// Of a row of q, k or v, counted over heads and batch; 1 where elements are the values.
 double descale(const Problem& problem, std::string_view tensor, const std::vector<float>& descales,
                std::int64_t row) {
-  return descales.empty() ? 1.0 : descales[factor_of_row(problem, tensor, row)];
+  if (descales.empty()) return 1.0;
+  const TensorSizes sizes = sizes_of(problem, tensor);
+  return descales[static_cast<std::size_t>(row / sizes.rows / (sizes.heads / problem.kv_heads))];
 }
 
 /// What fp32 may be off by: rounding of a score (8 steps of its magnitude, and of the exponential)

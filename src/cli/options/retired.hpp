@@ -1,0 +1,14 @@
+// retired.hpp: Answers a word that fatune no longer takes with what takes its place.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fatune::cli {
+
+/// The answer to a retired option ("--portfolio", "--portfolio=3") or to a retired prefix of an
+/// implementation ("external:fa3"). Empty for any other word.
+std::optional<std::string> retired_answer(std::string_view word);
+
+}  // namespace fatune::cli
