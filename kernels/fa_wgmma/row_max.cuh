@@ -1,5 +1,5 @@
-// row_max.cuh - what the exponents of P refer to: whether S of a KV block leaves it as it is, and its
-// rise, which O follows later.
+// row_max.cuh: Raises row_max, to which the exponents of P refer, and finds out whether S of a KV
+// block leaves it as it is.
 #pragma once
 
 #include "common/mma_softmax.cuh"
