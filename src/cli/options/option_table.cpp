@@ -105,8 +105,6 @@ OptionTable problem_table(ProblemArgs& a) {
          "Of e4m3 and e5m2: q, k and v come quantized, or the kernel does it, of smooth_k without "
          "K's mean over keys [given]",
          Repeat::kChanged},
-        {"--descale-block", &a.descale_block, "64|128",
-         "Of e4m3 and e5m2: tokens that a given factor is for [all of a head]", Repeat::kChanged},
         {"--kv-heads", &a.kv_heads, "N", "Key/value heads; divides heads [heads]",
          Repeat::kChanged},
         {"--seq-kv", &a.seq_kv, "N", "Length of keys and values [seq]", Repeat::kChanged},

@@ -43,13 +43,12 @@ std::string choices(const std::vector<Value>& values) {
   return join(parts, ", ");
 }
 
-Result<std::vector<Value>> parse_values(const Fields& fields) {
-  FATUNE_TRY(const Json* list, fields.value("values"));
-  if (!list->is_array() || list->empty() || list->size() > kMostValues) {
+Result<std::vector<Value>> parse_values(const Fields& fields, const Json& list) {
+  if (!list.is_array() || list.empty() || list.size() > kMostValues) {
     return fields.error("values", fmt::format("must be a list of 1 to {} values", kMostValues));
   }
   std::vector<Value> values;
-  for (const Json& item : *list) {
+  for (const Json& item : list) {
     const std::string element = fmt::format("values[{}]", values.size());
     const auto value = value_from(item, values.size());
     if (!value) {
@@ -102,7 +101,10 @@ Result<Parameter> parse_parameter(const Fields& fields, const Operation& operati
                                  "before", "aliases", "value_aliases"}));
   Parameter parameter;
   FATUNE_TRY(parameter.name, parse_macro_name(fields, operation));
-  FATUNE_TRY(parameter.values, parse_values(fields));
+  FATUNE_TRY(const Json* list, fields.value("values"));
+  Json values = *list;
+  FATUNE_TRY(parameter.faults, take_faults(fields, values));
+  FATUNE_TRY(parameter.values, parse_values(fields, values));
   FATUNE_TRY(parameter.default_position, parse_position(fields, "default", parameter.values));
   FATUNE_TRY(parameter.meaning, parse_words(fields, "meaning"));
   parameter.ordinal = parameter.values.front().kind == Value::Kind::kNumber;

@@ -26,8 +26,8 @@ void set_types(const Problem& problem, Scope& scope) {
   scope.set("DTYPE_BYTES", size_of(problem.dtype));
   if (!problem.custom) {
     scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
+    scope.set("FUSED", is_fused(problem) ? 1 : 0);
     scope.set("SMOOTH_K", smooths_k(problem) ? 1 : 0);
-    scope.set("DESCALE_BLOCK", static_cast<double>(problem.descale_block));
   }
   for (const Dtype dtype : kDtypes)
     scope.set(word_constant("DTYPE", name(dtype)), static_cast<double>(dtype));

@@ -45,13 +45,6 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "--to torch: kernels of attention and of custom operations are different modules; export "
         "them one after the other");
   }
-  for (const ExportedKernel& kernel : kernels) {
-    if (kernel.facts.problem.descale_block == 0) continue;
-    return usage_error(
-        fmt::format("--to torch: {} takes factors of blocks of tokens, which sdpa_fp8 does not "
-                    "pass; export it --to header or cubin",
-                    kernel.name));
-  }
   return python_module(customs == 0 ? kAttentionParts : kCustomParts, kernels, facts_for_torch);
 }
 

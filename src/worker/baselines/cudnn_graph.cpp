@@ -341,8 +341,6 @@ Status check_cudnn_problem(const Problem& problem, std::size_t version) {
     return usage_error(fmt::format("cudnn: head_dim {} is not taken in {}: its fp8 forward has {}",
                                    problem.head_dim, name(problem.dtype), kFp8HeadDim));
   }
-  if (problem.descale_block > 0)
-    return usage_error("cudnn: factors of blocks of tokens are not taken: it has one a tensor");
   if (problem.head_dim % 8 != 0) {
     return usage_error(fmt::format("cudnn: head_dim {} is not taken: it must be a multiple of 8",
                                    problem.head_dim));

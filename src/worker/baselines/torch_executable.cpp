@@ -24,8 +24,6 @@ std::string refusal(const std::string& backend, const Problem& problem) {
     return here ? fmt::format("{} takes 8-bit floats with scales alone", neighbour->title)
                 : "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
   }
-  if (takes && problem.descale_block > 0)
-    return fmt::format("{} takes one factor a key head", neighbour->title);
   if (here && problem.scale && !neighbour->scales)
     return fmt::format("of {}, only the scale 1/sqrt(head_dim) is known here", neighbour->title);
   if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {

@@ -41,9 +41,9 @@ class AttentionReference final : public ReferenceMaker {
       all.push_back({{"q", query},
                      {"k", key},
                      {"v", key},
-                     {"q_descale", kv_head * factors_of_head(whole, "q")},
-                     {"k_descale", kv_head * factors_of_head(whole, "k")},
-                     {"v_descale", kv_head * factors_of_head(whole, "v")},
+                     {"q_descale", kv_head},
+                     {"k_descale", kv_head},
+                     {"v_descale", kv_head},
                      {"out", query},
                      {"lse", head * one.rows()}});
     }
