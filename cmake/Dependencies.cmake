@@ -97,8 +97,6 @@ function(fatune_find_library name header package)
   endif()
   fatune_require_target(fatune::${name} "${package}")
 endfunction()
-# Matches patterns that others wrote.
-fatune_find_library(re2 re2/re2.h "RE2 (libre2-dev)")
 # Reads the tasks of KernelBot.
 fatune_find_library(yaml-cpp yaml-cpp/parser.h "yaml-cpp 0.7 or newer (libyaml-cpp-dev)")
 # Confines worker processes.

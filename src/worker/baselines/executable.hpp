@@ -54,8 +54,6 @@ struct LayerTurn {
 class SelfTimed {
  public:
   virtual ~SelfTimed() = default;
-  /// Whether it takes a turn in this round; one that is slow to start takes only a few.
-  virtual bool takes_turn(int round, int rounds) const = 0;
   virtual Result<TurnTimes> take_turn(int cold_launches) = 0;
   /// Empty if it is not timed in a layer.
   virtual Result<std::optional<LayerTurn>> take_layer_turn() { return std::optional<LayerTurn>{}; }

@@ -17,10 +17,6 @@ namespace fatune {
 namespace {
 
 constexpr int kRoundRetries = 5;  // repeats of a round in which the GPU protected itself
-// Chosen: launches longer than this are measured cold once a round instead of several times.
-constexpr double kSlowUs = 1'000;
-// Chosen: above this a cold cache does not change the time; one launch is both hot and cold.
-constexpr double kLongUs = 20'000;
 
 /// None of no times, and of a difference that is lost in noise.
 std::optional<Micros> median_of(const std::vector<double>& us) {

@@ -18,6 +18,9 @@
 
 namespace fatune {
 
+/// Chosen: most passes over all layers in a replay.
+inline constexpr int kMostLayerPasses = 8;
+
 /// A product of the layer: rows of tokens times weights, written where attention or the next layer
 /// reads them.
 struct LayerProduct {
