@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 import torch.nn.functional as F
 
-from . import fastpath, gradients, masks, places, program
+from . import fastpath, masks, places, program
 from .capturing import Suite
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
 from .recorder import passed_on
@@ -211,15 +211,6 @@ class Installed:
                 _meanwhile.remove(self)
                 self._choose_kernels()
 
-    def examine_gradients(self, folder: Path) -> None:
-        """As gradients.let_serve(); only these kernels serve meanwhile, so that it is they that are examined."""
-        with _lock:
-            self.exported._service.serve(self.exported._own)
-            try:
-                gradients.let_serve(self.exported, folder)
-            finally:
-                self._choose_kernels()
-
     def recount(self) -> None:
         """Counts begin anew."""
         self._before = self._counted()
@@ -271,10 +262,8 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None, u
     Calls that no kernel fits are PyTorch's, as before. A call with a mask tensor is served where one was captured for
     its sizes and the tensor says, by its values, no more than full or causal; assume_masks="captured" trusts the
     captured kind instead, which graph capture and torch.compile need. `unverified` also takes kernels that no gate
-    has checked. Calls that want gradients are served by kernels that write the log-sum-exp, where gradients.json in
-    the run's folder says that their gradients are right and both passes faster; it is made here, in some seconds a
-    kernel, when it is not there. Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old
-    PyTorch, (4) a file cannot be written, (5) the run is of another GPU.
+    has checked. PyTorch computes every call whose gradients are wanted. Raises FatuneError: (1) the run has no kernel,
+    (2) another word, (3) no GPU or an old PyTorch, (4) a file cannot be written, (5) the run is of another GPU.
     """
     if assume_masks not in (None, CAPTURED):
         raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {CAPTURED!r}", USAGE)
@@ -282,7 +271,6 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None, u
     _check_here(result)
     exported = _imported(export(result, unverified))
     installed = Installed(exported, result.suite, assume_masks == CAPTURED)
-    installed.examine_gradients(result.folder)
     return installed.redo()
 
 
