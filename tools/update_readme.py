@@ -29,7 +29,7 @@ NAMES = {"cudnn": "cuDNN, heuristic plan", "cudnn:best": "cuDNN, fastest of its 
          "flashinfer": "FlashInfer", "fa3": "FlashAttention-3", "fa4": "FlashAttention-4", "sage": "SageAttention",
          "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN",
          "torch:efficient": "PyTorch, efficient", "torch:math": "PyTorch, math",
-         "external:fa3": "FlashAttention-3 (external)", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
+         "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
          "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}
 EXAMPLES = {"bert": "BERT base, 32 x 128", "layers": "12 layers of 512, 4 x 512", "vit": "ViT-L/16, 64 images",
             "gpt2": "GPT-2 medium, 4 x 1024", "llama": "Llama 3 8B, 8 layers, 2048", "video": "blocks on a video, 14,296",
