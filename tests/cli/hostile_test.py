@@ -209,7 +209,6 @@ class Readers(Hostile):
         self.write("t1.json", '{"ConfigurationSpace":{"TuningParameters":[{"Name":%s}]}}' % NESTED)
         self.write("best.json", '{"kernel":"fa_wmma","config":{"BLOCK_M":%s}}' % NESTED)
         self.write("suite.json", '{"schema":"fatune.problems/1","name":"x","problems":[%s]}' % NESTED)
-        self.write("toy.json", '{"schema":"fatune.external/1","name":"toy","output":%s}' % NESTED)
         (self.folder / "own").mkdir()
         self.write("own/own.json", '{"schema":"fatune.kernel/1","name":%s}' % NESTED)
         self.journal(('"config":{', '"config":{"deep":%s,' % NESTED))
@@ -219,8 +218,7 @@ class Readers(Hostile):
                      f"inspect {shape} --config best.json", "export --config best.json --to json --out e", "sweep --suite suite.json",
                      "kernels lint --kernel-dir own", f"bench {shape} --device recorded:journal.jsonl --config best.json",
                      f"sweep {shape} --device recorded:journal.jsonl", f"sweep {shape} --device recorded --import kt.json",
-                     f"sweep {shape} --device recorded --warm best.json", f"gate {shape} --device recorded --candidate best.json --baseline best.json",
-                     f"bench {shape} --device recorded --impl external:toy --external-dir ."):
+                     f"sweep {shape} --device recorded --warm best.json", f"gate {shape} --device recorded --candidate best.json --baseline best.json"):
             with self.subTest(line):
                 self.refused(f"fatune {line}", "is nested deeper than 128 levels at ")
 

@@ -70,7 +70,7 @@ Result<MakeBaselines> baselines_of(const std::string& text, const Catalog& catal
                                    const Settings& settings) {
   FATUNE_TRY(const auto names, parse_implementations("--baselines", text));
   const OutsideOptions options = outside_options(settings);
-  FATUNE_TRY_STATUS(check_implementations(names, catalog, options));
+  FATUNE_TRY_STATUS(check_implementations(names, catalog));
   return MakeBaselines([names, catalog, options](const Problem& problem) {
     return baseline_implementations(names, problem, catalog, options);
   });

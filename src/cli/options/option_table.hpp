@@ -106,7 +106,6 @@ struct CommonArgs {
   std::string nvrtc;
   std::string cache;
   std::string python;
-  std::vector<std::string> external_dirs;
   std::set<std::string> typed;  ///< flags on the command line, those with their defaults included
 };
 OptionTable common_table(CommonArgs& args);

@@ -206,7 +206,6 @@ void contestant_fields(FinalRecord& x, FieldList& f) {
   f("config", x.config).object().omitted().schema(kConfigSchema);
   f("id", x.id).omitted().looks_like(kIdPattern);
   f("detail", x.detail).omitted();
-  f("external", x.external).omitted().about("Timed and verified by itself");
   f("timed_again", x.timed_again).omitted().about("In rounds after the best was chosen");
   f.as<&time_fields>("in_layer", x.in_layer);
   f.as<&time_fields>("plain", x.plain);

@@ -15,8 +15,8 @@ namespace {
 
 /// In this order they are one module.
 const std::vector<std::string_view> kAttentionParts = {
-    "torch_problem.py",   "torch_driver.py",   "torch_queue.py", "torch_launch.py",
-    "torch_gradients.py", "torch_operator.py", "torch_fp8.py",   "torch_check.py"};
+    "torch_problem.py", "torch_driver.py",   "torch_queue.py", "torch_launch.py",
+    "torch_choice.py",  "torch_operator.py", "torch_fp8.py",   "torch_check.py"};
 const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
                                                     "torch_queue.py", "torch_custom_operator.py"};
 
