@@ -123,8 +123,8 @@ def check_source_lists(path, problems):
 
 def check_first_line(path, text, problems):
     first = text.partition("\n")[0]
-    if not first.startswith(f"// {path.name} - "):
-        problems.append(f'{name_of(path)}:1: must begin "// {path.name} - what it turns into what."')
+    if not first.startswith((f"// {path.name}: ", f"// {path.name} - ")):
+        problems.append(f'{name_of(path)}:1: must begin "// {path.name}: Does this."')
 
 
 def main():

@@ -15,7 +15,6 @@
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
 #include "support/simulated_ranks.hpp"
-#include "support/temporary_folder.hpp"
 #include "tune/fleet/rank_crew.hpp"
 
 namespace fatune {
@@ -70,7 +69,6 @@ Figures simulate(const std::vector<RecordedProblem>& problems, int gpus, std::si
     figures.records += problem.part.lines.size();
     figures.work_s += problem.part.end_s;
   }
-  const test::TemporaryFolder folder;
   test::InProcessNetwork network(gpus + 1);
   test::InProcessTransport transport(network, 0);
   test::SimulatedRanks ranks(network, parts);
@@ -81,18 +79,21 @@ Figures simulate(const std::vector<RecordedProblem>& problems, int gpus, std::si
                about_s * static_cast<double>(random() % 1000) / 1000);
   RankCrewOptions crew_options;
   crew_options.own.fatune = "0.1.0";
-  crew_options.order = [&](std::size_t part) {
-    const std::string number = std::to_string(part);
-    return PartOrder{folder / number, folder / (number + ".log"), {number}, {number}};
+  std::map<std::size_t, std::string> journals;
+  FleetWork work;
+  work.journal_of = [&](std::size_t part, const Environment&) -> Result<std::string> {
+    return std::to_string(part) + "\n" + journals[part];
   };
-  RankCrew crew(transport, ranks, std::move(crew_options));
+  work.take_lines = [&](std::size_t part, const FleetHand&, const std::string& lines) {
+    journals[part] += lines;
+    return Status();
+  };
+  RankCrew crew(transport, ranks, work, std::move(crew_options));
   options.on_event = [&](const FleetEvent& event) {
-    std::error_code ignored;
-    if (event.kind == FleetEvent::Kind::kEnds)
-      std::filesystem::remove_all(folder / std::to_string(event.part), ignored);
+    if (event.kind == FleetEvent::Kind::kEnds) journals.erase(event.part);
   };
   const std::clock_t begin = std::clock();
-  auto fleet = run_fleet(options, crew, ranks);
+  auto fleet = run_fleet(options, crew);
   FATUNE_CHECK(fleet && fleet->failed.empty(), "every part ends");
   figures.leader_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC - ranks.own_s();
   figures.messages = ranks.messages();

@@ -4,9 +4,9 @@
     shard_test.py --fatune PATH [--seed S]
 
 1, 2 and 4 shards of the decoding suite, started side by side as a scheduler would, must merge to the best.json of one run
-(but for seconds), with the journal's candidates and finals the same; so must one sweep on two and three devices. A shard that
-is killed again and again, and resumed, changes nothing; nor do kills of a sweep on several devices, or of one of its
-processes. Everything runs on this machine's processor: no GPU takes part.
+(but for seconds), with the journal's candidates and finals the same; so must one sweep on two and three devices, whose journal
+has the problems in turns. A shard that is killed again and again, and resumed, changes nothing; nor do kills of a sweep on
+several devices, resumed on several or on one. Everything runs on this machine's processor: no GPU takes part.
 """
 import argparse
 import difflib
@@ -25,7 +25,6 @@ import time
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results/h200/suite-decode"
 SWEEP = ["sweep", "--suite", "decode", "--no-warm-start", "--budget", "20", "--device", f"recorded:{RESULTS}", "--quiet"]
-PARTS = "parts/*/journal.jsonl"
 SECONDS = re.compile(r'"(seconds|gpu_waited_s|at_s)": ?[0-9.e+-]+')
 
 
@@ -90,6 +89,11 @@ def results_of(folder):
     return kept
 
 
+def by_problem(results):
+    """Those of a problem together, each in its order: on several devices problems take turns."""
+    return sorted(results, key=lambda text: json.dumps(json.loads(text)["problem"], sort_keys=True))
+
+
 def sweep_in_shards(program, of, folder):
     """As an array of Slurm starts them: all at once, told apart by their variables alone."""
     runs = [folder / f"of-{of}-{task}" for task in range(of)]
@@ -107,10 +111,10 @@ def difference(lines, expected):
     return "\n".join(line[:300] for line in itertools.islice(changed, 12))
 
 
-def check_same(run, expected):
+def check_same(run, expected, order=list):
     said = difference(best_of(run).splitlines(), best_of(expected).splitlines())
     want(not said, f"{run.name}: best.json differs from that of one run:\n{said}")
-    said = difference(results_of(run), results_of(expected))
+    said = difference(order(results_of(run)), order(results_of(expected)))
     want(not said, f"{run.name}: the journal's results differ from those of one run:\n{said}")
 
 
@@ -188,46 +192,44 @@ def children_of(process):
     return [int(pid) for pid in listed.stdout.split()]
 
 
+def resume_on(recordings, out, *words):
+    return ["sweep", "--resume", out, "--device", ",".join(f"recorded:{each}" for each in recordings), *words]
+
+
 def sweep_on_several_devices(program, folder, expected, chance):
     for count in (2, 3):
         finish(fatune(program, on_devices([RESULTS] * count, folder / f"devices-{count}")))
-        check_same(folder / f"devices-{count}", expected)
-    out = folder / "parent-killed"
-    moment = chance.randrange(records_in((folder / "devices-2").glob(PARTS)))
-    if kill_after(fatune(program, on_devices([RESULTS] * 2, out)), out, PARTS, moment):
-        finish(fatune(program, on_devices([RESULTS] * 2, out)))
-    check_same(out, expected)
-    out = folder / "child-killed"
-    process = fatune(program, on_devices([RESULTS] * 2, out))
-    wait_for_a_part(out, process)
-    children = children_of(process)
-    want(children, "no process of a device to kill")
-    os.kill(children[0], signal.SIGKILL)
-    finish(process)
-    check_same(out, expected)
+        check_same(folder / f"devices-{count}", expected, by_problem)
+    records, all_kills = records_in([folder / "devices-2/journal.jsonl"]), 0
+    for goes_on in (1, 2, 3):
+        out = folder / f"killed-goes-on-with-{goes_on}"
+        process = fatune(program, on_devices([RESULTS] * 2, out))
+        kills = int(kill_after(process, out, "journal.jsonl", 2 + chance.randrange(records - 2)))
+        all_kills += kills
+        for _ in range(kills * 2):
+            process = fatune(program, resume_on([RESULTS] * goes_on, out))
+            there = records_in(out.glob("journal.jsonl"))
+            kill_after(process, out, "journal.jsonl", there + 4 + chance.randrange(records // 6))
+        finish(fatune(program, resume_on([RESULTS] * goes_on, out)))
+        check_same(out, expected, by_problem)
+    want(all_kills, "no kill of a sweep on two devices came before its end")
     said = finish(fatune(program, on_devices([RESULTS] * 2, out)), 4)
-    want("holds a run already" in said, f"a second run in its folder: {said}")
-
-
-def wait_for_a_part(out, process):
-    """Until the process has begun to record one."""
-    while not records_in(out.glob(PARTS)):
-        want(process.poll() is None, "it ended before a part began")
-        time.sleep(0.005)
+    want("holds a journal already" in said, f"a second run in its folder: {said}")
 
 
 def sweep_in_one_folder(program, folder):
-    """A second sweep keeps out of the first one's folder, and one with another plan out of its parts."""
+    """A second sweep keeps out of the first one's folder, and one with another plan out of its journal."""
     out = folder / "devices-shared"
     command = on_devices([RESULTS] * 2, out)
     process = fatune(program, command)
-    wait_for_a_part(out, process)
+    wait_for_records(process, out, "journal.jsonl", 1)
+    want(process.poll() is None, "it ended before a second sweep could begin")
     process.send_signal(signal.SIGSTOP)
     said = finish(fatune(program, command), 4)
-    want("another fatune sweeps into this folder" in said, f"two sweeps in one folder: {said}")
+    want("another sweep is writing into this folder" in said, f"two sweeps in one folder: {said}")
     process.kill()
     process.wait()
-    said = finish(fatune(program, [*command, "--seed", "7"]), 2)
+    said = finish(fatune(program, resume_on([RESULTS] * 2, out, "--seed", "7")), 2)
     want("is of another plan: --seed is '42' in the journal and '7' here" in said, f"another plan in its folder: {said}")
 
 
@@ -243,29 +245,6 @@ def sweep_at_once_without_out(program, folder):
         process.kill()
         process.wait()
     want(len(runs) == 2, f"two sweeps without --out: {runs}")
-
-
-def forget_winner(part):
-    """As where no candidate was correct."""
-    best = json.loads((part / "best.json").read_text())
-    best["problems"][0].pop("best", None)
-    (part / "best.json").write_text(json.dumps(best))
-
-
-def merge_parts_again(program, folder, expected):
-    """A kill while ended parts are merged leaves no journal: the same command does the rest."""
-    out = folder / "devices-2"
-    command = on_devices([RESULTS] * 2, out)
-    (out / "journal.jsonl").unlink()
-    finish(fatune(program, command))
-    check_same(out, expected)
-    parts = sorted(each.parent for each in out.glob("parts/*/best.json"))
-    for some, code in ((parts[:1], 0), (parts, 1)):
-        for part in some:
-            forget_winner(part)
-        (out / "journal.jsonl").unlink()
-        said = finish(fatune(program, command), code)
-        want(code == 0 or "no measured candidate" in said, f"no problem has a best: {said}")
 
 
 def main():
@@ -290,7 +269,6 @@ def main():
         finish(fatune(args.fatune, ["sweep", "--resume", folder / "part", *SWEEP[-3:]]))
         want(best_of(folder / "part") == best_of(one), "a lost shard, run after the merge, changes the result")
         sweep_on_several_devices(args.fatune, folder, one, random.Random(args.seed))
-        merge_parts_again(args.fatune, folder, one)
         sweep_in_one_folder(args.fatune, folder)
         sweep_at_once_without_out(pathlib.Path(args.fatune).resolve(), folder)
         print(f"shards: 1, 2 and 4 merge to one result, 2 and 3 devices find it, too; {kills} kills of a shard change nothing")

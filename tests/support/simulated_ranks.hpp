@@ -25,8 +25,8 @@ struct SimulatedPart {
   double end_s = 0;
 };
 
-/// Time that passes in steps of rank 0's pause, and every rank but 0. An order's only word is the
-/// number of its part.
+/// Time that passes in steps of rank 0's pause, and every rank but 0. The first line of an
+/// order's journal is the number of its part.
 class SimulatedRanks final : public FleetClock {
  public:
   SimulatedRanks(InProcessNetwork& network, const std::vector<SimulatedPart>& parts)
@@ -95,8 +95,8 @@ class SimulatedRanks final : public FleetClock {
   /// Goes on behind the journal so far, whose lines cost nothing.
   void begin(Rank& rank, const OrderMessage& order, const std::string& journal) {
     rank.lease = order.lease;
-    rank.part = &parts_[std::stoul(order.words.at(0))];
-    rank.next_line = static_cast<std::size_t>(std::count(journal.begin(), journal.end(), '\n'));
+    rank.part = &parts_[std::stoul(journal)];
+    rank.next_line = static_cast<std::size_t>(std::count(journal.begin(), journal.end(), '\n')) - 1;
     rank.begin_s = now_s_;
     if (rank.next_line > 0) rank.begin_s -= rank.part->lines[rank.next_line - 1].at_s;
   }
@@ -108,7 +108,7 @@ class SimulatedRanks final : public FleetClock {
     while (rank.next_line < all.size() && rank.begin_s + all[rank.next_line].at_s <= now_s_)
       lines += all[rank.next_line++].text + "\n";
     if (rank.next_line == all.size() && rank.begin_s + rank.part->end_s <= now_s_) {
-      tell(rank, EndMessage{.lease = std::exchange(rank.lease, 0), .best = "{}"}, lines);
+      tell(rank, EndMessage{.lease = std::exchange(rank.lease, 0)}, lines);
     } else if (!lines.empty()) {
       tell(rank, LinesMessage{rank.lease}, lines);
     }

@@ -38,9 +38,8 @@ void fields(Sealed<T>& x, FieldList& f) {
       .about("CRC-32 of the line without it");
 }
 
-using JournalLine =
-    std::variant<Sealed<JournalHeader>, Sealed<StartedRecord>, Sealed<CandidateRecord>,
-                 Sealed<FinalRecord>, Sealed<EndRecord>>;
+using JournalLine = std::variant<Sealed<JournalHeader>, Sealed<BeginRecord>, Sealed<StartedRecord>,
+                                 Sealed<CandidateRecord>, Sealed<FinalRecord>, Sealed<EndRecord>>;
 
 struct WrittenFormat {
   const char* name;  ///< "best.2": of fatune.best/2

@@ -1,12 +1,14 @@
-// sweep_on_ranks.cpp - joins the ranks; what rank 0 does, and what the others do.
+// sweep_on_ranks.cpp: Joins the ranks, leads them on rank 0, and serves rank 0 on the others.
 #include "cli/commands/sweep_on_ranks.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -15,14 +17,16 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/ready_sweep.hpp"
+#include "cli/commands/sweep_run.hpp"
+#include "cli/options/catalog.hpp"
 #include "cli/options/ranks.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "transport/mpi_transport.hpp"
 #include "tune/fleet/agent.hpp"
-#include "tune/fleet/measuring.hpp"
-#include "tune/fleet/part_process.hpp"
 #include "tune/fleet/rank_crew.hpp"
+#include "tune/sweep/best.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -83,89 +87,91 @@ Status leave_ranks(Transport& transport, double patience_s, const Result<int>& d
   return transport.end();
 }
 
-/// Compile processes of each device of this rank.
-Result<std::size_t> jobs_of_rank(const SweepArgs& args, const HelloMessage& hello,
-                                 const LocalRank& local) {
-  const bool bound = hello.cores < hello.host_cores;
-  const std::size_t devices = std::max<std::size_t>(1, hello.devices.size());
-  return jobs_of_each(args, bound ? devices : devices * local.of,
-                      static_cast<std::size_t>(hello.cores));
+/// Where this rank sweeps. Launchers bind a rank to some of the host's cores.
+SweepHosts hosts_of(const HelloMessage& hello, const LocalRank& local) {
+  SweepHosts hosts{{}, static_cast<std::size_t>(hello.cores), true};
+  if (hello.cores == hello.host_cores)
+    hosts.cores = std::max<std::size_t>(1, hosts.cores / local.of);
+  for (const RankDevice& device : hello.devices) hosts.devices.push_back(device.name);
+  return hosts;
 }
 
-/// "4 ranks on 2 hosts"
-std::string describe_ranks(const Transport& transport) {
-  std::set<std::string> hosts;
-  for (int rank = 0; rank < transport.size(); ++rank) hosts.insert(transport.host(rank));
-  return fmt::format("{} on {}", counted(static_cast<std::size_t>(transport.size()), "rank"),
-                     counted(hosts.size(), "host"));
-}
-
-/// Of a rank that only compiles.
-Result<HostCompiler> host_compiler(const Settings& settings, std::size_t jobs) {
-  FATUNE_TRY(CompilePool pool, open_pool(settings, jobs));
-  auto owned = std::make_unique<CompilePool>(std::move(pool));
-  const CompilePool& known = *owned;
-  return HostCompiler{std::move(owned),
-                      [&known](const CompileRequest& request) { return known.key_of(request); }};
-}
-
-RankCrewOptions crew_options(const SuiteRun& suite, const SweepArgs& args,
-                             const HelloMessage& own) {
-  RankCrewOptions options;
-  options.own = own;
-  options.warn_of_shared = args.device != "auto";  // by which ranks above one a GPU compile
-  options.order = [&](std::size_t number) {
-    const Part& part = suite.open[number];
-    return PartOrder{part.folder, part.log, part_words(part, args, false),
-                     part_words(part, args, true)};
-  };
-  return options;
-}
-
-void add_own_hands(const Transport& transport, const HelloMessage& own, std::size_t jobs,
-                   const SuiteRun& suite, const SweepArgs& args, RankCrew& crew) {
-  for (const RankDevice& device : own.devices) {
-    const std::string name = fmt::format("rank 0 on {}, {}", transport.host(0), device.name);
-    crew.hands.push_back(std::make_unique<ProcessHand>(
-        name,
-        [&suite, &args, &crew, jobs, device = device.name](std::size_t part) {
-          return command_of(suite.open[part], {device, jobs, crew.remote_jobs()}, args);
-        },
-        &crew.desk(), gpu_of({name, device.environment})));
+/// Ranks and their devices, as rank 0 has them.
+class RankDevices final : public FleetDevices {
+ public:
+  explicit RankDevices(std::optional<bool>& together) : together_(together) {}
+  void finish(Result<SweepResult>& result) override {
+    auto& ranks = static_cast<RankCrew&>(crew());
+    if (result) {
+      result->ranks = ranks.census();
+      if (const Status saved = save_best(*result); !saved) result = saved.error();
+    }
+    together_ = ranks.stop();
   }
+
+ private:
+  std::optional<bool>& together_;
+};
+
+/// How rank 0 leads: what it says of itself, and when other ranks count as lost.
+struct Lead {
+  Transport& transport;
+  FleetClock& clock;
+  HelloMessage own;
+  double silence_s = 30;
+};
+
+Result<std::unique_ptr<SweepDevices>> gather_ranks(const Lead& lead, const ReadySweep& ready,
+                                                   const SweepArgs& args, const Settings& settings,
+                                                   std::optional<bool>& together) {
+  auto fleet = std::make_unique<RankDevices>(together);
+  RankCrewOptions options{lead.silence_s, lead.own, args.device != "auto"};
+  auto crew =
+      std::make_unique<RankCrew>(lead.transport, lead.clock, fleet->work(), std::move(options));
+  for (std::size_t i = 0; i < ready.lanes.size(); ++i) {
+    crew->hands.push_back(std::make_unique<DeviceLane>(
+        fmt::format("rank 0 on {}, {}", lead.transport.host(0), lead.own.devices[i].name),
+        lane_opener(ready.lanes[i], settings), fleet->work().lane));
+  }
+  FATUNE_TRY_STATUS(fleet->meet(std::move(crew)));
+  return std::unique_ptr<SweepDevices>(std::move(fleet));
 }
 
-/// What rank 0 does once it has a plan. `together`: empty until the ranks are told to stop, then
-/// whether all of them were there.
-Result<int> lead(Transport& transport, const SweepArgs& args, const PlannedSuite& planned,
-                 const Settings& settings, std::optional<bool>& together) {
+/// What rank 0 does. `together`: empty until the ranks are told to stop, then whether all of them
+/// were there.
+Result<int> lead_ranks(Transport& transport, FleetClock& clock, const SweepArgs& args,
+                       const Settings& settings, std::optional<bool>& together) {
+  if (args.compile_only) return usage_error("--compile-only runs on no rank; start one process");
   FATUNE_TRY(const double silence_s, rank_silence(environment));
   const LocalRank local = local_rank(transport);
-  const HelloMessage own = make_hello(args.device, local, settings);
-  if (own.devices.empty()) log::info("rank 0 measures nothing: " + own.problem);
-  FATUNE_TRY(const std::size_t jobs, jobs_of_rank(args, own, local));
-  FATUNE_TRY(SuiteRun suite, begin_suite(planned, args));
-  log::info(fmt::format("{}{} for {}", counted(suite.open.size(), "problem"),
-                        suite.open.size() < suite.parts.size() ? " left" : "",
-                        describe_ranks(transport)));
-  FleetClock clock;
-  RankCrewOptions options = crew_options(suite, args, own);
-  options.silence_s = silence_s;
-  RankCrew crew(transport, clock, std::move(options));
-  add_own_hands(transport, own, jobs, suite, args, crew);
-  const auto fleet = run_parts(suite, crew, clock);
-  suite.ranks = crew.census();
-  together = crew.stop();
-  if (!fleet) return fleet.error();
-  return finish_suite(suite, *fleet, settings);
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  Lead lead{transport, clock, make_hello(args.device, local, settings), silence_s};
+  FATUNE_TRY(ReadySweep ready, make_ready(args, hosts_of(lead.own, local), catalog, settings));
+  if (lead.own.devices.empty()) log::info("rank 0 measures nothing: " + lead.own.problem);
+  return run_ready(
+      ready,
+      [&](const ReadySweep& sweep) { return gather_ranks(lead, sweep, args, settings, together); },
+      settings);
 }
 
-Result<int> plan_and_lead(Transport& transport, const SweepArgs& args,
-                          const std::function<Result<PlannedSuite>()>& plan,
-                          const Settings& settings, std::optional<bool>& together) {
-  FATUNE_TRY_STATUS(check_several_devices(args, "several processes were started together"));
-  FATUNE_TRY(const PlannedSuite planned, plan());
-  return lead(transport, args, planned, settings, together);
+/// Sweeps an order of rank 0, whose journal is in the folder.
+Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, const SweepArgs& args,
+                   const Settings& settings, SweepOptions options) {
+  FATUNE_TRY(const Journal journal, load_journal(folder / "journal.jsonl"));
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  options.plan = journal.header.plan;
+  FATUNE_TRY(const auto kernels, choose_kernels(catalog, options.plan.kernels));
+  FATUNE_TRY(const OperationRef operation, operation_of(kernels));
+  FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
+  options.out = folder;
+  options.resume = true;
+  options.finals_only = args.finals;
+  options.finals.seed = options.plan.seed;
+  options.reference_is_baseline = names_reference(options.plan.baselines, reference);
+  FATUNE_TRY(options.baselines,
+             make_baselines(options.plan.baselines, reference, catalog, settings));
+  FATUNE_TRY(const SweepResult result, run_sweep(options, kernels, reference, evaluator));
+  return result.interrupted ? Status(Error(ErrorKind::kInterrupted, "interrupted")) : Status();
 }
 
 Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settings& settings) {
@@ -174,18 +180,33 @@ Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settin
   AgentOptions options;
   options.silence_s = silence_s;
   options.hello = [&] { return make_hello(args.device, local, settings); };
-  options.jobs = [&](const HelloMessage& hello) { return jobs_of_rank(args, hello, local); };
-  options.command = part_command;
-  options.compiler = [&](std::size_t jobs) { return host_compiler(settings, jobs); };
+  options.open = [&](const HelloMessage& hello,
+                     std::size_t device) -> Result<std::unique_ptr<Evaluator>> {
+    FATUNE_TRY(auto catalog, load_catalog(settings));
+    FATUNE_TRY(const auto kernels, choose_kernels(catalog, named_kernels(args, catalog)));
+    FATUNE_TRY(const OperationRef operation, operation_of(kernels));
+    const SweepHosts hosts = hosts_of(hello, local);
+    OpenRequest request;
+    FATUNE_TRY(request.device, choose_device(hosts.devices[device]));
+    FATUNE_TRY(request.reference, reference_kernel(catalog, operation));
+    FATUNE_TRY(request.jobs, jobs_of_each(args, hosts.devices.size(), hosts.cores));
+    request.catalog = std::move(catalog);
+    return open_evaluator(request, settings);
+  };
+  options.sweep = [&](const std::filesystem::path& folder, Evaluator& evaluator,
+                      const std::function<bool()>& cancelled, const Say& say) {
+    SweepOptions sweep;
+    sweep.cancelled = cancelled;
+    sweep.on_progress = [&say](const SweepProgress& now) { say(progress_words(now)); };
+    return sweep_order(folder, evaluator, args, settings, std::move(sweep));
+  };
   FleetClock clock;
   return run_agent(transport, clock, options);
 }
 
 }  // namespace
 
-Result<int> sweep_on_ranks(int launched, const SweepArgs& args,
-                           const std::function<Result<PlannedSuite>()>& plan,
-                           const Settings& settings) {
+Result<int> sweep_on_ranks(int launched, const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto transport, join_ranks(launched));
   if (transport->rank() > 0) {
     FATUNE_TRY(const AgentEnd end, serve(*transport, args, settings));
@@ -195,7 +216,8 @@ Result<int> sweep_on_ranks(int launched, const SweepArgs& args,
     return kDone;
   }
   std::optional<bool> together;
-  auto done = plan_and_lead(*transport, args, plan, settings, together);
+  FleetClock clock;
+  auto done = lead_ranks(*transport, clock, args, settings, together);
   if (!together) stop_ranks(*transport);
   if (together.value_or(true))
     FATUNE_TRY_STATUS(leave_ranks(*transport, kLeaving_s, done, settings));

@@ -68,24 +68,6 @@ std::string repeat_options(const OptionTable& typed, const OptionTable& usual) {
   return text;
 }
 
-std::vector<std::string> option_words(const OptionTable& chosen, const OptionTable& usual,
-                                      const std::set<std::string>& always) {
-  std::vector<std::string> all;
-  for (std::size_t group = 0; group < chosen.size(); ++group) {
-    for (std::size_t i = 0; i < chosen[group].rows.size(); ++i) {
-      const OptionRow& row = chosen[group].rows[i];
-      const auto behind = std::visit(WordsBehind(), row.value);
-      const bool same = behind == std::visit(WordsBehind(), usual[group].rows[i].value);
-      if (same && !always.contains(long_name(row))) continue;
-      for (const auto& word : behind) {
-        all.push_back(long_name(row));
-        if (word) all.push_back(*word);
-      }
-    }
-  }
-  return all;
-}
-
 OptionTable common_table(CommonArgs& a) {
   return {
       {"Kernels, compilers and libraries",

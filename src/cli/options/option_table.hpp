@@ -84,17 +84,6 @@ std::string repeat_options(OptionTable (*table)(Args&), const Args& args) {
   return repeat_options(table(typed), table(usual));
 }
 
-/// The words of a command line for another process: each option that differs from `usual`, or that
-/// `always` names.
-std::vector<std::string> option_words(const OptionTable& chosen, const OptionTable& usual,
-                                      const std::set<std::string>& always);
-template <typename Args>
-std::vector<std::string> option_words(OptionTable (*table)(Args&), Args chosen,
-                                      const std::set<std::string>& always) {
-  Args usual{};
-  return option_words(table(chosen), table(usual), always);
-}
-
 // By CLI11; in commands.cpp, so that no other source includes it.
 
 /// Default values are those that the rows' targets have now.

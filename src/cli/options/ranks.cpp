@@ -31,9 +31,7 @@ std::int64_t usable_cores() {
   return CPU_COUNT(&set);
 }
 
-/// `compiler`: the identity of a GPU's.
-Result<Environment> environment_of(const DeviceChoice& choice, const Settings& settings,
-                                   std::string& compiler) {
+Result<Environment> environment_of(const DeviceChoice& choice, const Settings& settings) {
   if (choice.kind == DeviceChoice::Kind::kRecorded) {
     FATUNE_TRY(const auto evaluator, open_evaluator({choice, nullptr, {}, 0, {}, {}}, settings));
     return evaluator->environment();
@@ -48,17 +46,16 @@ Result<Environment> environment_of(const DeviceChoice& choice, const Settings& s
         fmt::format("cuda:{} is not fit for final phases, {}", ordinal, here[ordinal].unfit));
   FATUNE_TRY(const CompilePool pool, open_pool(settings, 1));
   add_host(here[ordinal], pool.compiler_version());
-  compiler = pool.compiler_identity();
   return here[ordinal];
 }
 
 Result<std::vector<RankDevice>> find_devices(const std::string& device, const LocalRank& local,
-                                             const Settings& settings, std::string& compiler) {
+                                             const Settings& settings) {
   FATUNE_TRY(const auto names, devices_of_rank(device, local, environment, list_devices));
   std::vector<RankDevice> devices;
   for (const std::string& name : names) {
     FATUNE_TRY(const DeviceChoice choice, choose_device(name));
-    FATUNE_TRY(Environment environment, environment_of(choice, settings, compiler));
+    FATUNE_TRY(Environment environment, environment_of(choice, settings));
     devices.push_back({name, std::move(environment)});
   }
   return devices;
@@ -121,14 +118,12 @@ HelloMessage make_hello(const std::string& device, const LocalRank& local,
                      .fatune = FATUNE_VERSION,
                      .cores = std::max<std::int64_t>(1, usable_cores()),
                      .host_cores = std::max(1U, std::thread::hardware_concurrency())};
-  auto devices = find_devices(device, local, settings, hello.compiler);
+  auto devices = find_devices(device, local, settings);
   if (devices) {
     hello.devices = *std::move(devices);
     return hello;
   }
   hello.problem = devices.error().message;
-  const auto pool = open_pool(settings, 1);
-  if (pool) hello.compiler = pool->compiler_identity();
   return hello;
 }
 

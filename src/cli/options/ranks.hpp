@@ -1,5 +1,4 @@
-// ranks.hpp - whether a launcher of MPI started this process beside others, and which of its host's
-// devices is its own.
+// ranks.hpp: Finds the ranks that a launcher of MPI started, and the devices of this one.
 #pragma once
 
 #include <filesystem>
@@ -14,10 +13,6 @@
 #include "tune/fleet/messages.hpp"
 
 namespace fatune::cli {
-
-/// Variables in which launchers say how many ranks they have started.
-inline constexpr const char* kRankCounts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                              "SLURM_STEP_NUM_TASKS"};
 
 /// Without these Open MPI ends the whole job when one rank dies.
 inline constexpr const char* kMpiRecovery =
@@ -41,8 +36,7 @@ LocalRank local_rank(const Transport& transport);
 Result<std::vector<std::string>> devices_of_rank(const std::string& device, const LocalRank& local,
                                                  const ReadVariable& variable,
                                                  const ListDevices& list);
-/// This process as it greets the others, with its devices. Without a GPU of its own it says why,
-/// and by which compiler it could compile for others.
+/// This process as it greets the others, with its devices. Without a GPU of its own it says why.
 HelloMessage make_hello(const std::string& device, const LocalRank& local,
                         const Settings& settings);
 

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "cli/options/catalog.hpp"
-#include "core/child.hpp"
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/gzip.hpp"
@@ -167,6 +166,11 @@ Result<DeviceChoice> choose_device(const std::string& text) {
   return choice;
 }
 
+std::string name_of(const DeviceChoice& choice) {
+  if (choice.kind == DeviceChoice::Kind::kGpu) return fmt::format("cuda:{}", choice.ordinal);
+  return choice.recording.empty() ? "recorded" : "recorded:" + choice.recording;
+}
+
 Result<std::vector<std::string>> choose_devices(const std::string& text) {
   return choose_devices(text, list_devices);
 }
@@ -208,27 +212,6 @@ Status check_device(const DeviceChoice& choice) {
   return check_alike({fmt::format("cuda:{}", choice.ordinal)}, here);
 }
 
-Result<std::vector<std::string>> gpus_of(const std::vector<std::string>& devices) {
-  std::vector<std::string> gpus = devices;
-  std::vector<ListedDevice> here;
-  for (std::string& gpu : gpus) {
-    FATUNE_TRY(const DeviceChoice choice, choose_device(gpu));
-    std::string uuid;
-    if (choice.kind == DeviceChoice::Kind::kRecorded) {
-      FATUNE_TRY(const Journal journal, load_recording(choice.recording));
-      uuid = journal.header.environment.device_uuid;
-    } else {
-      if (here.empty()) {
-        FATUNE_TRY(here, list_devices());
-      }
-      const auto ordinal = static_cast<std::size_t>(choice.ordinal);
-      if (ordinal < here.size()) uuid = here[ordinal].device_uuid;
-    }
-    if (!uuid.empty()) gpu = uuid;
-  }
-  return gpus;
-}
-
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
                                                   const Settings& settings) {
   if (request.device.kind == DeviceChoice::Kind::kRecorded) return open_recorded(request);
@@ -236,8 +219,6 @@ Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
   options.ordinal = request.device.ordinal;
   for (const DeviceChoice& helper : request.helpers) options.helpers.push_back(helper.ordinal);
   options.pool = pool_options(settings, request.jobs);
-  options.pool.remote_jobs = settings.remote_jobs;
-  options.pool.remote_channel = Child::kChannelDescriptor;
   options.log_folder = request.log_folder;
   options.reference = request.reference;
   return open_device_evaluator(options);

@@ -27,6 +27,7 @@ struct DeviceChoice {
   bool fell_back = false;  ///< auto, and there is no NVIDIA driver
 };
 Result<DeviceChoice> choose_device(const std::string& text);
+std::string name_of(const DeviceChoice& choice);  ///< "cuda:1", "recorded:FILE"
 /// That it could be opened, for commands that open it when they are asked.
 Status check_device(const DeviceChoice& choice);
 /// Each device that the text names, as --device takes it alone: cuda:0,2 or cuda:all or
@@ -36,9 +37,6 @@ Result<std::vector<std::string>> choose_devices(const std::string& text);
 /// The same with the GPUs that are here, asked for where the text names one of several.
 using ListDevices = std::function<Result<std::vector<ListedDevice>>()>;
 Result<std::vector<std::string>> choose_devices(const std::string& text, const ListDevices& list);
-
-/// The UUID of each, or its name where that is not known.
-Result<std::vector<std::string>> gpus_of(const std::vector<std::string>& devices);
 
 struct OpenRequest {
   DeviceChoice device;

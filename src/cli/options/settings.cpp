@@ -171,8 +171,6 @@ Result<Settings> resolve(const CommonArgs& args) {
   }
   settings.cache = cache_folder(args);
   FATUNE_TRY(settings.cache_limit, cache_limit());
-  const std::int64_t remote_jobs = parse_integer(environment(kRemoteJobs)).value_or(0);
-  settings.remote_jobs = static_cast<std::size_t>(std::clamp<std::int64_t>(remote_jobs, 0, 10'000));
   FATUNE_TRY(settings.kernel_dirs, folders_of("--kernel-dir", args.kernel_dirs));
   FATUNE_TRY_STATUS(resolve_outside(args, settings));
   return settings;

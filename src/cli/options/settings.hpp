@@ -30,9 +30,6 @@ struct Settings {
   gpu::SearchPaths search;
   std::filesystem::path cache;
   std::uint64_t cache_limit = 0;  ///< bytes; 0: none
-  /// Compilations that other ranks have for this process at once, asked by the channel to the
-  /// process that started it.
-  std::size_t remote_jobs = 0;
   std::vector<std::filesystem::path> kernel_dirs;
   std::string python;
   std::vector<std::filesystem::path> external_dirs;
@@ -45,8 +42,6 @@ struct EnvironmentVariable {
 };
 /// The value of one of them; empty where it is not set.
 std::string environment(const char* name);
-/// By which a rank tells a sweep that it starts of Settings::remote_jobs.
-inline constexpr const char* kRemoteJobs = "FATUNE_REMOTE_JOBS";
 /// Those that are read, for the manual.
 std::span<const EnvironmentVariable> environment_variables();
 /// Where fatune's data may lie, whether or not they exist: the user's own first.

@@ -54,7 +54,11 @@ OptionTable search_table(SweepArgs& a) {
         {"--objective", &a.plan.objective, "in_layer|hot|cold|score",
          "What the final phase ranks by: time between two products, hot or cold latency, or score "
          "of speed and use of the device",
-         Repeat::kChanged, kSameAsRun<&RunPlan::objective>}}}};
+         Repeat::kChanged, kSameAsRun<&RunPlan::objective>},
+        {"--shard", &a.shard, "I/N",
+         "Sweep only the I-th of N parts of the problems; `fatune merge` joins them. auto takes I "
+         "and N from Slurm; auto/N takes I from Kubernetes, too",
+         Repeat::kChanged, kSameAsRun<&RunPlan::shard>}}}};
 }
 
 OptionTable start_table(SweepArgs& a) {
@@ -94,10 +98,6 @@ OptionTable run_table(SweepArgs& a) {
         {"--serve", &a.serve, "[PORT]",
          "Show the search as a page while it runs, on 127.0.0.1 only: at this port "
          "[8712]; 0: any that is free"},
-        {"--shard", &a.shard, "I/N",
-         "Sweep only the I-th of N parts of the problems; `fatune merge` joins them. auto takes I "
-         "and N from Slurm; auto/N takes I from Kubernetes, too",
-         Repeat::kChanged, kSameAsRun<&RunPlan::shard>},
         {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16 a GPU]"}}},
       {"Without a GPU",
        {{"--compile-only", &a.compile_only, "",

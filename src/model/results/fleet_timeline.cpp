@@ -8,7 +8,6 @@ namespace fatune {
 void fields(WorkStretch& x, FieldList& f) {
   f.record("work", "A problem on a device");
   f("problem", x.problem).required();
-  f("again", x.again).omitted().about("Its final phase alone, which another device had before");
   f("failed", x.failed).omitted();
   f("begin_s", x.begin_s).required().finite();
   f("end_s", x.end_s).required().finite();

@@ -11,7 +11,6 @@ namespace fatune {
 /// A problem on a device, whether it came to its end there or not.
 struct WorkStretch {
   std::string problem;            ///< its label
-  bool again = false;             ///< the final phase alone, of a search elsewhere
   bool failed = false;            ///< it was lost or broke off, and went elsewhere or was given up
   double begin_s = 0, end_s = 0;  ///< since the run began
 };

@@ -16,10 +16,12 @@ bool same_contestant(const FinalRecord& a, const FinalRecord& b) {
 }  // namespace
 
 LastFinals::LastFinals(std::span<const Record> records) {
-  for (const Record& record : records) {
-    if (const auto* finished = std::get_if<CandidateRecord>(&record)) add(*finished);
-    if (const auto* final = std::get_if<FinalRecord>(&record)) add(*final);
-  }
+  for (const Record& record : records) add(record);
+}
+
+void LastFinals::add(const Record& record) {
+  if (const auto* finished = std::get_if<CandidateRecord>(&record)) add(*finished);
+  if (const auto* final = std::get_if<FinalRecord>(&record)) add(*final);
 }
 
 void LastFinals::add(const CandidateRecord& record) {

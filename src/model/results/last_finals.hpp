@@ -18,6 +18,7 @@ class LastFinals {
  public:
   LastFinals() = default;
   explicit LastFinals(std::span<const Record> records);
+  void add(const Record& record);
   const std::vector<FinalRecord>& of(const Problem& problem) const;
   std::size_t replaced(const Problem& problem) const;  ///< how many records of phases before
 

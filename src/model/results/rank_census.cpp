@@ -11,14 +11,11 @@ namespace fatune {
 void fields(RankCensus& x, FieldList& f) {
   f.record("ranks", "Processes of one sweep on several hosts");
   f("gpu", x.gpu).required().about("Ranks that measured");
-  f("compile", x.compile).required().about("Ranks that only compiled");
   f("hosts", x.hosts).required();
 }
 
 std::string describe(const RankCensus& census) {
-  std::string text = counted(census.gpu, "rank") + " with a GPU, ";
-  if (census.compile > 0) text += counted(census.compile, "compile rank") + ", ";
-  return text + counted(census.hosts, "host");
+  return counted(census.gpu, "rank") + " with a GPU, " + counted(census.hosts, "host");
 }
 
 }  // namespace fatune

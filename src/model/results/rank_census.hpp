@@ -10,12 +10,11 @@
 namespace fatune {
 
 struct RankCensus {
-  std::uint64_t gpu = 0;      ///< ranks that measured
-  std::uint64_t compile = 0;  ///< ranks that only compiled
-  std::uint64_t hosts = 0;    ///< of both
+  std::uint64_t gpu = 0;    ///< ranks that measured
+  std::uint64_t hosts = 0;  ///< of these ranks
 };
 void fields(RankCensus& x, FieldList& f);
-/// "1 rank with a GPU, 16 compile ranks, 1 host"
+/// "4 ranks with a GPU, 2 hosts"
 std::string describe(const RankCensus& census);
 
 }  // namespace fatune

@@ -22,11 +22,20 @@ void fields(Spent& x, FieldList& f) {
 void fields(MeasuredOn& x, FieldList& f) {
   f("device", x.device).required();
   f("gpu", x.gpu).omitted().about("Its UUID");
-  f("scale", x.scale).about("With which its times were multiplied, to be those of the run's GPU");
 }
 
 StartedRecord started(const CandidateRecord& candidate) {
   return {candidate.id, candidate.key, candidate.kernel, candidate.config, candidate.problem};
+}
+
+void fields(BeginRecord& x, FieldList& f) {
+  f.record("begin",
+           "A device begins a problem or goes on with it, where a run has several devices");
+  f.tag("t", "begin");
+  f("problem", x.problem).required();
+  f("device", x.device).required();
+  f("gpu", x.gpu).omitted().about("UUID");
+  f("at_s", x.at_s).required().finite();
 }
 
 void fields(StartedRecord& x, FieldList& f) {
@@ -89,10 +98,26 @@ void fields(EndRecord& x, FieldList& f) {
 }
 
 double moment_of(const Record& record) {
-  if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->at_s;
-  if (const auto* final = std::get_if<FinalRecord>(&record)) return final->at_s;
   if (const auto* end = std::get_if<EndRecord>(&record)) return end->seconds;
-  return 0;
+  if (const auto* begin = std::get_if<BeginRecord>(&record)) return begin->at_s;
+  if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->at_s;
+  const auto* final = std::get_if<FinalRecord>(&record);
+  return final != nullptr ? final->at_s : 0;
+}
+
+double* time_of(Record& record) {
+  if (auto* begin = std::get_if<BeginRecord>(&record)) return &begin->at_s;
+  if (auto* candidate = std::get_if<CandidateRecord>(&record)) return &candidate->at_s;
+  auto* final = std::get_if<FinalRecord>(&record);
+  return final != nullptr ? &final->at_s : nullptr;
+}
+
+const Problem* problem_of(const Record& record) {
+  if (const auto* begin = std::get_if<BeginRecord>(&record)) return &begin->problem;
+  if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return &candidate->problem;
+  if (const auto* final = std::get_if<FinalRecord>(&record)) return &final->problem;
+  const auto* started = std::get_if<StartedRecord>(&record);
+  return started != nullptr && started->problem ? &*started->problem : nullptr;
 }
 
 void fields(SavedConfig& x, FieldList& f) {

@@ -29,11 +29,10 @@ struct Spent {
   friend bool operator==(const Spent&, const Spent&) = default;
 };
 
-/// Another GPU than the run's, whose times are told in those of the run's.
+/// The GPU that measured a candidate, where it is another than the run's.
 struct MeasuredOn {
   std::string device;  ///< "cuda:1"
   std::string gpu;     ///< UUID
-  double scale = 1;    ///< with which its times were multiplied
 
   friend bool operator==(const MeasuredOn&, const MeasuredOn&) = default;
 };
@@ -53,6 +52,16 @@ struct CandidateRecord : Observation {
   bool recorded = false;
 
   friend bool operator==(const CandidateRecord&, const CandidateRecord&) = default;
+};
+
+/// A device begins a problem, or goes on with it. A run on one device has no such record.
+struct BeginRecord {
+  Problem problem;
+  std::string device;  ///< "cuda:1", "rank 2 on b, cuda:0"
+  std::string gpu;     ///< UUID
+  double at_s = 0;     ///< seconds since the run began
+
+  friend bool operator==(const BeginRecord&, const BeginRecord&) = default;
 };
 
 /// Written before a candidate first runs on the device, so that a crash of everything still names
@@ -121,13 +130,18 @@ bool same_config(const auto& a, const auto& b) {
   return a.kernel == b.kernel && a.config == b.config;
 }
 
-/// Told apart by "t": started, candidate, final, end.
-using Record = std::variant<StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
+/// Told apart by "t": begin, started, candidate, final, end.
+using Record = std::variant<BeginRecord, StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
 /// Seconds since the run began, when what it says was known; 0 where it has no time.
 double moment_of(const Record& record);
+/// The time of a record that has one; else null.
+double* time_of(Record& record);
+/// Null for the end of a run.
+const Problem* problem_of(const Record& record);
 
 void fields(Spent& x, FieldList& f);
 void fields(MeasuredOn& x, FieldList& f);
+void fields(BeginRecord& x, FieldList& f);
 void fields(StartedRecord& x, FieldList& f);
 void fields(CandidateRecord& x, FieldList& f);
 void fields(FinalRecord& x, FieldList& f);

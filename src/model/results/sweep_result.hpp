@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "model/results/fleet_timeline.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/measurement.hpp"
+#include "model/results/rank_census.hpp"
 #include "model/results/record.hpp"
 #include "model/space/space.hpp"
 
@@ -70,7 +72,9 @@ struct ProblemResult {
 struct SweepResult {
   RunPlan plan;
   Environment environment;
-  std::vector<Environment> helpers = {};  ///< other devices that measured candidates
+  std::vector<Environment> helpers = {};    ///< other devices that measured candidates
+  std::optional<RankCensus> ranks = {};     ///< of mpirun or srun
+  std::optional<FleetTimeline> fleet = {};  ///< of a run on several devices
   std::vector<ProblemResult> problems;
   std::filesystem::path folder;
   bool interrupted = false;

@@ -240,6 +240,17 @@ std::string sol_line(const SolScore& sol, const std::string& baseline) {
                      time_words(sol.time), sol.floor.why);
 }
 
+std::string devices_text(const FleetTimeline& timeline, const Paint& paint) {
+  Table table({"device", ">problems", ">busy s", ">of the time"});
+  for (const FleetWorker& each : timeline.workers) {
+    const double share = timeline.seconds > 0 ? each.busy_s() / timeline.seconds : 0;
+    const auto ended = std::ranges::count(each.work, false, &WorkStretch::failed);
+    table.add({each.name, std::to_string(ended), fmt::format("{:.1f}", each.busy_s()),
+               fmt::format("{:.0f} %", 100 * share)});
+  }
+  return table.text(paint.columns());
+}
+
 }  // namespace
 
 std::string problem_report(const ProblemResult& problem, const SweepResult& run,
@@ -267,6 +278,7 @@ std::string sweep_report(const SweepResult& result, const Paint& paint) {
     has_best = has_best || !problem.finals.empty();
   }
   if (result.problems.size() > 1) text += suite_summary(SuiteFinals(result), "text", paint);
+  if (result.fleet) text += "\n" + devices_text(*result.fleet, paint);
   text += "\n";
   if (has_best) text += "Best:    " + (result.folder / "best.json").string() + "\n";
   text += "Journal: " + (result.folder / "journal.jsonl").string() + "\n";

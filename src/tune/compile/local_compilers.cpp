@@ -76,7 +76,7 @@ Status LocalCompilers::hand_out(CompileQueue& queue) {
   second_try_.reset();
   for (Worker& worker : workers_) {
     if (!worker.greeted || worker.order) continue;
-    const std::optional<Ticket> ticket = queue.next_here();
+    const std::optional<Ticket> ticket = queue.next();
     if (!ticket) return {};
     if (give(worker, *ticket, queue.order(*ticket))) continue;
     queue.put_back(*ticket);

@@ -19,7 +19,6 @@
 #include "model/kernel/includes.hpp"
 #include "tune/compile/local_compilers.hpp"
 #include "tune/compile/queue.hpp"
-#include "tune/compile/remote_compilers.hpp"
 
 namespace fatune {
 namespace {
@@ -49,7 +48,6 @@ struct CompilePool::State {
   std::map<std::vector<std::string>, std::string> headers;
   CompileQueue queue;
   std::optional<LocalCompilers> local;
-  std::optional<RemoteCompilers> remote;
   bool warned = false;
   Descriptor open_cache;  ///< locked for as long as machine code in it is relied on
   bool has_stored = false;
@@ -66,14 +64,10 @@ struct CompilePool::State {
 
   const Greeting& compiler() const { return *local->compiler(); }
   const Toolchain& toolchain() const { return local->options().toolchain; }
-  std::size_t busy() const {
-    return local->busy() + (remote ? remote->busy() : 0) + queue.waiting();
-  }
-  std::vector<int> descriptors();
+  std::size_t busy() const { return local->busy() + queue.waiting(); }
   /// Of the compiler and the toolkit's headers that source and headers include.
   std::string identity_with(const SourceFile& source, const std::vector<SourceFile>& own);
   std::string key_of(const CompileRequest& request);
-  Status hand_out();
   Status wait_and_settle(milliseconds patience);
   Status settle(Answered answer);
 };
@@ -112,27 +106,10 @@ std::string CompilePool::State::key_of(const CompileRequest& request) {
                                                     : compiler().identity);
 }
 
-std::vector<int> CompilePool::State::descriptors() {
-  std::vector<int> all = local->descriptors();
-  if (remote && remote->descriptor() >= 0) all.push_back(remote->descriptor());
-  return all;
-}
-
-Status CompilePool::State::hand_out() {
-  FATUNE_TRY_STATUS(local->hand_out(queue));
-  if (!remote) return {};
-  remote->hand_out(queue);
-  if (queue.waiting() > 0 || local->busy() == local->jobs()) return {};
-  remote->take_back_late(queue);
-  return local->hand_out(queue);
-}
-
 Status CompilePool::State::wait_and_settle(milliseconds patience) {
-  wait_until_readable(descriptors(), std::min(Clock::now() + patience, local->next_deadline()));
+  wait_until_readable(local->descriptors(),
+                      std::min(Clock::now() + patience, local->next_deadline()));
   FATUNE_TRY(std::vector<Answered> answers, local->hear());
-  for (Answered& answer : answers) FATUNE_TRY_STATUS(settle(std::move(answer)));
-  if (!remote) return {};
-  answers = remote->hear(queue, local->options());
   for (Answered& answer : answers) FATUNE_TRY_STATUS(settle(std::move(answer)));
   return {};
 }
@@ -168,11 +145,6 @@ Result<CompilePool> CompilePool::start(const PoolOptions& options) {
   }
   state->open_and_lock_cache();
   state->local.emplace(std::move(worker_options), state->options.jobs, options.deadline);
-  if (options.remote_jobs > 0) {
-    ::fcntl(options.remote_channel, F_SETFD, FD_CLOEXEC);
-    state->remote.emplace(Channel(options.remote_channel), options.remote_jobs, state->options.jobs,
-                          options.longest_away);
-  }
   FATUNE_TRY_STATUS(state->local->start_worker());
   while (!state->local->compiler()) {
     if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted"};
@@ -195,9 +167,7 @@ std::string CompilePool::compiler_identity(const Kernel& kernel) const {
 }
 const std::string& CompilePool::compiler_path() const { return state_->compiler().path; }
 const Toolchain& CompilePool::toolchain() const { return state_->toolchain(); }
-std::size_t CompilePool::jobs() const {
-  return state_->local->jobs() + (state_->remote ? state_->remote->jobs() : 0);
-}
+std::size_t CompilePool::jobs() const { return state_->local->jobs(); }
 std::string CompilePool::key_of(const CompileRequest& request) const {
   return state_->key_of(request);
 }
@@ -222,23 +192,22 @@ Ticket CompilePool::submit(const CompileRequest& request) {
 }
 
 Status CompilePool::pump(milliseconds patience) {
-  FATUNE_TRY_STATUS(state_->hand_out());
+  FATUNE_TRY_STATUS(state_->local->hand_out(state_->queue));
   if (state_->busy() == 0) return {};
   FATUNE_TRY_STATUS(state_->wait_and_settle(patience));
-  return state_->hand_out();
+  return state_->local->hand_out(state_->queue);
 }
 
 std::size_t CompilePool::idle() const { return jobs() - std::min(jobs(), state_->busy()); }
 
 void CompilePool::cancel(Ticket ticket) {
   state_->local->cancel(ticket);
-  if (state_->remote) state_->remote->cancel(ticket);
   state_->queue.forget(ticket);
 }
 
 bool CompilePool::ready(Ticket ticket) const { return state_->queue.ready(ticket); }
 Compiled CompilePool::take(Ticket ticket) { return state_->queue.take(ticket); }
-std::vector<int> CompilePool::descriptors() const { return state_->descriptors(); }
+std::vector<int> CompilePool::descriptors() const { return state_->local->descriptors(); }
 
 Result<Compiled> CompilePool::compile(const CompileRequest& request) {
   const Ticket ticket = submit(request);

@@ -23,13 +23,6 @@ struct PoolOptions {
   std::uint64_t cache_limit = 0;
   gpu::SearchPaths search;
   std::chrono::seconds deadline{60};  ///< a compilation past it is killed and costs one candidate
-  /// Compilations that other ranks may have at once, beside `jobs` here. They are asked by this
-  /// descriptor, which the pool then owns.
-  std::size_t remote_jobs = 0;
-  int remote_channel = -1;
-  /// After which one comes back to an idle process here; chosen: several times what a template of
-  /// fatune's own takes.
-  std::chrono::seconds longest_away{10};
 };
 
 class CompilePool final : public CompileService {
@@ -50,7 +43,7 @@ class CompilePool final : public CompileService {
   const Toolchain& toolchain() const;        ///< what was found, headers included
   /// An environment error when this compiler is too old or too new for the target.
   Status check_arch(const Arch& arch) const;
-  std::size_t jobs() const;  ///< with those of other ranks
+  std::size_t jobs() const;
   /// Of the cache: equal keys are equal machine code.
   std::string key_of(const CompileRequest& request) const;
   /// A cache hit is ready at once, and so is a request for toolkit headers that are not here; else

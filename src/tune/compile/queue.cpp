@@ -6,17 +6,6 @@
 #include "core/check.hpp"
 
 namespace fatune {
-namespace {
-
-std::optional<Ticket> first_of(std::deque<Ticket>& tickets) {
-  if (tickets.empty()) return std::nullopt;
-  const Ticket ticket = tickets.front();
-  tickets.pop_front();
-  return ticket;
-}
-
-}  // namespace
-
 Ticket CompileQueue::add(CompileOrder order) {
   orders_[++last_] = std::move(order);
   waiting_.push_back(last_);
@@ -28,11 +17,12 @@ Ticket CompileQueue::add_done(Compiled compiled) {
   return last_;
 }
 
-std::optional<Ticket> CompileQueue::next_here() {
-  return put_back_.empty() ? next_away() : first_of(put_back_);
+std::optional<Ticket> CompileQueue::next() {
+  if (waiting_.empty()) return std::nullopt;
+  const Ticket ticket = waiting_.front();
+  waiting_.pop_front();
+  return ticket;
 }
-
-std::optional<Ticket> CompileQueue::next_away() { return first_of(waiting_); }
 
 void CompileQueue::finish(Ticket ticket, Compiled compiled) {
   compiled.ended = std::chrono::steady_clock::now();
@@ -42,7 +32,6 @@ void CompileQueue::finish(Ticket ticket, Compiled compiled) {
 
 void CompileQueue::forget(Ticket ticket) {
   std::erase(waiting_, ticket);
-  std::erase(put_back_, ticket);
   orders_.erase(ticket);
   done_.erase(ticket);
 }

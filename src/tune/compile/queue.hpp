@@ -16,11 +16,9 @@ class CompileQueue {
  public:
   Ticket add(CompileOrder order);
   Ticket add_done(Compiled compiled);  ///< known at once
-  std::size_t waiting() const { return waiting_.size() + put_back_.size(); }
-  std::optional<Ticket> next_here();  ///< for this host's processes
-  std::optional<Ticket> next_away();  ///< for others
-  /// It will be the next here.
-  void put_back(Ticket ticket) { put_back_.push_front(ticket); }
+  std::size_t waiting() const { return waiting_.size(); }
+  std::optional<Ticket> next();
+  void put_back(Ticket ticket) { waiting_.push_front(ticket); }  ///< it will be the next
   const CompileOrder& order(Ticket ticket) const { return orders_.at(ticket); }
   void finish(Ticket ticket, Compiled compiled);
   void forget(Ticket ticket);
@@ -29,7 +27,7 @@ class CompileQueue {
 
  private:
   std::map<Ticket, CompileOrder> orders_;  ///< of all that are not done
-  std::deque<Ticket> waiting_, put_back_;
+  std::deque<Ticket> waiting_;
   std::map<Ticket, Compiled> done_;
   Ticket last_ = 0;
 };

@@ -137,7 +137,7 @@ class DeviceEvaluator : public Evaluator {
     finals_worker_.end();
     if (expected_) FATUNE_TRY_STATUS(finals_worker_.prepare(*std::exchange(expected_, {})));
     FATUNE_TRY(const BeginOrder order, finish_pending());
-    FATUNE_TRY_STATUS(team_.begin(order, plan_.objective, noter()));
+    FATUNE_TRY_STATUS(team_.begin(order, noter()));
     if (!finals_worker_.settle(noter())) finals_worker_.end();  // it starts anew where it is needed
     return {};
   }

@@ -1,7 +1,10 @@
-// agent.cpp - orders to processes, and their journals' new lines to rank 0.
+// agent.cpp: Turns orders into sweeps, and sends the new lines of their journals to rank 0.
 #include "tune/fleet/agent.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <list>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -14,14 +17,11 @@
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/scratch_folder.hpp"
-#include "tune/fleet/part_process.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::size_t kMostLog = std::size_t{64} << 10U;  // bytes that travel; chosen
-
-/// What a file has grown by, in whole lines.
+/// Reads what a file has grown by, in whole lines.
 class Tail {
  public:
   Tail(std::filesystem::path file, std::size_t begin) : file_(std::move(file)), begin_(begin) {}
@@ -48,38 +48,43 @@ class Tail {
   std::size_t begin_ = 0;
 };
 
-/// The text of a file, or its end; empty where there is none.
-std::string text_of(const std::filesystem::path& file, std::size_t most) {
-  auto text = read_file(file, kLargeFile);
-  if (!text) return "";
-  return text->size() > most ? text->substr(text->size() - most) : *std::move(text);
-}
-
-/// A part that is swept here.
+/// A problem that is swept here.
 struct Lease {
   std::int64_t number = 0, device = 0;
-  std::filesystem::path folder, log;
-  PartProcess process;
+  std::filesystem::path folder;
   Tail journal;
+  bool dropped = false;
 };
 
 class Agent {
  public:
   Agent(Transport& transport, FleetClock& clock, const AgentOptions& options)
-      : transport_(transport),
-        clock_(clock),
-        options_(options),
-        desk_([this](const RankMessage& message) { return tell(message); }),
-        server_([this] { return options_.compiler(jobs_); }) {}
+      : transport_(transport), clock_(clock), options_(options) {
+    make_ = [this](Evaluator& evaluator, const std::string&, const Say& say) -> SweepPart {
+      return [this, &evaluator, say](std::size_t lease) -> Result<ProblemResult> {
+        FATUNE_TRY_STATUS(options_.sweep(
+            folder_of(lease), evaluator, [this, lease] { return is_dropped(lease); }, say));
+        return ProblemResult();
+      };
+    };
+  }
+  ~Agent() {
+    all_dropped_ = true;
+    lanes_.clear();
+  }
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
 
   Result<AgentEnd> run() {
     heard_s_ = clock_.now_s();
     FATUNE_TRY_STATUS(tell(BeatMessage{}));
     hello_ = options_.hello();
-    FATUNE_TRY(jobs_, options_.jobs(hello_));
-    hello_.jobs = static_cast<std::int64_t>(jobs_);
     FATUNE_TRY_STATUS(tell(hello_));
     FATUNE_TRY(scratch_, ScratchFolder::make());
+    for (std::size_t i = 0; i < hello_.devices.size(); ++i) {
+      lanes_.push_back(std::make_unique<DeviceLane>(
+          hello_.devices[i].name, [this, i] { return options_.open(hello_, i); }, make_));
+    }
     for (;;) {
       if (interrupted()) return Error(ErrorKind::kInterrupted, "interrupted");
       FATUNE_TRY(const std::optional<AgentEnd> end, hear());
@@ -90,7 +95,6 @@ class Agent {
             fmt::format("rank 0 on {} was silent for {:.0f} s", transport_.host(0), silence_s));
       }
       FATUNE_TRY_STATUS(look_at_leases());
-      FATUNE_TRY_STATUS(send_compiled());
       FATUNE_TRY_STATUS(beat());
       clock_.pause();
     }
@@ -111,15 +115,8 @@ class Agent {
       if (const auto* order = std::get_if<OrderMessage>(&read.message)) {
         FATUNE_TRY_STATUS(begin(*order, read.body));
       } else if (const auto* drop = std::get_if<DropMessage>(&read.message)) {
-        leases_.remove_if([&](const Lease& each) { return each.number == drop->lease; });
-      } else if (const auto* compile = std::get_if<CompileMessage>(&read.message)) {
-        server_.take(*compile);
-      } else if (const auto* withdraw = std::get_if<WithdrawMessage>(&read.message)) {
-        server_.withdraw(*withdraw);
-      } else if (const auto* compiled = std::get_if<CompiledMessage>(&read.message)) {
-        desk_.answer(*compiled);
+        note_drop(drop->lease);
       } else if (const auto* stop = std::get_if<StopMessage>(&read.message)) {
-        desk_.close();
         return std::optional(stop->together ? AgentEnd::kTogether : AgentEnd::kAlone);
       }
     }
@@ -127,60 +124,55 @@ class Agent {
 
   /// What fails here is the part's failure: rank 0 may have a better host for it.
   Status begin(const OrderMessage& order, const std::string& journal) {
-    auto lease = start(order, journal);
-    if (!lease) return tell(EndMessage{.lease = order.lease, .reason = lease.error().message});
-    leases_.push_back(*std::move(lease));
+    const Status started = start(order, journal);
+    if (started) return {};
+    return tell(EndMessage{.lease = order.lease, .reason = started.error().message});
+  }
+
+  Status start(const OrderMessage& order, const std::string& journal) {
+    const auto device = static_cast<std::size_t>(order.device);
+    if (device >= lanes_.size())
+      return environment_error(fmt::format("an order for device {} of {}", device, lanes_.size()));
+    const auto folder = folder_of(static_cast<std::size_t>(order.lease));
+    FATUNE_TRY_STATUS(make_directories(folder));
+    FATUNE_TRY_STATUS(replace_file(folder / "journal.jsonl", journal));
+    FATUNE_TRY_STATUS(lanes_[device]->begin(static_cast<std::size_t>(order.lease)));
+    const std::lock_guard lock(mutex_);
+    leases_.push_back(
+        {order.lease, order.device, folder, Tail(folder / "journal.jsonl", journal.size())});
     return {};
   }
 
-  Result<Lease> start(const OrderMessage& order, const std::string& journal) {
-    const auto device = static_cast<std::size_t>(order.device);
-    if (device >= hello_.devices.size())
-      return environment_error(
-          fmt::format("an order for device {} of {}", device, hello_.devices.size()));
-    const std::string name = fmt::format("lease-{}", order.lease);
-    const PartPlace place{.folder = scratch_.path() / name,
-                          .log = scratch_.path() / (name + ".log"),
-                          .device = hello_.devices[device].name,
-                          .jobs = jobs_,
-                          .resumed = !journal.empty(),
-                          .remote_jobs = static_cast<std::size_t>(order.remote_jobs)};
-    const std::filesystem::path file = place.folder / "journal.jsonl";
-    if (place.resumed) {
-      FATUNE_TRY_STATUS(make_directories(place.folder));
-      FATUNE_TRY_STATUS(replace_file(file, journal));
-    }
-    FATUNE_TRY(PartProcess process,
-               PartProcess::start(options_.command(order.words, place), &desk_));
-    return Lease{order.lease, order.device,       place.folder,
-                 place.log,   std::move(process), Tail(file, journal.size())};
+  std::filesystem::path folder_of(std::size_t lease) const {
+    return scratch_.path() / fmt::format("lease-{}", lease);
+  }
+
+  void note_drop(std::int64_t lease) {
+    const std::lock_guard lock(mutex_);
+    for (Lease& each : leases_) each.dropped = each.dropped || each.number == lease;
+  }
+  bool is_dropped(std::size_t lease) const {
+    const std::lock_guard lock(mutex_);
+    return all_dropped_ || std::ranges::any_of(leases_, [&](const Lease& each) {
+             return each.dropped && each.number == static_cast<std::int64_t>(lease);
+           });
   }
 
   Status look_at_leases() {
     for (auto lease = leases_.begin(); lease != leases_.end();) {
-      FATUNE_TRY(const HandReport report, lease->process.look());
+      FATUNE_TRY(const HandReport report, lanes_[static_cast<std::size_t>(lease->device)]->look());
       const std::string lines = lease->journal.next();
       if (report.state == HandReport::State::kRuns) {
         if (!lines.empty()) FATUNE_TRY_STATUS(tell(LinesMessage{lease->number}, lines));
         ++lease;
         continue;
       }
-      FATUNE_TRY_STATUS(tell(EndMessage{.lease = lease->number,
-                                        .reason = report.reason,
-                                        .best = text_of(lease->folder / "best.json", kLargeFile),
-                                        .log = text_of(lease->log, kMostLog)},
-                             lines));
+      FATUNE_TRY_STATUS(tell(EndMessage{.lease = lease->number, .reason = report.reason}, lines));
       std::error_code ignored;
       std::filesystem::remove_all(lease->folder, ignored);
-      std::filesystem::remove(lease->log, ignored);
+      const std::lock_guard lock(mutex_);
       lease = leases_.erase(lease);
     }
-    return {};
-  }
-
-  Status send_compiled() {
-    FATUNE_TRY(const auto answers, server_.pump());
-    for (const CompiledMessage& answer : answers) FATUNE_TRY_STATUS(tell(answer));
     return {};
   }
 
@@ -188,8 +180,10 @@ class Agent {
     if (clock_.now_s() - beaten_s_ < kBeatEvery_s) return {};
     beaten_s_ = clock_.now_s();
     BeatMessage beat;
-    for (const Lease& each : leases_)
-      beat.running.push_back({each.number, each.device, each.process.said()});
+    for (const Lease& each : leases_) {
+      beat.running.push_back(
+          {each.number, each.device, lanes_[static_cast<std::size_t>(each.device)]->said()});
+    }
     return tell(beat);
   }
 
@@ -197,11 +191,12 @@ class Agent {
   FleetClock& clock_;
   const AgentOptions& options_;
   HelloMessage hello_;
-  std::size_t jobs_ = 1;
   ScratchFolder scratch_;
-  CompileDesk desk_;
-  CompileServer server_;
-  std::list<Lease> leases_;  ///< ends before the folder that they write into
+  MakeSweepPart make_;
+  std::atomic<bool> all_dropped_ = false;
+  mutable std::mutex mutex_;  ///< of the leases, which lanes ask about
+  std::list<Lease> leases_;
+  std::vector<std::unique_ptr<DeviceLane>> lanes_;
   double heard_s_ = 0, beaten_s_ = 0;
   bool heard_ = false;  ///< rank 0, ever
 };

@@ -1,37 +1,28 @@
-// agent.hpp - a rank that waits for orders: sweeps what rank 0 says, and sends what comes of it.
+// agent.hpp: Serves rank 0: sweeps the problems that it orders, and sends what comes of them.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "core/child.hpp"
 #include "core/result.hpp"
 #include "transport/transport.hpp"
-#include "tune/fleet/compile_server.hpp"
-#include "tune/fleet/fleet.hpp"
+#include "tune/fleet/device_lane.hpp"
 #include "tune/fleet/messages.hpp"
 
 namespace fatune {
 
-/// How an order is carried out on this host.
-struct PartPlace {
-  std::filesystem::path folder, log;
-  std::string device;
-  std::size_t jobs = 1;         ///< compile processes
-  bool resumed = false;         ///< the folder holds the journal so far
-  std::size_t remote_jobs = 0;  ///< of other ranks
-};
-
 struct AgentOptions {
   double silence_s = 30;                ///< of rank 0, after which this rank ends
   std::function<HelloMessage()> hello;  ///< may take seconds
-  std::function<Result<std::size_t>(const HelloMessage& hello)> jobs;  ///< of each device
-  std::function<ChildCommand(const std::vector<std::string>& words, const PartPlace& place)>
-      command;
-  /// For orders of other ranks, which one without a device gets. `jobs`: of processes.
-  std::function<Result<HostCompiler>(std::size_t jobs)> compiler;
+  /// Opens a device of the hello; called in the device's own thread.
+  std::function<Result<std::unique_ptr<Evaluator>>(const HelloMessage& hello, std::size_t device)>
+      open;
+  /// Resumes the run in a folder, which has one problem, unless it is cancelled.
+  std::function<Status(const std::filesystem::path& folder, Evaluator& evaluator,
+                       const std::function<bool()>& cancelled, const Say& say)>
+      sweep;
 };
 
 /// How rank 0 ended it.

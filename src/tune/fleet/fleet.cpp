@@ -39,8 +39,8 @@ struct RunningPart {
 
 class Fleet {
  public:
-  Fleet(const FleetOptions& options, FleetCrew& crew, FleetClock& clock)
-      : options_(options), crew_(crew), clock_(clock) {
+  Fleet(const FleetOptions& options, FleetCrew& crew)
+      : options_(options), crew_(crew), clock_(crew.clock) {
     std::vector<std::size_t> order(options.costs.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::ranges::greater(),
@@ -54,7 +54,6 @@ class Fleet {
       if (interrupted()) return Error(ErrorKind::kInterrupted, "interrupted");
       FATUNE_TRY_STATUS(crew_.pump());
       take_note_of_new_hands();
-      FATUNE_TRY_STATUS(check_hands());
       for (std::size_t member = 0; member < running_.size(); ++member) {
         FATUNE_TRY_STATUS(look_at(member));
         if (crew_.ready()) FATUNE_TRY_STATUS(give_work(member));
@@ -70,15 +69,9 @@ class Fleet {
   void take_note_of_new_hands() {
     while (result_.members.size() < crew_.hands.size()) {
       const FleetHand& hand = *crew_.hands[result_.members.size()];
-      result_.members.push_back({.name = hand.name(), .gpu = hand.gpu()});
+      result_.members.push_back({.name = hand.name()});
       running_.emplace_back();
     }
-  }
-
-  Status check_hands() const {
-    if (crew_.expects_more() || running_.size() >= options_.least_hands) return {};
-    return usage_error(fmt::format("{} are wanted, and {} measure",
-                                   counted(options_.least_hands, "device"), running_.size()));
   }
 
   void tell(FleetEvent::Kind kind, std::size_t member, const RunningPart& running,
@@ -106,6 +99,7 @@ class Fleet {
       hand.failures.clear();
       hand.left_out = false;
       tell(FleetEvent::Kind::kEnds, member, *running);
+      if (options_.take) FATUNE_TRY_STATUS(options_.take(running->part.part, *crew_.hands[member]));
     } else {
       note_failure(member, *running, report);
     }
@@ -154,27 +148,21 @@ class Fleet {
     waiting_.splice(waiting_.end(), others);
   }
 
-  bool may_have(std::size_t member, std::size_t part) const {
-    return crew_.hands[member]->able() &&
-           (!options_.may || options_.may(part, result_.members[member]));
-  }
-
-  bool can_take(std::size_t member, std::size_t part) const {
-    return !result_.members[member].left_out && may_have(member, part);
+  bool can_take(std::size_t member) const {
+    return !result_.members[member].left_out && crew_.hands[member]->able();
   }
 
   /// It is left out, and the part failed on another; what becomes of it here shows whose fault that
   /// was.
   bool can_try(std::size_t member, const WaitingPart& part) const {
     return result_.members[member].left_out && part.failed_on != kNobody &&
-           part.failed_on != member && may_have(member, part.part) &&
-           !has_another(kNobody, part.part);
+           part.failed_on != member && crew_.hands[member]->able() && !has_another(kNobody);
   }
 
   /// Than `member`, which may be kNobody.
-  bool has_another(std::size_t member, std::size_t part) const {
+  bool has_another(std::size_t member) const {
     for (std::size_t other = 0; other < running_.size(); ++other) {
-      if (other != member && can_take(other, part)) return true;
+      if (other != member && can_take(other)) return true;
     }
     return false;
   }
@@ -182,8 +170,7 @@ class Fleet {
   /// Whose last part did not fail: a broken hand is no judge of what failed on another.
   bool has_better_judge(const WaitingPart& part) const {
     for (std::size_t other = 0; other < running_.size(); ++other) {
-      if (other != part.left && can_take(other, part.part) &&
-          result_.members[other].failures.empty())
+      if (other != part.left && can_take(other) && result_.members[other].failures.empty())
         return true;
     }
     return false;
@@ -191,8 +178,8 @@ class Fleet {
 
   bool wants(std::size_t member, const WaitingPart& part) const {
     if (can_try(member, part)) return true;
-    if (!can_take(member, part.part)) return false;
-    if (part.left == member) return !has_another(member, part.part);
+    if (!can_take(member)) return false;
+    if (part.left == member) return !has_another(member);
     return part.failures == 0 || result_.members[member].failures.empty() ||
            !has_better_judge(part);
   }
@@ -223,14 +210,10 @@ class Fleet {
     if (running_count_ > 0 || crew_.expects_more()) return;
     const auto tried = [this](const WaitingPart& part) { return is_to_be_tried(part); };
     if (std::ranges::any_of(waiting_, tried)) return;
-    for (auto each = waiting_.begin(); each != waiting_.end();) {
-      if (has_another(kNobody, each->part)) {
-        ++each;
-        continue;
-      }
-      result_.failed.push_back({each->part, "no device is left to run it"});
-      each = waiting_.erase(each);
-    }
+    if (has_another(kNobody)) return;
+    for (const WaitingPart& each : waiting_)
+      result_.failed.push_back({each.part, "no device is left to run it"});
+    waiting_.clear();
   }
 
   const FleetOptions& options_;
@@ -251,8 +234,8 @@ double FleetClock::now_s() const {
 
 void FleetClock::pause() { std::this_thread::sleep_for(kGlance); }
 
-Result<FleetResult> run_fleet(const FleetOptions& options, FleetCrew& crew, FleetClock& clock) {
-  return Fleet(options, crew, clock).run();
+Result<FleetResult> run_fleet(const FleetOptions& options, FleetCrew& crew) {
+  return Fleet(options, crew).run();
 }
 
 }  // namespace fatune

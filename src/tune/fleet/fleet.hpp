@@ -1,14 +1,16 @@
-// fleet.hpp - a plan's parts to hands, one a hand at a time, until every part has ended.
+// fleet.hpp: Deals the parts of a plan to devices, one a device at a time.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/results/sweep_result.hpp"
 
 namespace fatune {
 
@@ -24,28 +26,47 @@ struct HandReport {
   std::string reason = {};  ///< of kFailed and kLost
 };
 
-/// A device with whoever sweeps on it: a process of this host, or another host.
+/// Time passes in here, so that a simulation of a thousand hands takes none.
+class FleetClock {
+ public:
+  virtual ~FleetClock() = default;
+  virtual double now_s() const;  ///< since some beginning
+  virtual void pause();          ///< between two glances at the hands
+};
+
+/// A device with whoever sweeps on it: a thread of this process, or another rank.
 class FleetHand {
  public:
   virtual ~FleetHand() = default;
-  virtual const std::string& name() const = 0;        ///< "cuda:0", "rank 2 on b, cuda:0"
-  virtual std::string said() const = 0;               ///< the last line of the sweep that it runs
-  virtual std::string gpu() const { return name(); }  ///< UUID, or the name where there is none
-  virtual bool able() const { return true; }          ///< to take a part now, if it has none
+  virtual const std::string& name() const = 0;  ///< "cuda:0", "rank 2 on b, cuda:0"
+  virtual std::string said() const = 0;         ///< the last words of the sweep that it runs
+  virtual bool able() const { return true; }    ///< to take a part now, if it has none
   /// An error is one of this process or its disk, and ends the fleet.
   virtual Status begin(std::size_t part) = 0;
   /// Of the part that began last; it has none after any answer but kRuns.
   virtual Result<HandReport> look() = 0;
+  /// Of a part that ended, unless the journal alone has it; given once.
+  virtual std::optional<ProblemResult> take_result() { return std::nullopt; }
+  virtual bool opening() const { return false; }       ///< the device is not known yet
+  virtual const Environment* environment() const = 0;  ///< null: the device did not open
+  virtual Status failure() const { return {}; }        ///< why it did not
+  virtual void wait() {}                               ///< until it has no part in hand
 };
 
 /// The hands of a fleet. They are never removed.
 class FleetCrew {
  public:
+  explicit FleetCrew(FleetClock& fleet_clock) : clock(fleet_clock) {}
   virtual ~FleetCrew() = default;
   /// Hears what there is to hear; may add hands.
   virtual Status pump() { return {}; }
   virtual bool expects_more() const { return false; }  ///< hands
   virtual bool ready() const { return true; }          ///< for the first part
+  void wait() {
+    for (const auto& hand : hands) hand->wait();
+  }
+
+  FleetClock& clock;
   std::vector<std::unique_ptr<FleetHand>> hands;
 };
 
@@ -58,7 +79,7 @@ struct FleetStretch {
 
 /// What a hand did.
 struct FleetMember {
-  std::string name, gpu;
+  std::string name;
   std::size_t parts = 0;  ///< that ended
   std::vector<FleetStretch> work = {};
   std::set<std::size_t> failures = {};  ///< parts in a row that may be this hand's to answer for
@@ -74,20 +95,11 @@ struct FleetEvent {
   std::string said = {};  ///< by its sweep, of kRuns; the reason, of kFails
 };
 
-/// Time passes in here, so that a simulation of a thousand hands takes none.
-class FleetClock {
- public:
-  virtual ~FleetClock() = default;
-  virtual double now_s() const;  ///< since some beginning
-  virtual void pause();          ///< between two glances at the hands
-};
-
 struct FleetOptions {
   std::vector<double> costs;  ///< of each part; the dearest begins first
   std::function<void(const FleetEvent&)> on_event;
-  /// Whether the member may have the part; empty: any may.
-  std::function<bool(std::size_t part, const FleetMember& member)> may = nullptr;
-  std::size_t least_hands = 0;  ///< fewer, once no more are expected, are a usage error
+  /// Called for each part that ended. Its error ends the fleet.
+  std::function<Status(std::size_t part, FleetHand& hand)> take = nullptr;
 };
 
 struct FailedPart {
@@ -105,6 +117,6 @@ struct FleetResult {
 /// hand, twice more. A hand on which two parts in a row fail is left out, until one of them fails
 /// on another hand, too: then it is the part. Where all are left out, each tries what failed on
 /// another. Ctrl-C is an interrupted error.
-Result<FleetResult> run_fleet(const FleetOptions& options, FleetCrew& crew, FleetClock& clock);
+Result<FleetResult> run_fleet(const FleetOptions& options, FleetCrew& crew);
 
 }  // namespace fatune

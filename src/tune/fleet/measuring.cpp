@@ -7,11 +7,6 @@
 
 namespace fatune {
 
-std::string gpu_of(const Measuring& measuring) {
-  const std::string& uuid = measuring.environment.device_uuid;
-  return uuid.empty() ? measuring.name : uuid;
-}
-
 std::string owner(const Measuring& now, const std::vector<Measuring>& before) {
   for (const Measuring& other : before) {
     const std::string& uuid = now.environment.device_uuid;

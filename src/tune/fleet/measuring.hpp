@@ -14,8 +14,6 @@ struct Measuring {
   Environment environment;
 };
 
-/// Its UUID, or the name where that is not known.
-std::string gpu_of(const Measuring& measuring);
 /// Why the GPU is another rank's; empty: it is not.
 std::string owner(const Measuring& now, const std::vector<Measuring>& before);
 /// Why `now` may not measure beside those that do; empty: it may.

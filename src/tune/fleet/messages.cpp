@@ -21,16 +21,12 @@ void fields(HelloMessage& x, FieldList& f) {
   f("host_cores", x.host_cores).at_least(1);
   f("devices", x.devices);
   f("problem", x.problem);
-  f("compiler", x.compiler);
-  f("jobs", x.jobs).at_least(1);
 }
 
 void fields(OrderMessage& x, FieldList& f) {
   f.tag("t", "order");
   f("lease", x.lease).required();
   f("device", x.device).required().at_least(0);
-  f("words", x.words).required();
-  f("remote_jobs", x.remote_jobs).at_least(0);
 }
 
 void fields(LinesMessage& x, FieldList& f) {
@@ -42,8 +38,6 @@ void fields(EndMessage& x, FieldList& f) {
   f.tag("t", "end");
   f("lease", x.lease).required();
   f("reason", x.reason);
-  f("best", x.best);
-  f("log", x.log);
 }
 
 void fields(RunningLease& x, FieldList& f) {

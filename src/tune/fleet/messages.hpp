@@ -11,7 +11,6 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/results/measurement.hpp"
-#include "tune/compile/remote_messages.hpp"
 
 namespace fatune {
 
@@ -32,18 +31,14 @@ struct HelloMessage {
   std::int64_t cores = 1;       ///< that the rank may use
   std::int64_t host_cores = 1;  ///< that there are
   std::vector<RankDevice> devices{};
-  std::string problem{};   ///< why it has no device
-  std::string compiler{};  ///< its identity, where the rank could compile: "nvrtc 13.0.88 CL-..."
-  std::int64_t jobs = 1;   ///< compile processes of each device, or of a rank without one
+  std::string problem{};  ///< why it has no device
 };
 void fields(HelloMessage& x, FieldList& f);
 
-/// To sweep a part. Its journal so far is the message's body.
+/// To sweep a problem. Its journal so far, whose header has the plan, is the message's body.
 struct OrderMessage {
-  std::int64_t lease = 0;          ///< no two orders have the same
-  std::int64_t device = 0;         ///< of the hello
-  std::vector<std::string> words;  ///< after `fatune sweep`
-  std::int64_t remote_jobs = 0;    ///< compilations that other ranks have for it at once
+  std::int64_t lease = 0;   ///< no two orders have the same
+  std::int64_t device = 0;  ///< of the hello
 };
 void fields(OrderMessage& x, FieldList& f);
 
@@ -56,8 +51,7 @@ void fields(LinesMessage& x, FieldList& f);
 /// A part's sweep has ended. The journal's last lines are the body.
 struct EndMessage {
   std::int64_t lease = 0;
-  std::string reason{};       ///< why it failed; empty: it did not
-  std::string best{}, log{};  ///< texts of best.json and of what the sweep said
+  std::string reason{};  ///< why it failed; empty: it did not
 };
 void fields(EndMessage& x, FieldList& f);
 
@@ -86,9 +80,8 @@ struct StopMessage {
 };
 void fields(StopMessage& x, FieldList& f);
 
-using RankMessage =
-    std::variant<HelloMessage, OrderMessage, LinesMessage, EndMessage, BeatMessage, DropMessage,
-                 StopMessage, CompileMessage, WithdrawMessage, CompiledMessage>;
+using RankMessage = std::variant<HelloMessage, OrderMessage, LinesMessage, EndMessage, BeatMessage,
+                                 DropMessage, StopMessage>;
 
 /// Until a rank's first words it looks for GPUs and NVRTC: it may be silent so many times longer.
 inline constexpr double kGreetingTimes = 4;

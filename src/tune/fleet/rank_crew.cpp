@@ -1,4 +1,4 @@
-// rank_crew.cpp - messages of ranks to what became of the parts that they have.
+// rank_crew.cpp: Turns messages of ranks into what became of the parts that they have.
 #include "tune/fleet/rank_crew.hpp"
 
 #include <algorithm>
@@ -9,29 +9,18 @@
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "tune/fleet/compile_dealer.hpp"
 #include "tune/fleet/measuring.hpp"
-#include "tune/fleet/part_folder.hpp"
 
 namespace fatune {
 namespace {
 
 /// For every rank to say hello before the first part begins; chosen: it takes seconds.
 constexpr double kGathering_s = 10;
-constexpr double kCountEvery_s = 10;
 
 }  // namespace
-
-/// A rank that could compile for others.
-struct Compiling {
-  int rank = 0;
-  std::string compiler;
-  std::size_t jobs = 1;
-};
 
 class RankCrew::Ledger {
  public:
@@ -41,17 +30,15 @@ class RankCrew::Ledger {
     double heard_s = 0;
     bool greeted = false;
     bool lost = false;
-    bool compiles = false;
     std::vector<Hand*> hands = {};
   };
 
-  Ledger(Transport& transport, FleetClock& clock, RankCrewOptions options)
+  Ledger(Transport& transport, FleetClock& clock, FleetWork& work, RankCrewOptions options)
       : transport_(transport),
         clock_(clock),
+        work_(work),
         options_(std::move(options)),
-        begun_s_(clock.now_s()),
-        dealer_([this](int to, const RankMessage& message) { return tell(to, message); }),
-        desk_([this](const RankMessage& message) { return ask(0, message); }) {
+        begun_s_(clock.now_s()) {
     for (int number = 0; number < transport.size(); ++number) {
       ranks_.push_back({.name = fmt::format("rank {} on {}", number, transport.host(number)),
                         .heard_s = clock.now_s()});
@@ -59,7 +46,6 @@ class RankCrew::Ledger {
     ranks_.front().greeted = true;
     for (const RankDevice& device : options_.own.devices)
       measuring_.push_back({ranks_.front().name + ", " + device.name, device.environment});
-    if (!measuring_.empty()) need_compiler(ranks_.front().name, options_.own.compiler);
   }
 
   Status pump(std::vector<std::unique_ptr<FleetHand>>& hands);
@@ -69,39 +55,28 @@ class RankCrew::Ledger {
   }
   bool ready();
   RankCensus census() const;
-  CompileDesk& desk() { return desk_; }
-  std::int64_t remote_jobs() const;
   bool stop();
 
  private:
-  Status tell(int rank, const RankMessage& message);
-  Status ask(int from, const RankMessage& message);
   Status take(int from, const ReadMessage& message, std::vector<std::unique_ptr<FleetHand>>& hands);
   void greet(int from, const HelloMessage& hello, std::vector<std::unique_ptr<FleetHand>>& hands);
   void take_device(int from, std::int64_t device, const Measuring& now,
                    std::vector<std::unique_ptr<FleetHand>>& hands);
-  void need_compiler(const std::string& name, const std::string& compiler);
-  void begin_to_compile(const Compiling& compiling);
   Status take_beat(int from, const BeatMessage& beat);
   /// Of the rank, that which has the lease; none when it was taken from it.
   Hand* hand_with(int rank, std::int64_t lease);
   Status look_for_silence();
   Status beat();
-  void report();  ///< of compilations
 
   Transport& transport_;
   FleetClock& clock_;
+  FleetWork& work_;
   RankCrewOptions options_;
   std::vector<Rank> ranks_;
   std::vector<Measuring> measuring_;
   std::int64_t last_lease_ = 0;
   double beaten_s_ = 0, begun_s_ = 0;
-  double reported_s_ = 0;
   bool ready_ = false;
-  CompileDealer dealer_;
-  CompileDesk desk_;
-  std::string compiler_, compiler_of_;          ///< of the first rank that measures, and its name
-  std::vector<Compiling> early_;                ///< until that is known
   std::map<std::string, std::size_t> reasons_;  ///< why ranks measure nothing
 };
 
@@ -112,23 +87,17 @@ class RankCrew::Ledger::Hand final : public FleetHand {
       : ledger_(ledger), rank_(rank), device_(device), measuring_(std::move(measuring)) {}
 
   const std::string& name() const override { return measuring_.name; }
-  std::string gpu() const override { return gpu_of(measuring_); }
   std::string said() const override { return said_; }
+  const Environment* environment() const override { return &measuring_.environment; }
   bool able() const override { return !ledger_.ranks_[place()].lost && !has_stale_; }
 
   Status begin(std::size_t part) override {
-    PartOrder order = ledger_.options_.order(part);
-    FATUNE_TRY(store_, PartStore::open(order.folder));
-    const std::string& journal = store_->journal();
-    log_ = std::move(order.log);
+    FATUNE_TRY(const std::string journal, ledger_.work_.journal_of(part, measuring_.environment));
+    part_ = part;
     lease_ = ++ledger_.last_lease_;
     report_ = {};
     said_.clear();
-    return ledger_.transport_.send(
-        rank_, to_bytes(OrderMessage{lease_, device_,
-                                     journal.empty() ? order.words : order.words_to_resume,
-                                     ledger_.remote_jobs()},
-                        journal));
+    return ledger_.transport_.send(rank_, to_bytes(OrderMessage{lease_, device_}, journal));
   }
 
   Result<HandReport> look() override {
@@ -138,10 +107,7 @@ class RankCrew::Ledger::Hand final : public FleetHand {
                              ledger_.options_.silence_s)};
       has_stale_ = true;  // until it says that it runs nothing
     }
-    if (report_.state != HandReport::State::kRuns) {
-      lease_ = 0;
-      store_.reset();
-    }
+    if (report_.state != HandReport::State::kRuns) lease_ = 0;
     return report_;
   }
 
@@ -149,10 +115,11 @@ class RankCrew::Ledger::Hand final : public FleetHand {
   std::int64_t device() const { return device_; }
   void set_stale(bool stale) { has_stale_ = stale; }
 
-  Status append(const std::string& lines) { return store_->append(lines); }
+  Status append(const std::string& lines) {
+    return lines.empty() ? Status() : ledger_.work_.take_lines(part_, *this, lines);
+  }
   Status end(const EndMessage& end, const std::string& lines) {
-    FATUNE_TRY_STATUS(store_->end(end.best, lines));
-    if (!end.log.empty()) FATUNE_TRY_STATUS(replace_file(log_, end.log));
+    FATUNE_TRY_STATUS(append(lines));
     report_ = end.reason.empty() ? HandReport{HandReport::State::kEnded, ""}
                                  : HandReport{HandReport::State::kFailed, end.reason};
     return {};
@@ -168,8 +135,7 @@ class RankCrew::Ledger::Hand final : public FleetHand {
   Measuring measuring_;
   std::int64_t lease_ = 0;  ///< 0: none
   bool has_stale_ = false;  ///< runs what was taken from it
-  std::optional<PartStore> store_;
-  std::filesystem::path log_;
+  std::size_t part_ = 0;
   std::string said_;
   HandReport report_;
 };
@@ -184,10 +150,7 @@ Status RankCrew::Ledger::pump(std::vector<std::unique_ptr<FleetHand>>& hands) {
       log::warn(message.error().message);
       continue;
     }
-    if (std::exchange(rank.lost, false)) {
-      log::warn(rank.name + " is heard again");
-      dealer_.find_again(parcel->from);
-    }
+    if (std::exchange(rank.lost, false)) log::warn(rank.name + " is heard again");
     rank.heard_s = clock_.now_s();
     FATUNE_TRY_STATUS(take(parcel->from, *message, hands));
   }
@@ -205,24 +168,7 @@ Status RankCrew::Ledger::take(int from, const ReadMessage& message,
     if (Hand* hand = hand_with(from, lines->lease)) return hand->append(message.body);
   } else if (const auto* end = std::get_if<EndMessage>(&message.message)) {
     if (Hand* hand = hand_with(from, end->lease)) return hand->end(*end, message.body);
-  } else if (const auto* compiled = std::get_if<CompiledMessage>(&message.message)) {
-    return dealer_.answer(from, *compiled);
   }
-  return ask(from, message.message);
-}
-
-/// An answer to the rank that asked, or an order to one that compiles.
-Status RankCrew::Ledger::tell(int rank, const RankMessage& message) {
-  if (rank > 0) return transport_.send(rank, to_bytes(message));
-  if (const auto* compiled = std::get_if<CompiledMessage>(&message)) desk_.answer(*compiled);
-  return {};
-}
-
-Status RankCrew::Ledger::ask(int from, const RankMessage& message) {
-  if (const auto* compile = std::get_if<CompileMessage>(&message))
-    return dealer_.ask(from, *compile);
-  if (const auto* withdraw = std::get_if<WithdrawMessage>(&message))
-    return dealer_.withdraw(from, *withdraw);
   return {};
 }
 
@@ -236,26 +182,17 @@ void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
     return;
   }
   std::string why = hello.problem;
-  bool refused = false;
   for (std::size_t i = 0; i < hello.devices.size(); ++i) {
     const Measuring now{rank.name + ", " + hello.devices[i].name, hello.devices[i].environment};
     const std::string shared = owner(now, measuring_);
     why = shared.empty() ? refusal(now, measuring_) : shared;
-    refused = refused || (shared.empty() && !why.empty());
     if (why.empty()) {
       take_device(from, static_cast<std::int64_t>(i), now, hands);
     } else if (shared.empty() || options_.warn_of_shared) {
       log::warn(now.name + " is refused: " + why);
     }
   }
-  if (!rank.hands.empty()) {
-    need_compiler(rank.name, hello.compiler);
-  } else if (hello.compiler.empty()) {
-    log::warn(rank.name + " measures nothing: " + why);
-  } else if (!refused) {
-    ++reasons_[why];
-    begin_to_compile({from, hello.compiler, static_cast<std::size_t>(hello.jobs)});
-  }
+  if (rank.hands.empty()) ++reasons_[why];
 }
 
 void RankCrew::Ledger::take_device(int from, std::int64_t device, const Measuring& now,
@@ -264,32 +201,6 @@ void RankCrew::Ledger::take_device(int from, std::int64_t device, const Measurin
   ranks_[static_cast<std::size_t>(from)].hands.push_back(hand.get());
   hands.push_back(std::move(hand));
   measuring_.push_back(now);
-}
-
-void RankCrew::Ledger::need_compiler(const std::string& name, const std::string& compiler) {
-  if (!compiler_.empty() || compiler.empty()) return;
-  compiler_ = compiler;
-  compiler_of_ = name;
-  for (const Compiling& each : std::exchange(early_, {})) begin_to_compile(each);
-}
-
-void RankCrew::Ledger::begin_to_compile(const Compiling& compiling) {
-  Rank& rank = ranks_[static_cast<std::size_t>(compiling.rank)];
-  if (compiler_.empty()) {
-    early_.push_back(compiling);
-  } else if (compiling.compiler != compiler_) {
-    log::warn(fmt::format("{} is refused: its compiler is {}, that of {} is {}", rank.name,
-                          compiling.compiler, compiler_of_, compiler_));
-  } else {
-    rank.compiles = true;
-    dealer_.add(compiling.rank, compiling.jobs);
-  }
-}
-
-/// Of each device at once.
-std::int64_t RankCrew::Ledger::remote_jobs() const {
-  const std::size_t devices = std::max<std::size_t>(1, measuring_.size());
-  return static_cast<std::int64_t>((dealer_.jobs() + devices - 1) / devices);
 }
 
 bool RankCrew::Ledger::ready() {
@@ -307,9 +218,7 @@ RankCensus RankCrew::Ledger::census() const {
     const Rank& rank = ranks_[number];
     const bool measures = number == 0 ? !options_.own.devices.empty() : !rank.hands.empty();
     census.gpu += measures ? 1 : 0;
-    census.compile += rank.compiles ? 1 : 0;
-    if (measures || rank.compiles || number == 0)
-      hosts.insert(transport_.host(static_cast<int>(number)));
+    if (measures) hosts.insert(transport_.host(static_cast<int>(number)));
   }
   census.hosts = hosts.size();
   return census;
@@ -348,7 +257,6 @@ Status RankCrew::Ledger::look_for_silence() {
     rank.lost = true;
     log::warn(fmt::format("{} {} for {:.0f} s", rank.name,
                           rank.greeted ? "was silent" : "has said nothing", patience_s));
-    FATUNE_TRY_STATUS(dealer_.lose(static_cast<int>(number)));
   }
   return {};
 }
@@ -358,38 +266,25 @@ Status RankCrew::Ledger::beat() {
   beaten_s_ = clock_.now_s();
   for (int number = 1; number < transport_.size(); ++number)
     FATUNE_TRY_STATUS(transport_.send(number, to_bytes(BeatMessage{})));
-  if (clock_.now_s() - reported_s_ >= kCountEvery_s) report();
   return {};
 }
 
-void RankCrew::Ledger::report() {
-  reported_s_ = clock_.now_s();
-  if (dealer_.ranks() == 0) return;
-  log::info(fmt::format("other ranks: {} of {} compile processes at work, {} compiled",
-                        dealer_.busy(), dealer_.jobs(), dealer_.compiled()));
-}
-
 bool RankCrew::Ledger::stop() {
-  report();
   // After Ctrl-C, which other ranks had too, nobody waits.
   const bool together = !interrupted() && std::ranges::none_of(ranks_, &Rank::lost);
   stop_ranks(transport_, together);
-  desk_.close();
   return together;
 }
 
-RankCrew::RankCrew(Transport& transport, FleetClock& clock, RankCrewOptions options)
-    : ledger_(std::make_unique<Ledger>(transport, clock, std::move(options))) {}
-/// Sweeps of this process are guests of the ledger's desk.
-RankCrew::~RankCrew() { hands.clear(); }
+RankCrew::RankCrew(Transport& transport, FleetClock& fleet_clock, FleetWork& work,
+                   RankCrewOptions options)
+    : FleetCrew(fleet_clock),
+      ledger_(std::make_unique<Ledger>(transport, fleet_clock, work, std::move(options))) {}
+RankCrew::~RankCrew() { hands.clear(); }  // they refer to the ledger
 Status RankCrew::pump() { return ledger_->pump(hands); }
 bool RankCrew::expects_more() const { return ledger_->expects_more(); }
 bool RankCrew::ready() const { return ledger_->ready(); }
 RankCensus RankCrew::census() const { return ledger_->census(); }
-CompileDesk& RankCrew::desk() { return ledger_->desk(); }
-std::size_t RankCrew::remote_jobs() const {
-  return static_cast<std::size_t>(ledger_->remote_jobs());
-}
 bool RankCrew::stop() { return ledger_->stop(); }
 
 void stop_ranks(Transport& transport, bool together) {

@@ -150,6 +150,8 @@ BestFile file_of(const SweepResult& result) {
   if (result.plan.skip_correctness) file.correctness = "skipped";
   file.device = environment;
   file.helpers = result.helpers;
+  file.ranks = result.ranks;
+  file.fleet = result.fleet;
   std::vector<double> ratios;
   for (const ProblemResult& problem : result.problems) {
     if (problem.gate) ratios.push_back(problem.gate->ratio.value);

@@ -22,13 +22,6 @@
 namespace fatune {
 namespace {
 
-const Problem* problem_of(const Record& record) {
-  if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return &candidate->problem;
-  if (const auto* final = std::get_if<FinalRecord>(&record)) return &final->problem;
-  const auto* started = std::get_if<StartedRecord>(&record);
-  return started != nullptr && started->problem ? &*started->problem : nullptr;
-}
-
 /// Of what a record is the result; empty: of nothing.
 std::string subject(const Record& record) {
   if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->key;
@@ -36,13 +29,6 @@ std::string subject(const Record& record) {
   if (final == nullptr) return "";
   return fmt::format("{} {} {} of {}", final->role, final->impl, dump(final->config),
                      describe(final->problem));
-}
-
-/// When a record that has a time was written.
-double* at_of(Record& record) {
-  if (auto* candidate = std::get_if<CandidateRecord>(&record)) return &candidate->at_s;
-  auto* final = std::get_if<FinalRecord>(&record);
-  return final != nullptr && final->at_s > 0 ? &final->at_s : nullptr;
 }
 
 /// A final phase of before records named their GPU was measured where its run began.
@@ -53,7 +39,7 @@ void name_gpu(Record& record, const Environment& began_on) {
 
 /// As written, but for when it happened and what it took.
 std::string result_text(Record record) {
-  if (double* const at_s = at_of(record)) *at_s = 0;
+  if (double* const at_s = time_of(record)) *at_s = 0;
   if (auto* candidate = std::get_if<CandidateRecord>(&record)) candidate->spent = {};
   return dump(to_json(record));
 }
@@ -112,7 +98,7 @@ class Gathered {
   void hand_over(const Problem& problem, std::vector<Record>& records) {
     double last_s = 0;
     for (Record& record : by_problem_[problem]) {
-      if (double* const at_s = at_of(record)) {
+      if (double* const at_s = time_of(record)) {
         last_s = std::max(last_s, *at_s);
         *at_s += clock_s_;
       }
@@ -134,12 +120,12 @@ class Gathered {
       if (next == counting.end() || *next != &record) continue;
       ++next;
       const Problem* problem = problem_of(record);
-      if (problem == nullptr) continue;
+      if (problem == nullptr || std::holds_alternative<BeginRecord>(record)) continue;
       const auto* started = std::get_if<StartedRecord>(&record);
       if (known_.contains(started != nullptr ? started->key : subject(record))) continue;
       Record& taken = by_problem_[*problem].emplace_back(record);
       name_gpu(taken, journal.header.environment);
-      if (double* const at_s = at_of(taken)) *at_s = spent[*problem] += clock_s - before_s;
+      if (double* const at_s = time_of(taken)) *at_s = spent[*problem] += clock_s - before_s;
     }
   }
 
@@ -237,14 +223,6 @@ Status complete_rows(const Finals& finals, BestProblem& problem) {
   return {};
 }
 
-/// As a sweep's writer writes it.
-Result<std::string> journal_text(const Journal& journal) {
-  FATUNE_TRY(const ScratchFolder scratch, ScratchFolder::make());
-  FATUNE_TRY(JournalWriter writer, JournalWriter::create(scratch.path(), journal.header));
-  for (const Record& record : journal.records) FATUNE_TRY_STATUS(writer.append(record));
-  return read_file(writer.path(), kLargeFile);
-}
-
 }  // namespace
 
 Result<Journal> merge_journals(const std::vector<ShardRun>& runs) {
@@ -286,6 +264,13 @@ Result<BestFile> merge_best(const std::vector<ShardRun>& runs, const Journal& me
   }
   file.geomean_ratio = geomean(ratios);
   return file;
+}
+
+Result<std::string> journal_text(const Journal& journal) {
+  FATUNE_TRY(const ScratchFolder scratch, ScratchFolder::make());
+  FATUNE_TRY(JournalWriter writer, JournalWriter::create(scratch.path(), journal.header));
+  for (const Record& record : journal.records) FATUNE_TRY_STATUS(writer.append(record));
+  return read_file(writer.path(), kLargeFile);
 }
 
 Status save_merged(const Journal& journal, const BestFile& best, const std::filesystem::path& out,

@@ -19,6 +19,9 @@ Result<Journal> merge_journals(const std::vector<ShardRun>& runs);
 /// the merged journal lacks is an error.
 Result<BestFile> merge_best(const std::vector<ShardRun>& runs, const Journal& merged);
 
+/// The journal as the writer of a sweep writes it.
+Result<std::string> journal_text(const Journal& journal);
+
 /// Writes best.json and suite.json into a folder that has no journal, then all of journal.jsonl at
 /// once: where that is, everything is. `date`: of today.
 Status save_merged(const Journal& journal, const BestFile& best, const std::filesystem::path& out,

@@ -78,7 +78,7 @@ class ProblemFinals {
  private:
   /// What the journal has, of just these contestants.
   void recall() {
-    result_.finals = run_.known.finals(wanted_.problem);
+    result_.finals = run_.journal.finals(wanted_.problem);
     if (!covers(result_.finals, contestants_)) result_.finals.clear();
     for (const FinalRecord& record : result_.finals) run_.clock.replay(record.at_s);
   }
@@ -117,10 +117,8 @@ class ProblemFinals {
   Status publish(std::vector<FinalRecord> finals) {
     for (FinalRecord& record : finals) {
       record.gpu = run_.evaluator.environment().device_uuid;
-      record.at_s = run_.clock.now();
-      FATUNE_TRY_STATUS(run_.journal.append(record));
+      FATUNE_TRY_STATUS(run_.write(record));
     }
-    ++run_.finals_here;
     result_.finals = std::move(finals);
     return {};
   }

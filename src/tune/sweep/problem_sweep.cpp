@@ -162,13 +162,12 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
 /// infeasible.
 Status settle_barred(const std::vector<Candidate>& barred, RunState& run, ProblemResult& result) {
   for (const Candidate& candidate : barred) {
-    auto record = run.known.find(candidate);
+    auto record = run.journal.find(candidate);
     if (!record) {
       FATUNE_TRY_STATUS(run.begin(candidate.problem));
       FATUNE_TRY_STATUS(run.evaluator.submit(candidate));
       FATUNE_TRY(record, run.evaluator.collect());
-      record->at_s = run.clock.now();
-      FATUNE_TRY_STATUS(run.journal.append(*record));
+      FATUNE_TRY_STATUS(run.write(*record));
     }
     ++result.outcomes[record->outcome];
     result.candidates.push_back(*std::move(record));
@@ -215,7 +214,7 @@ void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces
                      ProblemResult& result) {
   const Arch& arch = run.evaluator.environment().limits.arch;
   for (const Space& space : spaces) static_cast<void>(start_points(space, known, arch, result));
-  const auto journalled = run.known.results(result.problem.problem);
+  const auto journalled = run.journal.results(result.problem.problem);
   run.progress.plan_candidates(journalled.size(), 0);
   for (const CandidateRecord& each : journalled) {
     run.clock.replay(each.at_s);
@@ -239,7 +238,10 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
                                      RunState& run) {
   ProblemResult result;
   result.problem = problem;
+  if (const auto span = run.journal.span(problem.problem); span && (span->told || run.recalls))
+    run.clock.rewind(span->begin_s);
   const double began_s = run.clock.spent();
+  run.began_s = run.clock.now();
   run.progress.begin_problem(label(problem), run.clock.now());
   FATUNE_TRY_STATUS(unless_interrupted(search(known, run, result), run));
   result.seconds = run.clock.spent() - began_s;
@@ -253,7 +255,7 @@ Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConf
   const bool was_over = run.is_over();
   FATUNE_TRY(ProblemResult result, search_problem(problem, known, run));
   const bool cut_off = run.is_over() && !was_over;
-  if (cut_off && !run.known.finals(problem.problem).empty()) {
+  if (cut_off && !run.journal.finals(problem.problem).empty()) {
     FATUNE_TRY(result, search_problem(problem, known, run));
   }
   FATUNE_TRY_STATUS(settle_problem(run, result));

@@ -24,8 +24,8 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
 
 using SavedConfigs = std::vector<SavedConfig>;
 
-/// Runs the final phase of a problem that was searched. --finals repeats one in which a baseline was
-/// unavailable, and keeps the new one when it has times of more baselines.
+/// Runs the final phase of a problem that was searched. --finals repeats one in which a baseline
+/// was unavailable, and keeps the new one when it has times of more baselines.
 Status settle_problem(RunState& run, ProblemResult& result);
 /// An interrupt that comes while something is awaited is no error: what was found stays.
 Status unless_interrupted(Status done, RunState& run);

@@ -1,4 +1,4 @@
-// run_state.cpp - sorts a journal for a resumed run, counts progress, readies the evaluator.
+// run_state.cpp: Counts progress, readies the evaluator and takes its reports.
 #include "tune/sweep/run_state.hpp"
 
 #include <algorithm>
@@ -12,45 +12,6 @@
 namespace fatune {
 
 static constexpr std::uint64_t kEnoughForEstimate = 5;  // candidates; chosen
-
-ResumeIndex::ResumeIndex(const Journal& journal) : finals_(journal.records) {
-  for (const Record& record : journal.records) {
-    complete_ = false;
-    last_at_s_ = std::max(last_at_s_, moment_of(record));
-    if (const auto* started = std::get_if<StartedRecord>(&record)) {
-      last_started_ = *started;
-    } else if (const auto* finished = std::get_if<CandidateRecord>(&record)) {
-      finished_.insert_or_assign(finished->key, *finished);
-    } else if (const auto* end = std::get_if<EndRecord>(&record)) {
-      complete_ = end->status == "complete";
-    }
-  }
-}
-
-std::optional<CandidateRecord> ResumeIndex::find(const Candidate& candidate) const {
-  const std::string key = candidate_key(candidate);
-  if (const auto found = finished_.find(key); found != finished_.end()) return found->second;
-  if (!suspect() || suspect()->key != key || !suspect()->again) return std::nullopt;
-  CandidateRecord record = new_record(candidate, last_started_->id);
-  record.outcome = Outcome::kCrashed;
-  record.reason = "the run ended twice while this candidate was on the device";
-  record.at_s = last_at_s_;
-  return record;
-}
-
-const StartedRecord* ResumeIndex::suspect() const {
-  const bool unfinished = last_started_ && !finished_.contains(last_started_->key);
-  return unfinished ? &*last_started_ : nullptr;
-}
-
-std::vector<CandidateRecord> ResumeIndex::results(const Problem& problem) const {
-  std::vector<CandidateRecord> found;
-  for (const auto& [key, record] : finished_) {
-    if (record.problem == problem) found.push_back(record);
-  }
-  std::ranges::stable_sort(found, {}, &CandidateRecord::at_s);
-  return found;
-}
 
 ProgressTracker::ProgressTracker(std::function<void(const SweepProgress&)> show,
                                  std::size_t problems)
@@ -120,21 +81,30 @@ Status RunState::begin(const Problem& problem) {
   }
   if (baseline) rivals.push_back(reference_contestant(baseline, problem));
   if (options.baselines || baseline) FATUNE_TRY_STATUS(evaluator.expect(rivals));
-  for (const auto& [key, record] : known.results()) {
+  for (const CandidateRecord& record : journal.results(problem)) {
     const KernelRef kernel = kernel_named(kernels, record.kernel);
-    if (record.problem != problem || !kernel) continue;
-    FATUNE_TRY(Config config, config_from_json(kernel->manifest, record.config, "journal: " + key));
+    if (!kernel) continue;
+    FATUNE_TRY(Config config,
+               config_from_json(kernel->manifest, record.config, "journal: " + record.key));
     evaluator.remember({kernel, std::move(config), problem}, record);
   }
   begun = problem;
+  FATUNE_TRY_STATUS(tell_begin(problem));
   return try_once_more(problem);
 }
 
+Status RunState::tell_begin(const Problem& problem) {
+  if (device.empty()) return {};
+  const bool goes_on = journal.span(problem).has_value();
+  return journal.append(BeginRecord{problem, device, evaluator.environment().device_uuid,
+                                    goes_on ? clock.now() : began_s});
+}
+
 /// The suspect of the last attempt alone, before anything else is in flight: when the program ends
-/// again, it was this candidate. Journals of before say no config; there it waits for its turn.
+/// again, it was this candidate.
 Status RunState::try_once_more(const Problem& problem) {
-  const StartedRecord* suspect = known.suspect();
-  if (suspect == nullptr || suspect->again || suspect->problem != problem) return {};
+  const std::optional<StartedRecord> suspect = journal.suspect(problem);
+  if (!suspect || suspect->again) return {};
   if (options.finals_only) return {};  // it waits for a search
   const KernelRef kernel = kernel_named(kernels, suspect->kernel);
   if (!kernel) return {};
@@ -144,10 +114,32 @@ Status RunState::try_once_more(const Problem& problem) {
   FATUNE_TRY_STATUS(evaluator.submit(candidate));
   FATUNE_TRY(CandidateRecord record, evaluator.collect());
   early.erase(record.key);
-  record.at_s = clock.now();
-  FATUNE_TRY_STATUS(journal.append(record));
-  known.add(record);
-  return {};
+  return write(record);
+}
+
+void Unhook::operator()(Evaluator* evaluator) const {
+  evaluator->on_start = nullptr;
+  evaluator->on_early_result = nullptr;
+  evaluator->on_progress = nullptr;
+}
+
+Hooked hook(RunState& run) {
+  run.evaluator.on_start = [&run](StartedRecord started) -> Status {
+    const auto suspect = started.problem ? run.journal.suspect(*started.problem) : std::nullopt;
+    started.again = suspect && suspect->key == started.key;
+    run.started.insert(started.key);
+    return run.journal.append(started);
+  };
+  run.evaluator.on_early_result = [&run](CandidateRecord record) -> Status {
+    FATUNE_TRY_STATUS(run.write(record));
+    std::string key = record.key;
+    run.early.insert_or_assign(std::move(key), std::move(record));
+    return Status();
+  };
+  run.evaluator.on_progress = [&run](std::string_view phase) {
+    run.progress.activity(phase, run.clock.now());
+  };
+  return Hooked(&run.evaluator);
 }
 
 }  // namespace fatune

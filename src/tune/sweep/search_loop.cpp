@@ -120,7 +120,8 @@ std::uint64_t SearchLoop::asked() const {
 }
 
 bool SearchLoop::stopped() {
-  run_.interrupted = run_.interrupted || interrupted();
+  const bool cancelled = run_.options.cancelled && run_.options.cancelled();
+  run_.interrupted = run_.interrupted || cancelled || interrupted();
   return run_.interrupted;
 }
 
@@ -151,15 +152,15 @@ Status SearchLoop::ask(std::size_t search) {
 Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
   const Space& space = *searches_[search].space;
   const Candidate candidate = space.candidate(point);
-  Slot slot{search, point, candidate_key(candidate), run_.known.find(candidate)};
+  Slot slot{search, point, candidate_key(candidate), run_.journal.find(candidate)};
   if (!slot.known) {
     FATUNE_TRY_STATUS(run_.begin(space.problem()));
-    slot.known = run_.known.find(candidate);  // which may have been tried once more
+    slot.known = run_.journal.find(candidate);  // which may have been tried once more
   }
   if (slot.known) {
     // The one that took two attempts with it: before anything else starts, or the next attempt
     // would not know.
-    if (!run_.known.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
+    if (!run_.journal.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
   } else {
     run_.clock.go_live();
     FATUNE_TRY_STATUS(run_.evaluator.submit(candidate));
@@ -178,7 +179,7 @@ void SearchLoop::prepare(const Search& search) {
   std::vector<Candidate> likely;
   for (const Point& point : search.strategy->likely(most)) {
     Candidate candidate = search.space->candidate(point);
-    if (!run_.known.find(candidate)) likely.push_back(std::move(candidate));
+    if (!run_.journal.find(candidate)) likely.push_back(std::move(candidate));
   }
   run_.evaluator.prepare(std::move(likely));
 }
@@ -203,8 +204,7 @@ Status SearchLoop::settle() {
   if (early && early.mapped().outcome == record.outcome) {
     record.at_s = early.mapped().at_s;
   } else {
-    record.at_s = run_.clock.now();
-    FATUNE_TRY_STATUS(run_.journal.append(record));
+    FATUNE_TRY_STATUS(run_.write(record));
   }
   tell(slot, record);
   return {};

@@ -27,6 +27,8 @@ struct SweepOptions {
   bool reference_is_baseline = true;  ///< the reference kernel takes part as "naive"
   std::string date;                   ///< of today, for suite.json
   std::function<void(const SweepProgress&)> on_progress;
+  std::function<bool()> cancelled =
+      nullptr;                    ///< asked often; true ends the sweep like an interrupt
   std::function<double()> clock;  ///< seconds, never going back; empty: the steady clock
 };
 

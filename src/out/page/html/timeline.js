@@ -79,7 +79,7 @@ const WORK = [['sweep', 'a problem, start and end of its process included', 'var
 function fleetLanes(run) {
   return run.fleet.workers.map((worker) => {
     const bars = worker.work.flatMap((work) => {
-      const whole = {step: work.failed ? 'failed' : work.again ? 'final' : 'sweep', from: work.begin_s, to: work.end_s, work};
+      const whole = {step: work.failed ? 'failed' : 'sweep', from: work.begin_s, to: work.end_s, work};
       const problem = run.problems.find((each) => each.label === work.problem);
       if (whole.step !== 'sweep' || !problem?.ended_s || !timesAreKnown(problem)) return [whole];
       const {lanes: [gpu], end} = lanesOf(problem, run), shift = work.end_s - end;
@@ -105,7 +105,7 @@ function drawFleet(run, plot, width) {
     }
     for (const work of lane.work) {
       svg.append('rect').attr('x', x(work.begin_s)).attr('y', y).attr('width', Math.max(1, x(work.end_s) - x(work.begin_s))).attr('height', step).attr('fill', 'transparent').datum(work)
-        .call((s) => hover(s, () => [work.problem, `${lane.name}, ${seconds(work.end_s - work.begin_s)}`, work.failed ? 'failed or lost' : work.again ? 'its final phase again' : 'search and final phase']));
+        .call((s) => hover(s, () => [work.problem, `${lane.name}, ${seconds(work.end_s - work.begin_s)}`, work.failed ? 'failed or lost' : 'search and final phase']));
     }
   });
   legend(plot, WORK.filter(([name]) => lanes.some((lane) => lane.bars.some((bar) => bar.step === name))).map(([, what, colour]) => [colour, what]));
@@ -117,6 +117,6 @@ function fleetFigure(run) {
     note: `Busy, as a share of ${seconds(run.fleet.seconds)}: ${percent(d3.mean(fleetLanes(run), (lane) => lane.busy))} in the mean. A gap is a device that waits.`,
     draw: (plot, width) => drawFleet(run, plot, width),
     table: () => ({columns: [{title: 'device'}, {title: 'busy'}, {title: 'problem'}, {title: 'from s', number: true}, {title: 'to s', number: true}, {title: 'what'}],
-      rows: fleetLanes(run).flatMap((lane) => lane.work.map((work) => [lane.name, percent(lane.busy), work.problem, digits(work.begin_s, 3), digits(work.end_s, 3), work.failed ? 'failed' : work.again ? 'final phase again' : 'sweep']))}),
+      rows: fleetLanes(run).flatMap((lane) => lane.work.map((work) => [lane.name, percent(lane.busy), work.problem, digits(work.begin_s, 3), digits(work.end_s, 3), work.failed ? 'failed' : 'sweep']))}),
   });
 }

@@ -38,7 +38,7 @@ struct Bench {
     };
     link->answer = [this](const Json& order) { return answer_as_worker(order, run); };
     BeginOrder begin;
-    FATUNE_CHECK(team.begin(begin, "hot", nullptr), "the fake worker gets ready");
+    FATUNE_CHECK(team.begin(begin, nullptr), "the fake worker gets ready");
     pipeline.begin({});
   }
   void submit(std::initializer_list<int> tiles) {
@@ -453,7 +453,7 @@ TEST_CASE("candidates are compiled before the device knows the problem, and run 
   bench.submit({1, 2});
   CHECK(bench.requested() == std::vector<int>{1, 2});
   CHECK(bench.runs() == 0);
-  REQUIRE(bench.team.begin({}, "hot", nullptr));
+  REQUIRE(bench.team.begin({}, nullptr));
   CHECK(bench.collect().hot->median_us == 11);
   CHECK(bench.collect().hot->median_us == 12);
 }
@@ -468,7 +468,7 @@ TEST_CASE("what was submitted for a problem that cannot begin is forgotten") {
   bench.pipeline.abandon();
   CHECK(bench.compiler.cancelled == std::vector<int>{1});
   CHECK(bench.pipeline.in_flight() == 0);
-  REQUIRE(bench.team.begin({}, "hot", nullptr));
+  REQUIRE(bench.team.begin({}, nullptr));
   bench.pipeline.begin({});
   bench.submit({3});
   CHECK(bench.collect().hot->median_us == 13);

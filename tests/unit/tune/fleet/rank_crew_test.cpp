@@ -1,15 +1,14 @@
 // rank_crew_test.cpp - what rank 0 makes of the words and the silence of other ranks.
 #include "tune/fleet/rank_crew.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/file.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/in_process_transport.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace fatune {
 namespace {
@@ -36,22 +35,27 @@ Environment gpu(const std::string& uuid, const std::string& driver = "580.1") {
 
 /// Rank 0 with the others as mailboxes, which tests fill and empty.
 struct Ranks {
-  test::TemporaryFolder folder;
+  std::map<std::size_t, std::string> journals;  ///< of parts
   test::InProcessNetwork network;
   test::InProcessTransport transport{network, 0};
   SetClock clock;
+  FleetWork work;
   RankCrew crew;
 
   explicit Ranks(int size, HelloMessage own = {.fatune = "0.1.0"})
-      : network(size), crew(transport, clock, options(std::move(own))) {}
+      : network(size), crew(transport, clock, work, options(std::move(own))) {
+    work.journal_of = [this](std::size_t part, const Environment&) -> Result<std::string> {
+      return journals[part];
+    };
+    work.take_lines = [this](std::size_t part, const FleetHand&, const std::string& lines) {
+      journals[part] += lines;
+      return Status();
+    };
+  }
 
   RankCrewOptions options(HelloMessage own) {
     RankCrewOptions made;
     made.own = std::move(own);
-    made.order = [this](std::size_t part) {
-      const auto place = folder / std::to_string(part);
-      return PartOrder{place, place.string() + ".log", {"new"}, {"resumed"}};
-    };
     return made;
   }
 
@@ -60,19 +64,12 @@ struct Ranks {
     network.send(rank, 0, to_bytes(message, body));
     pump();
   }
-  void greet(int rank, const Environment& environment, const std::string& compiler = "nvrtc 13") {
-    say(rank, HelloMessage{.pid = 7,
-                           .fatune = "0.1.0",
-                           .devices = {{"cuda:0", environment}},
-                           .compiler = compiler});
+  void greet(int rank, const Environment& environment) {
+    say(rank, HelloMessage{.pid = 7, .fatune = "0.1.0", .devices = {{"cuda:0", environment}}});
   }
-  void greet_without_gpu(int rank, const std::string& compiler) {
-    say(rank, HelloMessage{.pid = 7,
-                           .fatune = "0.1.0",
-                           .devices = {},
-                           .problem = "no driver here",
-                           .compiler = compiler,
-                           .jobs = 3});
+  void greet_without_gpu(int rank) {
+    say(rank,
+        HelloMessage{.pid = 7, .fatune = "0.1.0", .devices = {}, .problem = "no driver here"});
   }
   /// The last message of that kind that was sent to a rank, with all before it.
   template <typename T>
@@ -97,13 +94,9 @@ struct Ranks {
     REQUIRE(report);
     return *std::move(report);
   }
-  std::string text(const std::string& file) const {
-    const auto read = read_file(folder / file);
-    return read ? *read : "";
-  }
 };
 
-TEST_CASE("a rank's lines become the part's journal, and at its end best.json is there") {
+TEST_CASE("the lines of a rank become the journal of its part") {
   Ranks ranks(2);
   CHECK(ranks.crew.expects_more());
   ranks.greet(1, gpu("A"));
@@ -112,15 +105,13 @@ TEST_CASE("a rank's lines become the part's journal, and at its end best.json is
   CHECK(ranks.crew.hands[0]->name() == "rank 1 on host-b, cuda:0");
   const auto lease = ranks.begin(0, 4, 1);
   ranks.say(1, LinesMessage{lease}, "one\ntwo\n");
-  CHECK(ranks.text("4/journal.jsonl") == "one\ntwo\n");
+  CHECK(ranks.journals[4] == "one\ntwo\n");
   CHECK(ranks.look(0).state == State::kRuns);
   ranks.say(1, BeatMessage{{{lease, 0, "at work"}}});
   CHECK(ranks.crew.hands[0]->said() == "at work");
-  ranks.say(1, EndMessage{.lease = lease, .best = "{}", .log = "words"}, "three\n");
+  ranks.say(1, EndMessage{.lease = lease}, "three\n");
   CHECK(ranks.look(0).state == State::kEnded);
-  CHECK(ranks.text("4/journal.jsonl") == "one\ntwo\nthree\n");
-  CHECK(ranks.text("4/best.json") == "{}");
-  CHECK(ranks.text("4.log") == "words");
+  CHECK(ranks.journals[4] == "one\ntwo\nthree\n");
 }
 
 TEST_CASE(
@@ -149,32 +140,21 @@ TEST_CASE(
   const auto order = ranks.heard<OrderMessage>(2);
   REQUIRE(order);
   CHECK(order->body == "one\n");
-  CHECK(std::get<OrderMessage>(order->message).words == std::vector<std::string>{"resumed"});
 
   ranks.network.mend(1);
   CHECK(test::captured_stderr([&] { ranks.pump(); }).find("rank 1 on host-b is heard again") !=
         std::string::npos);
-  CHECK(ranks.text("0/journal.jsonl") == "one\n");
+  CHECK(ranks.journals[0] == "one\n");
   CHECK_FALSE(ranks.crew.hands[0]->able());  // it may still be at work
   ranks.say(1, BeatMessage{{{lease, 0, ""}}});
   const auto drop = ranks.heard<DropMessage>(1);
   REQUIRE(drop);
   CHECK(std::get<DropMessage>(drop->message).lease == lease);
   CHECK_FALSE(ranks.crew.hands[0]->able());
-  ranks.say(1, EndMessage{.lease = lease, .best = "stale"});
-  CHECK(ranks.text("0/best.json").empty());
+  ranks.say(1, EndMessage{.lease = lease}, "stale\n");
+  CHECK(ranks.journals[0] == "one\n");
   ranks.say(1, BeatMessage{});
   CHECK(ranks.crew.hands[0]->able());
-}
-
-TEST_CASE("a line that rank 0 did not finish when it was killed is cut off") {
-  Ranks ranks(2);
-  ranks.greet(1, gpu("A"));
-  REQUIRE(make_directories(ranks.folder / "0"));
-  REQUIRE(replace_file(ranks.folder / "0" / "journal.jsonl", "one\ntw"));
-  REQUIRE(ranks.crew.hands[0]->begin(0));
-  CHECK(ranks.heard<OrderMessage>(1)->body == "one\n");
-  CHECK(ranks.text("0/journal.jsonl") == "one\n");
 }
 
 TEST_CASE("a failed part has the reason of its rank") {
@@ -192,39 +172,28 @@ std::string said_to(Ranks& ranks, int rank, const Environment& environment) {
   return test::captured_stderr([&] { ranks.greet(rank, environment); });
 }
 
-TEST_CASE("of two ranks on one GPU the second only compiles") {
-  Ranks ranks(
-      3, {.pid = 1, .fatune = "0.1.0", .devices = {{"cuda:1", gpu("A")}}, .compiler = "nvrtc 13"});
+TEST_CASE("of two ranks on one GPU the second measures nothing") {
+  Ranks ranks(3, {.pid = 1, .fatune = "0.1.0", .devices = {{"cuda:1", gpu("A")}}});
   CHECK(said_to(ranks, 1, gpu("A"))
             .find("rank 1 on host-b, cuda:0 is refused: rank 0 on host-a, "
                   "cuda:1 has the same GPU (A)") != std::string::npos);
   CHECK(ranks.crew.hands.empty());
-  CHECK(ranks.crew.remote_jobs() == 1);
   ranks.greet(2, gpu("B"));
   CHECK(ranks.crew.hands.size() == 1);
   const std::string said = test::captured_stderr([&] { CHECK(ranks.crew.ready()); });
-  CHECK(said.find("2 ranks with a GPU, 1 compile rank, 3 hosts") != std::string::npos);
+  CHECK(said.find("2 ranks with a GPU, 2 hosts") != std::string::npos);
   CHECK(
       said.find("1 rank without a GPU to measure: rank 0 on host-a, cuda:1 has the same GPU (A)") !=
       std::string::npos);
 }
 
-TEST_CASE("ranks without a GPU compile by the compiler of those that measure, or are refused") {
-  Ranks ranks(4);
-  const std::string said = test::captured_stderr([&] {
-    ranks.greet_without_gpu(1, "nvrtc 13");
-    ranks.greet_without_gpu(2, "nvrtc 12");
-    CHECK(ranks.crew.remote_jobs() == 0);  // nobody measures yet
-    CHECK_FALSE(ranks.crew.ready());
-    ranks.greet(3, gpu("A"));
-  });
-  CHECK(said.find("rank 2 on host-c is refused: its compiler is nvrtc 12, that of rank 3 on host-d "
-                  "is nvrtc 13") != std::string::npos);
-  CHECK(ranks.crew.remote_jobs() == 3);
-  const RankCensus census = ranks.crew.census();
-  CHECK((census.gpu == 1 && census.compile == 1));
-  REQUIRE(ranks.crew.hands.at(0)->begin(0));
-  CHECK(std::get<OrderMessage>(ranks.heard<OrderMessage>(3)->message).remote_jobs == 3);
+TEST_CASE("ranks without a GPU are counted with their reason") {
+  Ranks ranks(3);
+  ranks.greet_without_gpu(1);
+  ranks.greet(2, gpu("A"));
+  const std::string said = test::captured_stderr([&] { CHECK(ranks.crew.ready()); });
+  CHECK(said.find("1 rank without a GPU to measure: no driver here") != std::string::npos);
+  CHECK(ranks.crew.census().gpu == 1);
 }
 
 TEST_CASE("parts begin without a rank that has said nothing for a while") {
@@ -244,26 +213,16 @@ TEST_CASE("a host of another driver, kind of GPU or NVRTC is named, and measures
   CHECK(ranks.crew.hands.size() == 1);
 }
 
-TEST_CASE("a refused rank that cannot compile either says why it measures nothing") {
-  Ranks ranks(3);
-  ranks.greet(1, gpu("A"));
-  const std::string said = test::captured_stderr([&] { ranks.greet(2, gpu("B", "570.9"), ""); });
-  CHECK(said.find("rank 2 on host-c measures nothing: its driver is 570.9, that of rank 1 on "
-                  "host-b, cuda:0 is 580.1") != std::string::npos);
-}
-
 TEST_CASE("ranks that may share a GPU are counted, not named") {
   Ranks ranks(2, {.pid = 1, .fatune = "0.1.0", .devices = {{"cuda:0", gpu("A")}}});
   ranks.clock.time_s = 0;
   RankCrewOptions options = ranks.options({.fatune = "0.1.0", .devices = {{"cuda:0", gpu("A")}}});
   options.warn_of_shared = false;
-  RankCrew crew(ranks.transport, ranks.clock, std::move(options));
+  RankCrew crew(ranks.transport, ranks.clock, ranks.work, std::move(options));
   const std::string said = test::captured_stderr([&] {
-    ranks.network.send(1, 0,
-                       to_bytes(HelloMessage{.pid = 7,
-                                             .fatune = "0.1.0",
-                                             .devices = {{"cuda:0", gpu("A")}},
-                                             .compiler = "nvrtc 13"}));
+    ranks.network.send(
+        1, 0,
+        to_bytes(HelloMessage{.pid = 7, .fatune = "0.1.0", .devices = {{"cuda:0", gpu("A")}}}));
     CHECK(crew.pump());
     CHECK(crew.ready());
   });

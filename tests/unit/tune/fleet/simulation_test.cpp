@@ -7,10 +7,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/file.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/simulated_ranks.hpp"
-#include "support/temporary_folder.hpp"
 #include "tune/fleet/rank_crew.hpp"
 
 namespace fatune {
@@ -34,7 +32,6 @@ std::vector<test::SimulatedPart> random_parts(std::mt19937& random) {
 TEST_CASE("of three hundred parts nothing is lost and nothing is repeated when ranks die") {
   std::mt19937 random(42);
   const std::vector<test::SimulatedPart> parts = random_parts(random);
-  const test::TemporaryFolder folder;
   test::InProcessNetwork network(kRanks);
   test::InProcessTransport transport(network, 0);
   test::SimulatedRanks ranks(network, parts);
@@ -43,24 +40,27 @@ TEST_CASE("of three hundred parts nothing is lost and nothing is repeated when r
 
   RankCrewOptions options;
   options.own.fatune = "0.1.0";
-  options.order = [&](std::size_t part) {
-    const std::string number = std::to_string(part);
-    return PartOrder{folder / number, folder / (number + ".log"), {number}, {number}};
+  std::vector<std::string> journals(kParts);
+  FleetWork work;
+  work.journal_of = [&](std::size_t part, const Environment&) -> Result<std::string> {
+    return std::to_string(part) + "\n" + journals[part];
   };
-  RankCrew crew(transport, ranks, std::move(options));
+  work.take_lines = [&](std::size_t part, const FleetHand&, const std::string& lines) {
+    journals[part] += lines;
+    return Status();
+  };
+  RankCrew crew(transport, ranks, work, std::move(options));
   FleetOptions fleet{.costs = {}, .on_event = [](const FleetEvent&) {}};
   for (const test::SimulatedPart& part : parts) fleet.costs.push_back(part.end_s);
   std::optional<Result<FleetResult>> result;
-  const std::string said = test::captured_stderr([&] { result = run_fleet(fleet, crew, ranks); });
+  const std::string said = test::captured_stderr([&] { result = run_fleet(fleet, crew); });
   REQUIRE(*result);
   CHECK((*result)->failed.empty());
   CHECK(said.find("was silent for 30 s") != std::string::npos);
   for (std::size_t part = 0; part < kParts; ++part) {
     std::string expected;
     for (const auto& line : parts[part].lines) expected += line.text + "\n";
-    const auto journal = read_file(folder / std::to_string(part) / "journal.jsonl");
-    REQUIRE(journal);
-    CHECK(*journal == expected);
+    CHECK(journals[part] == expected);
   }
 }
 

@@ -338,10 +338,12 @@ TEST_CASE("only the candidate that was started last can have ended the run") {
       *Space::build(fixture.kernels.front(), test::test_problem(), test::test_limits());
   const Candidate first = space.candidate(space.point(0)), last = space.candidate(space.point(1));
   StartedRecord earlier{"1", candidate_key(first)}, latest{"2", candidate_key(last)};
+  earlier.problem = latest.problem = test::test_problem();
   journal->records = {earlier, latest};
   const ResumeIndex once(*journal);
-  REQUIRE(once.suspect());
-  CHECK(once.suspect()->key == latest.key);
+  REQUIRE(once.suspect(test::test_problem()));
+  CHECK(once.suspect(test::test_problem())->key == latest.key);
+  CHECK_FALSE(once.suspect(other_problem()));
   CHECK_FALSE(once.find(last));
   earlier.again = latest.again = true;
   journal->records = {earlier, latest};

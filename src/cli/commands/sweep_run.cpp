@@ -1,0 +1,241 @@
+// sweep_run.cpp: Opens devices, watches the sweep and answers with its result.
+#include "cli/commands/sweep_run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "cli/commands.hpp"
+#include "cli/commands/tools.hpp"
+#include "cli/options/catalog.hpp"
+#include "core/file.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "out/page/live_server.hpp"
+#include "out/text/progress.hpp"
+#include "out/text/sweep_report.hpp"
+#include "tune/sweep/best.hpp"
+
+namespace fatune::cli {
+namespace {
+
+/// "shard 2/4: 2 of 12 problems: long 1,8,4096,64 f16; small 2,8,128,64 f16"
+std::string shard_notice(const RunPlan& plan) {
+  std::vector<std::string> labels;
+  for (const NamedProblem& named : shard_problems(plan)) labels.push_back(label(named));
+  return fmt::format("shard {}: {} of {} problems: {}", describe(*plan.shard), labels.size(),
+                     plan.problems.size(), join(labels, "; "));
+}
+
+/// A new folder of that name; of NAME-2, NAME-3 where other runs of the same second are.
+Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
+  FATUNE_TRY_STATUS(make_directories(wanted.parent_path()));
+  std::filesystem::path folder = wanted;
+  std::error_code failure;
+  for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
+    if (failure) {
+      return file_error(
+          fmt::format("{}: cannot create this folder: {}", folder.string(), failure.message()));
+    }
+    folder = fmt::format("{}-{}", wanted.string(), number);
+  }
+  return folder;
+}
+
+/// Says of each winner that a tool failed that it did.
+bool all_are_sound(const SweepResult& result) {
+  bool sound = true;
+  for (const ProblemResult& problem : result.problems) {
+    const FinalRecord* best = problem.best();
+    if (best == nullptr || !best->verification) continue;
+    const std::string failed = failed_tool(*best->verification);
+    if (failed.empty()) continue;
+    sound = false;
+    log::error("the winner of " + label(problem.problem) + " is not to be used: " + failed);
+  }
+  return sound;
+}
+
+int print_result(const ReadySweep& ready, const SweepResult& result, const Settings& settings) {
+  const std::string notice = recorded_notice(ready.device.device, result.environment);
+  const bool found = std::any_of(result.problems.begin(), result.problems.end(),
+                                 [](const ProblemResult& each) { return each.best() != nullptr; });
+  const std::string lines = join(wrap(notice, settings.paint.columns()), "\n");
+  print(settings.json ? dump_pretty(best_json(result))
+                      : between_notices(lines, sweep_report(result, settings.paint) +
+                                                   (lines.empty() ? "" : "\n")));
+  if (result.interrupted) {
+    log::warn("interrupted; continue with: fatune sweep --resume " +
+              shell_word(result.folder.string()) + ready.device_words);
+    return kInterrupted;
+  }
+  if (!found) {
+    log::error(result.environment.recorded
+                   ? "the recording holds no measured candidate of these kernels for this problem"
+                   : "no candidate passed every gate; the table above says what became of them");
+  }
+  return found && all_are_sound(result) ? kDone : kAnswerIsNo;
+}
+
+/// Runs the winners under compute-sanitizer and writes what it says into best.json. A winner that a
+/// tool fails stays the best that was found, and is no longer verified.
+Status sanitize_winners(const ReadySweep& ready, const Settings& settings, SweepResult& result) {
+  for (ProblemResult& problem : result.problems) {
+    const FinalRecord* best = problem.best();
+    if (best == nullptr) continue;
+    FinalRecord& record = problem.finals[static_cast<std::size_t>(best - problem.finals.data())];
+    if (record.kernel.empty() || !record.verification) continue;
+    FATUNE_TRY(const KernelRef kernel, find_kernel(ready.kernels, record.kernel));
+    FATUNE_TRY(Config config, config_from_json(kernel->manifest, record.config, "the winner"));
+    FATUNE_TRY(auto verdicts, sanitize({kernel, std::move(config), record.problem},
+                                       result.environment.limits, ready.device.device, settings));
+    take_verdicts(std::move(verdicts), *record.verification);
+  }
+  return save_best(result);
+}
+
+constexpr std::size_t kColumnsUnknown = 100;
+
+/// Silent with --quiet, redrawn in place on a terminal, a plain line now and then elsewhere.
+class LiveProgress {
+ public:
+  explicit LiveProgress(const Settings& settings) {
+    if (settings.quiet) return;
+    display_.emplace(
+        std::cerr, settings.live ? ProgressStyle::kLive : ProgressStyle::kPlain,
+        [] { return terminal_columns(STDERR_FILENO, kColumnsUnknown); }, settings.live_paint);
+    log::set_interlude([this] { display_->clear(); }, [this] { display_->draw(); });
+  }
+  ~LiveProgress() {
+    if (!display_) return;
+    log::set_interlude(nullptr, nullptr);
+    display_->clear();
+  }
+  LiveProgress(const LiveProgress&) = delete;
+  LiveProgress& operator=(const LiveProgress&) = delete;
+  void show(const SweepProgress& progress) {
+    if (display_) display_->show(progress);
+  }
+
+ private:
+  std::optional<ProgressDisplay> display_;
+};
+
+class OneDevice final : public SweepDevices {
+ public:
+  explicit OneDevice(std::unique_ptr<Evaluator> evaluator) : evaluator_(std::move(evaluator)) {}
+  const Environment& environment() const override { return evaluator_->environment(); }
+  Result<SweepResult> sweep(const ReadySweep& ready) override {
+    return run_sweep(ready.options, ready.kernels, ready.device.reference, *evaluator_);
+  }
+
+ private:
+  std::unique_ptr<Evaluator> evaluator_;
+};
+
+/// Runs the sweep with its progress on stderr, of one device, and with --serve on a page.
+Result<SweepResult> run_watched(ReadySweep& ready, SweepDevices& devices, LiveServer* server,
+                                const Settings& settings) {
+  std::optional<LiveProgress> progress;
+  if (ready.lanes.empty()) progress.emplace(settings);
+  ready.options.on_progress = [&](const SweepProgress& now) {
+    if (progress) progress->show(now);
+    if (server != nullptr) server->show(now);
+  };
+  auto result = devices.sweep(ready);
+  ready.options.on_progress = nullptr;
+  if (server != nullptr) server->finish();
+  devices.finish(result);
+  return result;
+}
+
+/// What is known for the devices' architecture.
+void find_known(ReadySweep& ready, const Arch& arch) {
+  std::vector<SavedConfig>& known = ready.options.known;
+  const auto imported =
+      import_known(ready.imports, ready.kernels, ready.options.plan.problems, arch);
+  known.insert(known.begin(), imported.begin(), imported.end());
+  if (ready.options.resume) return;
+  const std::string said = known_notice(ready.options.plan, known, arch);
+  if (!said.empty()) log::info(said);
+}
+
+Result<int> sweep_and_print(ReadySweep& ready, SweepDevices& devices, LiveServer* server,
+                            const Settings& settings) {
+  const Environment& environment = devices.environment();
+  const std::string notice = recorded_notice(ready.device.device, environment);
+  if (!notice.empty() && settings.json) log::info(notice);
+  if (ready.options.plan.objective == kScoreObjective)
+    ready.options.count_use = make_count_use(ready.device.device, environment.limits, settings);
+  find_known(ready, environment.limits.arch);
+  if (ready.options.plan.shard && ready.options.plan.shard->of > 1)
+    log::info(shard_notice(ready.options.plan));
+  auto result = run_watched(ready, devices, server, settings);
+  if (!result) return std::move(result).error();
+  if (ready.sanitize) FATUNE_TRY_STATUS(sanitize_winners(ready, settings, *result));
+  return print_result(ready, *result, settings);
+}
+
+Result<int> open_and_sweep(ReadySweep& ready, const OpenDevices& open, const Settings& settings) {
+  std::unique_ptr<LiveServer> server;
+  if (ready.serve) {
+    FATUNE_TRY(server, LiveServer::start(*ready.serve, ready.options.out));
+    log::info(fmt::format("live at {} until the sweep ends; from another machine: ssh -L {}",
+                          server->url(), server->forward()));
+  }
+  FATUNE_TRY(const std::unique_ptr<SweepDevices> devices, open(ready));
+  return sweep_and_print(ready, *devices, server.get(), settings);
+}
+
+}  // namespace
+
+DeviceLane::Open lane_opener(const OpenRequest& request, const Settings& settings) {
+  return [request, &settings] { return open_evaluator(request, settings); };
+}
+
+Status FleetDevices::meet(std::unique_ptr<FleetCrew> crew) {
+  crew_ = std::move(crew);
+  FATUNE_TRY(environment_, gather(*crew_));
+  return {};
+}
+
+Result<SweepResult> FleetDevices::sweep(const ReadySweep& ready) {
+  return sweep_on_fleet(ready.options, ready.kernels, ready.device.reference,
+                        {*crew_, work_, environment_});
+}
+
+Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
+                                                   const Settings& settings) {
+  if (ready.lanes.empty()) {
+    FATUNE_TRY(auto evaluator, open_evaluator(ready.device, settings));
+    return std::unique_ptr<SweepDevices>(std::make_unique<OneDevice>(std::move(evaluator)));
+  }
+  auto fleet = std::make_unique<FleetDevices>();
+  auto crew = std::make_unique<LaneCrew>(fleet->clock(), fleet->work());
+  for (const OpenRequest& lane : ready.lanes)
+    crew->add(name_of(lane.device), lane_opener(lane, settings));
+  FATUNE_TRY_STATUS(fleet->meet(std::move(crew)));
+  return std::unique_ptr<SweepDevices>(std::move(fleet));
+}
+
+Result<int> run_ready(ReadySweep& ready, const OpenDevices& open, const Settings& settings) {
+  if (!ready.names_folder) {
+    FATUNE_TRY(ready.options.out, make_run_folder(ready.options.out));
+    ready.device.log_folder = ready.options.out;
+    for (OpenRequest& lane : ready.lanes) lane.log_folder = ready.options.out;
+  }
+  auto done = open_and_sweep(ready, open, settings);
+  // The folder of a run that failed before it wrote anything.
+  std::error_code not_empty;
+  if (!done && !ready.names_folder) std::filesystem::remove(ready.options.out, not_empty);
+  return done;
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,54 @@
+// sweep_run.hpp: Runs a sweep that is ready, shows its progress and prints its result.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "cli/commands/ready_sweep.hpp"
+#include "cli/options/settings.hpp"
+#include "core/result.hpp"
+#include "tune/fleet/fleet_sweep.hpp"
+
+namespace fatune::cli {
+
+/// The devices of a sweep, open.
+class SweepDevices {
+ public:
+  virtual ~SweepDevices() = default;
+  /// Of all devices in common.
+  virtual const Environment& environment() const = 0;
+  virtual Result<SweepResult> sweep(const ReadySweep& ready) = 0;
+  /// Called once the sweep has ended, before its result is printed.
+  virtual void finish(Result<SweepResult>& /*result*/) {}
+};
+
+/// Devices that sweep problems side by side.
+class FleetDevices : public SweepDevices {
+ public:
+  /// Waits for the devices of the crew.
+  Status meet(std::unique_ptr<FleetCrew> crew);
+  FleetWork& work() { return work_; }
+  FleetCrew& crew() { return *crew_; }
+  FleetClock& clock() { return clock_; }
+  const Environment& environment() const override { return environment_; }
+  Result<SweepResult> sweep(const ReadySweep& ready) override;
+
+ private:
+  FleetClock clock_;
+  FleetWork work_;
+  std::unique_ptr<FleetCrew> crew_;
+  Environment environment_;
+};
+
+/// Opens a device for a lane of the crew.
+DeviceLane::Open lane_opener(const OpenRequest& request, const Settings& settings);
+
+using OpenDevices = std::function<Result<std::unique_ptr<SweepDevices>>(const ReadySweep& ready)>;
+/// Opens the devices of this process.
+Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
+                                                   const Settings& settings);
+
+/// Sweeps in the run's folder, which is made if it has no name yet, and prints the result.
+Result<int> run_ready(ReadySweep& ready, const OpenDevices& open, const Settings& settings);
+
+}  // namespace fatune::cli

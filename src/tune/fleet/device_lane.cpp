@@ -1,0 +1,125 @@
+// device_lane.cpp: The thread of a device: opens it, then sweeps what it is handed.
+#include "tune/fleet/device_lane.hpp"
+
+#include <utility>
+
+#include "core/check.hpp"
+
+namespace fatune {
+
+DeviceLane::DeviceLane(std::string name, Open open, const MakeSweepPart& make)
+    : name_(std::move(name)), open_(std::move(open)), make_(make), thread_([this] { work(); }) {}
+
+DeviceLane::~DeviceLane() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void DeviceLane::work() {
+  for (;;) {
+    auto evaluator = open_();
+    {
+      const std::lock_guard lock(mutex_);
+      opened_ = evaluator ? Result<Environment>((*evaluator)->environment())
+                          : Result<Environment>(evaluator.error());
+    }
+    if (!evaluator) return refuse_parts(evaluator.error());
+    if (!sweep_parts(**evaluator)) return;
+  }
+}
+
+/// Until a part fails: then the evaluator may have candidates in flight, and another is needed.
+bool DeviceLane::sweep_parts(Evaluator& evaluator) {
+  SweepPart sweep;
+  while (const std::optional<std::size_t> part = wait_for_part()) {
+    if (!sweep) {
+      sweep = make_(evaluator, name_, [this](std::string words) {
+        const std::lock_guard lock(mutex_);
+        said_ = std::move(words);
+      });
+    }
+    Result<ProblemResult> result = sweep(*part);
+    const bool failed = !result;
+    end_part(std::move(result));
+    if (failed) return true;
+  }
+  return false;
+}
+
+void DeviceLane::refuse_parts(const Error& failure) {
+  while (wait_for_part()) end_part(failure);
+}
+
+void DeviceLane::end_part(Result<ProblemResult> result) {
+  {
+    const std::lock_guard lock(mutex_);
+    part_.reset();
+    result_ = std::move(result);
+  }
+  changed_.notify_all();
+}
+
+std::optional<std::size_t> DeviceLane::wait_for_part() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stop_ || part_; });
+  return stop_ ? std::nullopt : part_;
+}
+
+std::string DeviceLane::said() const {
+  const std::lock_guard lock(mutex_);
+  return said_;
+}
+
+bool DeviceLane::opening() const {
+  const std::lock_guard lock(mutex_);
+  return !opened_;
+}
+
+const Environment* DeviceLane::environment() const {
+  const std::lock_guard lock(mutex_);
+  return opened_ && *opened_ ? &**opened_ : nullptr;
+}
+
+Status DeviceLane::failure() const {
+  const std::lock_guard lock(mutex_);
+  return !opened_ || *opened_ ? Status() : Status(opened_->error());
+}
+
+Status DeviceLane::begin(std::size_t part) {
+  {
+    const std::lock_guard lock(mutex_);
+    FATUNE_CHECK(!part_, "a lane has one part at a time");
+    part_ = part;
+    result_.reset();
+    said_.clear();
+  }
+  changed_.notify_all();
+  return {};
+}
+
+/// A file that cannot be written is the sweep's failure, not the part's.
+Result<HandReport> DeviceLane::look() {
+  const std::lock_guard lock(mutex_);
+  if (!result_) return HandReport{};
+  if (*result_) return HandReport{HandReport::State::kEnded, ""};
+  const Error& error = result_->error();
+  if (error.kind == ErrorKind::kFile) return error;
+  return HandReport{HandReport::State::kFailed, error.message};
+}
+
+void DeviceLane::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !part_; });
+}
+
+std::optional<ProblemResult> DeviceLane::take_result() {
+  const std::lock_guard lock(mutex_);
+  if (!result_ || !*result_) return std::nullopt;
+  return std::move(**std::exchange(result_, std::nullopt));
+}
+
+}  // namespace fatune

@@ -1,0 +1,65 @@
+// device_lane.hpp: Sweeps problems on one device of this host, in a thread of its own.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/result.hpp"
+#include "model/results/sweep_result.hpp"
+#include "tune/evaluate/evaluator.hpp"
+#include "tune/fleet/fleet.hpp"
+
+namespace fatune {
+
+/// Sweeps part after part on one evaluator.
+using SweepPart = std::function<Result<ProblemResult>(std::size_t part)>;
+using Say = std::function<void(std::string)>;
+/// Called once in the lane's thread, before its first part. What it says is the lane's last word.
+using MakeSweepPart =
+    std::function<SweepPart(Evaluator& evaluator, const std::string& name, const Say& say)>;
+
+/// The evaluator is opened, used and closed by the lane's thread, because its processes die with
+/// the thread that started them.
+class DeviceLane final : public FleetHand {
+ public:
+  using Open = std::function<Result<std::unique_ptr<Evaluator>>()>;
+  DeviceLane(std::string name, Open open, const MakeSweepPart& make);
+  ~DeviceLane() override;  ///< waits for the part in hand
+
+  const std::string& name() const override { return name_; }
+  std::string said() const override;
+  bool opening() const override;
+  const Environment* environment() const override;
+  Status failure() const override;  ///< to open the device
+  bool able() const override { return environment() != nullptr; }
+  Status begin(std::size_t part) override;
+  Result<HandReport> look() override;
+  std::optional<ProblemResult> take_result() override;
+  void wait() override;
+
+ private:
+  void work();
+  bool sweep_parts(Evaluator& evaluator);
+  void refuse_parts(const Error& failure);
+  std::optional<std::size_t> wait_for_part();
+  void end_part(Result<ProblemResult> result);
+
+  std::string name_;
+  Open open_;
+  const MakeSweepPart& make_;  ///< may be set until the first part begins
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::optional<Result<Environment>> opened_;
+  std::optional<std::size_t> part_;  ///< in hand
+  std::optional<Result<ProblemResult>> result_;
+  std::string said_;
+  std::thread thread_;
+};
+
+}  // namespace fatune

@@ -1,0 +1,256 @@
+// open_run.cpp: Journal, environment and best.json of a run.
+#include "tune/sweep/open_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "search/strategies/strategy.hpp"
+#include "tune/sweep/best.hpp"
+#include "tune/sweep/comparison.hpp"
+#include "tune/sweep/problem_sweep.hpp"
+#include "tune/sweep/saved_result.hpp"
+#include "tune/sweep/warm_start.hpp"
+
+namespace fatune {
+namespace {
+
+struct OpenedJournal {
+  std::unique_ptr<RunJournal> journal;
+  std::vector<SavedConfig> warm_starts;
+  std::optional<Shard> shard;
+  std::optional<Environment> began_on = {};  ///< of a run that is resumed
+  std::vector<Environment> helpers = {};     ///< of the run so far
+};
+
+Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& plan,
+                                   const Environment& environment,
+                                   const std::vector<Environment>& helpers) {
+  OpenedJournal opened;
+  if (!options.resume) {
+    FATUNE_TRY(JournalWriter writer,
+               JournalWriter::create(options.out, {plan, environment, {}, helpers}));
+    opened.journal = std::make_unique<RunJournal>(std::move(writer), ResumeIndex());
+    opened.warm_starts = plan.warm_starts;
+    opened.shard = plan.shard;
+    return opened;
+  }
+  FATUNE_TRY(JournalWriter writer, JournalWriter::resume(options.out));
+  FATUNE_TRY(const Journal journal, load_journal(writer.path()));
+  const std::string where = writer.path().string();
+  const std::string differs = difference(journal.header.plan, plan);
+  if (!differs.empty()) {
+    return usage_error("--resume: " + where + " is of another plan: " + differs +
+                       "; use the same arguments, or start a new run with --out");
+  }
+  FATUNE_TRY_STATUS(
+      check_same_device(journal.header.environment, environment, where, Reuse::kResume));
+  opened.journal = std::make_unique<RunJournal>(std::move(writer), ResumeIndex(journal));
+  opened.began_on = journal.header.environment;
+  opened.helpers = journal.header.helpers;
+  opened.warm_starts = journal.header.plan.warm_starts;
+  opened.shard = journal.header.plan.shard;
+  return opened;
+}
+
+/// What the final phases of a resumed run were measured on: where it began, or here; of several
+/// GPUs none is named.
+Environment measured_on(const OpenRun& run, const Environment& here) {
+  const Environment& first = *run.began_on;
+  std::set<std::string> gpus;
+  for (const ProblemResult& problem : run.result.problems) {
+    for (const FinalRecord& each : problem.finals)
+      gpus.insert(each.gpu.empty() ? first.device_uuid : each.gpu);
+  }
+  const auto all_of = [&](const Environment& one) { return gpus == std::set{one.device_uuid}; };
+  if (!run.journal->has_new_finals() && all_of(first)) return first;
+  if (all_of(here)) return here;
+  if (gpus.empty()) return run.journal->has_grown() ? here : first;
+  Environment several = here;
+  several.device_uuid.clear();
+  if (first.host != here.host) several.host.clear();
+  return several;
+}
+
+/// Finds a hopeless problem before anything is measured or written.
+Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels,
+                      const DeviceLimits& limits) {
+  for (const NamedProblem& problem : shard_problems(plan)) {
+    ProblemResult scratch;
+    scratch.problem = problem;
+    FATUNE_TRY(const auto built, build_spaces(kernels, limits, scratch));
+    for (const std::string& left_out : scratch.left_out) {
+      log::debug(describe(problem.problem) + ": left out " + left_out);
+    }
+    if (plan.strategy == kKnownStrategy) continue;
+    auto strategy = make_strategy(plan.strategy, built.spaces.front().lattice(), {});
+    if (!strategy) return std::move(strategy).error();
+  }
+  return {};
+}
+
+RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
+  plan.kernels.clear();
+  plan.kernel_hashes.clear();
+  for (const KernelRef& kernel : kernels) {
+    plan.kernels.push_back(kernel->manifest.name);
+    plan.kernel_hashes.push_back(kernel->text_hash);
+  }
+  return plan;
+}
+
+/// What compute-sanitizer said of the winners of a run so far, by candidate: best.json alone has
+/// it.
+std::map<std::string, std::vector<ToolVerdict>> saved_verdicts(
+    const std::filesystem::path& folder) {
+  std::map<std::string, std::vector<ToolVerdict>> verdicts;
+  const auto saved = load_best_file(folder);
+  if (!saved) return verdicts;  // none was written, or what is there is written anew
+  for (const BestProblem& problem : saved->problems) {
+    if (problem.best && problem.best->verification)
+      verdicts[problem.best->id] = problem.best->verification->sanitizer;
+  }
+  return verdicts;
+}
+
+/// With --finals a search that was cut off ends where it was, but one that never began has not.
+bool all_were_searched(const SweepResult& result) {
+  return std::ranges::none_of(
+      result.problems, [](const ProblemResult& problem) { return problem.candidates.empty(); });
+}
+
+std::size_t place_of(const std::vector<NamedProblem>& problems, const Problem& problem) {
+  const auto found = std::ranges::find(problems, problem, &NamedProblem::problem);
+  return static_cast<std::size_t>(found - problems.begin());
+}
+
+}  // namespace
+
+RunState OpenRun::state(Evaluator& evaluator, RunClock clock) const {
+  return {.options = options,
+          .plan = result.plan,
+          .kernels = kernels,
+          .baseline = baseline,
+          .evaluator = evaluator,
+          .journal = *journal,
+          .clock = std::move(clock),
+          .progress = ProgressTracker(options.on_progress, shard_problems(result.plan).size())};
+}
+
+void OpenRun::take(ProblemResult swept) {
+  const std::vector<NamedProblem>& all = result.plan.problems;
+  const std::size_t place = place_of(all, swept.problem.problem);
+  const auto next = std::ranges::find_if(result.problems, [&](const ProblemResult& each) {
+    return place_of(all, each.problem.problem) > place;
+  });
+  result.problems.insert(next, std::move(swept));
+}
+
+/// While there is time to mend it: each baseline once, of a run that has problems left.
+void OpenRun::warn_of_absent(const ProblemResult& problem) {
+  const std::size_t left = shard_problems(result.plan).size() - result.problems.size();
+  for (const FinalRecord& each : problem.finals) {
+    const bool missing = each.is_baseline() && each.outcome == Outcome::kUnavailable;
+    if (!missing || left == 0 || !absent.insert(each.impl).second) continue;
+    log::warn(fmt::format("{} is not there, nor will it be for the {} left: {}", each.impl,
+                          counted(left, "problem"), first_line(each.reason)));
+  }
+}
+
+bool OpenRun::has(const NamedProblem& problem) const {
+  return std::ranges::any_of(result.problems, [&](const ProblemResult& each) {
+    return each.problem.problem == problem.problem;
+  });
+}
+
+Result<OpenRun> open_run(const SweepOptions& options, const std::vector<KernelRef>& kernels,
+                         const KernelRef& reference, const Environment& environment,
+                         const std::vector<Environment>& helpers) {
+  OpenRun run{options, kernels, options.reference_is_baseline ? reference : nullptr, {}, nullptr};
+  SweepResult& result = run.result;
+  result.plan = complete_plan(options.plan, kernels);
+  result.environment = environment;
+  result.folder = options.out;
+  FATUNE_TRY_STATUS(check_objective(result.plan.objective));
+  FATUNE_TRY_STATUS(check_problems(result.plan, kernels, environment.limits));
+  result.plan.warm_starts = select_warm_starts(options.known, result.plan, environment.limits.arch);
+  complete_configs(kernels, result.plan.warm_starts);
+  if (result.plan.shard) result.plan.shard->plan = plan_hash(result.plan);
+  FATUNE_TRY(OpenedJournal opened, open_journal(options, result.plan, environment, helpers));
+  result.helpers = std::move(opened.helpers);
+  add_helpers(helpers, result.helpers);
+  result.plan.warm_starts = std::move(opened.warm_starts);
+  result.plan.shard = std::move(opened.shard);
+  run.journal = std::move(opened.journal);
+  run.journalled_s = run.journal->last_at_s();
+  run.here = environment;
+  run.began_on = std::move(opened.began_on);
+  return run;
+}
+
+Result<ProblemResult> recall_problem(const NamedProblem& problem, const SavedConfigs& known,
+                                     const OpenRun& run, Evaluator& evaluator) {
+  RunState state = run.state(evaluator, RunClock({}, run.journal->last_at_s()));
+  state.recalls = true;
+  state.progress = ProgressTracker(nullptr, 0);
+  return sweep_problem(problem, known, state);
+}
+
+Status keep_the_rest(OpenRun& run, const SavedConfigs& known, Evaluator& evaluator) {
+  for (const NamedProblem& problem : shard_problems(run.result.plan)) {
+    if (run.has(problem) || run.journal->finals(problem.problem).empty()) continue;
+    FATUNE_TRY(ProblemResult recalled, recall_problem(problem, known, run, evaluator));
+    run.take(std::move(recalled));
+  }
+  return {};
+}
+
+Status close_run(OpenRun& run) {
+  const bool was_complete = run.journal->was_complete();
+  if (was_complete && !run.journal->has_grown()) return {};
+  const bool complete = !run.result.interrupted && (was_complete || all_were_searched(run.result));
+  return run.journal->append(EndRecord{complete ? "complete" : "interrupted", run.result.seconds});
+}
+
+Saver::Saver(OpenRun& run) : run_(run) {
+  if (!run.options.resume) return;
+  verdicts_ = saved_verdicts(run.options.out);
+  for (const NamedProblem& problem : shard_problems(run.result.plan)) {
+    if (!run.journal->finals(problem.problem).empty()) published_.push_back(problem);
+  }
+}
+
+bool Saver::is_whole() const {
+  return std::ranges::all_of(published_,
+                             [this](const NamedProblem& problem) { return run_.has(problem); });
+}
+
+Status Saver::save_in_time() { return !is_whole() || Clock::now() < next_ ? Status() : save(); }
+
+Status Saver::save_the_last() { return saved_ == run_.result.problems.size() ? Status() : save(); }
+
+Status Saver::save() {
+  const Clock::time_point begin = Clock::now();
+  SweepResult& result = run_.result;
+  if (run_.began_on) result.environment = measured_on(run_, run_.here);
+  for (ProblemResult& problem : result.problems) keep_verdict(problem);
+  FATUNE_TRY_STATUS(save_best(result));
+  FATUNE_TRY_STATUS(save_suite(result, run_.options.date));
+  saved_ = result.problems.size();
+  next_ = Clock::now() + kLeastShare * (Clock::now() - begin);
+  return {};
+}
+
+void Saver::keep_verdict(ProblemResult& problem) const {
+  if (problem.best() == nullptr) return;
+  FinalRecord& best = problem.finals.front();
+  const auto verdict = verdicts_.find(best.id);
+  if (verdict != verdicts_.end() && best.verification)
+    take_verdicts(verdict->second, *best.verification);
+}
+
+}  // namespace fatune
