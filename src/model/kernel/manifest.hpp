@@ -55,24 +55,6 @@ struct Parameter {
   /// The parameter is a choice where all of them hold; elsewhere it has `otherwise_position`.
   std::vector<Rule> when;
   std::size_t otherwise_position = 0;
-  std::vector<std::string> aliases;  ///< former names
-  /// A former word and the one that replaced it.
-  std::vector<std::pair<std::string, std::string>> value_aliases;
-  /// What it is in configs from before it was a parameter; else they are refused.
-  std::optional<std::size_t> before_position;
-};
-
-/// A parameter that the kernel no longer has, and the values that its configs had where they mean
-/// what the kernel does today.
-struct FormerParameter {
-  std::string name;
-  std::vector<std::string> values;  ///< as JSON
-};
-
-/// A former kernel and the settings, as JSON, of those of its configs that are this kernel's now.
-struct SplitFrom {
-  std::string kernel;
-  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 /// A name for an expression that others use.
@@ -127,8 +109,6 @@ struct Manifest {
   bool descale_blocks = false;  ///< takes given factors of blocks of tokens, too
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
-  std::vector<FormerParameter> former_parameters;
-  SplitFrom split_from;  ///< `kernel` is empty for most
   std::vector<Term> terms;
   std::vector<Rule> constraints;
   std::vector<ScratchSpec> scratch;
@@ -160,10 +140,6 @@ Config default_config(const Manifest& manifest);
 /// parameter and choices.
 Result<Config> config_from_json(const Manifest& manifest, const Json& object,
                                 const std::string& where);
-
-/// The config, an object, with the names that the manifest has today, in the manifest's order. What
-/// it does not know stays as it is, for config_from_json to refuse.
-Json with_current_names(const Manifest& manifest, const Json& config);
 
 /// The problem as the kernel is compiled for it: a kernel that does not quantize computes a fused
 /// problem in the types that it is given in.

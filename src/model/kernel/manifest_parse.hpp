@@ -31,8 +31,6 @@ Status check_expression(const std::string& text, const std::string& where,
 Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key);
 Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> known);
 Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation& operation);
-/// Reads 'former_parameters' and 'split_from'; the parameters must be in the manifest by then.
-Status parse_former(const Fields& root, Manifest& manifest);
 /// `buffers`: what an operand can be.
 Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
                             std::span<const std::string> buffers,
