@@ -14,12 +14,12 @@ from .capturing import Suite
 from .errors import ENVIRONMENT, FILES, NO, FatuneError
 from .progress import Progress
 
-_SCHEMA = "fatune.best/2"
+_SCHEMA = "fatune.best/1"
 _FASTER_OR_NOT = (0, 1)  # exit codes: whether the gate against the baselines passes is an answer, too
 
 
 class Result:
-    """A finished run: its folder, its `document` (fatune.best/2), and the suite, where it was one that was captured."""
+    """A finished run: its folder, its `document` (fatune.best/1), and the suite, where it was one that was captured."""
 
     def __init__(self, folder: Path, document: Dict[str, Any], suite: Optional[Suite] = None) -> None:
         self.folder, self.document, self.suite = folder, document, suite

@@ -29,9 +29,12 @@ TIMES = ("in_layer", "plain", "hot", "cold")
 def scaled(record, factor):
     for name in TIMES:
         if name in record:
-            for key in ("median_us", "q1_us", "q3_us", "min_us", "ci95_low_us", "ci95_high_us"):
+            for key in ("median_us", "min_us"):
                 if record[name].get(key):
                     record[name][key] *= factor
+            for key in ("iqr_us", "ci95_us"):
+                if record[name].get(key):
+                    record[name][key] = [us * factor for us in record[name][key]]
         if f"{name}_rounds_us" in record:
             record[f"{name}_rounds_us"] = [us * factor for us in record[f"{name}_rounds_us"]]
     return record
@@ -45,7 +48,7 @@ def device(folder, uuid, factor_of):
         record.pop("crc", None)
         if record.get("t") in ("candidate", "final"):
             scaled(record, factor_of(record.get("id")))
-    lines[0]["environment"] |= {"device_uuid": uuid, "power_limit_w": 700}
+    lines[0]["environment"] |= {"uuid": uuid, "power_limit_w": 700}
     folder.mkdir()
     (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder

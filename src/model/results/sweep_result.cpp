@@ -45,7 +45,7 @@ void fields(Gate& x, FieldList& f) {
 }
 
 void fields(ConfirmedOn& x, FieldList& f) {
-  f.as<&document::device_fields>("device", x.environment);
+  f.as<&device_fields>("device", x.environment);
   f("winner", x.winner).looks_like(kIdPattern).about("The candidate that is best on this GPU");
   f("median_us", x.median_us).required().finite().positive().about("Of the problem's best");
   f("to_fastest", x.to_fastest).finite().positive().about("Over the fastest candidate's there");
