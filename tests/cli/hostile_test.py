@@ -253,7 +253,7 @@ class Readers(Hostile):
         self.refused("ulimit -v 120000; fatune report /dev/zero", "error: out of memory", code=3)
 
     def test_a_newer_and_an_older_journal(self):
-        for version, words in (("0", "by an older fatune"), ("9", "by a newer fatune"), ("x", "by a newer fatune")):
+        for version, words in (("0", "not fatune.journal/1"), ("9", "by a newer fatune"), ("x", "not fatune.journal/1")):
             self.journal(("fatune.journal/1", f"fatune.journal/{version}"))
             self.refused("fatune report journal.jsonl", words)
 
@@ -281,7 +281,7 @@ class Readers(Hostile):
     def test_nothing_commands_the_terminal(self):
         """Control characters and marks of direction in each text of a journal."""
         evil = json.dumps("x\x1b[2J\x1b]0;PWN\x07\x9b\u202ePWN")[1:-1]
-        self.journal(('"kernel":"', f'"detail":"{evil}","reason":"{evil}","kernel":"'), ('"device_name":"', f'"device_name":"{evil}'),
+        self.journal(('"kernel":"', f'"detail":"{evil}","reason":"{evil}","kernel":"'), ('"environment":{"name":"', f'"environment":{{"name":"{evil}'),
                      ('"name":"', f'"name":"{evil}'), ('"config":{', f'"config":{{"{evil}":"{evil}",'),
                      ('"command":"', f'"command":"{evil}'))
         for line in ("report journal.jsonl", "report journal.jsonl --format md", "report journal.jsonl --format csv",
@@ -302,7 +302,7 @@ class Readers(Hostile):
         self.shell(f"fatune {SWEEP} -q")
         best = json.loads((self.folder / "run/best.json").read_text())
         evil = "*/ PWN /*\nPWN\r\n??/\nPWN \"\"\" PWN\nimport PWN # \\\nPWN"
-        best["command"] = best["device"]["name"] = best["device"]["device_name"] = best["device"]["driver"] = evil
+        best["command"] = best["device"]["name"] = best["device"]["driver"] = evil
         self.write("run/best.json", json.dumps(best))
         self.shell("fatune export run --unverified --name x --to header && fatune export run --unverified --to torch -o x.py && "
                    "fatune export run --unverified --to kernelbot && mv attention_*/*.py .", timeout=300)

@@ -69,7 +69,7 @@ OptionTable gate_table(GateArgs& a) {
          "of each one's own kind, or cold",
          Repeat::kChanged},
         {"--format", &a.format, "text|md", "text, or md for a pull request's comment"},
-        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/2)"}}}};
+        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/1)"}}}};
   return tables({sides, problem_table(a.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});
 }

@@ -100,7 +100,7 @@ Result<RefereeAids> aids_of(const JudgeArgs& args, const std::optional<DeviceCho
                             const Catalog& catalog, const Settings& settings) {
   RefereeAids aids;
   FATUNE_TRY(aids.baselines, baselines_of(args.baselines, catalog, settings));
-  FATUNE_TRY(aids.shipped, shipped_configs(catalog));
+  FATUNE_TRY(aids.shipped, shipped_configs());
   if (!device) return aids;
   aids.count = counter_of(*device, settings);
   aids.disassemble = [&settings](const Candidate& candidate, const DeviceLimits& limits) {

@@ -272,12 +272,9 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
 
 Result<Implementation> chosen_of(const SavedConfig& entry, const NamedProblem& problem,
                                  const std::string& file, const std::vector<KernelRef>& catalog) {
-  std::string name = entry.kernel;
-  Json settings = entry.config;
-  update_names(catalog, name, settings);
-  auto kernel = find_kernel(catalog, name, file + ": field 'kernel'");
+  auto kernel = find_kernel(catalog, entry.kernel, file + ": field 'kernel'");
   if (!kernel) return file_error(kernel.error().message);
-  FATUNE_TRY(Config config, config_from_json((*kernel)->manifest, settings, file));
+  FATUNE_TRY(Config config, config_from_json((*kernel)->manifest, entry.config, file));
   return finalist(*kernel, std::move(config), problem);
 }
 

@@ -21,7 +21,7 @@ const std::array<std::string, 3> kQuants = {"given", "fused", "either"};
 
 constexpr std::string_view kKeys =
     "$schema schema name summary source role tuned_by_default needs_toolkit_headers operation arch "
-    "supports parameters former_parameters split_from terms constraints scratch tensor_maps stages";
+    "supports parameters terms constraints scratch tensor_maps stages";
 
 Status parse_identity(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const std::string schema, root.text("schema"));
@@ -203,7 +203,6 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
   FATUNE_TRY_STATUS(parse_archs(root, manifest));
   FATUNE_TRY_STATUS(parse_supports(root, manifest));
   FATUNE_TRY(manifest.parameters, parse_parameters(root, *manifest.operation));
-  FATUNE_TRY_STATUS(parse_former(root, manifest));
   FATUNE_TRY_STATUS(parse_terms(root, manifest));
   FATUNE_TRY_STATUS(check_choices(manifest));
   FATUNE_TRY(manifest.constraints, parse_rules(root, "constraints"));

@@ -64,25 +64,7 @@ struct Parameter {
   /// The parameter is a choice where all of them hold; elsewhere it has `otherwise_position`.
   std::vector<Rule> when;
   std::size_t otherwise_position = 0;
-  std::vector<Fault> faults;         ///< one a value, of a fixture; else empty
-  std::vector<std::string> aliases;  ///< former names
-  /// A former word and the one that replaced it.
-  std::vector<std::pair<std::string, std::string>> value_aliases;
-  /// What it is in configs from before it was a parameter; else they are refused.
-  std::optional<std::size_t> before_position;
-};
-
-/// A parameter that the kernel no longer has, and the values that its configs had where they mean
-/// what the kernel does today.
-struct FormerParameter {
-  std::string name;
-  std::vector<std::string> values;  ///< as JSON
-};
-
-/// A former kernel and the settings, as JSON, of those of its configs that are this kernel's now.
-struct SplitFrom {
-  std::string kernel;
-  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<Fault> faults;  ///< one a value, of a fixture; else empty
 };
 
 /// A name for an expression that others use.
@@ -138,8 +120,6 @@ struct Manifest {
   bool quantizes = false;   ///< computes fp8 problems whose q, k and v it quantizes itself
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
-  std::vector<FormerParameter> former_parameters;
-  SplitFrom split_from;  ///< `kernel` is empty for most
   std::vector<Term> terms;
   std::vector<Rule> constraints;
   std::vector<ScratchSpec> scratch;
@@ -166,10 +146,6 @@ Config default_config(const Manifest& manifest);
 /// parameter and choices.
 Result<Config> config_from_json(const Manifest& manifest, const Json& object,
                                 const std::string& where);
-
-/// The config, an object, with the names that the manifest has today, in the manifest's order. What
-/// it does not know stays as it is, for config_from_json to refuse.
-Json with_current_names(const Manifest& manifest, const Json& config);
 
 /// What the config makes wrong; null for an honest kernel.
 const Fault* fault_of(const Manifest& manifest, const Config& config);

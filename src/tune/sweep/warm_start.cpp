@@ -122,7 +122,7 @@ Result<std::vector<SavedConfig>> load_file(const std::filesystem::path& path) {
   if (schema.starts_with(kKnownFamily)) return read_known(json, where);
   if (!schema.starts_with(kBestSchemas)) {
     return file.error("schema", "is '" + schema +
-                                    "'; a warm start takes fatune.best/2, fatune.known/1 or a "
+                                    "'; a warm start takes fatune.best/1, fatune.known/1 or a "
                                     "journal");
   }
   return read_best(json, where);
@@ -146,7 +146,7 @@ static void entry_fields(SavedConfig& x, FieldList& f) {
 }
 
 void fields(KnownFile& x, FieldList& f) {
-  f.document("fatune.known", 1);
+  f.document("fatune.known");
   f("arch", x.arch).required();
   f("device", x.device);
   f.as<&entry_fields>("configs", x.configs);

@@ -139,7 +139,7 @@ std::string message_type(const Json& message) {
 }
 
 void fields(ProfileJob& x, FieldList& f) {
-  f.document("fatune.profile-job", 1);
+  f.document("fatune.profile-job");
   f("device", x.device).required();
   f("problem", x.problem).required();
   f("warm_ups", x.warm_ups).required();

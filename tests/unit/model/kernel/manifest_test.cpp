@@ -225,25 +225,6 @@ TEST_CASE("mistakes in conditional parameters are named") {
         "field 'parameters[1].otherwise' is 17, which is not one of 16, 32, 64");
 }
 
-TEST_CASE("mistakes in former names are named") {
-  const auto check = [](const std::string& before, const std::string& after,
-                        const std::string& message) {
-    CHECK(sample_error(before, after) == kFile + message);
-  };
-  const std::string sums = "\"meaning\": \"who sums\"";
-  const std::string constraints = "\"constraints\"";
-  check(sums, sums + R"(, "value_aliases": {"lanes": "wrap"})",
-        "field 'parameters[2].value_aliases.lanes' is 'wrap', which is no value");
-  check(sums, sums + R"(, "value_aliases": {"warp": "serial"})",
-        "field 'parameters[2].value_aliases.warp' is a value that the parameter still has");
-  check(constraints, R"("former_parameters": {"EXP2": [true]}, "constraints")",
-        "field 'former_parameters.EXP2' is a parameter that the kernel still has");
-  check(constraints, R"("former_parameters": {"OLD": 1}, "constraints")",
-        "field 'former_parameters.OLD' must be a list of at least one value");
-  check(constraints, R"("split_from": {"kernel": "k", "config": {}}, "constraints")",
-        "field 'split_from.config' must name at least one setting");
-}
-
 TEST_CASE("mistakes in the launch are named") {
   check_mistakes({
       {"\"scores\", \"map_k\"]", "\"score\", \"map_k\"]",

@@ -123,12 +123,12 @@ TEST_CASE("means are over the spaces that have a P") {
   CHECK(means[0].lowest_file == "second");
 }
 
-TEST_CASE("rows of fatune.replay/2") {
+TEST_CASE("rows of fatune.replay/1") {
   const ReplayOptions options{.strategies = {"exhaustive"}, .run = {.repeats = 2, .budget = 60}};
   const Json json = to_json(ReplayDocument{{"1.0", "fatune replay", false},
                                            options,
                                            {replayed(make_rugged_recording(200, 3), options)}});
-  CHECK(json.at("schema") == "fatune.replay/2");
+  CHECK(json.at("schema") == "fatune.replay/1");
   CHECK(json.at("command") == "fatune replay");
   CHECK(json.at("spaces").at(0).at("scored_to") == 60);
   CHECK(json.at("spaces").at(0).at("control").at("holds") == true);

@@ -64,7 +64,7 @@ TEST_CASE("the fastest correct baseline is the one to beat") {
                              {row("fatune:toy", "finalist", 10), wrong,
                               row("naive", "baseline", 400), mine, unavailable("torch:flash")},
                              ""}}));
-  CHECK(json.at("schema") == "fatune.suite/2");
+  CHECK(json.at("schema") == "fatune.suite/1");
   CHECK(json.at("date") == "2026-01-31");
   const Json& only = json.at("problems").at(0);
   CHECK(only.at("problem").at("mask") == "none");
