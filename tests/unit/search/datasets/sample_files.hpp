@@ -1,4 +1,4 @@
-// sample_files.hpp - small files of results, and what reading them gives.
+// sample_files.hpp: Writes small result files for tests of readers.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// published_score_test.cpp - budgets and scores of the published method on made-up spaces.
+// published_score_test.cpp: Tests budgets and scores of the published method on artificial spaces.
 #include "search/replay/published_score.hpp"
 
 #include <cmath>

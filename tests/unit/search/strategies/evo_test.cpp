@@ -1,4 +1,4 @@
-// evo_test.cpp - the default search: what it finds, and that it goes on whatever it is told.
+// evo_test.cpp: Tests evo: its results, and its robustness against any observation.
 #include <algorithm>
 #include <cmath>
 #include <functional>
