@@ -1,4 +1,4 @@
-// child_test.cpp - checks that child processes start as asked, talk, end and are ended for sure.
+// child_test.cpp: Tests the start of child processes, their connection and their end.
 #include "core/child.hpp"
 
 #include <thread>

@@ -1,5 +1,5 @@
-// telemetry_test.cpp - checks that missing telemetry is empty answers, not a failure, and which
-// readings discard samples.
+// telemetry_test.cpp: Tests that missing telemetry is no failure, and which readings discard
+// samples.
 #include "gpu/telemetry.hpp"
 
 #include <catch2/catch_test_macros.hpp>
