@@ -10,14 +10,13 @@ namespace fatune {
 struct EmbeddedFile {
   std::string_view path;    ///< relative to the embedded folder, with '/': "flash/fa_mma.cu"
   std::string_view text;    ///< all bytes of the file, which may be binary
-  std::string_view sha256;  ///< of `text`, 64 lower-case hex digits
+  std::string_view sha256;  ///< hash of `text`, 64 lower-case hex digits
 };
 
 /// Files of one kind, ordered by path.
 using EmbeddedFiles = std::span<const EmbeddedFile>;
 EmbeddedFiles embedded_kernel_files();    ///< kernels/**: templates, shared headers, manifests
 EmbeddedFiles embedded_config_files();    ///< configs/problems/*.json: suites
-EmbeddedFiles embedded_external_files();  ///< configs/external/*.json: external programs
 EmbeddedFiles embedded_helper_files();    ///< src/worker/baselines/*.py: scripts of child processes
 EmbeddedFiles embedded_export_files();    ///< src/out/export/*.py: parts of exported files
 EmbeddedFiles embedded_recorded_files();  ///< configs/recorded/*.jsonl.gz: journals to replay

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kInterruptPeriod{200};  // of checks for Ctrl-C; chosen
+constexpr std::chrono::milliseconds kInterruptPeriod{200};  // between checks for Ctrl-C; chosen
 constexpr std::size_t kMostText = std::size_t{1} << 26;     // chosen: a disassembly takes megabytes
 
 constexpr std::chrono::milliseconds kGracePeriod{300};  // for a program to exit by itself; chosen

@@ -14,8 +14,9 @@
 namespace fatune::rt {
 namespace {
 
-/// Everything that decides the computation, apart from the number of key heads; see fit(). That is
-/// the mask, query heads per key head (1 without a mask), rows of each, and constant sizes.
+/// Returns everything that decides the computation, apart from the number of key heads; see fit().
+/// A masked problem has the query heads and the rows of a query head, any other the rows of a key
+/// head.
 auto work_of(const Problem& problem) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const bool masked = problem.mask == Mask::kCausal && problem.seq_q > 1;

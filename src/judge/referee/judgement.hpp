@@ -1,4 +1,4 @@
-// judgement.hpp - fatune.judgement/2: what became of a submission, and the file that keeps it.
+// judgement.hpp - fatune.judgement/1: what became of a submission, and the file that keeps it.
 #pragma once
 
 #include <cstdint>

@@ -31,10 +31,10 @@ class _Kernel(_Loaded):
         if problem.get("lse"):
             self.reserve("lse", 4 * math.prod(query[:3]))
 
-    def route(self, extra, index, seen, backward=None):
-        """Of the file that made it, whose driver is open when it is loaded. `extra`: as of _ROUTES; `backward`: the
-        backward pass that the file which asks has chosen for it."""
-        return _ROUTES[extra](self, index, seen, backward)
+    def route(self, kind, index, seen):
+        """A route of the file that made this kernel, whose driver is open when it is loaded; `kind` is a key of
+        _ROUTES."""
+        return _ROUTES[kind](self, index, seen)
 
     def has_scale(self, scale):
         own = self.facts["scale"]
@@ -66,9 +66,9 @@ class _Route:
 
     tensors = ("q", "k", "v", "out")
 
-    def __init__(self, kernel, index, seen, backward):
-        """`seen`: strides of q, k and v, as _Kernel.reads has them; `backward`: as of _Kernel.route."""
-        self.kernel, self.index, self.seen, self.backward_by = kernel, index, seen, backward
+    def __init__(self, kernel, index, seen):
+        """`seen`: strides of q, k and v, as _Kernel.reads has them."""
+        self.kernel, self.index, self.seen = kernel, index, seen
         self.functions, self.launches = kernel.on(index), {}
 
     def __call__(self, query, key, value, q, k, v):
@@ -109,3 +109,6 @@ class _Route:
             _driver.make_current(self.index)
             code = _driver.launch(*launch)
         _driver.check(code, "launch " + self.kernel.facts["kernel"])
+
+
+_ROUTES = {None: _Route}  # by kind: sdpa() has None

@@ -56,7 +56,7 @@ class LiveView {
   }
 
   struct State {
-    std::string json;  ///< fatune.page/2 with "live"
+    std::string json;  ///< fatune.page/1 with "live"
     std::string tag;   ///< differs where json does
     bool final = false;
   };

@@ -1,4 +1,4 @@
-// page_json.hpp - runs to the document that their page draws: fatune.page/2.
+// page_json.hpp - runs to the document that their page draws: fatune.page/1.
 #pragma once
 
 #include <optional>

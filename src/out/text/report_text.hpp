@@ -57,7 +57,7 @@ struct ReportedProblem {
   std::optional<Gate> gate{};
   std::optional<SolScore> sol{};
 };
-/// fatune.report/2: all that a run found, its final phase included.
+/// fatune.report/1: all that a run found, its final phase included.
 struct ReportDocument {
   DocumentHead head;
   std::string sweep;  ///< the command that made the run

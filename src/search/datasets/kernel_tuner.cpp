@@ -32,7 +32,7 @@ constexpr const char* kOurProblem = "fatune_problem";
 constexpr const char* kOurCautions = "fatune_cautions";
 constexpr std::array<const char*, 5> kSpentOn = {
     "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"};
-constexpr double kDisagreement = 0.02;  // of `time` and the mean of `times`, as a share; chosen
+constexpr double kDisagreement = 0.02;  // share, between `time` and the mean of `times`; chosen
 
 struct Header {
   Recording recording;

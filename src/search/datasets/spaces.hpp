@@ -31,8 +31,8 @@ struct ImportedConfigs {
 };
 
 /// Imports at most `most` measured configs. Each parameter of a config must be one of the kernel's,
-/// by present or former name, with one of its values. A parameter with a single recorded value may
-/// be unknown. The kernel's other parameters take their defaults.
+/// with one of its values. A parameter with a single recorded value may be unknown. The kernel's
+/// other parameters take their defaults.
 ImportedConfigs import_configs(const Recording& recording, const Manifest& manifest,
                                std::size_t most);
 

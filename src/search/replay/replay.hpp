@@ -38,7 +38,7 @@ struct ReplayRow {
 struct Replay {
   std::string file;  ///< the rows' name for the file
   std::string format, kernel, device, problem, objective, unit;
-  std::optional<Problem> own_problem;  ///< of a recording by fatune
+  std::optional<Problem> own_problem;  ///< the problem, in recordings by fatune
   std::uint64_t configs = 0, failed = 0;
   double optimum = 0, median = 0, worst = 0;  ///< in the file's unit
   Yardstick yardstick;
@@ -68,7 +68,7 @@ struct MeanScore {
 };
 std::vector<MeanScore> mean_scores(const std::vector<Replay>& replays);
 
-/// The document fatune.replay/2.
+/// The document fatune.replay/1.
 struct ReplayDocument {
   DocumentHead head;
   ReplayOptions options;

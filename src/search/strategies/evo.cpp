@@ -9,9 +9,9 @@
 namespace fatune {
 namespace {
 
-// Chosen on replays of spaces of other devices than those in docs/search.md. 6 to 16 start points,
-// 4 to 30 spread tries, neighbours of 5 to 12 points and 300 to 1,000 random configs were equally
-// good. Attention kernels do best with few start points.
+// Chosen on replays of spaces of other devices than those in docs/search.md. These ranges were
+// equally good: 6 to 16 start points, 4 to 30 spread tries, neighbours of 5 to 12 points, and 300
+// to 1,000 random configs. Attention kernels do best with few start points.
 constexpr std::uint64_t kStarts = 7;
 constexpr int kSpreadTries = 4;
 constexpr std::size_t kWithNeighbours = 5;          // best points whose neighbours are candidates
@@ -22,7 +22,7 @@ constexpr int kMoreMutated = 25, kMoreRandom = 20;  // added otherwise
 constexpr std::size_t kMoved = 3;
 constexpr int kMovedTo = 1000;
 // One pick in so many has a value that no earlier point had, because the model predicts no gain for
-// unseen values. 8 was better than 4 on our recorded spaces (docs/decisions/0014-search.md).
+// unseen values. On our recorded spaces 8 was better than 4 (docs/decisions/0014-search.md).
 constexpr std::size_t kPicksForOneUnseen = 8;
 constexpr std::size_t kRanked = 32;  // length of the ranking kept for likely(); chosen
 // The largest number of points in flight: `least`, plus one per `answers_for_one_more` observations

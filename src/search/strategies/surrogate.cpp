@@ -12,7 +12,7 @@
 namespace fatune {
 namespace {
 
-constexpr double kCapQuantile = 0.75;  // of the successful costs, caps all costs; chosen
+constexpr double kCapQuantile = 0.75;  // cap of costs, among the successes; chosen
 // Smallest gain that counts, in standard deviations; chosen, 0 to 0.25 were equally good.
 constexpr double kLeastGain = 0.1;
 // New costs before a refit: a sixth of all, at most 16; chosen, 8 was equally good.
