@@ -14,9 +14,8 @@
 namespace fatune::rt {
 namespace {
 
-/// Returns everything that decides the computation, apart from the number of key heads; see fit().
-/// A masked problem has the query heads and the rows of a query head, any other the rows of a key
-/// head.
+/// Returns all that decides the computation, apart from the number of key heads; see fit(). With a
+/// mask the rows of a query head count, without a mask all rows of a key head.
 auto work_of(const Problem& problem) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const bool masked = problem.mask == Mask::kCausal && problem.seq_q > 1;

@@ -1,6 +1,5 @@
-/* fatune_rt.h: Finds and launches the attention kernel for a problem from a folder of wisdom.
- *
- * `fatune export --to wisdom` writes the folder. libfatune_rt opens it, checks every byte against
+// fatune_rt.h: Finds and launches the attention kernel for a problem from a folder of wisdom.
+/* `fatune export --to wisdom` writes the folder. libfatune_rt opens it, checks every byte against
  * its hashes, chooses the kernel for a problem and launches it. The library is linked to nothing of
  * CUDA; fatune_rt_find needs the NVIDIA driver, 525 or newer.
  *

@@ -11,9 +11,8 @@
 namespace fatune::rt {
 namespace {
 
-constexpr std::size_t kMostArguments = 32;  ///< per stage; chosen, our kernels have at most 7
-/// Buffers per kernel; chosen, our kernels have at most 2.
-constexpr std::size_t kMostScratch = 16;
+constexpr std::size_t kMostArguments = 32;  ///< per stage; chosen, ours have at most 7
+constexpr std::size_t kMostScratch = 16;    ///< per kernel; chosen, ours have at most 2
 
 /// Returns the index in kTensorNames; kTensors for an unknown name.
 std::size_t tensor_named(const std::string& name) {
@@ -33,8 +32,7 @@ class CaptureAllowsLoading {
 
  private:
   const Driver& driver_;
-  /// The previous mode after the exchange.
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  ///< later the previous mode
 };
 
 Outcome<Done> check_sizes(const KernelFacts& facts) {
@@ -264,8 +262,7 @@ Program::Argument Program::argument(const KernelFacts& facts, const std::string&
   if (tensor < kTensors) return made(Argument::kAddress, tensor);
   const std::size_t scratch = index_of(facts.scratch, name);
   if (scratch < facts.scratch.size()) return made(Argument::kScratch, scratch);
-  // The reader of the facts checked the name.
-  return made(Argument::kMap, index_of(facts.tensor_maps, name));
+  return made(Argument::kMap, index_of(facts.tensor_maps, name));  // the name was checked
 }
 
 Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,

@@ -90,9 +90,9 @@ std::unique_ptr<Strategy> make_ils(const Lattice& space, const StrategyOptions& 
 
 /// Simulated annealing. A step visits Hamming neighbours, one for each axis with probability 1/5,
 /// and then an adjacent point. A better point is always accepted, and a point worse by a share s
-/// with probability exp(-s / T). T falls with the number n of points tried, as 0.1 * 0.9975^(3680 n
-/// / budget). At T = 0.0001, three quarters of the budget, Kernel Tuner stops; this strategy
-/// restarts from a random point. 100 steps in a row to known points also cause a restart.
+/// with probability exp(-s / T). T is 0.1 * 0.9975^(3680 n / budget) after n points. At T = 0.0001,
+/// three quarters of the budget, Kernel Tuner stops. This strategy restarts at a random point then,
+/// and after 100 steps in a row to known points.
 std::unique_ptr<Strategy> make_annealing(const Lattice& space, const StrategyOptions& options);
 
 /// Differential evolution, best1bin. The population has 16 members for each axis of more than one

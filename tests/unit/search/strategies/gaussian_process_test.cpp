@@ -16,9 +16,8 @@ using test::lattice_of;
 
 Catch::Approx near(double value) { return Catch::Approx(value).margin(2e-5); }
 
-/// One axis of three numbers, slope 0.8 and next to no step: squared distances of 0.2 and 0.8, for
-/// which sqrt(5 d^2) is 1 and 2 and the correlation (1 + z + z^2 / 3) exp(-z) 0.858385 and
-/// 0.586453.
+/// One axis of three numbers with slope 0.8 and almost no step. Squared distances are 0.2 and 0.8,
+/// so sqrt(5 d^2) is 1 and 2. (1 + z + z^2 / 3) exp(-z) gives correlations 0.858385 and 0.586453.
 Hyperparameters line() { return {{std::log(0.8), -40}, std::log(0.01)}; }
 
 TEST_CASE("beliefs are those of the textbook's formulas") {
