@@ -25,9 +25,8 @@ Result<std::vector<Recording>> read_journal(std::string_view text, const std::st
 
 struct ListedConfig {
   std::vector<Value> values;  ///< one for each axis
-  /// `cost` is the file's value; without cost and failure, the value is unusable.
-  RecordedEntry entry;
-  std::string place;  ///< for messages: "key '16,2'", "results[3]"
+  RecordedEntry entry;        ///< cost as in the file; without cost and failure: unusable
+  std::string place;          ///< for messages: "key '16,2'", "results[3]"
 };
 
 struct ListedAxis {

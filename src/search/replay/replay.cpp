@@ -14,8 +14,7 @@ namespace fatune {
 namespace {
 
 constexpr std::size_t kMostControlRepeats = 64'000;
-// Standard error that makes the check reliable.
-constexpr double kControlError = kControlTolerance / 4;
+constexpr double kControlError = kControlTolerance / 4;  // standard error for a reliable check
 
 /// A recording and the values that its scores need.
 class Bench {

@@ -26,8 +26,7 @@ constexpr std::size_t kMostResamples = 10'000, kFewestResamples = 1'000;
 constexpr std::size_t kMostDraws = 5'000'000;  // chosen: about 0.01 s
 
 constexpr std::uint64_t kResampleSeed = 1;  // seed of the bootstrap; arbitrary
-// Relative to the optimum; with less, random search has reached it.
-constexpr double kLeastHeadroom = 1e-12;
+constexpr double kLeastHeadroom = 1e-12;    // relative; below it random search is optimal
 
 using Curves = std::vector<std::vector<double>>;  ///< [repeat][evaluations]
 
@@ -150,8 +149,7 @@ std::vector<double> Landscape::expected_best(std::uint64_t most) const {
     double sum = optimum();
     double missed = 1;  // probability that all t draws miss the `rank` best configs
     for (std::size_t rank = 1; rank < sorted_.size() && missed > 0; ++rank) {
-      // Configs not among the rank - 1 best.
-      const double left = all - static_cast<double>(rank) + 1;
+      const double left = all - static_cast<double>(rank) + 1;  // configs without the rank - 1 best
       missed *= std::max(0.0, (left - drawn) / left);
       sum += missed * (sorted_[rank] - sorted_[rank - 1]);
     }
