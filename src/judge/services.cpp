@@ -1,4 +1,4 @@
-// services.cpp - tools; problems, kernels and journals by their addresses; the prompts.
+// services.cpp: Publishes tools, prompts, and problems, kernels and journals as resources.
 #include "judge/services.hpp"
 
 #include <map>

@@ -1,4 +1,4 @@
-// draft.cpp - edits to texts, texts to a kernel.
+// draft.cpp: Applies edits to the parent's source and reads the result as a kernel.
 #include "evolve/protocol/draft.hpp"
 
 #include <vector>
@@ -37,7 +37,7 @@ Result<std::string> edited(std::string source, const std::vector<SourceEdit>& ed
   return source;
 }
 
-/// Parameters in which two configs differ, both whole.
+/// Returns the parameters in which two complete configs differ.
 std::vector<std::string> levers_between(const Config& one, const Config& other) {
   std::vector<std::string> names;
   for (const Setting& setting : one.settings) {
@@ -47,14 +47,14 @@ std::vector<std::string> levers_between(const Config& one, const Config& other) 
   return names;
 }
 
-/// The config that the parent ran with on its first problem.
+/// Returns the parent's config on its first problem.
 std::optional<Config> config_of(const Trial& parent, const Manifest& manifest) {
   if (parent.shapes.empty()) return std::nullopt;
   auto config = config_from_json(manifest, parent.shapes.front().config, "parent");
   return config ? std::optional(*std::move(config)) : std::nullopt;
 }
 
-/// Of a move that leaves the text as it is.
+/// Checks that a move without a change of source or manifest changes at most one parameter.
 Status one_lever(const Draft& draft, const Trial& parent) {
   if (!draft.settings || draft.source != parent.source || draft.manifest != parent.manifest)
     return {};

@@ -1,4 +1,4 @@
-// request.cpp - the fields of a request.
+// request.cpp: Lists the fields of a request.
 #include "evolve/protocol/request.hpp"
 
 #include <array>

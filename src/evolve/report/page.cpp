@@ -1,4 +1,4 @@
-// page.cpp - figures, curves, lineage and diffs as HTML without scripts.
+// page.cpp: Writes figures, curves, lineage and diffs as HTML without scripts.
 #include "evolve/report/page.hpp"
 
 #include <algorithm>
@@ -54,13 +54,13 @@ std::string facts(const EvolutionFigures& figures) {
   return text + "</dl>\n";
 }
 
-/// A value a trial; the curve has no point where there is none.
+/// One value per trial; the curve has no point for a missing value.
 struct Curve {
   std::string title, unit;
   std::vector<std::optional<double>> values;
   bool logarithmic = false;
-  const std::vector<Trial>* dots = nullptr;   ///< a dot a trial at its own speed-up
-  std::optional<double> most = std::nullopt;  ///< the axis begins at zero and reaches this
+  const std::vector<Trial>* dots = nullptr;   ///< trials drawn as dots at their own speed-up
+  std::optional<double> most = std::nullopt;  ///< upper end of an axis that starts at zero
 };
 
 class Plot {
@@ -117,7 +117,7 @@ class Plot {
         "y=\"{4:.1f}\" text-anchor=\"end\">{5:.3g}{6}</text>\n",
         kLeft, kWidth - 4, y(value), kLeft - 6, y(value) + 4, value, curve_.unit);
   }
-  /// In steps: a value holds until the next trial.
+  /// Draws steps: a value holds until the next trial.
   std::string path() const {
     std::string text;
     for (std::size_t i = 0; i < curve_.values.size(); ++i) {
@@ -210,7 +210,7 @@ std::string shapes_html(const Trial& trial) {
   return text + "</table></div>\n";
 }
 
-/// Trials below the first of their parents.
+/// Draws each trial below its first parent.
 class Tree {
  public:
   explicit Tree(const std::vector<Trial>& trials) : trials_(trials) {
@@ -256,8 +256,8 @@ class Tree {
     return found == children_.end() ? std::vector<const Trial*>() : found->second;
   }
 
-  /// Of the children, the only one that has some itself: it goes on at the same depth, so that a
-  /// long line of descent fits a phone.
+  /// Returns the only child that has children, if there is exactly one. The tree continues with
+  /// that child at the same depth, so that a long lineage fits a phone.
   const Trial* heir(const Trial& trial) const {
     const Trial* heir = nullptr;
     for (const Trial* child : children(trial)) {

@@ -19,7 +19,7 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
   return file_or_packed(path, kLedgerFile);
 }
 
-/// What keeps a line from following those before it; empty: nothing.
+/// Returns the reason why a line cannot follow the earlier lines; empty if it can.
 std::string misfit(const LedgerLine& line, const Ledger& ledger) {
   const auto* trial = std::get_if<Trial>(&line);
   if (trial == nullptr) return "";

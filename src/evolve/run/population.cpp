@@ -1,4 +1,4 @@
-// population.cpp - the rules of selection.
+// population.cpp: Implements the rules of selection.
 #include "evolve/run/population.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool passed(const ShapeTrial& shape, RankedBy ranked_by) {
   return ranked_by == RankedBy::kTime ? shape.passed() : shape.outcome == Outcome::kUnavailable;
 }
 
-/// Geomean of the times of `before` over those of `now`.
+/// Returns the geomean of the ratios of the times of `before` to the times of `now`.
 std::optional<double> speedup_over(const Trial& before, const Trial& now) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(before.shapes.size(), now.shapes.size()); ++i) {
@@ -35,7 +35,7 @@ std::optional<double> speedup_over(const Trial& before, const Trial& now) {
   return geomean(ratios);
 }
 
-/// The last step that an outcome lets a candidate reach.
+/// Returns the last step that a candidate with this outcome reached.
 std::string step_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::kInfeasible:
@@ -140,7 +140,7 @@ void TrialPopulation::judge(Trial& trial) const {
                              percent(kWorstRegression - 1, 0), slower);
 }
 
-/// `trial` has not been added yet: its place is the end.
+/// `trial` is not added yet; its position is the end.
 void TrialPopulation::select(Trial& trial) {
   if (trial.verdict == verdict::kDiscarded) return;
   const std::size_t place = trials_.size();

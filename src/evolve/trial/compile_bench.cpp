@@ -1,4 +1,4 @@
-// compile_bench.cpp - drafts through the compiler alone, on machines without a GPU.
+// compile_bench.cpp: Tries drafts with the compiler alone, on machines without a GPU.
 #include <utility>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// recorded_bench.cpp - drafts to what a ledger says became of them.
+// recorded_bench.cpp: Takes the results of drafts from a ledger.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -62,7 +62,7 @@ class RecordedBench final : public Bench {
   }
 
   Ledger ledger_;
-  std::map<std::pair<std::string, std::string>, ShapeTrial> rows_;  ///< by key and problem
+  std::map<std::pair<std::string, std::string>, ShapeTrial> rows_;  ///< results by key and problem
   bool timed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// json_lines.cpp - the tools as plain JSON lines, for scripts: one object asks, one answers.
+// json_lines.cpp: Serves the tools to scripts as JSON lines: one object asks, one object answers.
 #include <algorithm>
 #include <array>
 
@@ -11,11 +11,11 @@
 namespace fatune {
 namespace {
 
-/// A line of a client.
+/// One line of a client.
 struct Order {
   std::optional<Json> id;
   std::string tool;
-  std::string resource;  ///< an address
+  std::string resource;  ///< URI of a resource
   std::string prompt;
   Json arguments = Json::object();
   bool progress = false;
@@ -50,7 +50,7 @@ Json error_of(const Error& error) {
   return {{"kind", word_for(error.kind)}, {"message", error.message}};
 }
 
-/// Begins with the call's id, if it has one.
+/// Returns the start of an answer: the call's id, if the call has one.
 Json head_of(const ToolCall& call) {
   Json line = Json::object();
   if (!call.id.empty()) line["id"] = Json::parse(call.id);
@@ -115,7 +115,7 @@ class JsonLines final : public Dialect {
   }
 
  private:
-  /// A line that asks for nothing, under its id, if it has one.
+  /// Answers a line that names no action, under the line's id if there is one.
   static std::string refused(const Json& line, const std::string& problem) {
     Json answer = Json::object();
     if (line.is_object() && line.contains("id")) answer["id"] = line["id"];

@@ -1,4 +1,4 @@
-// server.cpp - the loop around a client: hear, admit, run, answer, within limits.
+// server.cpp: Runs one client's loop: reads lines, admits calls, runs calls, sends answers.
 #include "judge/protocol/server.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{200};  // how soon an interrupt is noticed
+constexpr std::chrono::milliseconds kTick{200};  // maximum delay until an interrupt is noticed
 
 Error interruption() { return {ErrorKind::kInterrupted, "interrupted"}; }
 
@@ -77,7 +77,7 @@ Status Server::admit(ToolCall call) {
 
 Status Server::cancel(const std::string& id) {
   const auto found = std::ranges::find(calls_, id, &ToolCall::id);
-  if (found == calls_.end()) return {};  // answered already, or never asked
+  if (found == calls_.end()) return {};  // the call was already answered, or never made
   log::debug("cancelled: " + found->tool->name);
   if (running_ && found == calls_.begin()) {
     cancelled_ = true;

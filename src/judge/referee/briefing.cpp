@@ -1,4 +1,4 @@
-// briefing.cpp - task, kernels and insights in markdown; texts of others are fenced or quoted.
+// briefing.cpp: Writes task, kernels and insights as Markdown; clients' texts are fenced or quoted.
 #include "judge/referee/briefing.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-// Chosen: what a prompt has of each.
+// Maximum entries of a prompt; chosen.
 constexpr std::int64_t kElites = 5;
 constexpr std::size_t kInsights = 8, kFailures = 3;
 constexpr std::size_t kLongestThought = 500, kLongestQuote = 32'768;

@@ -16,7 +16,7 @@
 namespace fatune {
 namespace {
 
-constexpr const char* kKernels = "kernels";  // in the folder: what was submitted, by id
+constexpr const char* kKernels = "kernels";  // subfolder for submissions, one folder per id
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// leaderboard.cpp - the one judgement of each kernel that counts, by its median.
+// leaderboard.cpp: Selects one judgement per kernel and ranks the judgements by median time.
 #include "judge/referee/leaderboard.hpp"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace fatune {
 namespace {
 
-/// What the judgements of one kernel and config come to.
+/// Summary of the judgements of one kernel and config.
 struct Reputation {
-  std::optional<JudgedKernel> best;  ///< with the most scrutiny, of these the newest
-  std::optional<Scrutiny> refused;   ///< with that scrutiny, and not passed with as much since
+  std::optional<JudgedKernel> best;  ///< highest scrutiny, then newest
+  std::optional<Scrutiny> refused;   ///< scrutiny of a refusal that no later pass equals
 
   void add(const JudgedKernel& judgement) {
     if (!judgement.gate.empty())
@@ -28,7 +28,7 @@ struct Reputation {
   }
 };
 
-/// By id; of the device that timed last.
+/// Returns the ranked judgements by id, all from the device of the newest timed judgement.
 std::vector<JudgedKernel> those_that_count(const std::vector<JudgedKernel>& judgements,
                                            const std::string& problem) {
   const auto is_timed = [&](const JudgedKernel& each) {
@@ -59,7 +59,7 @@ bool intervals_meet(const Timing& a, const Timing& b) {
          *b.ci95_low_us <= *a.ci95_high_us;
 }
 
-/// What a place says of a judgement: the rest stands in the history.
+/// Lists the fields of a judgement that a leaderboard row shows; the history has the other fields.
 void row_fields(JudgedKernel& x, FieldList& f) {
   f("id", x.record.id).required().looks_like(kIdPattern);
   f("kernel", x.record.kernel);

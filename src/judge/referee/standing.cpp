@@ -1,4 +1,4 @@
-// standing.cpp - the decision of `fatune gate`, in the words of a judgement.
+// standing.cpp: Applies the decision of `fatune gate` to a judgement.
 #include "judge/referee/standing.hpp"
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace fatune {
 namespace {
 
-constexpr const char* kEarlier = "an earlier measurement";  // not the same rounds
+constexpr const char* kEarlier = "an earlier measurement";  // measured in other rounds
 
 Beside beside(const GateRow& row, const std::string& time) {
   Beside other;
@@ -25,7 +25,7 @@ Beside beside(const GateRow& row, const std::string& time) {
   return other;
 }
 
-/// Null when none has this time.
+/// Returns null if no record has this time.
 const FinalRecord* fastest(const std::vector<FinalRecord>& records, const std::string& time) {
   const FinalRecord* found = nullptr;
   for (const FinalRecord& record : records) {

@@ -1,5 +1,4 @@
-// submission.cpp - a submitted kernel as a kernel tree of its own, in memory: nothing of the disk
-// is within its reach.
+// submission.cpp: Loads a submitted kernel as an in-memory kernel tree without disk access.
 #include "judge/referee/submission.hpp"
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 namespace fatune {
 namespace {
 
-/// A name beside the manifest, so that the tree holds nothing but what was submitted.
+/// Requires a file name without folders, so that the tree holds only the submission.
 Result<std::string> name_of_source(const std::string& manifest) {
   FATUNE_TRY(const Json json, parse_json(manifest, kManifestName));
   const Fields fields(json, kManifestName);
@@ -31,8 +30,8 @@ Result<std::string> name_of_source(const std::string& manifest) {
   return source;
 }
 
-/// Names that are pasted together could be any, of __has_include, too. In comments of a line, say
-/// headings, there is nothing to paste.
+/// Token pasting could build any name, __has_include among them. A line comment, such as a heading,
+/// cannot paste tokens.
 bool pastes(const std::string& text) {
   return std::ranges::any_of(split(text, '\n'), [](const std::string& line) {
     const bool comment = trim(line).starts_with("//") && line.find("*/") == std::string::npos;
@@ -41,7 +40,7 @@ bool pastes(const std::string& text) {
   });
 }
 
-/// What asks for files in a way that the kernel tree does not see; empty for nothing.
+/// Returns why the source requests files that the include scan cannot see; empty if it does not.
 std::string disguised(const std::string& source) {
   const std::string text = spliced(source);
   for (const char* question : {"has_include", "has_embed"}) {
@@ -75,7 +74,8 @@ Result<KernelRef> load(const Submission& submission) {
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-/// What a manifest of fatune's own may say, and a submitted one may not.
+/// Returns the property of the manifest that only fatune's own kernels may have; empty if there is
+/// none.
 std::string forbidden(const Manifest& manifest) {
   if (manifest.role != Role::kAttention)
     return "field 'role' must be \"attention\": a submission is a candidate";

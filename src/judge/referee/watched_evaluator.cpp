@@ -1,5 +1,4 @@
-// watched_evaluator.cpp - calls on their way to a device, each asked first whether it is still
-// wanted.
+// watched_evaluator.cpp: Forwards calls to an evaluator unless the client has cancelled the work.
 #include "judge/referee/watched_evaluator.hpp"
 
 namespace fatune {
@@ -24,7 +23,7 @@ WatchedEvaluator::~WatchedEvaluator() {
   watched_.on_progress = nullptr;
 }
 
-/// Of what was heard the first error stays.
+/// Keeps the first error.
 Status WatchedEvaluator::listen() {
   if (heard_) heard_ = hear_();
   return heard_;

@@ -1,5 +1,4 @@
-// watched_evaluator.hpp - an evaluator that hears the client while it works, and stops when asked
-// to.
+// watched_evaluator.hpp: Declares an evaluator that polls the client and stops on cancellation.
 #pragma once
 
 #include <functional>
@@ -10,8 +9,8 @@
 
 namespace fatune {
 
-/// Passes everything on to another evaluator, which outlives it. Once `hear`, which is called a few
-/// times a second, has given an error, nothing more is begun: the error comes back.
+/// Forwards every call to another evaluator, which must outlive the wrapper. Polls the client a few
+/// times a second; after the first error starts no work and returns that error.
 class WatchedEvaluator final : public Evaluator {
  public:
   WatchedEvaluator(Evaluator& watched, std::function<Status()> hear);
