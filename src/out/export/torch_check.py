@@ -1,4 +1,4 @@
-# torch_check.py - `python sdpa.py`: is every kernel right here, and how fast?
+# torch_check.py: Checks every kernel against a reference and times it; runs with `python sdpa.py`.
 
 def _describe(facts):
     p, measured = facts["problem"], facts["measured"]
@@ -43,7 +43,7 @@ def _mask_for(kernel):
     p = kernel.facts["problem"]
     if p["mask"] != "causal":
         return None
-    from torch.nn.attention.bias import causal_lower_right  # takes seconds, and few need it
+    from torch.nn.attention.bias import causal_lower_right  # the import takes seconds and is rarely needed
     return causal_lower_right(p["seq_q"], p["seq_kv"])
 
 
@@ -60,7 +60,7 @@ def _fp8_error_of(kernel, tensors):
 def _check_fp8(kernel, tensors):
     """Prints a line; whether the kernel is as near to 16 bits as its type lets it be."""
     error = _fp8_error_of(kernel, tensors)
-    limit = 6e-2 if kernel.facts["problem"]["dtype"] == "e4m3" else 1.2e-1  # as fatune's gate of the method
+    limit = 6e-2 if kernel.facts["problem"]["dtype"] == "e4m3" else 1.2e-1  # limits of fatune's gate
     print(f"{'ok' if error <= limit else 'FAILED':6}  {_describe(kernel.facts)}")
     print(f"        differs by {error:.1e} from 16 bits (limit {limit:.0e})")
     return error <= limit
@@ -87,7 +87,7 @@ def _check(kernel, tensors):
         return False
     theirs = F.scaled_dot_product_attention(*tensors, **options)
     error = (torch.linalg.vector_norm(own.float() - theirs.float()) / torch.linalg.vector_norm(theirs.float())).item()
-    limit = {torch.float16: 4e-3, torch.bfloat16: 2e-2}[kernel.dtype]  # each is within half of it of the exact result
+    limit = {torch.float16: 4e-3, torch.bfloat16: 2e-2}[kernel.dtype]  # twice the error that each side may have
     calls = (lambda: sdpa(*tensors, **options), lambda: F.scaled_dot_product_attention(*tensors, **options))
     with torch.no_grad():
         times = [f"{_microseconds(call, graph):.2f}" for graph in (True, False) for call in calls]

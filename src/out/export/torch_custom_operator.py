@@ -1,4 +1,5 @@
-# torch_custom_operator.py - which kernel a call takes, its launch, and an operator for each operation.
+# torch_custom_operator.py: Selects a call's kernel, launches it, registers an operator per
+# operation.
 
 class _Kernel(_Loaded):
     """One kernel of this file: called with its inputs, it queues itself on the current stream."""
@@ -35,7 +36,7 @@ class _Kernel(_Loaded):
             *(ctypes.addressof(values[name]) for name in stage["arguments"]))
         config = _config(stage, _raw_stream(index))
         code = _driver.launch(ctypes.byref(config), function, arguments, None)
-        if code == 201:  # a thread's first call finds no context current
+        if code == 201:  # a new thread has no current context before its first call
             _driver.make_current(index)
             code = _driver.launch(ctypes.byref(config), function, arguments, None)
         _driver.check(code, "launch " + self.facts["kernel"])
@@ -100,7 +101,7 @@ def info() -> list[dict]:
     return [kernel.facts for kernel in _kernels]
 
 
-# A process may import several such files: they share kernels and operators.
+# Several such files in one process share kernels and operators.
 _shared = torch.ops.fatune.__dict__.setdefault(
     "custom_1", {"kernels": [], "operations": set(), "library": torch.library.Library("fatune", "FRAGMENT")})
 _kernels = _shared["kernels"]

@@ -1,5 +1,5 @@
-# torch_driver.py - loads and launches, through the CUDA driver that PyTorch has open. What work is queued on is a queue
-# here: KernelBot refuses files with CUDA's word for it, which is in torch_queue.py alone.
+# torch_driver.py: Loads and launches kernels through the CUDA driver that PyTorch has open.
+# KernelBot refuses files that use the name of CUDA work queues, so this file says "queue".
 
 class _Attribute(ctypes.Structure):
     _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_uint * 16)]
@@ -66,7 +66,7 @@ class _Loaded:
     def __init__(self, facts, cubin):
         self.facts, self.cubin = facts, cubin
         self.functions, self.lock = {}, threading.Lock()
-        self.memory, self.memory_bytes = {}, 0  # scratch by name: where it starts in one allocation
+        self.memory, self.memory_bytes = {}, 0  # offsets of scratch buffers by name
         for scratch in facts["scratch"]:
             self.reserve(scratch["name"], scratch["bytes"])
 

@@ -1,4 +1,4 @@
-# torch_fp8.py - attention in fp8: of 16-bit tensors, which the kernel quantizes, or of fp8 tensors with their factors.
+# torch_fp8.py: Runs fp8 attention on 16-bit tensors or on fp8 tensors with factors.
 
 class _Fp8Route(_Route):
     """As _Route, for a kernel of fp8."""

@@ -1,7 +1,7 @@
-# torch_gradients.py - calls that want gradients: a kernel that writes the log-sum-exp, then a backward pass of PyTorch.
+# torch_gradients.py: Runs a kernel that writes the log-sum-exp, then PyTorch's backward pass.
 
 def _back_by_flash(grad, query, key, value, out, lse, causal, scale):
-    unused = lse.new_empty((2,), dtype=torch.uint64)  # the state of dropout
+    unused = lse.new_empty((2,), dtype=torch.uint64)  # state of dropout
     return torch.ops.aten._scaled_dot_product_flash_attention_backward(
         grad, query, key, value, out, lse, None, None, query.shape[2], key.shape[2], 0.0, causal, unused, unused,
         scale=scale)
@@ -57,7 +57,7 @@ class _RouteWithGradients(_RouteWithLse):
         return _BACKWARDS[self.backward_by](grad, query, key, value, out, lse, causal, self.kernel.facts["scale"])
 
 
-_GRADIENTS, _LSE = "gradients", "lse"  # what a call wants besides the output: those, or what a backward pass reads
+_GRADIENTS, _LSE = "gradients", "lse"  # extra outputs: gradients, or only the log-sum-exp
 _ROUTES = {None: _Route, _GRADIENTS: _RouteWithGradients, _LSE: _RouteWithLse}
 
 

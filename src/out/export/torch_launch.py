@@ -1,4 +1,4 @@
-# torch_launch.py - attention's kernels: which call each does, and its launches on bound tensors.
+# torch_launch.py: Matches calls to kernels of attention and launches kernels on tensors.
 
 def _name_of(facts):
     """One machine code may be several kernels, of other layouts."""
@@ -13,21 +13,21 @@ class _Kernel(_Loaded):
         self.name = _name_of(facts)
         problem = facts["problem"]
         batch, dim = problem["batch"], problem["head_dim"]
-        self.quantizes = "quant" in problem  # fp8 of 16-bit tensors: no kernel of sdpa()
+        self.quantizes = "quant" in problem  # 16-bit tensors, fp8 products; never used by sdpa()
         self.smooth_k = problem.get("quant") == "smooth_k"
         self.out_dtype = _DTYPES[problem.get("out_dtype", problem["dtype"])]
         self.dtype = self.out_dtype if self.quantizes else _DTYPES[problem["dtype"]]
         self.fp8 = problem["dtype"] in ("e4m3", "e5m2")
-        self.element = 1 if self.dtype in _FP8 else 2  # bytes
+        self.element = 1 if self.dtype in _FP8 else 2  # bytes per element
         key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
         query = (batch, problem["heads"], problem["seq_q"], dim)
         self.mask = _LOWER_RIGHT if problem["mask"] == "causal" else None
         self.key = _problem_key(query, key, key, self.dtype, self.mask, True)
         self.shapes = {"q": query, "k": key, "v": key, "out": query}
-        self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled in
+        self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled-in strides
                         for name, shape in self.shapes.items()}
         arguments = {name for stage in facts["stages"] for name in stage["arguments"]}
-        self.by_pointer = arguments & {"q", "k", "v"}  # these are read with these strides, others through tensor maps
+        self.by_pointer = arguments & {"q", "k", "v"}  # the other tensors use tensor maps
         if problem.get("lse"):
             self.reserve("lse", 4 * math.prod(query[:3]))
 

@@ -1,4 +1,4 @@
-# torch_operator.py - which route a call takes, remembered by all that it depends on; the function, the operator.
+# torch_operator.py: Selects and caches each call's route; defines function and operator.
 
 class _Table:
     """Kernels that serve, and what was found for calls: the routes that were chosen among them, and counters. It is replaced, not changed: a call that is
@@ -37,7 +37,7 @@ def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None, 
     """Of these kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
     reason. `quantizes`: of those that compute 16-bit tensors in fp8; `smooth_k`: without K's mean over keys, with it, or
     (None) either. `extra`: of those whose log-sum-exp a backward pass may read."""
-    if extra is None and tensors["q"].dtype not in _FP8:  # backward passes and factors are of the keys as they are
+    if extra is None and tensors["q"].dtype not in _FP8:  # backward passes and factors need the keys unchanged
         tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
@@ -139,7 +139,7 @@ def _route_of(kernel, extra, index, seen):
         return None, f"its kernel could not be loaded: {error}"
 
 
-_OTHERS = "calls of further kinds"  # those that came when as many kinds as are remembered had come
+_OTHERS = "calls of further kinds"  # calls beyond the number of kinds that are counted apart
 
 
 def _counter(query, key, mask, scale, why, extra=None):
@@ -152,7 +152,7 @@ def _counter(query, key, mask, scale, why, extra=None):
     text = f"{','.join(map(str, query.shape))}{seen} {dtype}{mask}{told}"
     counters = _service.counters
     if len(counters) >= _MAX_REMEMBERED and (text, why) not in counters:
-        text, why = _OTHERS, why and why.partition(":")[0]  # behind the colon are strides, of as many kinds
+        text, why = _OTHERS, why and why.partition(":")[0]  # drops the strides behind the colon
     return counters.setdefault((text, why), itertools.count())
 
 
@@ -214,7 +214,7 @@ def _attend(query, key, value, mask, scale, gqa, extra=None):
     return None if route is None else route(query, key, value, q, k, v)
 
 
-# The function and the operator.
+# Defines the function and the operator.
 
 def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None,
          dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
@@ -235,7 +235,7 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
             out = _attend_below(attn_mask, side, query, key, value, scale, enable_gqa)
             if out is not None:
                 return out
-        if F.scaled_dot_product_attention is not _pytorch:  # such a mask calls what stands there alone
+        if F.scaled_dot_product_attention is not _pytorch:  # such a mask itself calls PyTorch's attention
             return _pytorch_with(attn_mask, query, key, value, dropout_p, is_causal, scale, enable_gqa)
     return _pass_on("it has dropout" if attn_mask is None else "no kernel takes such a mask", query, key, value,
                     attn_mask, dropout_p, is_causal, scale, enable_gqa)
@@ -283,7 +283,7 @@ def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
                                                    _INSTALLED)[0]
     elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
         return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa, _INSTALLED)
-    if scale is None and not enable_gqa:  # names cost time
+    if scale is None and not enable_gqa:  # keyword arguments cost time
         return _pytorch(query, key, value, None, 0.0, is_causal)
     return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
 
@@ -376,7 +376,7 @@ def _register():
     arguments = ("(Tensor query, Tensor key, Tensor value, bool is_causal=False, float? scale=None, "
                  "bool enable_gqa=False, bool installed=False) -> Tensor")
     tags = (torch.Tag.pt2_compliant_tag,
-            getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order))  # kernels are made for them
+            getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order))  # compiled-in strides
     library.define("sdpa" + arguments, tags=tags)
     library.impl("sdpa", _any_operator, "CompositeImplicitAutograd")
     library.define("_sdpa_kernel" + arguments, tags=tags)
@@ -441,9 +441,9 @@ def load(device: torch.device | int | None = None) -> int:
     return len(mine)
 
 
-# A process may have several such files: they share loaded kernels, the operators, and PyTorch's own attention as it was
-# before one of them took its place, not what stands there while fatune.capture() records. Those imported by hand serve
-# together; those of fatune.install(), while they are installed.
+# Several such files in one process share loaded kernels, the operators, and PyTorch's original
+# attention, never a function that fatune.capture() installed. Files imported by hand serve
+# together; files of fatune.install() serve while installed.
 _shared = torch.ops.fatune.__dict__.setdefault(
     "shared_6", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
         F.scaled_dot_product_attention, "_recorded", F.scaled_dot_product_attention)})

@@ -43,16 +43,16 @@ _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
-_UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # where a causal mask starts; is_causal means the first
+_UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # alignment of a causal mask; is_causal means the former
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
-_MAX_REMEMBERED = 1024  # chosen: decisions, and addresses of a tensor map, kept before all are forgotten
-_MAX_TABLES = 16  # chosen: sets of kernels whose choices are remembered
-_ALIGNMENT = 16  # bytes: of the copy engine's addresses and strides, and of the kernels' vector loads
-_INSTALLED: bool = globals().get("_INSTALLED", False)  # by fatune.install(), which says so before it imports
+_MAX_REMEMBERED = 1024  # chosen: cached decisions and tensor maps before the cache is cleared
+_MAX_TABLES = 16  # chosen: sets of kernels whose decisions are cached
+_ALIGNMENT = 16  # bytes; alignment of tensor maps and of the kernels' vector loads
+_INSTALLED: bool = globals().get("_INSTALLED", False)  # set by fatune.install() before the import
 _MISALIGNED = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
 
 
-# Asked at every call, so found once.
+# Every call uses these functions, so the attribute look-ups happen once.
 _is_compiling, _is_autocast_enabled, _is_grad_enabled = (
     torch.compiler.is_compiling, torch.is_autocast_enabled, torch.is_grad_enabled)
 _is_tracing, _dispatch_modes, _transform = (
@@ -68,7 +68,7 @@ def _bias_side(mask):
     return _LOWER_RIGHT if mask.variant == module.CausalVariant.LOWER_RIGHT else _UPPER_LEFT
 
 
-# What is asked, and can a kernel do it? Sizes and strides only: no tensor and no device.
+# Describes the call and decides whether a kernel supports it, from sizes and strides only.
 
 def _problem_key(q, k, v, dtype, mask, gqa):
     """What a kernel must have been made for, from the tensors' shapes; None when no kernel can do it. Of heads and
@@ -77,7 +77,7 @@ def _problem_key(q, k, v, dtype, mask, gqa):
         return None
     if q[1] != k[1] and not (gqa and k[1] > 0 and q[1] % k[1] == 0):
         return None
-    if mask == _UPPER_LEFT and q[2] != k[2]:  # ours end at the lower right
+    if mask == _UPPER_LEFT and q[2] != k[2]:  # the kernels align causal masks at the lower right
         return None
     return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, mask is not None and q[2] > 1)
 
@@ -126,7 +126,7 @@ def _begins_aligned(shape, stride, element):
 
 def _is_not_broadcast(q, k, v, gqa):
     """Whether batch and heads, which may be symbols, are surely the query's, so that the result's are."""
-    from torch.fx.experimental.symbolic_shapes import statically_known_true  # asked for symbols only
+    from torch.fx.experimental.symbolic_shapes import statically_known_true  # needed for symbolic sizes only
     return all(map(statically_known_true, (q[0] == k[0], q[0] == v[0], k[1] == v[1], gqa or q[1] == k[1])))
 
 

@@ -1,9 +1,9 @@
-// overview.js - several problems or runs at once: a table, ratios, latency over length, one roofline.
+// overview.js: Compares problems or runs: a table, ratios, latency over length, one roofline.
 
-/// Every problem of every run that has a final phase or candidates.
+/// Returns every problem of every run that has a final phase or candidates.
 const allEntries = () => data.runs.flatMap((run, r) => run.problems.map((problem, p) => ({run, problem, r, p, key: `${r}/${p}`})));
 
-/// Title and cell of each column; the one that links leads to the problem.
+/// Returns title and cell of each column; one column links to the problem.
 function overviewColumns(mixed, word) {
   const time = (e) => e.problem.time, best = (e) => bestOf(e.problem), rival = (e) => baselinesOf(e.problem, time(e))[0];
   const ratio = (e) => best(e) && rival(e) ? best(e).ratio : null;
@@ -22,7 +22,7 @@ function overviewColumns(mixed, word) {
     {title: 'shape', cell: (e) => e.problem.name ? e.problem.shape : ''}];
 }
 
-/// A column that no row fills is left out.
+/// Omits columns without cells.
 function overviewTable(entries) {
   const words = [...new Set(entries.map(({problem}) => timeWord(problem, problem.time)))];
   const columns = overviewColumns(words.length > 1, words[0]).filter(({cell}) => entries.some((entry) => cell(entry) !== ''));
@@ -68,7 +68,8 @@ function ratiosFigure(entries) {
   });
 }
 
-/// Problems that differ in length alone, or in length and batch at one number of tokens, belong in one panel.
+/// Groups problems that differ in length only, or in length and batch at a constant number of
+/// tokens.
 function lengthPanels(entries) {
   const of = (e) => e.problem.problem, lengths = (list) => new Set(list.map((e) => of(e).seq_kv)).size;
   const base = (e) => { const p = of(e); return [p.dtype, p.mask, p.head_dim, p.heads, p.kv_heads, p.seq_q === p.seq_kv ? '' : p.seq_q, JSON.stringify(p.layout ?? ''), e.problem.time].join('|'); };
@@ -93,7 +94,8 @@ const LENGTH_VALUES = {
 
 const RIVALS_DRAWN = 5;
 
-/// The baselines that come nearest to the best, on the geometric mean of the problems that have them.
+/// Returns the baselines nearest to the best, by geometric mean over the problems that have the
+/// baseline.
 function nearestRivals(entries) {
   const ratios = new Map();
   for (const {problem} of entries) {
@@ -107,7 +109,7 @@ function nearestRivals(entries) {
   return [...ratios].filter(([, list]) => list.length * 2 >= most).sort((a, b) => d3.mean(a[1]) - d3.mean(b[1])).slice(0, RIVALS_DRAWN).map(([impl]) => impl);
 }
 
-/// Lines of one panel: ours, and those rivals that have at least two points.
+/// Returns the lines of one panel: fatune's, and the baselines with at least two points.
 function lengthLines(list, value, rivals) {
   const lines = new Map();
   for (const e of list) {
@@ -168,7 +170,7 @@ function lengthFigure(entries) {
   });
 }
 
-/// All problems on one roofline, if they were measured on one device and share its peaks.
+/// Draws all problems on one roofline if one device with known peaks measured them.
 function sharedRoofline(entries) {
   const known = entries.filter((e) => bestOf(e.problem) && e.problem.flops && !e.problem.hardware.unknown);
   if (known.length < 2 || new Set(known.map((e) => e.run.device.name + e.problem.hardware.tensor_tflops)).size > 1) return null;

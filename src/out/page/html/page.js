@@ -1,4 +1,4 @@
-// page.js - puts the sections together, follows the address, and switches between light and dark.
+// page.js: Joins the sections, follows the address, and switches between light and dark.
 
 function notices(runs) {
   const list = [];
@@ -45,7 +45,7 @@ function verdictLine(problem) {
   return el('div', {class: 'verdict'}, ...parts);
 }
 
-/// Every time of the best, each with its own ratio to the fastest baseline in that time.
+/// Lists the best's times, each with the ratio to the fastest baseline in that time.
 function timesTable(problem) {
   const best = bestOf(problem), all = timesOf(problem);
   if (!best || all.length < 2) return null;
@@ -72,7 +72,7 @@ function facts(problem, run) {
   return box;
 }
 
-/// What the best config changes of the kernel's default stands out.
+/// Highlights parameters of the best config that differ from the kernel's default.
 function configChips(problem) {
   const best = bestOf(problem), usual = problem.finals.find((f) => f.role === 'default' && f.kernel === best.kernel)?.config;
   const chip = ([name, value]) => el('li', {class: usual && valueText(usual[name]) !== valueText(value) ? 'changed' : null, title: usual && name in usual ? `default: ${usual[name]}` : null}, el('b', {}, name + '='), valueText(value));
@@ -91,7 +91,7 @@ function hero(problem, run) {
     ...(best ? [configChips(problem), timesTable(problem)].filter(Boolean) : []), facts(problem, run));
 }
 
-/// Lines for what comes after a report.
+/// Lists the commands for the next steps.
 function nextLines(problem, run) {
   const best = `runs/${run.name}/best.json`, dir = /--kernel-dir[= ]\S+/.exec(run.command)?.[0] ?? '', rival = baselinesOf(problem, problem.time)[0]?.impl;
   const line = (...words) => words.filter(Boolean).join(' ');
@@ -185,7 +185,7 @@ function render() {
   main.replaceChildren(...(several ? [overview(entries), el('div', {id: 'problem', class: 'divider'}), el('section', {class: 'chooser'}, el('h2', {}, 'One problem'), picker(entries, key))] : []), ...problemSections(entry));
 }
 
-// Ink on a colour is chosen when it is drawn.
+// Redraws on a change of theme, because ink on a colour is chosen at drawing.
 byId('theme').addEventListener('click', () => {
   const root = document.documentElement, dark = matchMedia('(prefers-color-scheme: dark)').matches;
   const now = root.dataset.theme ?? (dark ? 'dark' : 'light');

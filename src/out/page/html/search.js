@@ -1,6 +1,6 @@
-// search.js - how the search went: best so far, and what became of the candidates.
+// search.js: Draws the course of the search: best so far, and outcomes of the candidates.
 
-/// The step line of the best so far, and its points.
+/// Returns the step line of the best so far, and its points.
 function bestSoFar(list) {
   const steps = [];
   for (const c of list) if (c.us !== null && (!steps.length || c.us < steps.at(-1).us)) steps.push(c);
@@ -32,7 +32,7 @@ function drawConvergence(problem, over, plot, width) {
     svg.append('circle').attr('cx', x(at(c))).attr('cy', y(c.us)).attr('r', 5).attr('fill', 'none').attr('stroke', 'var(--ink)').attr('stroke-width', 1.25);
   }
   const objective = problem.search_time, rival = baselinesOf(problem, objective)[0];
-  // A chained time has no place beside launches of another kind.
+  // A chained time is not comparable with launches of another kind.
   if (rival && timeWord(problem, objective) !== 'chained' && rival[objective].us < y.domain()[1] && rival[objective].us > y.domain()[0]) {
     const level = y(rival[objective].us);
     svg.append('path').attr('d', `M${left} ${level}H${right}`).attr('stroke', 'var(--soft)').attr('stroke-dasharray', '5 4');
