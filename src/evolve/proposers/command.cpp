@@ -23,9 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kGlance{100};  // polling period for an interrupt
-constexpr std::chrono::seconds kEnding{20};        // time for a guard to end many processes
-constexpr std::chrono::milliseconds kMoment{500};  // time for a program to exit after its answer
+constexpr std::chrono::milliseconds kPollPause{100};  // polling period for an interrupt
+constexpr std::chrono::seconds kGuardTimeout{20};     // time for a guard to end many processes
+constexpr std::chrono::milliseconds kExitPause{500};  // time for a program to exit after its answer
 constexpr std::uintmax_t kLongestErrors = 16U << 20U;  // maximum bytes of stderr per request
 
 /// Sends and receives at once, because a program may answer before it has read its whole input.
@@ -43,7 +43,7 @@ class Exchange {
   void step() {
     pollfd wanted{socket_, POLLIN, 0};
     if (sent_ < request_.size()) wanted.events |= POLLOUT;
-    if (::poll(&wanted, 1, static_cast<int>(kGlance.count())) <= 0) return;
+    if (::poll(&wanted, 1, static_cast<int>(kPollPause.count())) <= 0) return;
     if ((wanted.revents & POLLOUT) != 0 && sent_ < request_.size()) send_some();
     if ((wanted.revents & (POLLIN | POLLHUP | POLLERR)) != 0) receive_some();
   }
@@ -102,7 +102,7 @@ class ErrorsOfRequest {
 ChildEnd end_guard(Child& guard) {
   ::kill(guard.pid(), SIGTERM);
   ::kill(guard.pid(), SIGCONT);
-  auto end = guard.wait(kEnding);
+  auto end = guard.wait(kGuardTimeout);
   if (!end) end = guard.kill();
   return end.value_or(ChildEnd{.signalled = true, .code = SIGKILL});
 }
@@ -170,7 +170,7 @@ class CommandProposer final : public Proposer {
       return failed(
           fmt::format("the proposer's line has more than {}", describe(Bytes(kLongestAnswer))));
     }
-    auto end = guard.wait(kMoment);
+    auto end = guard.wait(kExitPause);
     if (!end) end = end_guard(guard);
     std::string line = exchange.line();
     const bool silent = trim(line).empty();

@@ -42,7 +42,7 @@ bool reap(pid_t program, int& status) {
 }
 
 /// Stops each process before killing it: a stopped process cannot fork faster than it is found.
-void end_all(pid_t group) {
+void kill_all(pid_t group) {
   ::kill(-group, SIGKILL);
   int ignored = 0;
   for (int round = 0; round < kRoundsToEnd; ++round) {
@@ -54,7 +54,7 @@ void end_all(pid_t group) {
   }
 }
 
-[[noreturn]] void become(const std::string& command) {
+[[noreturn]] void exec_command(const std::string& command) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGTERM, SIG_DFL);
@@ -63,7 +63,7 @@ void end_all(pid_t group) {
 }
 
 /// Closes the streams, so that the other end sees when the program closes its stdout.
-void leave_streams() {
+void detach_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(nothing, STDOUT_FILENO);
@@ -112,13 +112,13 @@ int proposer_guard_main(std::span<const std::string> args) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t program = ::fork();
-  if (program == 0) become(args[2]);
+  if (program == 0) exec_command(args[2]);
   if (program < 0) return kGuardFailed;
   ::setpgid(program, program);
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kGuardPriority));
-  leave_streams();
+  detach_streams();
   const ChildEnd end = watch(program, *processes, *bytes);
-  end_all(program);
+  kill_all(program);
   if (end.signalled) ::raise(end.code);
   return end.code;
 }

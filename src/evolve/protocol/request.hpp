@@ -32,7 +32,7 @@ struct ProposalTask {
 void fields(ProposalTask& x, FieldList& f);
 
 /// I2: a kernel that passed, with its times.
-struct ToldKernel {
+struct RequestKernel {
   std::string id;
   std::string source, manifest;
   std::optional<double> speedup;
@@ -40,28 +40,28 @@ struct ToldKernel {
   std::string lever, thought;
   std::string profile;  ///< registers, shared memory and spills, in words
 };
-void fields(ToldKernel& x, FieldList& f);
+void fields(RequestKernel& x, FieldList& f);
 
 /// I3: a proposer's thought on a move, and the measured gain of the move.
-struct ToldInsight {
+struct RequestInsight {
   std::string text;
   std::string lever, id;
   std::optional<double> gain;  ///< speed-up over the parent; empty if the move failed
 };
-void fields(ToldInsight& x, FieldList& f);
+void fields(RequestInsight& x, FieldList& f);
 
-struct ToldFailure {
+struct RequestFailure {
   std::string id, lever, step, reason;
 };
-void fields(ToldFailure& x, FieldList& f);
+void fields(RequestFailure& x, FieldList& f);
 
 /// One line of history, without sources.
-struct ToldTrial {
+struct RequestTrial {
   std::string id, lever, verdict;
   std::vector<std::string> parents;
   std::optional<double> speedup;
 };
-void fields(ToldTrial& x, FieldList& f);
+void fields(RequestTrial& x, FieldList& f);
 
 struct ProposalBudget {
   std::int64_t trials_left = 0;
@@ -79,10 +79,10 @@ struct ProposalRequest {
   std::int64_t wanted = 1;
   ProposalBudget budget;
   ProposalTask task;
-  std::vector<ToldKernel> parents, elites;
-  std::vector<ToldInsight> insights;
-  std::vector<ToldFailure> failures;
-  std::vector<ToldTrial> history;
+  std::vector<RequestKernel> parents, elites;
+  std::vector<RequestInsight> insights;
+  std::vector<RequestFailure> failures;
+  std::vector<RequestTrial> history;
 };
 void fields(ProposalRequest& x, FieldList& f);
 

@@ -258,24 +258,24 @@ class Tree {
 
   /// Returns the only child that has children, if there is exactly one. The tree continues with
   /// that child at the same depth, so that a long lineage fits a phone.
-  const Trial* heir(const Trial& trial) const {
-    const Trial* heir = nullptr;
+  const Trial* continuing_child(const Trial& trial) const {
+    const Trial* found = nullptr;
     for (const Trial* child : children(trial)) {
       if (children(*child).empty()) continue;
-      if (heir != nullptr) return nullptr;
-      heir = child;
+      if (found != nullptr) return nullptr;
+      found = child;
     }
-    return heir;
+    return found;
   }
 
   std::string node(const Trial& trial) const {
     std::string text;
-    for (const Trial* each = &trial; each != nullptr; each = heir(*each)) {
+    for (const Trial* each = &trial; each != nullptr; each = continuing_child(*each)) {
       text += fmt::format("<li id=\"{}\"><details><summary>{}</summary>\n{}</details>\n",
                           each->id(), summary(*each), inside(*each));
       std::string below;
       for (const Trial* child : children(*each)) {
-        if (child != heir(*each)) below += node(*child);
+        if (child != continuing_child(*each)) below += node(*child);
       }
       if (!below.empty()) text += "<ul>" + below + "</ul>";
       text += "</li>\n";

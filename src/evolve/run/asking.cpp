@@ -55,12 +55,12 @@ ProposalRequest make_request(const EvolutionPlan& plan, const ProposalTask& task
   request.wanted = std::min(plan.wanted, request.budget.trials_left);
   request.task = task;
   for (const Trial* each : population.parents(plan.mode, two ? 2 : 1, request.seed))
-    request.parents.push_back(told(*each));
+    request.parents.push_back(request_kernel(*each));
   if (plan.mode == ProposerMode::kFree) return request;
   request.insights = population.insights(request.seed);
   request.failures = population.failures();
   if (plan.mode == ProposerMode::kInsight) return request;
-  for (const Trial* each : population.elites()) request.elites.push_back(told(*each));
+  for (const Trial* each : population.elites()) request.elites.push_back(request_kernel(*each));
   request.history = population.history();
   return request;
 }

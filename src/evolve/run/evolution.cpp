@@ -43,7 +43,7 @@ TranscriptEntry checked(TranscriptEntry entry) {
 }
 
 /// Returns the environment whose times the ledger holds.
-Environment place_of(const LedgerHeader& header) {
+Environment recorded_environment(const LedgerHeader& header) {
   Environment place = header.environment;
   place.recorded = header.recorded;
   return place;
@@ -65,8 +65,9 @@ class Evolution {
     if (options_.resume) {
       FATUNE_TRY(ledger_, LedgerWriter::resume(options_.out));
       FATUNE_TRY(known_, load_ledger(options_.out));
-      FATUNE_TRY_STATUS(check_same_device(place_of(known_.header), place_of(header),
-                                          options_.out.string(), Reuse::kResume));
+      FATUNE_TRY_STATUS(check_same_device(recorded_environment(known_.header),
+                                          recorded_environment(header), options_.out.string(),
+                                          Reuse::kResume));
     } else {
       FATUNE_TRY(ledger_, LedgerWriter::create(options_.out, header));
       known_.header = header;
@@ -121,7 +122,7 @@ class Evolution {
     Trial trial;
     trial.ask = ask;
     trial.operation = request.operation;
-    for (const ToldKernel& parent : request.parents) trial.parents.push_back(parent.id);
+    for (const RequestKernel& parent : request.parents) trial.parents.push_back(parent.id);
     if (!entry.failure.empty()) return refuse(std::move(trial), entry.failure);
     FATUNE_TRY(const Proposal proposal, parse_proposal(entry.answer));
     trial.usage = proposal.usage;
@@ -239,22 +240,22 @@ class Evolution {
   Result<std::string> profile_of_last() {
     const Trial& last = population_.trials().back();
     if (!bench_.has_times() || !last.valid() || &population_.best() != &last) return std::string();
-    FATUNE_TRY(const Duellist kernel, duellist(last, 0));
+    FATUNE_TRY(const KernelWithConfig kernel, kernel_with_config(last, 0));
     return bench_.profile(kernel, plan_.problems.front());
   }
 
-  Result<Duellist> duellist(const Trial& trial, std::size_t problem) const {
+  Result<KernelWithConfig> kernel_with_config(const Trial& trial, std::size_t problem) const {
     FATUNE_TRY(const Draft draft, read_draft(trial.source, trial.manifest, trial.config));
     const ShapeTrial& shape = trial.shapes[problem];
     FATUNE_TRY(Config config, config_from_json(draft.kernel->manifest, shape.config, kLedgerFile));
-    return Duellist{draft.key, draft.kernel, std::move(config)};
+    return KernelWithConfig{draft.key, draft.kernel, std::move(config)};
   }
 
   Status duel(const Trial& best) {
     duels_ = known_.duels;
     for (std::size_t i = duels_.size(); i < plan_.problems.size(); ++i) {
-      FATUNE_TRY(const Duellist first, duellist(population_.start(), i));
-      FATUNE_TRY(const Duellist second, duellist(best, i));
+      FATUNE_TRY(const KernelWithConfig first, kernel_with_config(population_.start(), i));
+      FATUNE_TRY(const KernelWithConfig second, kernel_with_config(best, i));
       FATUNE_TRY(Duel duel,
                  bench_.duel(first, second, plan_.problems[i], static_cast<int>(plan_.rounds)));
       duels_.push_back({best.id(), std::move(duel)});

@@ -86,19 +86,20 @@ bool passed_everywhere(const Trial& trial, RankedBy ranked_by) {
   });
 }
 
-ToldKernel told(const Trial& trial) {
-  ToldKernel told{.id = trial.id(),
-                  .source = trial.source,
-                  .manifest = trial.manifest,
-                  .speedup = trial.speedup,
-                  .shapes = trial.shapes,
-                  .lever = trial.lever,
-                  .thought = trial.thought,
-                  .profile = ""};
+RequestKernel request_kernel(const Trial& trial) {
+  RequestKernel kernel{.id = trial.id(),
+                       .source = trial.source,
+                       .manifest = trial.manifest,
+                       .speedup = trial.speedup,
+                       .shapes = trial.shapes,
+                       .lever = trial.lever,
+                       .thought = trial.thought,
+                       .profile = ""};
   if (!trial.shapes.empty() && trial.shapes.front().resources)
-    told.profile = words(*trial.shapes.front().resources);
-  if (!trial.profile.empty()) told.profile += (told.profile.empty() ? "" : "; ") + trial.profile;
-  return told;
+    kernel.profile = words(*trial.shapes.front().resources);
+  if (!trial.profile.empty())
+    kernel.profile += (kernel.profile.empty() ? "" : "; ") + trial.profile;
+  return kernel;
 }
 
 const Trial& TrialPopulation::add(Trial trial) {
@@ -201,8 +202,8 @@ std::vector<const Trial*> TrialPopulation::parents(ProposerMode mode, std::size_
   return chosen;
 }
 
-std::vector<ToldInsight> TrialPopulation::insights(std::uint64_t seed) const {
-  std::vector<ToldInsight> all;
+std::vector<RequestInsight> TrialPopulation::insights(std::uint64_t seed) const {
+  std::vector<RequestInsight> all;
   for (const Trial& trial : trials_) {
     const std::string& text = trial.insight.empty() ? trial.thought : trial.insight;
     if (trial.number == 0 || (text.empty() && trial.lever.empty())) continue;
@@ -212,13 +213,13 @@ std::vector<ToldInsight> TrialPopulation::insights(std::uint64_t seed) const {
   std::vector<std::size_t> order = rng.order(all.size());
   order.resize(std::min(order.size(), kInsights));
   std::ranges::sort(order);
-  std::vector<ToldInsight> drawn;
+  std::vector<RequestInsight> drawn;
   for (const std::size_t place : order) drawn.push_back(all[place]);
   return drawn;
 }
 
-std::vector<ToldFailure> TrialPopulation::failures() const {
-  std::vector<ToldFailure> failures;
+std::vector<RequestFailure> TrialPopulation::failures() const {
+  std::vector<RequestFailure> failures;
   for (const Trial& trial : trials_) {
     if (trial.valid()) continue;
     failures.push_back({.id = trial.id(),
@@ -231,8 +232,8 @@ std::vector<ToldFailure> TrialPopulation::failures() const {
   return failures;
 }
 
-std::vector<ToldTrial> TrialPopulation::history() const {
-  std::vector<ToldTrial> history;
+std::vector<RequestTrial> TrialPopulation::history() const {
+  std::vector<RequestTrial> history;
   for (const Trial& trial : trials_) {
     if (trial.number == 0) continue;
     history.push_back({.id = trial.id(),

@@ -44,10 +44,10 @@ class TrialPopulation {
   /// elites) as in EvoEngineer. Free and insight mode take the best.
   std::vector<const Trial*> parents(ProposerMode mode, std::size_t count, std::uint64_t seed) const;
   /// Draws three insights at random.
-  std::vector<ToldInsight> insights(std::uint64_t seed) const;
+  std::vector<RequestInsight> insights(std::uint64_t seed) const;
   /// Returns the latest three failures, newest last.
-  std::vector<ToldFailure> failures() const;
-  std::vector<ToldTrial> history() const;
+  std::vector<RequestFailure> failures() const;
+  std::vector<RequestTrial> history() const;
 
  private:
   void judge(Trial& trial) const;
@@ -62,6 +62,6 @@ class TrialPopulation {
 /// Returns whether the trial passed on every problem.
 bool passed_everywhere(const Trial& trial, TrialPopulation::RankedBy ranked_by);
 /// Returns a kernel in the form of a request.
-ToldKernel told(const Trial& trial);
+RequestKernel request_kernel(const Trial& trial);
 
 }  // namespace fatune

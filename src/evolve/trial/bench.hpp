@@ -38,7 +38,7 @@ struct Duel {
 void fields(Duel& x, FieldList& f);
 
 /// A kernel with its fastest config on the problem.
-struct Duellist {
+struct KernelWithConfig {
   std::string key;
   KernelRef kernel;
   Config config;
@@ -54,10 +54,10 @@ class Bench {
   virtual Result<ShapeTrial> examine(const Draft& draft, const NamedProblem& problem,
                                      const BenchOrder& order) = 0;
   /// Returns the hardware counters of the fastest config in words; empty if there are none.
-  virtual Result<std::string> profile(const Duellist&, const NamedProblem&) {
+  virtual Result<std::string> profile(const KernelWithConfig&, const NamedProblem&) {
     return std::string();
   }
-  virtual Result<Duel> duel(const Duellist& start, const Duellist& best,
+  virtual Result<Duel> duel(const KernelWithConfig& start, const KernelWithConfig& best,
                             const NamedProblem& problem, int rounds) = 0;
 };
 

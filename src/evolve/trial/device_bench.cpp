@@ -61,7 +61,7 @@ struct SearchedConfigs {
     records.push_back(std::move(record));
   }
   /// Returns the fastest record; the first record, the default config, if none is correct.
-  const CandidateRecord& telling() const { return records[fastest.value_or(0)]; }
+  const CandidateRecord& representative() const { return records[fastest.value_or(0)]; }
 };
 
 /// Describes the bottleneck of a kernel and the findings about it.
@@ -97,7 +97,8 @@ class DeviceBench final : public Bench {
   }
 
   /// Releases the device, because a profiler needs exclusive access.
-  Result<std::string> profile(const Duellist& kernel, const NamedProblem& problem) override {
+  Result<std::string> profile(const KernelWithConfig& kernel,
+                              const NamedProblem& problem) override {
     if (!count_) return std::string();
     const Candidate candidate{kernel.kernel, kernel.config, problem.problem};
     evaluator_.reset();
@@ -112,8 +113,8 @@ class DeviceBench final : public Bench {
     return words_of(read_counters(*longest(outcome.launches), facts));
   }
 
-  Result<Duel> duel(const Duellist& start, const Duellist& best, const NamedProblem& problem,
-                    int rounds) override {
+  Result<Duel> duel(const KernelWithConfig& start, const KernelWithConfig& best,
+                    const NamedProblem& problem, int rounds) override {
     if (!evaluator_) FATUNE_TRY_STATUS(open());
     FinalPlan plan = examination_plan(Scrutiny::kFinal);
     plan.rounds = rounds;
@@ -153,8 +154,8 @@ class DeviceBench final : public Bench {
       return refused;
     }
     if (!searched) return std::move(searched).error();
-    const CandidateRecord& telling = searched->telling();
-    ShapeTrial row = row_of(telling, telling.config, name, "");
+    const CandidateRecord& representative = searched->representative();
+    ShapeTrial row = row_of(representative, representative.config, name, "");
     if (searched->fastest) {
       candidate.config = searched->config;
       FATUNE_TRY(row, examine_config(candidate, order, name));

@@ -21,7 +21,7 @@ struct ToolCall {
 };
 
 /// The request in one line. All members are empty if the line needs no action.
-struct Heard {
+struct ParsedLine {
   std::string answer{};  ///< line to send at once
   std::optional<ToolCall> call{};
   std::string cancelled{};  ///< id of the call that the client cancelled
@@ -31,9 +31,9 @@ struct Heard {
 class Dialect {
  public:
   virtual ~Dialect() = default;
-  virtual Heard hear(std::string_view line) = 0;
+  virtual ParsedLine parse(std::string_view line) = 0;
   /// Returns the reply to a line that could not be read; `problem` is the reason.
-  virtual std::string unheard(const std::string& problem) const = 0;
+  virtual std::string unreadable(const std::string& problem) const = 0;
   /// Returns the reply to a call that the server refuses to start.
   virtual std::string refusal(const ToolCall& call, const std::string& problem) const = 0;
   virtual std::string answer(const ToolCall& call, const Result<Json>& result) const = 0;

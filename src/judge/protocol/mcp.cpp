@@ -81,7 +81,7 @@ class Mcp final : public Dialect {
  public:
   explicit Mcp(const Services& services) : services_(services) {}
 
-  Heard hear(std::string_view line) override {
+  ParsedLine parse(std::string_view line) override {
     if (trim(line).empty()) return {};
     const Result<Json> message = parse_json(line, "message");
     if (!message) return {.answer = error_line(nullptr, kParseError, message.error().message)};
@@ -89,10 +89,10 @@ class Mcp final : public Dialect {
       return invalid(nullptr, "a batch is no message of MCP; send its parts as lines");
     if (!message->is_object())
       return invalid(nullptr, "a message " + wrong_type("an object", *message));
-    return hear_message(*message);
+    return parse_message(*message);
   }
 
-  std::string unheard(const std::string& problem) const override {
+  std::string unreadable(const std::string& problem) const override {
     return error_line(nullptr, kInvalidRequest, problem);
   }
 
@@ -130,10 +130,10 @@ class Mcp final : public Dialect {
     bool stateless = false;
   };
 
-  static Heard invalid(const Json* id, const std::string& problem) {
+  static ParsedLine invalid(const Json* id, const std::string& problem) {
     return {.answer = error_line(id, kInvalidRequest, problem)};
   }
-  static Heard bad_params(const Request& request, const std::string& problem) {
+  static ParsedLine bad_params(const Request& request, const std::string& problem) {
     return {.answer = error_line(&request.id, kInvalidParams, problem)};
   }
 
@@ -143,7 +143,7 @@ class Mcp final : public Dialect {
                        {{"content", text_content(problem)}, {"isError", true}});
   }
 
-  Heard hear_message(const Json& message) {
+  ParsedLine parse_message(const Json& message) {
     const Json& method = member(message, "method");
     const bool response = message.contains("result") || message.contains("error");
     if (method.is_null() && response) return {};  // a response to a request that was never sent
@@ -160,16 +160,16 @@ class Mcp final : public Dialect {
     if (!params.is_null() && !params.is_object())
       return invalid(known, "field 'params' " + wrong_type("an object", params));
     if (!request) return note(method.get<std::string>(), params);
-    return hear_request({*id, method.get<std::string>(), params});
+    return parse_request({*id, method.get<std::string>(), params});
   }
 
-  static Heard note(const std::string& method, const Json& params) {
+  static ParsedLine note(const std::string& method, const Json& params) {
     const Json& cancelled = member(params, "requestId");
     if (method != "notifications/cancelled" || !is_id(cancelled)) return {};
     return {.cancelled = dump(cancelled)};
   }
 
-  Heard hear_request(Request request) {
+  ParsedLine parse_request(Request request) {
     if (request.method == "initialize") return initialize(request);
     const Json& meta = member(request.params, "_meta");
     if (!member(meta, kVersionKey).is_null()) {
@@ -186,12 +186,12 @@ class Mcp final : public Dialect {
     return dispatch(request);
   }
 
-  std::optional<Heard> check_revision(const Request& request, const Json& meta) const {
+  std::optional<ParsedLine> check_revision(const Request& request, const Json& meta) const {
     const Json& revision = member(meta, kVersionKey);
     if (revision != kStateless) {
-      return Heard{.answer =
-                       error_line(&request.id, kUnsupportedVersion, "Unsupported protocol version",
-                                  {{"supported", kRevisions}, {"requested", revision}})};
+      return ParsedLine{.answer = error_line(&request.id, kUnsupportedVersion,
+                                             "Unsupported protocol version",
+                                             {{"supported", kRevisions}, {"requested", revision}})};
     }
     const Json& capabilities = member(meta, kCapabilitiesKey);
     if (capabilities.is_object()) return std::nullopt;
@@ -199,7 +199,7 @@ class Mcp final : public Dialect {
                                            wrong_type("an object", capabilities)));
   }
 
-  Heard initialize(const Request& request) {
+  ParsedLine initialize(const Request& request) {
     const Json& revision = member(request.params, "protocolVersion");
     for (const char* known : kRevisions) {
       if (revision != known || revision == kStateless) continue;
@@ -214,9 +214,9 @@ class Mcp final : public Dialect {
                                  {{"supported", kRevisions}, {"requested", revision}})};
   }
 
-  Heard dispatch(const Request& request) {
+  ParsedLine dispatch(const Request& request) {
     const auto answer = [&](Json result) {
-      return Heard{.answer = result_line(request.id, request.stateless, std::move(result))};
+      return ParsedLine{.answer = result_line(request.id, request.stateless, std::move(result))};
     };
     if (request.method == "tools/call") return call(request);
     if (request.method == "tools/list") return list(request, "tools", tools());
@@ -244,7 +244,7 @@ class Mcp final : public Dialect {
     return rows;
   }
 
-  static Json card(const ResourceCard& each, const char* address) {
+  static Json card(const ResourceDescription& each, const char* address) {
     return {{address, each.uri},
             {"name", each.name},
             {"description", each.description},
@@ -253,13 +253,14 @@ class Mcp final : public Dialect {
 
   Json resources() const {
     Json rows = Json::array();
-    for (const ResourceCard& each : services_.shelf.list()) rows.push_back(card(each, "uri"));
+    for (const ResourceDescription& each : services_.resources.list())
+      rows.push_back(card(each, "uri"));
     return rows;
   }
 
   Json templates() const {
     Json rows = Json::array();
-    for (const ResourceCard& each : services_.shelf.templates)
+    for (const ResourceDescription& each : services_.resources.templates)
       rows.push_back(card(each, "uriTemplate"));
     return rows;
   }
@@ -287,7 +288,7 @@ class Mcp final : public Dialect {
     result["cacheScope"] = stays ? "public" : "private";
   }
 
-  Heard list(const Request& request, const char* key, Json rows) {
+  ParsedLine list(const Request& request, const char* key, Json rows) {
     if (!member(request.params, "cursor").is_null()) {
       return bad_params(
           request, fmt::format("field 'params.cursor' is unknown: all {} are on one page", key));
@@ -297,11 +298,11 @@ class Mcp final : public Dialect {
     return {.answer = result_line(request.id, request.stateless, std::move(result))};
   }
 
-  Heard read(const Request& request) {
+  ParsedLine read(const Request& request) {
     const Json& uri = member(request.params, "uri");
     if (!uri.is_string())
       return bad_params(request, "field 'params.uri' " + wrong_type("a string", uri));
-    const auto found = services_.shelf.read(uri.get<std::string>());
+    const auto found = services_.resources.read(uri.get<std::string>());
     if (!found) return bad_params(request, found.error().message);
     Json result = {
         {"contents",
@@ -310,7 +311,7 @@ class Mcp final : public Dialect {
     return {.answer = result_line(request.id, request.stateless, std::move(result))};
   }
 
-  Heard fill(const Request& request) {
+  ParsedLine fill(const Request& request) {
     const Json& name = member(request.params, "name");
     if (!name.is_string())
       return bad_params(request, "field 'params.name' " + wrong_type("a string", name));
@@ -323,7 +324,7 @@ class Mcp final : public Dialect {
                 {{"messages", Json::array({{{"role", "user"}, {"content", content}}})}})};
   }
 
-  Heard call(const Request& request) {
+  ParsedLine call(const Request& request) {
     const Json& name = member(request.params, "name");
     if (!name.is_string())
       return bad_params(request, "field 'params.name' " + wrong_type("a string", name));

@@ -29,28 +29,28 @@ Status Server::run() {
   while (!calls_.empty() || !reader_.ended()) {
     if (interrupted()) return interruption();
     const bool idle = calls_.empty();
-    FATUNE_TRY_STATUS(listen(idle ? kTick : std::chrono::milliseconds(0)));
+    FATUNE_TRY_STATUS(read_lines(idle ? kTick : std::chrono::milliseconds(0)));
     if (!calls_.empty()) FATUNE_TRY_STATUS(serve_next());
   }
   return {};
 }
 
-Status Server::listen(std::chrono::milliseconds patience) {
+Status Server::read_lines(std::chrono::milliseconds patience) {
   if (reader_.ended()) return {};
   FATUNE_TRY_STATUS(reader_.wait(patience));
-  while (const auto line = reader_.next()) FATUNE_TRY_STATUS(hear(*line));
+  while (const auto line = reader_.next()) FATUNE_TRY_STATUS(handle(*line));
   return {};
 }
 
-Status Server::hear(const LineReader::Line& line) {
+Status Server::handle(const LineReader::Line& line) {
   if (line.too_long) {
-    return send(dialect_.unheard(
+    return send(dialect_.unreadable(
         fmt::format("a line of more than {} bytes is not read", limits_.line_bytes)));
   }
-  Heard heard = dialect_.hear(line.text);
-  FATUNE_TRY_STATUS(send(heard.answer));
-  if (!heard.cancelled.empty()) FATUNE_TRY_STATUS(cancel(heard.cancelled));
-  return heard.call ? admit(*std::move(heard.call)) : Status();
+  ParsedLine parsed = dialect_.parse(line.text);
+  FATUNE_TRY_STATUS(send(parsed.answer));
+  if (!parsed.cancelled.empty()) FATUNE_TRY_STATUS(cancel(parsed.cancelled));
+  return parsed.call ? admit(*std::move(parsed.call)) : Status();
 }
 
 std::string Server::reason_against(const ToolCall& call) {
@@ -103,7 +103,7 @@ Status Server::serve_next() {
 }
 
 Status Server::beat(std::string_view phase) {
-  FATUNE_TRY_STATUS(listen(std::chrono::milliseconds(0)));
+  FATUNE_TRY_STATUS(read_lines(std::chrono::milliseconds(0)));
   if (interrupted()) return interruption();
   if (cancelled_) return Error{ErrorKind::kInterrupted, "cancelled"};
   if (phase == phase_) return {};

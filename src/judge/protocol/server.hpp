@@ -35,8 +35,8 @@ class Server {
   std::function<Clock::time_point()> now = Clock::now;
 
  private:
-  Status listen(std::chrono::milliseconds patience);
-  Status hear(const LineReader::Line& line);
+  Status read_lines(std::chrono::milliseconds patience);
+  Status handle(const LineReader::Line& line);
   Status admit(ToolCall call);
   Status cancel(const std::string& id);
   Status serve_next();

@@ -11,16 +11,16 @@
 namespace fatune {
 
 /// Describes a resource, or a URI template with `{name}` placeholders.
-struct ResourceCard {
+struct ResourceDescription {
   std::string uri, name, description, mime_type;
 };
 struct ResourceText {
   std::string mime_type, text;
 };
 /// Reads resources at once, outside the queue of calls.
-struct Shelf {
-  std::function<std::vector<ResourceCard>()> list;
-  std::vector<ResourceCard> templates;
+struct ResourceProvider {
+  std::function<std::vector<ResourceDescription>()> list;
+  std::vector<ResourceDescription> templates;
   std::function<Result<ResourceText>(const std::string& uri)> read;
 };
 
@@ -38,7 +38,7 @@ struct Prompt {
 
 struct Services {
   Toolbox tools;
-  Shelf shelf;
+  ResourceProvider resources;
   std::vector<Prompt> prompts;
 };
 

@@ -62,9 +62,9 @@ std::string kernel_text(const JudgedKernel& judgement, const Submission& submiss
     text +=
         fmt::format("{}{} with {}.", describe(Micros(time->median_us)),
                     judgement.record.recorded ? " (recorded)" : "", dump(judgement.record.config));
-  for (const Beside& beside : judgement.baselines) {
-    if (beside.ratio)
-      text += fmt::format(" {:.3f} of the time of {}.", beside.ratio->value, beside.impl);
+  for (const BaselineComparison& comparison : judgement.baselines) {
+    if (comparison.ratio)
+      text += fmt::format(" {:.3f} of the time of {}.", comparison.ratio->value, comparison.impl);
   }
   return text + "\n\nSource:\n\n" + fenced(submission.source.substr(0, kLongestQuote), "cuda") +
          "\nManifest:\n\n" + fenced(submission.manifest.substr(0, kLongestQuote), "json");

@@ -178,9 +178,9 @@ class CompileExaminer final : public Examiner {
     const Ticket ticket = service.submit(compile_request(candidate, limits_));
     while (!service.ready(ticket)) {
       FATUNE_TRY_STATUS(service.pump(kBeatPause));
-      if (const Status heard = beat("compiling"); !heard) {
+      if (const Status client = beat("compiling"); !client) {
         service.cancel(ticket);
-        return heard.error();
+        return client.error();
       }
     }
     return service.take(ticket);

@@ -87,7 +87,7 @@ History JudgementLog::history(const AskHistory& wanted) const {
   return history;
 }
 
-void fields(Beside& x, FieldList& f) {
+void fields(BaselineComparison& x, FieldList& f) {
   f.record("beside", "A judged kernel's time over that of a baseline");
   f("impl", x.impl).required();
   f("time", x.time).omitted().about("That is compared");

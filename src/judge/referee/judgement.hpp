@@ -20,7 +20,7 @@
 namespace fatune {
 
 /// Compares a judged kernel's time with a baseline's.
-struct Beside {
+struct BaselineComparison {
   std::string impl;
   std::string time;                 ///< the compared time: "in_layer", "plain" or "hot"
   std::optional<double> median_us;  ///< median of the baseline
@@ -30,7 +30,7 @@ struct Beside {
   std::string verdict;     ///< word for the ratio, such as "Excellent"
   std::string reason;
 };
-void fields(Beside& x, FieldList& f);
+void fields(BaselineComparison& x, FieldList& f);
 
 /// Outcomes are those of the journal; `unavailable` means that no gate could run.
 struct JudgedKernel {
@@ -38,9 +38,9 @@ struct JudgedKernel {
   Scrutiny mode = Scrutiny::kCheck;
   std::string gate;  ///< the gate that refused the kernel; empty if none did
   FinalRecord record;
-  std::string device;             ///< "NVIDIA H200"; empty if no device was used
-  std::vector<Beside> baselines;  ///< comparisons of a kernel that passed and was timed
-  std::optional<SolScore> sol;    ///< score against the fastest baseline
+  std::string device;                         ///< "NVIDIA H200"; empty if no device was used
+  std::vector<BaselineComparison> baselines;  ///< comparisons of a kernel that passed and was timed
+  std::optional<SolScore> sol;                ///< score against the fastest baseline
   std::vector<std::string> warnings;
   std::vector<ErrorRegion> regions;  ///< regions of wrong outputs
   std::string run;        ///< "runs/3": the search that chose the config; empty if no search did

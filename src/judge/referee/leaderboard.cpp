@@ -14,7 +14,7 @@ namespace fatune {
 namespace {
 
 /// Summary of the judgements of one kernel and config.
-struct Reputation {
+struct KernelHistory {
   std::optional<JudgedKernel> best;  ///< highest scrutiny, then newest
   std::optional<Scrutiny> refused;   ///< scrutiny of a refusal that no later pass equals
 
@@ -29,14 +29,14 @@ struct Reputation {
 };
 
 /// Returns the ranked judgements by id, all from the device of the newest timed judgement.
-std::vector<JudgedKernel> those_that_count(const std::vector<JudgedKernel>& judgements,
-                                           const std::string& problem) {
+std::vector<JudgedKernel> ranked_judgements(const std::vector<JudgedKernel>& judgements,
+                                            const std::string& problem) {
   const auto is_timed = [&](const JudgedKernel& each) {
     return each.problem_id == problem && each.passed() && each.record.hot;
   };
   const auto newest = std::find_if(judgements.rbegin(), judgements.rend(), is_timed);
   if (newest == judgements.rend()) return {};
-  std::map<std::string, Reputation> by_id;
+  std::map<std::string, KernelHistory> by_id;
   for (const JudgedKernel& each : judgements) {
     if (each.problem_id == problem && same_conditions(each, *newest))
       by_id[each.record.id].add(each);
@@ -80,7 +80,7 @@ void row_fields(JudgedKernel& x, FieldList& f) {
 Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLeaderboard& wanted) {
   Leaderboard board;
   board.problem_id = wanted.problem;
-  std::vector<JudgedKernel> counted = those_that_count(judgements, wanted.problem);
+  std::vector<JudgedKernel> counted = ranked_judgements(judgements, wanted.problem);
   if (counted.empty()) return board;
   board.device = counted.front().device;
   board.recorded = counted.front().record.recorded;

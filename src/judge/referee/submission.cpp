@@ -32,7 +32,7 @@ Result<std::string> name_of_source(const std::string& manifest) {
 
 /// Token pasting could build any name, __has_include among them. A line comment, such as a heading,
 /// cannot paste tokens.
-bool pastes(const std::string& text) {
+bool pastes_tokens(const std::string& text) {
   return std::ranges::any_of(split(text, '\n'), [](const std::string& line) {
     const bool comment = trim(line).starts_with("//") && line.find("*/") == std::string::npos;
     return !comment &&
@@ -41,13 +41,13 @@ bool pastes(const std::string& text) {
 }
 
 /// Returns why the source requests files that the include scan cannot see; empty if it does not.
-std::string disguised(const std::string& source) {
+std::string hidden_include_reason(const std::string& source) {
   const std::string text = spliced(source);
   for (const char* question : {"has_include", "has_embed"}) {
     if (text.find(question) != std::string::npos)
       return fmt::format("'__{}' asks what files there are; leave it out", question);
   }
-  if (pastes(text)) return "'##' makes names that nobody has read; leave it out";
+  if (pastes_tokens(text)) return "'##' makes names that nobody has read; leave it out";
   const std::size_t known = includes_of(source).size();
   if (possible_includes(text) > known || possible_includes(source) > known)
     return "has an '#include' in a comment or a literal, or an '#embed'; leave it out";
@@ -59,7 +59,7 @@ Result<KernelRef> load(const Submission& submission) {
     return usage_error(fmt::format("source: has {} bytes, more than {}", submission.source.size(),
                                    kLongestSource));
   }
-  if (const std::string reason = disguised(submission.source); !reason.empty())
+  if (const std::string reason = hidden_include_reason(submission.source); !reason.empty())
     return usage_error("source: " + reason);
   FATUNE_TRY(const std::string source, name_of_source(submission.manifest));
   SourceTree tree = {{kManifestName, submission.manifest}, {source, submission.source}};

@@ -13,7 +13,7 @@ namespace fatune {
 /// times a second; after the first error starts no work and returns that error.
 class WatchedEvaluator final : public Evaluator {
  public:
-  WatchedEvaluator(Evaluator& watched, std::function<Status()> hear);
+  WatchedEvaluator(Evaluator& watched, std::function<Status()> poll_client);
   ~WatchedEvaluator() override;
 
   const Environment& environment() const override { return watched_.environment(); }
@@ -33,11 +33,11 @@ class WatchedEvaluator final : public Evaluator {
                                            const FinalPlan& plan) override;
 
  private:
-  Status listen();
+  Status check_client();
 
   Evaluator& watched_;
-  std::function<Status()> hear_;
-  Status heard_;
+  std::function<Status()> poll_client_;
+  Status client_status_;
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// c_header_code.cpp - writes the C functions that load and launch one kernel.
+// c_header_code.cpp: Writes the C functions that load and launch one kernel.
 #include <algorithm>
 #include <vector>
 

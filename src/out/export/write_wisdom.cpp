@@ -39,7 +39,7 @@ Result<std::vector<KernelFacts>> kernels_there(const fs::path& folder) {
 }
 
 /// Returns the look-up key of a kernel; an index has one kernel per key.
-auto place_of(const KernelFacts& facts) {
+auto look_up_key(const KernelFacts& facts) {
   return std::tuple(facts.arch, key(facts.problem), facts.scale);
 }
 
@@ -49,7 +49,7 @@ auto rank(const KernelFacts& facts) {
 }
 
 /// Returns whether facts may replace earlier facts of equal machine code without losing knowledge.
-bool knows_as_much(const KernelFacts& later, const KernelFacts& earlier) {
+bool may_replace(const KernelFacts& later, const KernelFacts& earlier) {
   return later.verified >= earlier.verified &&
          later.measured.has_value() >= earlier.measured.has_value();
 }
@@ -68,13 +68,13 @@ std::string cubin_name(const ExportedKernel& kernel) {
 
 /// Adds the facts unless the existing kernel is better; returns whether the facts were added.
 bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
-  const auto same = std::ranges::find(kernels, place_of(facts), place_of);
+  const auto same = std::ranges::find(kernels, look_up_key(facts), look_up_key);
   if (same == kernels.end()) {
     kernels.push_back(std::move(facts));
     return true;
   }
   const bool again = same->cubin.sha256 == facts.cubin.sha256 && same->id == facts.id;
-  if (again && knows_as_much(facts, *same)) {
+  if (again && may_replace(facts, *same)) {
     *same = std::move(facts);
     return true;
   }
@@ -140,7 +140,7 @@ Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kerne
     files.push_back(path);
     cubins.insert(path);
   }
-  std::ranges::sort(merged, {}, place_of);
+  std::ranges::sort(merged, {}, look_up_key);
   FATUNE_TRY_STATUS(replace_file(files.front(), write_wisdom_index(merged, version)));
   // Removes unreferenced files of earlier exports and no other files. A cubin that cannot be
   // removed does no harm.

@@ -112,7 +112,7 @@ bool receive(Client& client, const HttpServer::Answer& answer) {
     if (count == 0) return false;
     if (client.leaving) continue;
     client.in.append(part.data(), static_cast<std::size_t>(count));
-    client.out = HttpServer::told(client.in, answer);
+    client.out = HttpServer::response_to(client.in, answer);
     if (client.out.empty()) continue;
     client.deadline = Clock::now() + kToTake;
     return true;
@@ -155,7 +155,7 @@ int milliseconds_until_next(const std::list<Client>& clients) {
 
 }  // namespace
 
-std::string HttpServer::told(std::string_view in, const Answer& answer) {
+std::string HttpServer::response_to(std::string_view in, const Answer& answer) {
   const std::size_t end = in.find(kEndOfHeaders);
   if (end == std::string_view::npos && in.size() < kMostBytes) return "";
   if (end == std::string_view::npos) return written({431, "text/plain", "too long\n"}, true);

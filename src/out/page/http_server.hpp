@@ -34,7 +34,7 @@ class HttpServer {
 
   static constexpr const char* kAddress = "127.0.0.1";
   /// Returns the response to the input `in`; empty while the request is incomplete.
-  static std::string told(std::string_view in, const Answer& answer);
+  static std::string response_to(std::string_view in, const Answer& answer);
   /// Port 0 means any free port. The server's thread calls `answer`.
   static Result<std::unique_ptr<HttpServer>> start(int port, Answer answer);
   ~HttpServer();

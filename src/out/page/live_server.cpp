@@ -130,7 +130,7 @@ class LiveServer::Impl {
     view.finish();
     const Clock::time_point end = Clock::now() + linger_;
     const auto watched = [&] { return now_ms() - asked_ms_ < linger_.count(); };
-    while (asked_ms_ > 0 && watched() && !told_ && Clock::now() < end)
+    while (asked_ms_ > 0 && watched() && !final_state_sent_ && Clock::now() < end)
       std::this_thread::sleep_for(kStep);
   }
 
@@ -168,7 +168,7 @@ class LiveServer::Impl {
   HttpAnswer data(const HttpRequest& request) {
     LiveView::State state = view.state();
     asked_ms_ = now_ms();
-    if (state.final) told_ = true;
+    if (state.final) final_state_sent_ = true;
     HttpAnswer answer{.type = "application/json", .body = std::move(state.json)};
     answer.more_headers = "ETag: " + state.tag + "\r\n";
     const auto known = request.headers.find("if-none-match");
@@ -180,9 +180,9 @@ class LiveServer::Impl {
 
   std::chrono::milliseconds linger_;
   std::atomic<int> port_{-1};
-  std::atomic<std::int64_t> asked_ms_{0};  ///< time of the latest poll; 0 for never
-  std::atomic<bool> told_{false};          ///< a page has received the final state
-  std::unique_ptr<HttpServer> server_;     ///< destroyed first, because it uses the other members
+  std::atomic<std::int64_t> asked_ms_{0};      ///< time of the latest poll; 0 for never
+  std::atomic<bool> final_state_sent_{false};  ///< a page has received the final state
+  std::unique_ptr<HttpServer> server_;  ///< destroyed first, because it uses the other members
 };
 
 LiveServer::LiveServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
