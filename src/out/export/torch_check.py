@@ -20,7 +20,7 @@ def _describe(facts):
 
 
 def _microseconds(call, graph):
-    """Of one of 50 calls in a row: as Python queues them, or as a replayed graph of them."""
+    """Times one of 50 consecutive calls, queued by Python or replayed as one graph."""
     for _ in range(3):
         call()
     repeat = lambda: [call() for _ in range(50)]
@@ -39,7 +39,7 @@ def _microseconds(call, graph):
 
 
 def _mask_for(kernel):
-    """As sdpa() takes the kernel's."""
+    """Returns the kernel's mask in the form that sdpa() takes."""
     p = kernel.facts["problem"]
     if p["mask"] != "causal":
         return None
@@ -48,7 +48,7 @@ def _mask_for(kernel):
 
 
 def _fp8_error_of(kernel, tensors):
-    """Of the kernel on N(0,1): against PyTorch in 16 bits."""
+    """Returns the kernel's error on N(0,1) inputs against PyTorch in 16 bits."""
     more = {"smooth_k": kernel.smooth_k}
     if not kernel.quantizes:
         ones = torch.ones(tensors["k"].shape[:2], device="cuda")
@@ -58,7 +58,8 @@ def _fp8_error_of(kernel, tensors):
 
 
 def _check_fp8(kernel, tensors):
-    """Prints a line; whether the kernel is as near to 16 bits as its type lets it be."""
+    """Prints one line; returns whether the error to 16 bits is within the limit of the kernel's
+    type."""
     error = _fp8_error_of(kernel, tensors)
     limit = 6e-2 if kernel.facts["problem"]["dtype"] == "e4m3" else 1.2e-1  # limits of fatune's gate
     print(f"{'ok' if error <= limit else 'FAILED':6}  {_describe(kernel.facts)}")
@@ -67,7 +68,8 @@ def _check_fp8(kernel, tensors):
 
 
 def _tensors_for(kernel):
-    """q, k and v with the strides that it was tuned for; parts of one tensor lie in a tensor each, which is as far."""
+    """Makes q, k and v with the strides of tuning. Parts of one tensor become separate tensors,
+    which have equal strides."""
     made = {}
     for name, (row, head, batch) in list(kernel.strides.items())[:3]:
         made[name] = torch.empty_strided(kernel.shapes[name], (batch, head, row, 1), dtype=kernel.out_dtype,
@@ -77,7 +79,7 @@ def _tensors_for(kernel):
 
 
 def _check(kernel, tensors):
-    """Prints a line; whether the kernel agrees with PyTorch as far as rounding lets two correct results agree."""
+    """Prints one line; returns whether kernel and PyTorch agree within rounding error."""
     p = kernel.facts["problem"]
     options = {"attn_mask": _mask_for(kernel), "enable_gqa": p["heads"] != p["kv_heads"],
                "scale": kernel.facts["scale"]}

@@ -2,7 +2,7 @@
 # operation.
 
 class _Kernel(_Loaded):
-    """One kernel of this file: called with its inputs, it queues itself on the current stream."""
+    """One kernel of this file. A call with its inputs queues the kernel on the current stream."""
 
     def __init__(self, facts, cubin):
         super().__init__(facts, cubin)
@@ -47,7 +47,7 @@ def _text(key):
 
 
 def _kernel_for(operation, inputs):
-    """The kernel for tensors of these shapes and types; on CUDA one that the device can run."""
+    """Returns the kernel for tensors of these shapes and types that the CUDA device can run."""
     key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs)
     known = [kernel for kernel in _kernels if kernel.operation == operation]
     kernels = [kernel for kernel in known if kernel.key == key]
@@ -67,7 +67,7 @@ def _kernel_for(operation, inputs):
 
 
 def _register(library, operation):
-    """The operator fatune::OPERATION."""
+    """Registers the operator fatune::OPERATION."""
     example = next(kernel for kernel in _kernels if kernel.operation == operation)
     single = len(example.outputs) == 1
 
@@ -90,14 +90,16 @@ def _register(library, operation):
 
 
 def __getattr__(name):
-    """An operation. It is none of the file's globals, which may have its name."""
+    """Returns an operation. Operations are no globals of the file, because a global may have the
+    name."""
     if name in _operations:
         return getattr(torch.ops.fatune, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def info() -> list[dict]:
-    """The launch facts (fatune.launch/1) of every kernel: problem, tensors, config, device, whether it was verified."""
+    """Returns the launch facts (fatune.launch/1) of every kernel: problem, tensors, config, device,
+    verification."""
     return [kernel.facts for kernel in _kernels]
 
 

@@ -22,14 +22,16 @@ class _Driver:
             raise RuntimeError(f"fatune: cannot {doing}: {(text.value or b'unknown error').decode()} ({code})")
 
     def make_current(self, index):
-        """PyTorch's context of a device for this thread, which has none before its first call of the runtime."""
+        """Makes PyTorch's context of the device current. A new thread has no current context before
+        its first call of the CUDA runtime."""
         device, context = ctypes.c_int(), ctypes.c_void_p()
         self.check(self.api.cuDeviceGet(ctypes.byref(device), index), "find the device")
         self.check(self.api.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "use the device")
         self.check(self.api.cuCtxSetCurrent(context), "use the device")
 
     def load(self, code, stages):
-        """The functions of a cubin, allowed the shared memory and clusters they need."""
+        """Loads the functions of a cubin and allows the shared memory and clusters of its stages.
+        """
         module, functions = ctypes.c_void_p(), []
         self.check(self.api.cuModuleLoadData(ctypes.byref(module), code), "load the machine code")
         for stage in stages:
@@ -45,7 +47,8 @@ class _Driver:
         return functions
 
     def encode(self, plan, strides, pointer):
-        """A tensor map, as memory and its address; both stay valid with the first."""
+        """Returns a tensor map as memory and aligned address; the address is valid as long as the
+        memory."""
         memory = ctypes.create_string_buffer(128 + 64)
         address = (ctypes.addressof(memory) + 63) & ~63
         element = {"byte": 0, "f16": 6, "bf16": 9}[plan["element"]]
@@ -92,8 +95,9 @@ class _Loaded:
             return self.functions[index]
 
     def bound(self, functions, pointers, queue, strides):
-        """What cuLaunchKernelEx takes for each stage, and the memory that this points to. `pointers` by tensor and
-        scratch; `strides` in bytes, of the tensors whose maps have others than those that were compiled in."""
+        """Returns the arguments of cuLaunchKernelEx for each stage, and the memory that the
+        arguments point to. `pointers` has tensors and scratch by name. `strides` in bytes replace
+        the compiled-in strides of tensor maps."""
         values = {name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}
         addresses = {name: ctypes.addressof(value) for name, value in values.items()}
         maps = []
@@ -109,8 +113,8 @@ class _Loaded:
         return launches, values, maps
 
     def rank(self, device_name):
-        """Of kernels for one problem the least is taken: measured on such a device, verified, fast; those
-        that were timed in a layer come before others."""
+        """Ranks kernels of one problem, smallest first: measured on this device, verified, timed in
+        a layer, fast."""
         measured = self.facts["measured"] or {"hot_us": math.inf}
         in_layer = measured.get("time") == "in_layer"
         return (self.facts["device"]["name"] != device_name, not self.facts["verified"], not in_layer,
@@ -125,7 +129,7 @@ def _runs_on(facts, capability):
 
 
 def _config(stage, queue):
-    """The launch configuration of a stage."""
+    """Returns the launch configuration of a stage."""
     attributes = []
     if math.prod(stage["cluster"]) > 1:
         attributes.append(_Attribute(4, 0, tuple(stage["cluster"])))

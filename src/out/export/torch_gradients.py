@@ -15,7 +15,8 @@ def _back_by_cudnn(grad, query, key, value, out, lse, causal, scale):
 
 
 _BACKWARDS = {"flash": _back_by_flash, "cudnn": _back_by_cudnn}
-"""Both read the log-sum-exp as kernels write it: natural logarithms of scaled scores, float32, (batch, heads, seq_q)."""
+"""Both read the log-sum-exp that kernels write: natural logarithms of scaled scores, float32,
+(batch, heads, seq_q)."""
 
 
 class _Attention(torch.autograd.Function):
@@ -33,7 +34,7 @@ class _Attention(torch.autograd.Function):
 
 
 class _RouteWithLse(_Route):
-    """As _Route; gives the log-sum-exp, too."""
+    """Like _Route; also returns the log-sum-exp."""
 
     tensors = ("q", "k", "v", "out", "lse")
 
@@ -47,7 +48,7 @@ class _RouteWithLse(_Route):
 
 
 class _RouteWithGradients(_RouteWithLse):
-    """For a call that wants gradients; the backward pass is the one that was chosen for the kernel."""
+    """Serves a call that needs gradients, with the backward pass chosen for the kernel."""
 
     def __call__(self, query, key, value, *_):
         return _Attention.apply(query, key, value, self)
@@ -62,7 +63,8 @@ _ROUTES = {None: _Route, _GRADIENTS: _RouteWithGradients, _LSE: _RouteWithLse}
 
 
 def _run_with_lse(query, key, value, is_causal, scale, enable_gqa):
-    """fatune::_sdpa_with_lse: chooses when it runs; FlashAttention's log-sum-exp is the same as a kernel's."""
+    """Runs fatune::_sdpa_with_lse and selects the kernel at run time. FlashAttention's log-sum-exp
+    equals a kernel's."""
     found = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa, _LSE)
     if found is not None:
         return found
@@ -98,7 +100,8 @@ def _register_gradients(library, tags):
 
 
 def _with_backward(kernels):
-    """Of pairs of kernels and strides those that serve calls with gradients; or none, and why."""
+    """Returns the pairs of kernel and strides that serve calls with gradients; or none, and the
+    reason."""
     chosen = {kernel.facts["id"]: _service.backwards.get(kernel.facts["id"]) for kernel, _ in kernels}
     found = [(kernel, seen) for kernel, seen in kernels if chosen[kernel.facts["id"]] in _BACKWARDS]
     if found:
@@ -108,11 +111,12 @@ def _with_backward(kernels):
 
 
 def serve_gradients(backwards: dict[str, str]) -> None:
-    """Lets kernels serve calls that want gradients from now on, each with a backward pass of PyTorch: "flash" or
-    "cudnn" by the kernel's `id` (info() has it). Another text is the reason why PyTorch does both passes.
+    """Lets kernels serve calls that need gradients, each with a backward pass of PyTorch. Maps a
+    kernel's `id` (see info()) to "flash" or "cudnn". Another text is the reason why PyTorch does
+    both passes.
 
-    Nothing is measured or compared here, as fatune.install() does. Raises ValueError for a kernel that does not write
-    the log-sum-exp (`fatune sweep --lse`).
+    The function measures and compares nothing, unlike fatune.install(). Raises ValueError for a
+    kernel that does not write the log-sum-exp (`fatune sweep --lse`).
     """
     writing = {kernel.facts["id"] for kernel in (*_service.table.kernels, *_own) if kernel.facts["problem"].get("lse")}
     for kernel, name in backwards.items():

@@ -1,7 +1,7 @@
 # torch_launch.py: Matches calls to kernels of attention and launches kernels on tensors.
 
 def _name_of(facts):
-    """One machine code may be several kernels, of other layouts."""
+    """Names a kernel; kernels of several layouts may share machine code."""
     return facts["cubin"]["sha256"], facts["id"]
 
 
@@ -32,8 +32,8 @@ class _Kernel(_Loaded):
             self.reserve("lse", 4 * math.prod(query[:3]))
 
     def route(self, extra, index, seen, backward=None):
-        """Of the file that made it, whose driver is open when it is loaded. `extra`: as of _ROUTES; `backward`: the
-        backward pass that the file which asks has chosen for it."""
+        """Returns the route class of the file that made the kernel, whose driver loads the kernel.
+        `extra` is a key of _ROUTES. `backward` is the backward pass that the calling file chose."""
         return _ROUTES[extra](self, index, seen, backward)
 
     def has_scale(self, scale):
@@ -42,8 +42,8 @@ class _Kernel(_Loaded):
         return abs(wanted - own) <= 1e-6 * abs(own)
 
     def reads(self, tensors):
-        """Strides of q, k and v as _strides_seen has them, when the kernel takes these and writes where PyTorch does:
-        its output has the query's order in memory. Else None."""
+        """Returns the strides of q, k and v as _strides_seen has them, or None. Requires that the kernel
+        takes the strides and writes its output in the query's memory order, as PyTorch does."""
         query = tensors["q"]
         seen = {name: _strides_seen(tensor.shape, tensor.stride(), self.shapes[name][1])
                 for name, tensor in tensors.items()}
@@ -55,19 +55,20 @@ class _Kernel(_Loaded):
         return seen if all(takes) else None
 
     def rank_for(self, seen, device_name):
-        """As rank, and before all a kernel for these very strides."""
+        """Ranks like rank(), but kernels for exactly these strides come first."""
         return any(strides != self.strides[name] for name, strides in seen.items()), *self.rank(device_name)
 
 
 class _Route:
-    """A kernel on a device for tensors of certain strides: called with them and their addresses, it queues the kernel
-    on the current stream. Launches are kept by the addresses in them: PyTorch's allocator soon gives the same again.
-    A kept one never changes, so threads can share it."""
+    """A kernel on a device for tensors of certain strides. A call with tensors and addresses queues
+    the kernel on the current stream. Launches are cached by address, because PyTorch's allocator
+    soon reuses addresses. Cached launches are constant, so threads can share them."""
 
     tensors = ("q", "k", "v", "out")
 
     def __init__(self, kernel, index, seen, backward):
-        """`seen`: strides of q, k and v, as _Kernel.reads has them; `backward`: as of _Kernel.route."""
+        """`seen` has the strides of q, k and v from _Kernel.reads; `backward` is as in
+        _Kernel.route."""
         self.kernel, self.index, self.seen, self.backward_by = kernel, index, seen, backward
         self.functions, self.launches = kernel.on(index), {}
 
@@ -77,7 +78,7 @@ class _Route:
         return out
 
     def queue(self, *pointers):
-        """`pointers`: of each of `tensors`."""
+        """Queues the kernel; `pointers` has an address for each of `tensors`."""
         if _current_device() != self.index:
             with torch.cuda.device(self.index):
                 return self.queue(*pointers)
@@ -93,7 +94,8 @@ class _Route:
                 self.launch_again(launch, code)
 
     def bind(self, place):
-        """What cuLaunchKernelEx takes for each stage, and the memory that this points to."""
+        """Caches the arguments of cuLaunchKernelEx for each stage, and the memory that the
+        arguments point to."""
         *pointers, scratch, stream = place
         memory = {name: scratch + offset for name, offset in self.kernel.memory.items()}
         pointers = {"lse": 0, **memory, **dict(zip(self.tensors, pointers))}
@@ -104,7 +106,8 @@ class _Route:
         return kept
 
     def launch_again(self, launch, code):
-        """After a failure: a thread's first call finds no context current (201)."""
+        """Launches again after error 201: a new thread has no current context before its first
+        call."""
         if code == 201:
             _driver.make_current(self.index)
             code = _driver.launch(*launch)

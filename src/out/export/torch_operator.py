@@ -1,8 +1,8 @@
 # torch_operator.py: Selects and caches each call's route; defines function and operator.
 
 class _Table:
-    """Kernels that serve, and what was found for calls: the routes that were chosen among them, and counters. It is replaced, not changed: a call that is
-    choosing meanwhile remembers its choice in the one it began with."""
+    """A constant set of kernels with cached routes and counters. A new set is a new table, so a
+    call that is selecting a route stores the route in the old table."""
 
     def __init__(self, kernels):
         self.kernels, self.routes = kernels, {}
@@ -15,28 +15,29 @@ class _Table:
 
 
 class _Service:
-    """What serves the functions of files: of those that were imported by hand, or of those that are installed."""
+    """Kernels and functions of files imported by hand, or of installed files."""
 
     def __init__(self):
         self.table, self.tables, self.counters, self.backwards, self.functions = _Table([]), {}, {}, {}, None
 
     def serve(self, kernels):
-        """These and no others from now on; what was chosen when the same ones served is known again."""
+        """Replaces the kernels. A set of kernels that served before has its cached routes again."""
         kernels = {kernel.name: kernel for kernel in kernels}
         if len(self.tables) >= _MAX_TABLES:
             self.tables.clear()
         self.table = self.tables.setdefault(tuple(kernels), _Table(list(kernels.values())))
 
     def forget(self):
-        """What was chosen."""
+        """Clears the cached routes."""
         self.tables.clear()
         self.serve(self.table.kernels)
 
 
 def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None, extra=None):
-    """Of these kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
-    reason. `quantizes`: of those that compute 16-bit tensors in fp8; `smooth_k`: without K's mean over keys, with it, or
-    (None) either. `extra`: of those whose log-sum-exp a backward pass may read."""
+    """Returns the kernel for q, k and v, and their strides from _Kernel.reads; or None and the
+    reason. `quantizes` selects kernels that compute 16-bit tensors in fp8. `smooth_k` selects
+    kernels with or without K's mean subtracted; None selects both. `extra` selects kernels whose
+    log-sum-exp a backward pass reads."""
     if extra is None and tensors["q"].dtype not in _FP8:  # backward passes and factors need the keys unchanged
         tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
@@ -64,7 +65,7 @@ def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None, 
 
 
 def _with_one_head(tensors, gqa):
-    """Keys and values that were expanded for every head of the queries, as the one head that they are."""
+    """Returns keys and values that were expanded to every query head as one head."""
     key, value = tensors["k"], tensors["v"]
     if not (key.dim() == value.dim() == 4 and key.shape[1] == value.shape[1] and type(key.shape[1]) is int
             and key.shape[1] > 1 and key.stride()[1] == value.stride()[1] == 0):
@@ -73,18 +74,18 @@ def _with_one_head(tensors, gqa):
 
 
 def _device(index):
-    """Compute capability and name."""
+    """Returns compute capability and name."""
     return torch.cuda.get_device_capability(index), torch.cuda.get_device_name(index)
 
 
 def _has_kernels(device):
-    """Whether such a device can have any; ROCm's are called cuda, too."""
+    """Returns whether the device can run kernels. ROCm devices are called cuda, too."""
     return device.type == "cuda" and torch.version.cuda is not None
 
 
 class _AlignedCopies:
-    """The route to PyTorch's attention for rows that begin at odd addresses, on copies of such tensors: on them as
-    they are, PyTorch 2.11 gave other numbers on an H200 for rows 130 bytes apart."""
+    """Calls PyTorch's attention on aligned copies of tensors with misaligned rows. On the originals
+    PyTorch 2.11 gave other numbers on an H200 for rows 130 bytes apart."""
 
     def __init__(self, mask, scale, gqa):
         self.is_causal, self.scale, self.gqa = mask == _UPPER_LEFT, scale, gqa
@@ -99,19 +100,21 @@ def _is_aligned(tensor):
 
 
 def _no_rows(query, key, value, *_):
-    """The route of a call without a query, for which PyTorch's attention on CUDA gives no tensor at all."""
+    """Returns an empty result for a call without queries, for which PyTorch's attention on CUDA
+    returns no tensor."""
     return _new_output(query, value)
 
 
 def _new_output(query, value):
-    """Where PyTorch's attention leaves its result: in the query's order."""
+    """Allocates the result in the query's memory order, as PyTorch's attention does."""
     if query.shape[-1] == value.shape[-1]:
         return torch.empty_like(query)
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
 def _choose(kernels, tensors, mask, scale, gqa, misaligned, extra):
-    """The route of a call, or None: PyTorch's own on the tensors as they are. And why it is no kernel; or None."""
+    """Returns the route of a call, or None for PyTorch on the original tensors; and the reason why
+    no kernel serves, or None."""
     query, key, value = tensors.values()
     _refuse_misuse(query, key, value)
     if not _has_kernels(query.device):
@@ -125,13 +128,13 @@ def _choose(kernels, tensors, mask, scale, gqa, misaligned, extra):
 
 
 def _kernel_route(kernels, tensors, mask, scale, gqa, extra):
-    """As _choose."""
+    """Returns a kernel's route like _choose."""
     kernel, seen = _choice(kernels, tensors, mask, scale, gqa, extra=extra)
     return (None, seen) if kernel is None else _route_of(kernel, extra, tensors["q"].device.index, seen)
 
 
 def _route_of(kernel, extra, index, seen):
-    """As _choose; a kernel that cannot be loaded is left out aloud."""
+    """Returns a kernel's route like _choose; warns of a kernel that cannot be loaded."""
     try:
         return kernel.route(extra, index, seen, _service.backwards.get(kernel.facts["id"])), None
     except (OSError, RuntimeError) as error:
@@ -143,7 +146,8 @@ _OTHERS = "calls of further kinds"  # calls beyond the number of kinds that are 
 
 
 def _counter(query, key, mask, scale, why, extra=None):
-    """The one of all calls that read alike; next() counts one, in any thread. `why` is None where a kernel does it."""
+    """Returns the shared counter of calls with equal descriptions; next() counts a call, in any
+    thread. `why` is None where a kernel serves."""
     mask = {None: "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
     seen = ("" if key.dim() != 4 or query.dim() != 4 or key.shape[1:3] == query.shape[1:3]
             else f" with {key.shape[1]} heads of {key.shape[2]} keys")
@@ -157,7 +161,8 @@ def _counter(query, key, mask, scale, why, extra=None):
 
 
 def _pass_on(why, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """PyTorch's attention, counted with the reason; what is traced is not counted."""
+    """Calls PyTorch's attention and counts the call with the reason; traced calls are not counted.
+    """
     if not _is_compiling() and _is_real(query, key, value):
         _count(why, query, key, _UPPER_LEFT if is_causal else None if attn_mask is None else "masked", scale)
     return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
@@ -179,7 +184,8 @@ def _refuse_others(query, key, value):
 
 
 def _refuse_misuse(query, key, value):
-    """Other types may differ where autocast converts them later; those of CUDA were converted before."""
+    """Refuses unequal types and devices. Types may differ only off CUDA, where autocast converts
+    the tensors later."""
     for name, tensor in (("key", key), ("value", value)):
         if tensor.device != query.device:
             raise ValueError(f"sdpa: {name} is on {tensor.device}, query on {query.device}; move them to one device")
@@ -192,7 +198,8 @@ def _refuse_misuse(query, key, value):
 
 
 def _attend(query, key, value, mask, scale, gqa, extra=None):
-    """Of real tensors: what a kernel gives, or None when PyTorch is to do it. `extra`: as of _ROUTES."""
+    """Returns a kernel's result for real tensors, or None if PyTorch shall compute. `extra` is a
+    key of _ROUTES."""
     if scale is not None:
         scale = float(scale)
     try:
@@ -219,11 +226,12 @@ def _attend(query, key, value, mask, scale, gqa, extra=None):
 def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None,
          dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
          enable_gqa: bool = False) -> torch.Tensor:
-    """Attention, with the arguments, meaning and result of F.scaled_dot_product_attention; on the current stream.
+    """Returns attention with the arguments and the result of F.scaled_dot_product_attention, on the
+    current stream.
 
-    Kernels do is_causal for as many queries as keys, and for other lengths the mask of
-    torch.nn.attention.bias.causal_lower_right. Tensors of two devices or types, and of lengths that do not fit, raise
-    ValueError, what is no tensor TypeError.
+    Kernels serve is_causal for as many queries as keys, and
+    torch.nn.attention.bias.causal_lower_right for other lengths. Tensors of different devices,
+    types or lengths raise ValueError; arguments that are no tensors raise TypeError.
     """
     if attn_mask is None and dropout_p == 0.0:
         if _is_compiling():
@@ -242,15 +250,15 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
 
 
 def _pytorch_with(bias, query, key, value, dropout_p, is_causal, scale, gqa):
-    """PyTorch's attention with a causal mask as an object, which takes the call itself, if it is of what stands in
-    PyTorch's place."""
+    """Calls PyTorch's attention, or its replacement, with a causal mask object. The mask itself
+    handles the call."""
     return type(bias).__torch_function__(
         F.scaled_dot_product_attention, (type(bias),), (query, key, value, bias, dropout_p, is_causal),
         {"scale": scale, "enable_gqa": gqa})
 
 
 def _attend_below(bias, side, query, key, value, scale, gqa):
-    """As _attend, for a causal mask as an object."""
+    """Like _attend, for a causal mask object."""
     if (not _is_real(query, key, value) or _needs_gradients(query, key, value)
             or (bias.seq_len_q, bias.seq_len_kv) != (query.shape[-2], key.shape[-2])):
         return None
@@ -260,7 +268,8 @@ def _attend_below(bias, side, query, key, value, scale, gqa):
 
 
 def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """fatune::sdpa: composed of _sdpa_kernel and PyTorch's attention when it is traced, hence with its gradients."""
+    """Runs fatune::sdpa. A traced call becomes _sdpa_kernel or PyTorch's attention, including its
+    gradients."""
     real = _is_real(query, key, value)
     if not real:
         _refuse_others(query, key, value)
@@ -289,7 +298,7 @@ def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
 
 
 def _autocast(tensor):
-    """As PyTorch's attention does inside torch.autocast("cuda")."""
+    """Converts a tensor as PyTorch's attention does inside torch.autocast("cuda")."""
     if tensor.is_cuda and tensor.is_floating_point() and tensor.dtype != torch.float64:
         return tensor.to(torch.get_autocast_dtype("cuda"))
     return tensor
@@ -303,19 +312,19 @@ _ALL_PYTORCHS = "gradients are wanted, deterministically or of a mask as an obje
 
 
 def _may_serve_gradients():
-    """Which of its backward passes are deterministic is for PyTorch to say."""
+    """Only PyTorch knows which of its backward passes are deterministic."""
     return not torch.are_deterministic_algorithms_enabled()
 
 
 def _is_real(query, key, value):
-    """Tensors with memory, and nothing that must see the operators that run on them: no tracer, no transform."""
+    """Returns whether the tensors have memory and no tracer or transform must see the operators."""
     return (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN
             and not _dispatch_modes() and _transform() is None and _forward_ad._current_level < 0 and not _is_tracing())
 
 
 def _may_have_kernel(query, key, value, mask, scale, gqa):
-    """While a call is traced: whether the choice is to be made when the graph runs. Sizes may be symbols; comparing
-    these would tie the graph to what they are now."""
+    """Decides in a traced call whether the graph selects the route at run time. Sizes may be
+    symbols, and a comparison would fix the graph to the current sizes."""
     tensors = (query, key, value)
     from torch._subclasses.fake_tensor import FakeTensor
     from torch._subclasses.functional_tensor import FunctionalTensor
@@ -332,12 +341,12 @@ def _may_have_kernel(query, key, value, mask, scale, gqa):
 
 
 def _are_known(tensors):
-    """Whether all sizes and strides are numbers."""
+    """Returns whether all sizes and strides are numbers."""
     return all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride()))
 
 
 def _traced_choice(query, key, value, mask, scale, gqa):
-    """While a call that wants gradients is traced: the backward pass of the kernel for these sizes; or None."""
+    """Returns the backward pass of the kernel for a traced call that needs gradients; or None."""
     tensors = (query, key, value)
     if not _may_have_kernel(*tensors, mask, scale, gqa) or not _are_known(tensors):
         return None
@@ -346,7 +355,8 @@ def _traced_choice(query, key, value, mask, scale, gqa):
 
 
 def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """Of fatune::_sdpa_kernel: chooses when it runs; the result has the query's order whatever computed it."""
+    """Runs fatune::_sdpa_kernel and selects the route at run time. The result always has the
+    query's memory order."""
     out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
     if out is not None:
         return out
@@ -358,8 +368,8 @@ def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False
 
 
 def _functions_of(installed):
-    """Of a file that was imported by hand, or by fatune.install(): an operator runs those of the kind of file that was
-    traced, and of the other kind only in a process that has none of it."""
+    """Returns the functions of files imported by hand or of installed files. An operator runs the
+    kind that was traced, and the other kind only if the process lacks the traced kind."""
     return (_services[installed].functions or _services[not installed].functions)
 
 
@@ -392,13 +402,14 @@ def _register():
 
 
 def info() -> list[dict]:
-    """The launch facts (fatune.launch/1) of every kernel that serves: problem, config, device, times, whether it was verified; and
-    the strides of q, k, v and out that it is for."""
+    """Returns the launch facts (fatune.launch/1) of every serving kernel: problem, config, device,
+    times, verification, and the strides of q, k, v and out."""
     return [kernel.facts for kernel in _service.table.kernels]
 
 
 def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> str:
-    """Called like sdpa(): the kernel that such a call runs, or "PyTorch: " and the reason."""
+    """Takes the arguments of sdpa(); returns the kernel for the call, or "PyTorch: " and the
+    reason."""
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     mask = _UPPER_LEFT if is_causal else None
@@ -423,15 +434,16 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
 
 
 def counts() -> list[dict]:
-    """The kinds of calls that this process had: `call` in words, `reason` why no kernel did it or None, and how many
-    `calls`. What was traced counts when it runs, and only where a kernel could do it; replays of graphs do not count.
-    """
+    """Returns the kinds of calls in this process: `call` in words, `reason` for PyTorch or None,
+    and the number of `calls`. A traced call counts when it runs, and only where a kernel could
+    serve. Replays of graphs do not count."""
     return [{"call": call, "reason": why, "calls": int(repr(counter)[len("count("):-1])}
             for (call, why), counter in list(_service.counters.items())]
 
 
 def load(device: torch.device | int | None = None) -> int:
-    """Loads every kernel that the device (the current one unless told) can run; returns how many."""
+    """Loads every kernel that the device (default: the current device) can run; returns their
+    number."""
     index = torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
     index = torch.cuda.current_device() if index.index is None else index.index
     mine = [kernel for kernel in _service.table.kernels

@@ -2,7 +2,7 @@
 
 class _CapturedDriver(_Driver):
     def load(self, code, stages):
-        """Also while a graph is captured: nothing here becomes part of it."""
+        """Loads also during a graph capture, without becoming part of the graph."""
         mode = ctypes.c_int(2)  # relaxed capture mode
         self.check(self.api.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)), "set the capture mode")
         try:
