@@ -12,8 +12,7 @@ namespace fatune {
 
 inline constexpr const char* kProposerGuard = "proposer-guard";
 
-/// Signals by which a guard ends itself. A program that ends by a signal yields an exit code
-/// instead.
+/// Signals by which a guard ends itself; a program's signal becomes an exit code instead.
 inline constexpr int kGuardTooMany = SIGUSR1;   ///< too many processes
 inline constexpr int kGuardTooLarge = SIGUSR2;  ///< too much memory
 /// Exit codes of the guard that are not the program's.

@@ -26,8 +26,7 @@ struct ProcessFacts {
 bool read_facts(const fs::path& folder, ProcessFacts& facts) {
   std::ifstream file(folder / "stat");
   std::string text;
-  // Reading fails if the process has ended. getline reports the failure; an istreambuf_iterator
-  // throws.
+  // After the process has ended getline reports a failure; an istreambuf_iterator throws.
   if (!std::getline(file, text, '\0')) return false;
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return false;

@@ -22,8 +22,7 @@ struct TranscriptEntry {
 };
 void fields(TranscriptEntry& x, FieldList& f);
 
-/// Returns the path itself for a file. For a folder returns the file of that name, or the packed
-/// file if only that exists.
+/// Returns a file's path itself; for a folder its file of that name, else the packed file.
 std::filesystem::path file_or_packed(const std::filesystem::path& path, const std::string& name);
 
 /// Reads a transcript, plain or .gz, from a file or a run's folder. Drops a cut last line.

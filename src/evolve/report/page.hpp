@@ -7,8 +7,7 @@
 
 namespace fatune {
 
-/// Shows curves, the lineage as a tree with diffs, and the final rounds; supports dark mode and
-/// phones.
+/// Shows curves, the lineage as a tree with diffs, and the final rounds.
 std::string evolution_page(const EvolutionDocument& document);
 
 }  // namespace fatune

@@ -229,8 +229,7 @@ class Evolution {
     return {};
   }
 
-  /// Writes the files of a known trial again: the run may have been killed between ledger and
-  /// files.
+  /// Writes a known trial's files again: a kill may have come between ledger and files.
   Status keep_kernel(const Trial& trial, const Draft* draft) const {
     if (!trial.valid() || draft == nullptr) return {};
     return write_kernel(options_.out / "kernels" / trial.id(), *draft);

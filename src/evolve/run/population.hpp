@@ -25,8 +25,7 @@ class TrialPopulation {
   enum class RankedBy { kTime, kAge };  ///< kAge ranks by newest compiled trial, without times
   explicit TrialPopulation(RankedBy ranked_by = RankedBy::kTime) : ranked_by_(ranked_by) {}
 
-  /// Computes speed-up, gain, verdict, step and best of a trial, then adds the trial. A trial
-  /// without shapes is invalid.
+  /// Computes a trial's results and adds the trial. A trial without shapes is invalid.
   const Trial& add(Trial trial);
 
   /// Adds the profile of the latest trial.

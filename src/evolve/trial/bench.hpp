@@ -66,8 +66,7 @@ class Bench {
 Result<std::unique_ptr<Bench>> make_device_bench(OpenEvaluator open, CountKernel count = nullptr);
 /// A draft that compiles is `unavailable`, and has no time.
 std::unique_ptr<Bench> make_compile_bench(OpenCompilers open, const DeviceLimits& limits);
-/// Returns the ledger's result for equal texts; other drafts are `pruned` with the reason "not in
-/// the recording".
+/// Returns the ledger's result for equal texts; other drafts are `pruned`.
 struct Ledger;
 std::unique_ptr<Bench> make_recorded_bench(Ledger ledger);
 

@@ -28,16 +28,14 @@ struct SearchOrder {
   std::filesystem::path out;  ///< folder of the run
 };
 
-/// Opens compilers and device at the first candidate. Fails for machine errors or a cancelled
-/// heartbeat only.
+/// Opens compilers and device at the first candidate. A bad candidate is no error.
 class Examiner {
  public:
   virtual ~Examiner() = default;
   /// Examines contestants of one problem; the submitted candidate comes first.
   virtual Result<Examined> examine(const std::vector<Implementation>& contestants,
                                    const FinalPlan& plan, const Heartbeat& beat) = 0;
-  /// Searches with inputs from a secret seed. Fails with an environment error where no time can be
-  /// measured.
+  /// Searches with inputs from a secret seed. Without times fails with an environment error.
   virtual Result<SweepResult> search(const SearchOrder& order, const Heartbeat& beat) = 0;
   /// Opens the device and returns its environment; null if there is no device.
   virtual Result<const Environment*> environment() = 0;
@@ -46,8 +44,7 @@ class Examiner {
 };
 
 using OpenEvaluator = std::function<Result<std::unique_ptr<Evaluator>>()>;
-/// Uses Evaluator::examine() and run_sweep(). A cancelled call ends after the current gates and
-/// rounds.
+/// Uses Evaluator::examine() and run_sweep(); cancellation waits for current gates and rounds.
 std::unique_ptr<Examiner> make_device_examiner(OpenEvaluator open, KernelRef reference);
 
 /// A compile service, and the identification of its compiler for a kernel.
@@ -56,8 +53,7 @@ struct Compilers {
   std::function<std::string(const Kernel&)> identity;
 };
 using OpenCompilers = std::function<Result<Compilers>()>;
-/// Compiles the submitted candidate only. A candidate that compiles is `unavailable`, with the
-/// reason that no gate ran.
+/// Compiles the submitted candidate only; a candidate that compiles is `unavailable`.
 std::unique_ptr<Examiner> make_compile_examiner(OpenCompilers open, const DeviceLimits& limits);
 
 }  // namespace fatune

@@ -51,8 +51,7 @@ struct JudgedKernel {
   bool passed() const { return record.outcome == Outcome::kMeasured; }
 };
 void fields(JudgedKernel& x, FieldList& f);
-/// Returns whether the times of two judgements are comparable: one kind of device, and both
-/// measured or both recorded.
+/// Compares times of one kind of device only, both measured or both recorded.
 inline bool same_conditions(const JudgedKernel& a, const JudgedKernel& b) {
   return a.device == b.device && a.record.recorded == b.record.recorded;
 }

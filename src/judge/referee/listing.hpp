@@ -31,8 +31,7 @@ void fields(KnownTime& x, FieldList& f);
 void fields(ListedProblem& x, FieldList& f);
 void fields(ProblemList& x, FieldList& f);
 
-/// Returns the fastest shipped config for exactly this problem; in-layer time is preferred where
-/// recorded.
+/// Returns the fastest shipped config for exactly this problem, by in-layer time if recorded.
 std::optional<KnownTime> best_shipped(const std::vector<SavedConfig>& shipped,
                                       const Problem& problem);
 /// Returns nothing for a record without times.

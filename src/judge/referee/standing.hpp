@@ -17,8 +17,7 @@ enum class BaselineRounds {
 /// Fills in the ratios and the score of a judgement that has times.
 Status compare_with(const std::vector<FinalRecord>& baselines, BaselineRounds rounds,
                     const Environment& environment, JudgedKernel& judgement);
-/// Warns of compiler warnings, gates that could not run, throttling and precision below the default
-/// config's.
+/// Returns compiler warnings, gates not run, throttling, and loss of precision to the default.
 std::vector<std::string> warnings_of(const FinalRecord& record);
 
 }  // namespace fatune

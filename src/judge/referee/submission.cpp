@@ -30,8 +30,7 @@ Result<std::string> name_of_source(const std::string& manifest) {
   return source;
 }
 
-/// Token pasting could build any name, __has_include among them. A line comment, such as a heading,
-/// cannot paste tokens.
+/// Token pasting could build __has_include. Line comments, such as headings, cannot paste.
 bool pastes_tokens(const std::string& text) {
   return std::ranges::any_of(split(text, '\n'), [](const std::string& line) {
     const bool comment = trim(line).starts_with("//") && line.find("*/") == std::string::npos;
@@ -74,8 +73,7 @@ Result<KernelRef> load(const Submission& submission) {
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-/// Returns the property of the manifest that only fatune's own kernels may have; empty if there is
-/// none.
+/// Returns the property of a manifest that only fatune's kernels may have; else empty.
 std::string forbidden(const Manifest& manifest) {
   if (manifest.role != Role::kAttention)
     return "field 'role' must be \"attention\": a submission is a candidate";

@@ -31,8 +31,7 @@ inline constexpr const char* kManifestName = "manifest.json";
 /// Chosen; the longest template of fatune has 30 KB.
 inline constexpr std::size_t kLongestSource = 262'144;
 
-/// Returns a judgement's id. A candidate's id covers the source and the config; this id also covers
-/// the manifest.
+/// Returns a judgement's id, which covers source, config (as a candidate's id) and manifest.
 std::string submission_id(const std::string& candidate_id, const Submission& submission);
 
 /// The source can include fatune's common/ and, if the manifest says so, headers of the CUDA

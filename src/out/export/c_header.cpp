@@ -99,8 +99,7 @@ constexpr const char* kEnd = R"(
 #endif /* @NAME@_IMPLEMENTATION */
 )";
 
-/// Defines the element types of the tensors, which may differ from the multiplied type, and the
-/// type of `out` where it differs.
+/// Defines the types of the passed elements, and of `out` where it differs.
 std::string type_constants(const Problem& p) {
   const Dtype passed = p.custom ? p.dtype : dtype_of(p, "q");
   std::string text = fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(passed));
@@ -137,8 +136,7 @@ std::string factors_text(const Problem& p) {
       p.descale_block, factors_of_head(p, "q"), factors_of_head(p, "k"));
 }
 
-/// Describes fp8: the element types, and whether the caller passes factors or the kernel computes
-/// them.
+/// Describes fp8: element types, and whether the caller or the kernel computes the factors.
 std::string fp8_text(const Problem& p) {
   if (!is_fp8(p)) return "";
   if (!has_descales(p)) {
@@ -152,8 +150,7 @@ std::string fp8_text(const Problem& p) {
       name(p.dtype), name(out_dtype(p)), factors_text(p));
 }
 
-/// Lists shape and strides of each tensor if the tensors are not contiguous. Factors are always
-/// contiguous.
+/// Lists shape and strides of each tensor if tensors are not contiguous; factors always are.
 std::string strides_text(const KernelFacts& facts) {
   std::string text = "Shapes, and strides in elements, all of\n * them compiled in:";
   for (const TensorFacts& tensor : facts.tensors) {

@@ -76,8 +76,7 @@ class Flattener {
     if (word == "endif") --conditions_;
   }
 
-  /// Below a condition only the preprocessor knows whether text counts. There the header is written
-  /// at each include, behind a guard.
+  /// Below a condition, writes the header at every include: only the preprocessor can decide.
   Status include(const SourceFile& header, int depth) {
     const std::vector<std::string> lines = split(header.text, '\n');
     const bool once = std::ranges::any_of(lines, is_pragma_once);

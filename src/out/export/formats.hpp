@@ -44,8 +44,7 @@ Result<std::vector<std::filesystem::path>> write_kernel_launcher(
 /// facts and machine code. Usage errors: kernels of both kinds, an element type that PyTorch's
 /// attention does not take.
 Result<std::string> torch_module(std::span<const ExportedKernel> kernels);
-/// Writes `target` if it ends in .py, else sdpa.py or custom.py in the folder `target`. Returns the
-/// file.
+/// Writes `target` if it ends in .py, else sdpa.py or custom.py in the folder `target`.
 Result<std::vector<std::filesystem::path>> write_torch(std::span<const ExportedKernel> kernels,
                                                        const std::filesystem::path& target);
 

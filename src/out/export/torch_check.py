@@ -58,8 +58,7 @@ def _fp8_error_of(kernel, tensors):
 
 
 def _check_fp8(kernel, tensors):
-    """Prints one line; returns whether the error to 16 bits is within the limit of the kernel's
-    type."""
+    """Prints one line; returns whether the error is within the limit of the kernel's type."""
     error = _fp8_error_of(kernel, tensors)
     limit = 6e-2 if kernel.facts["problem"]["dtype"] == "e4m3" else 1.2e-1  # limits of fatune's gate
     print(f"{'ok' if error <= limit else 'FAILED':6}  {_describe(kernel.facts)}")
@@ -68,8 +67,7 @@ def _check_fp8(kernel, tensors):
 
 
 def _tensors_for(kernel):
-    """Makes q, k and v with the strides of tuning. Parts of one tensor become separate tensors,
-    which have equal strides."""
+    """Makes q, k and v with the strides of tuning, each in its own memory."""
     made = {}
     for name, (row, head, batch) in list(kernel.strides.items())[:3]:
         made[name] = torch.empty_strided(kernel.shapes[name], (batch, head, row, 1), dtype=kernel.out_dtype,

@@ -1,5 +1,4 @@
-# torch_custom_operator.py: Selects a call's kernel, launches it, registers an operator per
-# operation.
+# torch_custom_operator.py: Selects, launches and registers kernels of custom operations.
 
 class _Kernel(_Loaded):
     """One kernel of this file. A call with its inputs queues the kernel on the current stream."""
@@ -90,16 +89,14 @@ def _register(library, operation):
 
 
 def __getattr__(name):
-    """Returns an operation. Operations are no globals of the file, because a global may have the
-    name."""
+    """Returns an operation, which is no global, because a global may have its name."""
     if name in _operations:
         return getattr(torch.ops.fatune, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def info() -> list[dict]:
-    """Returns the launch facts (fatune.launch/1) of every kernel: problem, tensors, config, device,
-    verification."""
+    """Returns the launch facts (fatune.launch/1) of every kernel."""
     return [kernel.facts for kernel in _kernels]
 
 

@@ -30,8 +30,7 @@ class _Driver:
         self.check(self.api.cuCtxSetCurrent(context), "use the device")
 
     def load(self, code, stages):
-        """Loads the functions of a cubin and allows the shared memory and clusters of its stages.
-        """
+        """Loads a cubin's functions and allows their shared memory and clusters."""
         module, functions = ctypes.c_void_p(), []
         self.check(self.api.cuModuleLoadData(ctypes.byref(module), code), "load the machine code")
         for stage in stages:
@@ -47,8 +46,7 @@ class _Driver:
         return functions
 
     def encode(self, plan, strides, pointer):
-        """Returns a tensor map as memory and aligned address; the address is valid as long as the
-        memory."""
+        """Returns a tensor map's memory and its aligned address, valid as long as the memory."""
         memory = ctypes.create_string_buffer(128 + 64)
         address = (ctypes.addressof(memory) + 63) & ~63
         element = {"byte": 0, "f16": 6, "bf16": 9}[plan["element"]]

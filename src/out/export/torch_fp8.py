@@ -17,8 +17,7 @@ _ROUTES[_AS_FP8] = _Fp8Route
 
 
 def _refuse_factors(query, key, descales, smooth_k):
-    """Requires factors for fp8 tensors and only for fp8 tensors: float32, contiguous, (batch,
-    kv_heads)."""
+    """Refuses factors of wrong type or shape, and factors of 16-bit tensors."""
     if query.dtype in _FP8 and smooth_k is not None:
         raise ValueError(f"sdpa_fp8: smooth_k is for tensors that are quantized here; these are {query.dtype} already")
     for name, factor in zip(("descale_q", "descale_k", "descale_v"), descales):

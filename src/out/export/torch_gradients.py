@@ -63,8 +63,7 @@ _ROUTES = {None: _Route, _GRADIENTS: _RouteWithGradients, _LSE: _RouteWithLse}
 
 
 def _run_with_lse(query, key, value, is_causal, scale, enable_gqa):
-    """Runs fatune::_sdpa_with_lse and selects the kernel at run time. FlashAttention's log-sum-exp
-    equals a kernel's."""
+    """Runs fatune::_sdpa_with_lse: selects a kernel, else FlashAttention, at run time."""
     found = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa, _LSE)
     if found is not None:
         return found
@@ -100,8 +99,7 @@ def _register_gradients(library, tags):
 
 
 def _with_backward(kernels):
-    """Returns the pairs of kernel and strides that serve calls with gradients; or none, and the
-    reason."""
+    """Returns the kernels and strides that serve calls with gradients; or none, and the reason."""
     chosen = {kernel.facts["id"]: _service.backwards.get(kernel.facts["id"]) for kernel, _ in kernels}
     found = [(kernel, seen) for kernel, seen in kernels if chosen[kernel.facts["id"]] in _BACKWARDS]
     if found:

@@ -67,8 +67,7 @@ class _Route:
     tensors = ("q", "k", "v", "out")
 
     def __init__(self, kernel, index, seen, backward):
-        """`seen` has the strides of q, k and v from _Kernel.reads; `backward` is as in
-        _Kernel.route."""
+        """`seen` has strides from _Kernel.reads; `backward` is as in _Kernel.route."""
         self.kernel, self.index, self.seen, self.backward_by = kernel, index, seen, backward
         self.functions, self.launches = kernel.on(index), {}
 
@@ -94,8 +93,7 @@ class _Route:
                 self.launch_again(launch, code)
 
     def bind(self, place):
-        """Caches the arguments of cuLaunchKernelEx for each stage, and the memory that the
-        arguments point to."""
+        """Caches the arguments of cuLaunchKernelEx and the memory that they point to."""
         *pointers, scratch, stream = place
         memory = {name: scratch + offset for name, offset in self.kernel.memory.items()}
         pointers = {"lse": 0, **memory, **dict(zip(self.tensors, pointers))}
@@ -106,8 +104,7 @@ class _Route:
         return kept
 
     def launch_again(self, launch, code):
-        """Launches again after error 201: a new thread has no current context before its first
-        call."""
+        """Launches again after error 201: a new thread has no current context."""
         if code == 201:
             _driver.make_current(self.index)
             code = _driver.launch(*launch)

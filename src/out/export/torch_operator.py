@@ -100,8 +100,7 @@ def _is_aligned(tensor):
 
 
 def _no_rows(query, key, value, *_):
-    """Returns an empty result for a call without queries, for which PyTorch's attention on CUDA
-    returns no tensor."""
+    """Returns an empty result without queries, where PyTorch's attention on CUDA returns none."""
     return _new_output(query, value)
 
 
@@ -161,8 +160,7 @@ def _counter(query, key, mask, scale, why, extra=None):
 
 
 def _pass_on(why, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """Calls PyTorch's attention and counts the call with the reason; traced calls are not counted.
-    """
+    """Calls PyTorch's attention and counts the call, unless traced, with the reason."""
     if not _is_compiling() and _is_real(query, key, value):
         _count(why, query, key, _UPPER_LEFT if is_causal else None if attn_mask is None else "masked", scale)
     return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
@@ -198,8 +196,7 @@ def _refuse_misuse(query, key, value):
 
 
 def _attend(query, key, value, mask, scale, gqa, extra=None):
-    """Returns a kernel's result for real tensors, or None if PyTorch shall compute. `extra` is a
-    key of _ROUTES."""
+    """Returns a kernel's result for real tensors, or None. `extra` is a key of _ROUTES."""
     if scale is not None:
         scale = float(scale)
     try:
@@ -250,8 +247,7 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
 
 
 def _pytorch_with(bias, query, key, value, dropout_p, is_causal, scale, gqa):
-    """Calls PyTorch's attention, or its replacement, with a causal mask object. The mask itself
-    handles the call."""
+    """Calls PyTorch's attention, or its replacement, through a causal mask object."""
     return type(bias).__torch_function__(
         F.scaled_dot_product_attention, (type(bias),), (query, key, value, bias, dropout_p, is_causal),
         {"scale": scale, "enable_gqa": gqa})
@@ -268,8 +264,7 @@ def _attend_below(bias, side, query, key, value, scale, gqa):
 
 
 def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """Runs fatune::sdpa. A traced call becomes _sdpa_kernel or PyTorch's attention, including its
-    gradients."""
+    """Runs fatune::sdpa, which traces as _sdpa_kernel or PyTorch's attention."""
     real = _is_real(query, key, value)
     if not real:
         _refuse_others(query, key, value)
@@ -355,8 +350,7 @@ def _traced_choice(query, key, value, mask, scale, gqa):
 
 
 def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """Runs fatune::_sdpa_kernel and selects the route at run time. The result always has the
-    query's memory order."""
+    """Runs fatune::_sdpa_kernel at run time; the result has the query's memory order."""
     out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
     if out is not None:
         return out
@@ -408,8 +402,7 @@ def info() -> list[dict]:
 
 
 def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> str:
-    """Takes the arguments of sdpa(); returns the kernel for the call, or "PyTorch: " and the
-    reason."""
+    """Takes sdpa()'s arguments; returns the kernel, or "PyTorch: " and the reason."""
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     mask = _UPPER_LEFT if is_causal else None
@@ -442,8 +435,7 @@ def counts() -> list[dict]:
 
 
 def load(device: torch.device | int | None = None) -> int:
-    """Loads every kernel that the device (default: the current device) can run; returns their
-    number."""
+    """Loads every kernel that the device (default: current) can run; returns how many."""
     index = torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
     index = torch.cuda.current_device() if index.index is None else index.index
     mine = [kernel for kernel in _service.table.kernels

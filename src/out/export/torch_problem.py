@@ -115,8 +115,7 @@ def _dense_strides(shape, stride):
 
 
 def _can_be_mapped(strides, element):
-    """Returns whether a tensor map takes strides from _strides_seen for elements of this size in
-    bytes."""
+    """Returns whether a tensor map takes these strides for elements of `element` bytes."""
     return all(0 < step * element < 2**40 and step * element % _ALIGNMENT == 0 for step in strides)
 
 
@@ -135,6 +134,5 @@ def _is_not_broadcast(q, k, v, gqa):
 
 
 def _flops(query, key, value, *_, out_shape=None, **__):
-    """Counts both products from shapes, masked or not, as torch.utils.flop_counter counts PyTorch's
-    attention."""
+    """Counts both products, masked or not, as torch.utils.flop_counter does."""
     return 2 * math.prod(query[:3]) * key[2] * (query[3] + value[3])

@@ -87,8 +87,7 @@ bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
   return better;
 }
 
-/// Locks FOLDER/.lock until the descriptor closes, so that a second export merges with the first
-/// export's result.
+/// Locks FOLDER/.lock until the descriptor closes; a second export merges with the first's result.
 Result<Descriptor> wait_for_lock(const fs::path& folder) {
   const fs::path path = folder / ".lock";
   Descriptor file = open_file(path, O_RDWR | O_CREAT);
@@ -142,8 +141,7 @@ Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kerne
   }
   std::ranges::sort(merged, {}, look_up_key);
   FATUNE_TRY_STATUS(replace_file(files.front(), write_wisdom_index(merged, version)));
-  // Removes unreferenced files of earlier exports and no other files. A cubin that cannot be
-  // removed does no harm.
+  // Removes unreferenced files of earlier exports only. A cubin that stays does no harm.
   const std::set<fs::path> named = cubins_of(folder, merged);
   std::error_code ignored;
   for (const fs::path& cubin : cubins) {

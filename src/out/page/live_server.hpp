@@ -18,8 +18,7 @@ inline constexpr int kLivePort = 8712;
 /// do not slow the sweep. Refuses other host names (DNS rebinding), methods and paths.
 class LiveServer {
  public:
-  /// Port 0 means any free port. A port in use is an error that names port and flag. For `linger`
-  /// see finish().
+  /// Port 0 means any free port. A port in use is an error that names port and flag.
   static Result<std::unique_ptr<LiveServer>> start(
       int port, const std::filesystem::path& folder,
       std::chrono::milliseconds linger = std::chrono::seconds(3));
@@ -29,8 +28,7 @@ class LiveServer {
   LiveServer& operator=(const LiveServer&) = delete;
 
   const std::string& url() const;  ///< "http://127.0.0.1:8712/"
-  /// Returns the argument for ssh -L that gives another machine the same address:
-  /// "8712:127.0.0.1:8712 HOST".
+  /// Returns ssh -L's argument for the same address elsewhere: "8712:127.0.0.1:8712 HOST".
   std::string forward() const;
   void show(const SweepProgress& progress);
   /// Marks the sweep as ended. Returns once a page that polled within the last `linger` has the

@@ -77,8 +77,7 @@ const std::vector<KernelRef>& known_kernels() {
   return kernels ? *kernels : none;
 }
 
-/// Returns the blocks of the grid: as recorded, else from the first launch with the block of the
-/// recorded resources. 0 if unknown.
+/// Returns the grid's blocks: recorded, else of the first launch with the recorded block; or 0.
 std::int64_t blocks_of(const CandidateRecord& record, const KernelRef& kernel,
                        const DeviceLimits& limits) {
   if (record.resources->blocks > 0 || !kernel) return record.resources->blocks;
@@ -147,8 +146,7 @@ bool holds(const Json& config, const Json& known) {
   return true;
 }
 
-/// Returns the nearest known configs that were tried, at most as many per kernel as a search starts
-/// with.
+/// Returns the nearest known configs that were tried, limited per kernel as in a search.
 std::vector<PageWarmStart> warm_starts_in(const std::vector<TriedConfig>& rows,
                                           const PageProblem& problem, const JournalHeader& header) {
   std::vector<PageWarmStart> found;

@@ -150,8 +150,7 @@ PageProblem page_problem(const NamedProblem& named, const RunPlan& plan, Problem
   return problem;
 }
 
-/// Counters count only for equal kernel text and compiler, because another text or compiler makes
-/// another candidate of one config.
+/// Counters of another kernel text or compiler are of another candidate and do not count.
 std::vector<ProfiledConfig> profiles_of(const PageRun& run, const std::filesystem::path& folder) {
   std::set<std::string> ids;
   for (const PageProblem& problem : run.problems) {

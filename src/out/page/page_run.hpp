@@ -16,8 +16,7 @@
 namespace fatune {
 
 struct PageProblem {
-  /// The finals are settled and the outcomes counted. The list of candidates is empty; `groups` has
-  /// the candidates.
+  /// Finals are settled and outcomes counted; `groups` has the candidates.
   ProblemResult result;
   std::vector<JournalGroup> groups;  ///< one group per kernel, in the order of appearance
 };

@@ -18,8 +18,7 @@ using svg::line_at, svg::number, svg::text_at;
 constexpr double kWidth = 760, kMargin = 16, kHead = 56, kFoot = 44;
 constexpr double kLabels = 190, kValues = 200, kRow = 26, kBar = 14;
 constexpr double kPlotHeight = 300, kAxis = 56;
-/// Cuts a bar that is this many times longer than the fastest baseline's; chosen, so that the other
-/// bars differ visibly.
+/// Cuts bars at this ratio to the fastest baseline, to keep the others distinct; chosen.
 constexpr double kLongestBar = 3;
 constexpr double kHighestDot = 6;  // times the best; slower dots lie on the upper edge; chosen
 constexpr const char* kDots =

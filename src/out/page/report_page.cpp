@@ -51,8 +51,7 @@ Status keep_kernels(std::vector<PageRun>& runs, const std::vector<std::string>& 
   return {};
 }
 
-/// Makes the name distinct: runs of two folders may share a name, and plots must not overwrite each
-/// other.
+/// Makes a name distinct: runs of two folders may share a name, but plots need two files.
 std::string distinct(const std::string& name, std::set<std::string>& taken) {
   std::string free = name;
   for (int number = 2; !taken.insert(free).second; ++number)

@@ -12,8 +12,7 @@
 
 namespace fatune {
 
-/// Loads runs with at least one candidate each. `kernels` selects kernels; a kernel that no run has
-/// is a usage error.
+/// Loads runs with candidates, of `kernels` only. An unknown kernel is a usage error.
 Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& paths,
                                             const std::vector<std::string>& kernels, Damage damage);
 /// `file` is the page's location, for links to files of the runs; empty if unknown.

@@ -31,15 +31,13 @@ struct TimeColumn {
 };
 /// Returns "in layer", "plain", "hot" or "cold".
 std::string time_words(const std::string& time);
-/// Returns the times that any row has, the ranking time first. Omits the hot time if it equals the
-/// plain time in every row.
+/// Returns the times that any row has, ranking time first; omits hot if it always equals plain.
 std::vector<TimeColumn> time_columns(const std::vector<FinalRecord>& rows,
                                      const std::string& objective);
 /// Returns heads of medians and intervals; the first time is always shown.
 std::vector<Column> time_heads(const std::vector<TimeColumn>& times);
 std::vector<std::string> time_cells(const FinalRecord& row, const std::vector<TimeColumn>& times);
-/// Returns "TFLOP/s"; "GB/s" of the least bytes for an operation without a declared number of
-/// operations.
+/// Returns "TFLOP/s"; "GB/s" of the least bytes if the number of operations is unknown.
 std::string rate_name(const Problem& problem);
 /// Returns a text such as "NVIDIA H200 (sm_90a, recorded)".
 std::string device_text(const Environment& environment);

@@ -31,8 +31,7 @@ std::string facts_text(const LaunchFacts& facts);
 std::string outcome_text(const LaunchFacts& facts, const NcuOutcome& outcome, const Paint& paint);
 
 enum class ImportanceFormat { kText, kMarkdown };
-/// Returns a sentence and a table of the shares of at least 1 %, largest first; only a sentence if
-/// too little was measured.
+/// Returns a sentence, and a table of shares of at least 1 % if enough was measured.
 std::string importance_text(const ParameterImportance& importance, ImportanceFormat format,
                             const Paint& paint);
 /// Handles `fatune inspect FILE --importance` over all data of a file or a run's folder.

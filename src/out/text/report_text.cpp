@@ -83,8 +83,7 @@ Table with_measured(std::vector<Column> columns) {
   return Table(std::move(columns));
 }
 
-/// Returns "passed", "failed", "skipped" (--skip-correctness), or empty for a candidate that never
-/// ran.
+/// Returns "passed", "failed", "skipped" (--skip-correctness), or empty without a run.
 std::string gates_text(const CandidateRecord& record) {
   if (!record.verification) return "";
   if (record.verification->skipped) return "skipped";

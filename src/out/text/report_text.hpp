@@ -28,8 +28,7 @@ struct Ranked {
 std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
                                     const std::string& objective);
 
-/// Lists every candidate with outcome and reason: measured candidates by place, then the others in
-/// the order tried.
+/// Lists every candidate with outcome and reason, measured candidates first, by place.
 Table candidates_table(std::span<const CandidateRecord> candidates, const std::string& objective);
 /// Returns the candidates as CSV: a column per member of the problem and per parameter, in the
 /// order of appearance, and whether a row is recorded and was checked.

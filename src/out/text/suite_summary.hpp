@@ -26,8 +26,7 @@ struct SuiteFinals {
 /// ratios, the baselines that are missing somewhere, and fast_p. `format` is "text" or "md". Empty
 /// if no problem has finals.
 std::string suite_summary(const SuiteFinals& finals, const std::string& format, const Paint& paint);
-/// Computes fast_p over the problems with a baseline; empty for fewer than two, and if correctness
-/// was not checked.
+/// Computes fast_p; empty for fewer than two problems with a baseline, or without checks.
 std::optional<FastP> fast_p_of(const SuiteFinals& finals);
 
 }  // namespace fatune

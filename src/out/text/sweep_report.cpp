@@ -157,8 +157,7 @@ std::string example(const ProblemResult& problem, Outcome outcome) {
   return first_line(found->reason);
 }
 
-/// Returns the start of searches: "4, from configs/known/sm_90a.json, first/best.json and 2 other
-/// files".
+/// Returns a text such as "4, from configs/known/sm_90a.json, first/best.json and 2 other files".
 std::string warm_starts(const ProblemResult& problem) {
   std::vector<std::string> files;
   for (const SavedConfig& each : problem.warm_starts) {

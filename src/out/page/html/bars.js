@@ -10,8 +10,7 @@ const chosenTime = (problem, key) => timesOf(problem).includes(choices.get(key))
 const roundsOf = (final, which) => final[which + '_rounds_us'] ?? [];
 const meaning = (problem, which) => { const word = timeWord(problem, which); return `${word[0].toUpperCase()}${word.slice(1)}: ${TIME_MEANING[word]}.`; };
 
-/// Returns the winner, the best finalist of every other kernel, the default config and the
-/// baselines, fastest first.
+/// Returns the winner, other kernels' best finalists, default config and baselines, by time.
 function barRows(problem, which) {
   const rows = [], seen = new Set();
   const ours = problem.finals.filter((f) => !isBaseline(f) && measured(f, which));
@@ -124,8 +123,7 @@ function layerFigure(problem) {
   });
 }
 
-/// Returns finalists within the chosen distance of the best, because a far slower finalist would
-/// flatten the scale.
+/// Returns finalists near the best, because a far slower finalist would flatten the scale.
 function sampleRows(problem, key) {
   const which = chosenTime(problem, key), limit = {near: 1.1, wide: 1.6, all: Infinity}[choices.get('near') ?? 'near'];
   const all = problem.finals.filter((f) => !isBaseline(f) && roundsOf(f, which).length), best = d3.min(all, (f) => f[which].us);

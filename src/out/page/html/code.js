@@ -3,8 +3,7 @@
 const LINES_AROUND = 2, LINES_AT_ONCE = 200, MOST_CELLS = 64e6;
 
 const codeOf = (run, x) => run.code?.listings.find((listing) => listing.id === x.id);
-/// Returns the opcode, by which lines are aligned: predicates and registers differ everywhere. All
-/// labels are equal.
+/// Returns the opcode, which aligns lines: predicates and registers differ, labels are equal.
 const opcodeOf = (line) => line.endsWith(':') ? ':' : line.replace(/^@\S+ /, '').split(' ', 1)[0];
 
 /// Returns pairs of positions along a longest common subsequence; null where a line has no partner.

@@ -136,8 +136,7 @@ function yAxis(svg, scale, {x, right, ticks, format, label, top}) {
   if (label) group.append('text').attr('class', 'soft').attr('x', 0).attr('y', top - 12).text(label);
 }
 
-/// Returns about `wanted` round ticks of a logarithmic scale: 1, 2 and 5 times powers of ten; only
-/// powers over many decades.
+/// Returns about `wanted` ticks at 1, 2 and 5 times powers of ten; only powers over decades.
 function logTicks([low, high], wanted = 6) {
   const all = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {

@@ -1,7 +1,6 @@
 // hardware.js: Draws the limits of the device: rooflines and the minimum time of a problem.
 
-/// Returns the best and the baselines of one problem; none for a custom operation without a
-/// declared number of operations.
+/// Returns the best and the baselines; none for a problem without a number of operations.
 function rooflinePoints(problem) {
   if (!problem.flops) return [];
   const intensity = problem.flops / problem.least_bytes;

@@ -1,8 +1,7 @@
 // model.js: Converts the page's JSON into the names, times and candidates of the charts.
 const byId = (id) => document.getElementById(id);
 
-/// The times: attention in a layer, after plain launches, after launches of its own kind, after a
-/// cache flush.
+/// The times: in a layer, after plain launches, after launches of its own kind, after a flush.
 const TIMES = ['in_layer', 'plain', 'hot', 'cold'];
 
 /// Returns the document with short names for times, ratios and parts of a contestant.
@@ -48,8 +47,7 @@ const bytes = (n) => n >= 2 ** 30 ? (n / 2 ** 30).toFixed(0) + ' GiB' : n >= 2 *
   : n >= 1024 ? digits(n / 1024, 4).replace(/\.0+$/, '') + ' KiB' : n + ' B';
 const seconds = (s) => s < 120 ? `${digits(s, 3)} s` : `${Math.floor(s / 60)} min ${String(Math.round(s % 60)).padStart(2, '0')} s`;
 
-/// Returns the times of the finals, the ranking time first. Omits a hot time that equals the plain
-/// time for all finals.
+/// Returns the times of the finals, ranking time first; omits hot if it always equals plain.
 function timesOf(problem) {
   const all = problem.finals, has = (which) => all.some((f) => measured(f, which));
   const chained = !has('plain') || all.some((f) => f.hot && f.plain && f.hot.us !== f.plain.us);

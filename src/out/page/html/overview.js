@@ -68,8 +68,7 @@ function ratiosFigure(entries) {
   });
 }
 
-/// Groups problems that differ in length only, or in length and batch at a constant number of
-/// tokens.
+/// Groups problems that differ in length only, or in length and batch at constant tokens.
 function lengthPanels(entries) {
   const of = (e) => e.problem.problem, lengths = (list) => new Set(list.map((e) => of(e).seq_kv)).size;
   const base = (e) => { const p = of(e); return [p.dtype, p.mask, p.head_dim, p.heads, p.kv_heads, p.seq_q === p.seq_kv ? '' : p.seq_q, JSON.stringify(p.layout ?? ''), e.problem.time].join('|'); };
@@ -94,8 +93,7 @@ const LENGTH_VALUES = {
 
 const RIVALS_DRAWN = 5;
 
-/// Returns the baselines nearest to the best, by geometric mean over the problems that have the
-/// baseline.
+/// Returns the baselines nearest to the best, by geometric mean over shared problems.
 function nearestBaselines(entries) {
   const ratios = new Map();
   for (const {problem} of entries) {

@@ -2,8 +2,7 @@
 
 const LINES_DRAWN = 300, DOTS_DRAWN = 1200;
 
-/// Returns timed candidates of the chosen kernel, fastest first, and its varying parameters, most
-/// important first.
+/// Returns the kernel's timed candidates by time, and its varying parameters by importance.
 function timedSpace(problem, most) {
   const kernel = chosenKernel(problem), order = new Map(kernel.importance?.parameters.map((p, i) => [p.name, i]) ?? []);
   const list = candidatesOf(problem).filter((c) => c.kernel === kernel.name && c.us !== null).sort((a, b) => a.us - b.us);

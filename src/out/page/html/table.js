@@ -2,16 +2,14 @@
 
 const ROWS_AT_ONCE = 100;
 
-/// A column of candidates or finalists: title, value(row) or null, text(value), number. why(row)
-/// explains a dash.
+/// A column: title, value(row) or null, text(value), number; why(row) explains a dash.
 const columnOf = (title, value, text = String) => ({title, value, text, number: true});
 const resourceColumns = (run) => [
   columnOf('margin', (c) => c.margin ?? null, (v) => v.toFixed(2)), columnOf('registers', (c) => c.registers ?? null), columnOf('shared', (c) => c.shared ?? null, bytes),
   columnOf('spills', (c) => c.spills ?? null, (v) => v === 0 ? '0' : bytes(v)), columnOf('threads', (c) => c.threads ?? null), columnOf('blocks/SM', (c) => c.resident ?? null),
   columnOf('occupancy', (c) => occupancy(run, c), (v) => percent(v)), {...columnOf('waves', (c) => c.waves ?? null, times), why: (c) => c.wavesUnknown},
 ];
-/// Returns ncu's counters of finalists and of compared candidates; only compared candidates show
-/// stalls.
+/// Returns ncu's counters of finalists and compared candidates; only the latter have stalls.
 const profileOf = (run, c) => run.profiles?.find((p) => p.id === c.id);
 function counterColumns(run, all) {
   const findings = (run.profiles ?? []).flatMap((p) => p.reading.findings).filter((f) => f.value !== undefined && (all || !f.what.startsWith('stall')));
@@ -35,8 +33,7 @@ function byColumn(column, down) {
   };
 }
 
-/// Makes a table that a click on a column's head sorts. A click on a row opens detail(row) below
-/// it, as wide as the window.
+/// Makes a table that sorts by a click on a head and opens detail(row) by a click on a row.
 function sortedTable({key, columns, rows, state, css, detail, limit = () => Infinity, changed}) {
   state.column = columns.some((c) => c.title === state.column) ? state.column : columns[0].title;
   choices.set(key, state);

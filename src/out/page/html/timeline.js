@@ -5,8 +5,7 @@ const STEPS = [['compile', 'compiling', 'var(--other)'], ['verify', 'verifying',
 /// A recording has no times: its candidates took no time.
 const timesAreKnown = (problem) => problem.candidates.timing_s.some((s) => s > 0);
 
-/// Returns the end of a problem's final phase. Without one, returns the start of the next problem
-/// or the end of the run.
+/// Returns the end of a problem: its final phase's, else the next problem's start or the run's end.
 function endOf(problem, run) {
   if (problem.ended_s) return problem.ended_s - problem.begun_s;
   const later = run.problems.map((p) => p.begun_s).filter((s) => s > problem.begun_s);
@@ -47,8 +46,7 @@ function drawTimeline(problem, run, plot, width) {
     for (const [name, , colour] of STEPS) {
       const bars = lane.bars.filter((bar) => bar.step === name);
       if (!bars.length) continue;
-      // Starts a bar with the problem, because compilation may have begun during an earlier
-      // problem.
+      // Compilation may have begun before the problem: the bar starts with the problem.
       svg.append('path').attr('d', bars.map(({from, to}) => `M${x(Math.max(0, from)).toFixed(1)} ${middle}H${x(Math.max(0, to)).toFixed(1)}`).join('')).attr('stroke', colour).attr('stroke-width', height).attr('fill', 'none');
     }
     svg.append('rect').attr('x', 0).attr('y', y).attr('width', width).attr('height', step).attr('fill', 'transparent').datum(lane)
