@@ -1,4 +1,4 @@
-// device_bench_test.cpp - drafts on a device that is a formula, and through a compiler that is one.
+// device_bench_test.cpp: Tests drafts on a device and a compiler made of formulas.
 #include <memory>
 
 #include <catch2/catch_approx.hpp>

@@ -1,4 +1,4 @@
-// draft_test.cpp - answers and edits to kernels, and what is wrong with those that are none.
+// draft_test.cpp: Tests kernels from answers and edits, and the errors of invalid ones.
 #include "evolve/protocol/draft.hpp"
 
 #include <catch2/catch_test_macros.hpp>

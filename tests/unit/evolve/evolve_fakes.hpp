@@ -1,4 +1,4 @@
-// evolve_fakes.hpp - kernels, a bench and a proposer made of formulas.
+// evolve_fakes.hpp: Provides kernels, a bench and a proposer made of formulas.
 #pragma once
 
 #include <functional>

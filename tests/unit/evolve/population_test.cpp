@@ -1,4 +1,4 @@
-// population_test.cpp - selection: elites by geomean, regressions, parents and insights.
+// population_test.cpp: Tests selection: elites by geomean, regressions, parents and insights.
 #include "evolve/run/population.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// judge_fakes.hpp - tools that echo, work and fail, for tests of dialects and of the server.
+// judge_fakes.hpp: Provides tools that echo, work and fail for tests of dialects and server.
 #pragma once
 
 #include <string>

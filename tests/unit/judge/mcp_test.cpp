@@ -1,4 +1,4 @@
-// mcp_test.cpp - messages of three revisions, and of clients that know none, to what they ask for.
+// mcp_test.cpp: Tests messages of three MCP revisions and of clients without a revision.
 #include <catch2/catch_test_macros.hpp>
 
 #include "judge_fakes.hpp"

@@ -1,4 +1,4 @@
-// referee_test.cpp - submissions to judgements, on compilers and devices that are made up.
+// referee_test.cpp: Tests judgements of submissions on fake compilers and devices.
 #include "judge/referee/referee.hpp"
 
 #include <algorithm>

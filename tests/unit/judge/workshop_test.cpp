@@ -1,5 +1,4 @@
-// workshop_test.cpp - what a referee does with judged kernels: tuned, compared, placed, explained,
-// and told to a model.
+// workshop_test.cpp: Tests tuning, comparing, ranking, explaining and briefing of judged kernels.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
