@@ -1,7 +1,7 @@
 """kernelbot_reference_test.py FOLDER: Tests that the tasks' Python compiles and computes attention.
 
 With PyTorch, each ref_kernel() is compared on the CPU in fp64, on what generate_input() makes.
-write_kernelbot_test.cpp makes FOLDER."""
+tests/python/export_test.py makes FOLDER."""
 import pathlib
 import re
 import sys

@@ -1,6 +1,6 @@
 """kernelbot_submission_test.py FILE: Tests a KernelBot submission on stand-ins for PyTorch and CUDA.
 
-Checks the kernel and the arguments of each launch. write_kernelbot_test.cpp makes FILE: kernels
+Checks the kernel and the arguments of each launch. tests/python/export_test.py makes FILE: kernels
 plain and staged."""
 import importlib.util
 import sys
