@@ -97,8 +97,6 @@ function(fatune_find_library name header package)
   endif()
   fatune_require_target(fatune::${name} "${package}")
 endfunction()
-# Matches patterns that others wrote.
-fatune_find_library(re2 re2/re2.h "RE2 (libre2-dev)")
 # Confines worker processes.
 fatune_find_library(seccomp seccomp.h "libseccomp (libseccomp-dev)")
 

@@ -3,7 +3,7 @@
 string(REGEX MATCH "^[0-9]+" compiler ${CMAKE_CXX_COMPILER_VERSION})
 
 foreach(package IN ITEMS
-    libcli11-dev libeigen3-dev libfmt-dev libre2-dev libseccomp-dev libspdlog-dev libssl-dev
+    libcli11-dev libeigen3-dev libfmt-dev libseccomp-dev libspdlog-dev libssl-dev
     libstdc++-${compiler}-dev nlohmann-json3-dev zlib1g-dev)
   set(licence /usr/share/doc/${package}/copyright)
   if(EXISTS ${licence})

@@ -82,7 +82,7 @@ want_build_packages() {
   want_command ninja ninja-build
   want_command pkg-config pkgconf
   local package
-  for package in libcli11-dev libeigen3-dev libfmt-dev libre2-dev libseccomp-dev \
+  for package in libcli11-dev libeigen3-dev libfmt-dev libseccomp-dev \
                  libspdlog-dev libssl-dev nlohmann-json3-dev zlib1g-dev; do
     want_package "$package"
   done

@@ -185,8 +185,6 @@ SEEDS = {
     "wisdom": lambda: files("tests/fuzz/seeds/index.json"),
     "launch": lambda: files("tests/fuzz/seeds/launch.json"),
     "message": messages,
-    "external": lambda: files("configs/external/*.json"),
-    "external_output": lambda: [b"^fa3 +[0-9,]+: +([0-9.]+) *us(?:, x)?\nfa3 4,8: 1.5 us, x\n", b"(a+)+$\naaaa", b"((.)*)*b\nab"],
     "compile_log": lambda: [b"ptxas info    : Compiling entry function 'f' for 'sm_90a'\nptxas info    : Used 40 registers, 1 barriers, "
                             b"376 bytes cmem[0]\n0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n"],
     "ncu": lambda: files("tests/data/profile/*.csv"),

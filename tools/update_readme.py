@@ -27,7 +27,7 @@ NAMES = {"cudnn": "cuDNN", "cudnn:best": "cuDNN, fastest of its plans", "cublas"
          "flashinfer": "FlashInfer", "fa3": "FlashAttention-3", "fa4": "FlashAttention-4", "sage": "SageAttention",
          "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN",
          "torch:efficient": "PyTorch, efficient", "torch:math": "PyTorch, math",
-         "external:fa3": "FlashAttention-3, its own program", "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
+         "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",
          "hybrid_pv": "own softmax(QKᵀ), cuBLAS for ·V"}
 
 

@@ -1,6 +1,6 @@
-// checks.cu - memory to findings: bytes that differ from a pattern, a checksum, how long reading it
-// takes; swaps memory, at once or late; turns signs; holds the stream.
-// Not an attention kernel: compiled by itself, without macros, and launched around every candidate.
+// checks.cu: Checks memory around every candidate: compares bytes with a pattern, sums them, times
+// reads, swaps memory, turns signs and holds the stream. It is no attention kernel; it is compiled
+// by itself, without macros.
 
 using i64 = long long;
 using u8 = unsigned char;

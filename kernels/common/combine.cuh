@@ -1,5 +1,5 @@
-// combine.cuh - row_max and row_sum of KV splits of a row to the factors that combine their partial
-// O.
+// combine.cuh: Makes the factors that combine the partial O of a row from row_max and row_sum of
+// its KV splits.
 #pragma once
 
 #include "common/mma_softmax.cuh"

@@ -1,8 +1,8 @@
-// combine_partial.cuh - partial O of NUM_SPLITS splits in global memory to rows of out and lse: a
-// launch of its own, behind the one that wrote them.
+// combine_partial.cuh: Combines the partial O of NUM_SPLITS splits in global memory to rows of out
+// and lse. It is a launch of its own, behind the one that wrote them.
 //
-// partial is fp32 (rows, NUM_SPLITS, HEAD_DIM), not yet divided; stats is (rows, NUM_SPLITS) pairs of
-// row_max and row_sum. A CTA has COMBINE_ROWS rows.
+// partial is fp32 (rows, NUM_SPLITS, HEAD_DIM), not yet divided; stats is (rows, NUM_SPLITS) pairs
+// of row_max and row_sum. A CTA has COMBINE_ROWS rows.
 #pragma once
 
 #include "common/combine.cuh"
@@ -77,8 +77,8 @@ DEVICE Share add_splits(const float4* out, const float2* stats, int thread_of_ro
   return share;
 }
 
-/// By all threads of the launch. `query_row(row)` is the row's number in out, counted over batch and
-/// heads; with kGaps it may be negative: it is none.
+/// By all threads of the launch. `query_row(row)` is the row's number in out, counted over batch
+/// and heads; with kGaps it may be negative: it is none.
 template <i64 kAllRows, bool kGaps, typename QueryRow>
 DEVICE void combine_partial_rows(const float* partial, const float2* stats, out_elem* out,
                                  float* lse, const QueryRow& query_row) {

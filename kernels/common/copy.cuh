@@ -1,4 +1,5 @@
-// copy.cuh - rows of q, k or v to shared memory; rows past the end become zeros and are not read.
+// copy.cuh: Copies rows of q, k or v to shared memory; rows past the end become zeros and are not
+// read.
 #pragma once
 
 #include "common/prelude.cuh"

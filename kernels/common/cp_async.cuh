@@ -1,5 +1,5 @@
-// cp_async.cuh - asynchronous 16-byte copies from global to shared memory (sm_80 and up), counted
-// in groups.
+// cp_async.cuh: Copies 16 bytes at a time from global to shared memory asynchronously (sm_80 and
+// up), counted in groups.
 #pragma once
 
 #include "common/prelude.cuh"

@@ -1,4 +1,4 @@
-// given_elem.cuh - elements of 16 bits that a kernel quantizes: of the type of out.
+// given_elem.cuh: Reads the 16-bit elements that a kernel quantizes, which have the type of out.
 #pragma once
 
 #include "common/out_elem.cuh"

@@ -1,4 +1,4 @@
-// key_mean.cuh - what scores lack where K was smoothed (SMOOTH_K): those of its mean.
+// key_mean.cuh: Computes the score of K's mean, which scores lack where K was smoothed (SMOOTH_K).
 #pragma once
 
 #include "common/given_elem.cuh"

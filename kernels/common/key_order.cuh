@@ -1,5 +1,4 @@
-// key_order.cuh - the orders in which a tile's keys stand in shared memory: which key is at a
-// place.
+// key_order.cuh: Says which key of a tile stands at a place in shared memory.
 //
 // A GEMM over keys does not depend on their order as long as both operands have the same one, so
 // the order is free to suit how S or P crosses device memory.

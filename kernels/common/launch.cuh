@@ -1,5 +1,5 @@
-// launch.cuh - programmatic dependent launch (sm_90): a grid's CTAs start while the preceding grid
-// ends.
+// launch.cuh: Waits in and triggers programmatic dependent launches (sm_90), which start while the
+// preceding grid ends.
 //
 // LAUNCH_PLAIN: they do not. LAUNCH_DEPENDENT: they start early, prepare, and wait here.
 // LAUNCH_CHAINED: and the following grid may start as soon as every CTA is past that wait.

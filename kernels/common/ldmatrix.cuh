@@ -1,4 +1,4 @@
-// ldmatrix.cuh - 8x8 matrices of 16-bit elements from shared memory to fragments of mma.
+// ldmatrix.cuh: Loads 8x8 matrices of 16-bit elements from shared memory to fragments of mma.
 #pragma once
 
 #include "common/prelude.cuh"

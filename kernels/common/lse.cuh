@@ -1,4 +1,4 @@
-// lse.cuh - row_max and row_sum of a row to its log-sum-exp.
+// lse.cuh: Makes the log-sum-exp of a row from its row_max and row_sum.
 #pragma once
 
 #include "common/prelude.cuh"

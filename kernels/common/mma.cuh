@@ -1,5 +1,5 @@
-// mma.cuh - mma.sync m16n8k16 (sm_80 on), of fp8 m16n8k32 (sm_89 on); ldmatrix loads its operands
-// from shared memory.
+// mma.cuh: Multiplies by mma.sync m16n8k16 (sm_80 on) or, of fp8, m16n8k32 (sm_89 on); ldmatrix
+// loads its operands from shared memory.
 //
 // Which element lane l holds (g = l / 4, t = l % 4; a register has two neighbouring columns, or for
 // b two rows):

@@ -1,5 +1,5 @@
-// mma_epilogue.cuh - accumulators of O of a CTA's warps to rows of out, 16 bytes a store, or of fp8
-// problems 8 bytes from registers.
+// mma_epilogue.cuh: Writes the accumulators of O of a CTA's warps to rows of out, 16 bytes a store;
+// of fp8 problems 8 bytes, from registers.
 //
 // kSplits groups of warps may have seen different keys of the same rows (intra-CTA split-KV): their
 // partial O is combined first. A lane has the same elements in every group, so they are exchanged

@@ -1,5 +1,5 @@
-// mma_products.cuh - a warp's two GEMMs of attention, QK^T and PV, operands by ldmatrix from
-// swizzled tiles.
+// mma_products.cuh: Computes a warp's two GEMMs of attention, QK^T and PV, with operands by
+// ldmatrix from swizzled tiles.
 #pragma once
 
 #include "common/mma.cuh"
@@ -107,35 +107,6 @@ DEVICE void multiply_pv(State<kM, kDTiles>& state, const PFragment<kM, kN>& p,
       for (int m = 0; m < kM; ++m) {
         mma_pv(state.acc_o[m][2 * d], p.at[m][step], right[0], right[1]);
         mma_pv(state.acc_o[m][2 * d + 1], p.at[m][step], right[2], right[3]);
-      }
-    }
-  }
-}
-
-/// O += PV times the KV block's factor, 16 columns at a time, where it has one.
-template <int kM, int kN>
-DEVICE void multiply_pv(State<kM, kDTiles>& state, const PFragment<kM, kN>& p, const Fragments& v,
-                        const BlockScale& scale) {
-  if constexpr (!kBlockFactors) return multiply_pv(state, p, v);
-#pragma unroll
-  for (int d = 0; d < kDTiles / 2; ++d) {
-    float pv[kM][2][4] = {};
-#pragma unroll
-    for (int step = 0; step < kN / kPTiles; ++step) {
-      u32 right[4];
-      load_v(right, v, step, d);
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-        mma_pv(pv[m][0], p.at[m][step], right[0], right[1]);
-        mma_pv(pv[m][1], p.at[m][step], right[2], right[3]);
-      }
-    }
-#pragma unroll
-    for (int m = 0; m < kM; ++m) {
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        float& o = state.acc_o[m][2 * d + i / 4][i % 4];
-        o = fmaf(pv[m][i / 4][i % 4], scale.out, o);
       }
     }
   }

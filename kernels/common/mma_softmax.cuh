@@ -1,5 +1,5 @@
-// mma_softmax.cuh - online softmax on mma accumulators: masks S, keeps row_max and row_sum, makes
-// P.
+// mma_softmax.cuh: Runs the online softmax on mma accumulators: masks S, keeps row_max and row_sum,
+// makes P.
 //
 // A warp holds kM row tiles of 16; a lane's elements lie in rows lane / 4 and lane / 4 + 8 of each
 // (`half` 0 and 1), and in columns 2 * (lane % 4) and the next of each 8-column tile. Four
@@ -22,7 +22,7 @@ struct Scores {
 
 /// A warp's accumulator of O and its online softmax; row_max is what the exponents of P refer to.
 template <int kM, int kD>
-struct State : ScoreScale<kFactors> {
+struct State : ScoreScale<!kIs16Bit> {
   float acc_o[kM][kD][4];
   float row_max[kM][2];
   float row_sum[kM][2];  // this lane's share
@@ -108,7 +108,7 @@ DEVICE void update_row_max(State<kM, kD>& state, const Scores<kM, kN>& scores) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float row_max =
-          fmaxf(state.row_max[m][half], state.as_row_max(warp_max<4>(highest[m][half])));
+          fmaxf(state.row_max[m][half], warp_max<4>(highest[m][half]));
       const float finite = kMasked && row_max == NEG_INF ? 0.0f : row_max;
       const float rescale = fast_exp2(state.exponent(state.row_max[m][half] - finite));
       state.row_max[m][half] = row_max;
@@ -148,8 +148,8 @@ DEVICE void pack_p(u32 (&a)[4], const Scores<kM, kN>& p, int m, int step) {
   }
 }
 
-/// After the last KV block of an fp8 problem: row_max, row_sum and O as those of a 16-bit one, whose
-/// q, k and v are what these stand for.
+/// After the last KV block of an fp8 problem: row_max, row_sum and O as those of a 16-bit one,
+/// whose q, k and v are what these stand for.
 template <int kM, int kD>
 DEVICE void descale(State<kM, kD>& state, float v_descale) {
   if (kIs16Bit) return;
@@ -241,9 +241,9 @@ enum class Rescale {
 /// updated the share is at most its number of keys.
 constexpr float kLateThreshold = 4096.0f;
 
-/// kLate: P by the row_max that there is and, where its sums say that it has come out too large, once
-/// more behind `raise`, which makes row_max the block's own. `fresh`: no row of the warp has a row_max
-/// yet. True when it was raised.
+/// kLate: P by the row_max that there is and, where its sums say that it has come out too large,
+/// once more behind `raise`, which makes row_max the block's own. `fresh`: no row of the warp has a
+/// row_max yet. True when it was raised.
 template <bool kMasked, int kM, int kN, int kD, typename Raise>
 DEVICE bool late_softmax(PFragment<kM, kN>& p, State<kM, kD>& state, const Scores<kM, kN>& scores,
                          bool fresh, Raise raise) {

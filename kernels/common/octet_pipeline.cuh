@@ -1,5 +1,5 @@
-// octet_pipeline.cuh - the KV blocks of a CTA's head, of K or of V, by cp.async through the stages
-// of a pipeline in shared memory, keys in the order InOctets.
+// octet_pipeline.cuh: Brings the KV blocks of a CTA's head by cp.async through the stages of a
+// pipeline in shared memory, with keys in the order InOctets.
 #pragma once
 
 #include "common/key_order.cuh"

@@ -1,5 +1,4 @@
-// packed_rows.cuh - PackGQA: a row of the query heads that a CTA packs together to its place in q,
-// out and lse.
+// packed_rows.cuh: Finds the place in q, out and lse of a row of packed query heads (PackGQA).
 #pragma once
 
 #include "common/problem.cuh"

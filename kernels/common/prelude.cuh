@@ -1,4 +1,4 @@
-// prelude.cuh - DTYPE and the architecture to types, conversions, exp2 and warp reductions.
+// prelude.cuh: Defines the element types of DTYPE, conversions, exp2 and warp reductions.
 // No toolkit headers: NVRTC alone compiles it. Inline PTX where the instruction exists, exact
 // arithmetic where it does not. Template parameters are kNamed: capitals are a config's macros.
 #pragma once

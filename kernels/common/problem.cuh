@@ -1,4 +1,5 @@
-// problem.cuh - the problem's macros to offsets: where a head's rows lie, which keys a row sees.
+// problem.cuh: Turns the problem's macros into offsets: where a head's rows lie, and which keys a
+// row sees.
 #pragma once
 
 #include "common/prelude.cuh"

@@ -1,5 +1,5 @@
-// quantize.cuh - q, k and v of 16 bits to fp8 elements and their factors: the first launch of a
-// kernel that quantizes (--quant fused, decision 0018). sm_90 on.
+// quantize.cuh: Quantizes q, k and v of 16 bits to fp8 elements and their factors. It is the first
+// launch of a kernel that quantizes (--quant fused, decision 0018), on sm_90 and up.
 //
 // A cluster of QUANT_CLUSTER CTAs has one head of a tensor: the rows that share a factor. It finds
 // the largest magnitude, which becomes the largest number of DTYPE, and writes the elements,
@@ -8,9 +8,6 @@
 //
 // With SMOOTH_K, K's mean over its rows is taken out first, as SageAttention does: all scores of a
 // row of q move alike, which softmax does not see, and an offset that all keys share costs no bits.
-//
-// With HADAMARD, q and k are rotated before they are quantized (hadamard.cuh): the same matrix for
-// both, so that scores stay.
 //
 // Magnitudes are compared as whole numbers: the bits of 16-bit floats without their sign are in
 // order, infinity and NaN above all numbers. So an element that is not finite is never lost.
@@ -26,8 +23,7 @@ template <typename Pieces>
 DEVICE void quantize_head(const Pieces& head, float* factor, u32* of_warps) {
   constexpr int kAtOnce =
       kKeepsElements ? Pieces::kRounds : ceil_div(kQuantBatch, Pieces::kARound);
-  using Piece = typename Pieces::Kept;
-  Piece pieces[kAtOnce][Pieces::kARound];
+  GivenPiece pieces[kAtOnce][Pieces::kARound];
   const auto load = [&](int round) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) head.load(pieces[i], round + i);
@@ -39,11 +35,11 @@ DEVICE void quantize_head(const Pieces& head, float* factor, u32* of_warps) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
 #pragma unroll
-      for (const Piece& piece : pieces[i]) most = piece.magnitudes(most);
+      for (const GivenPiece& piece : pieces[i]) most = piece.magnitudes(most);
     }
   }
   const u32 bits = largest_of_cluster(max_of(most & 0xffff, most >> 16), of_warps);
-  const float by = factor_of(Piece::to_float(bits));
+  const float by = factor_of(given_to_float(bits));
   if (quant_rank() == 0 && threadIdx.x == 0) *factor = by;
   const float inverse = 1.0f / by;
   // Backwards: what was read last is the likeliest to be in the L2 cache still.
@@ -68,15 +64,14 @@ DEVICE void quantize(const u16* q, const u16* k, const u16* v, u8* q_fp8, u8* k_
   const int unit = static_cast<int>(blockIdx.x) / QUANT_CLUSTER;
   const int head = unit % kParts;
   if (unit < kParts) {
-    using Queries = RowPieces<QTensor, kHeadGroup, SEQ_Q>;
-    quantize_head(QuantizedPieces<Queries>{Queries{q, q_fp8, head}}, factors + unit, of_warps);
+    quantize_head(RowPieces<QTensor, kHeadGroup, SEQ_Q>{q, q_fp8, head}, factors + unit, of_warps);
   } else if (unit < 2 * kParts) {
     using Keys = RowPieces<KTensor, 1, SEQ_KV>;
     const Keys keys{k, k_fp8, head};
 #if SMOOTH_K
     SmoothKeys(keys).quantize(factors + unit, k_mean + head * HEAD_DIM, of_warps);
 #else
-    quantize_head(QuantizedPieces<Keys>{keys}, factors + unit, of_warps);
+    quantize_head(keys, factors + unit, of_warps);
 #endif
   } else {
     quantize_head(VPieces{v, v_fp8, head}, factors + unit, of_warps);

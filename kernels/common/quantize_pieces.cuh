@@ -1,9 +1,8 @@
-// quantize_pieces.cuh - what the threads of a cluster have of a head of q, k or v, its largest
-// magnitude, and its elements as fp8.
+// quantize_pieces.cuh: Holds a thread's part of a head of q, k or v; finds the head's largest
+// magnitude, and makes fp8 elements.
 #pragma once
 
 #include "common/given_elem.cuh"
-#include "common/hadamard.cuh"
 #include "common/launch.cuh"
 #include "common/problem.cuh"
 #include "common/tma.cuh"
@@ -44,19 +43,9 @@ DEVICE u32 warp_max_u32(u32 value) {
   return most;
 }
 
-struct GivenElements {
-  DEVICE static float to_float(u32 bits) { return given_to_float(bits); }
-};
-struct Bf16Elements {
-  DEVICE static float to_float(u32 bits) { return bf16_to_float(static_cast<u16>(bits)); }
-};
-
 /// 8 elements of a row.
-template <typename Elements>
-struct Piece {
+struct GivenPiece {
   uint4 pairs;
-
-  DEVICE static float to_float(u32 bits) { return Elements::to_float(bits); }
 
   DEVICE u32 magnitudes(u32 most) const {
     most = max_u16x2(most, pairs.x & 0x7fff7fff);
@@ -70,16 +59,15 @@ struct Piece {
   DEVICE void to_floats(float (&values)[8]) const {
     const u32 all[4] = {pairs.x, pairs.y, pairs.z, pairs.w};
 #pragma unroll
-    for (int i = 0; i < 8; ++i) values[i] = to_float(all[i / 2] >> (16 * (i % 2)));
+    for (int i = 0; i < 8; ++i) values[i] = given_to_float(all[i / 2] >> (16 * (i % 2)));
   }
 
  private:
   DEVICE static u32 four(u32 low, u32 high, float by) {
-    return pack4_quantized(to_float(low) * by, to_float(low >> 16) * by, to_float(high) * by,
-                           to_float(high >> 16) * by);
+    return pack4_quantized(given_to_float(low) * by, given_to_float(low >> 16) * by,
+                           given_to_float(high) * by, given_to_float(high >> 16) * by);
   }
 };
-using GivenPiece = Piece<GivenElements>;
 
 constexpr int kQuantWarps = QUANT_THREADS / 32;
 constexpr int kQuantTeam = QUANT_THREADS * QUANT_CLUSTER;
@@ -118,7 +106,6 @@ DEVICE u32 largest_of_cluster(u32 magnitude, u32* of_warps) {
 /// kHeads heads of kRows rows each, of memory as Tensor says; elements keep their order.
 template <typename Tensor, int kHeads, int kRows>
 struct RowPieces {
-  using Kept = GivenPiece;
   static constexpr int kInRow = HEAD_DIM / 8;
   static constexpr i64 kAll = static_cast<i64>(kHeads) * kRows * kInRow;
   static constexpr int kRounds = static_cast<int>(ceil_div(kAll, i64{kQuantTeam}));
@@ -150,43 +137,18 @@ struct RowPieces {
   }
 };
 
-/// The same of rotated rows, kept in bf16: it has the range of f32, and 5 bits more than e4m3.
-template <typename Rows>
-struct RotatedPieces : Rows {
-  using Kept = Piece<Bf16Elements>;
-
-  DEVICE void load(Kept* pieces, int round) const {
-    GivenPiece given;
-    Rows::load(&given, round);
-    float x[8];
-    given.to_floats(x);
-    rotate_columns(x);
-    pieces->pairs = make_uint4(pack2_bf16(x[0], x[1]), pack2_bf16(x[2], x[3]),
-                               pack2_bf16(x[4], x[5]), pack2_bf16(x[6], x[7]));
-  }
-};
-
-#if HADAMARD
-template <typename Rows>
-using QuantizedPieces = RotatedPieces<Rows>;
-#else
-template <typename Rows>
-using QuantizedPieces = Rows;
-#endif
-
 #if defined(V_TRANSPOSED_BY) && V_TRANSPOSED_BY == V_TRANSPOSED_BY_QUANTIZER
 /// The same of V, which becomes V^T: HEAD_DIM rows of KEY_PITCH keys, zeros behind the last. A warp
-/// has tiles of 32 keys and 32 columns; lane (c, h, t) of 4 x 2 x 4 has columns 8c .. 8c + 7 of keys
-/// 16h + 2t, + 1, + 8 and + 9. They become bytes 16h + 4t .. + 3 of a row: the order in which lanes
-/// hold P. Even columns of sixteen come before odd ones (fa_wgmma/v_transposer.cuh says why). Eight
-/// lanes write a sector of 32 bytes.
+/// has tiles of 32 keys and 32 columns; lane (c, h, t) of 4 x 2 x 4 has columns 8c .. 8c + 7 of
+/// keys 16h + 2t, + 1, + 8 and + 9. They become bytes 16h + 4t .. + 3 of a row: the order in which
+/// lanes hold P. Even columns of sixteen come before odd ones (fa_wgmma/v_transposer.cuh says why).
+/// Eight lanes write a sector of 32 bytes.
 struct TransposedPieces {
   static constexpr int kAcross = HEAD_DIM / 32;
   static constexpr int kTiles = KEY_PITCH / 32 * kAcross;
   static constexpr int kTeam = kQuantTeam / 32;
   static constexpr int kRounds = ceil_div(kTiles, kTeam);
   static constexpr int kARound = 4;
-  using Kept = GivenPiece;
   const u16* from;
   u8* to;
   i64 head;

@@ -1,12 +1,12 @@
-// row_copier.cuh - rows of HEAD_DIM elements to a swizzled tile by some of a block's threads, as
-// few as one warp.
+// row_copier.cuh: Copies rows of HEAD_DIM elements to a swizzled tile by some of a block's threads,
+// as few as one warp.
 #pragma once
 
 #include "common/swizzled_tile.cuh"
 
-/// One of kWorkers threads' part in copying a tensor's tile, as in Copier of swizzled_tile.cuh. Where
-/// they copy only 4 rows in a pass, the swizzle of the next pass differs from that of the first by one
-/// bit: an exclusive or of the address.
+/// One of kWorkers threads' part in copying a tensor's tile, as in Copier of swizzled_tile.cuh.
+/// Where they copy only 4 rows in a pass, the swizzle of the next pass differs from that of the
+/// first by one bit: an exclusive or of the address.
 template <int kWorkers, typename Tensor>
 struct RowCopier {
   static constexpr int kCopyRows = kWorkers / kSwizzleWays;

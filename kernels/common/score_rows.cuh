@@ -1,4 +1,4 @@
-// score_rows.cuh - rows of S and P in device memory, between a library's GEMM and a kernel.
+// score_rows.cuh: Finds rows of S and P in device memory, between a library's GEMM and a kernel.
 //
 // Row r of query head h starts at element (h * SEQ_Q + r) * kKeyPitch. The pitch is SEQ_KV rounded
 // up to 8 elements, so that every row and every octet of keys is aligned to 16 bytes; what lies

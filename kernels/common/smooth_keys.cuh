@@ -1,4 +1,4 @@
-// smooth_keys.cuh - a head of K without its mean over rows, to fp8 elements and their factor.
+// smooth_keys.cuh: Quantizes a head of K without its mean over rows.
 #pragma once
 
 #include "common/quantize_pieces.cuh"
@@ -40,15 +40,12 @@ struct SmoothKeys {
   }
 
  private:
-  /// take(round, 8 elements without their mean, rotated) of every piece of the thread.
+  /// take(round, 8 elements without their mean) of every piece of the thread.
   template <typename Take>
   DEVICE void each_smooth(const Take& take) {
     each_piece([&](int round, float (&x)[8]) {
 #pragma unroll
       for (int i = 0; i < 8; ++i) x[i] -= mean[i];
-#if HADAMARD
-      rotate_columns(x);
-#endif
       if (Pieces::has(round)) take(round, x);
     });
   }

@@ -1,5 +1,5 @@
-// swizzled_tile.cuh - rows of HEAD_DIM elements in shared memory without bank conflicts:
-// copied in, read by ldmatrix.
+// swizzled_tile.cuh: Keeps rows of HEAD_DIM elements in shared memory without bank conflicts:
+// copies them in, and addresses them for ldmatrix.
 //
 // The 16-byte chunk c of row r lies at chunk c ^ swizzle(r). ldmatrix reads one chunk of 8
 // neighbouring rows at a time: these then lie in 8 different groups of 4 banks, and so do the 8

@@ -1,4 +1,4 @@
-// tma.cuh - what surrounds wgmma on sm_90: TMA loads and stores, mbarriers, clusters, named
+// tma.cuh: Has what surrounds wgmma on sm_90: TMA loads and stores, mbarriers, clusters, named
 // barriers, register reallocation between warpgroups, stmatrix.
 #pragma once
 
@@ -119,8 +119,8 @@ DEVICE u32 cluster_address(u32 address, int rank) {
   return there;
 }
 
-/// Stores to the shared memory of a CTA of the cluster; the bytes count towards the phase of `barrier`
-/// there. Who has waited for the phase sees them: no fence is needed.
+/// Stores to the shared memory of a CTA of the cluster; the bytes count towards the phase of
+/// `barrier` there. Who has waited for the phase sees them: no fence is needed.
 DEVICE void cluster_store_async(u32 address, float4 value, u32 barrier) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, "

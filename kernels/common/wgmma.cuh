@@ -1,4 +1,4 @@
-// wgmma.cuh - wgmma m64nNk16, of fp8 m64nNk32 (sm_90a): B by descriptor from swizzled shared
+// wgmma.cuh: Issues wgmma m64nNk16, of fp8 m64nNk32 (sm_90a): B by descriptor from swizzled shared
 // memory, A likewise (SS) or from registers (RS).
 //
 // A tile in shared memory is a row of boxes: rows of 128 bytes under the 128-byte swizzle, eight of
@@ -208,8 +208,8 @@ DEVICE void pin(u32* values) {
 #define WGMMA_DEFINE_PV_SS(name, n) WGMMA_DEFINE_PV_SS_(name, n)
 #define WGMMA_DEFINE_PV_SS_(name, n) WGMMA_SS_(name, "+f", "1", n, 1)
 
-/// Defines name(acc, a, b, add) with A in registers, four packed ones; of fp8, B K-major: acc = A B,
-/// and acc more where `add` is not 0.
+/// Defines name(acc, a, b, add) with A in registers, four packed ones; of fp8, B K-major: acc = A
+/// B, and acc more where `add` is not 0.
 #define WGMMA_DEFINE_PV_RS(name, n) WGMMA_DEFINE_RS(name, n, WGMMA_PV_TYPES)
 /// The same of the types of QK^T.
 #define WGMMA_DEFINE_QK_RS(name, n) WGMMA_DEFINE_RS(name, n, WGMMA_QK_TYPES)
@@ -220,8 +220,9 @@ DEVICE void pin(u32* values) {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));      \
   }
 
-/// Defines name(acc, a, b) and zero(acc, a, b) of fp8 as WGMMA_DEFINE_QK does, but with A in registers
-/// and sums in f16: a register of acc has two neighbours of a row. `half` is n / 2, a plain number.
+/// Defines name(acc, a, b) and zero(acc, a, b) of fp8 as WGMMA_DEFINE_QK does, but with A in
+/// registers and sums in f16: a register of acc has two neighbours of a row. `half` is n / 2, a
+/// plain number.
 #define WGMMA_DEFINE_QK_F16(name, zero, n, half) WGMMA_DEFINE_QK_F16_(name, zero, n, half)
 #define WGMMA_DEFINE_QK_F16_(name, zero, n, half) \
   WGMMA_QK_F16_(name, "+r", n, half, 1)            \

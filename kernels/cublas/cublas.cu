@@ -1,4 +1,5 @@
-// cublas.cu - softmax of the rows of S that a library's GEMM left in memory; P takes their place.
+// cublas.cu: Computes the softmax of the rows of S that a library's GEMM left in memory; P takes
+// their place.
 //
 // The launches: S = SOFTMAX_SCALE * QK^T (cuBLAS), this kernel, O = PV (cuBLAS). A warp or a CTA
 // shares a row; each thread takes octets of 8 neighbouring keys. Short rows stay in registers, long

@@ -1,5 +1,5 @@
-// attend.cuh - what fa_mma and fa_mma_fp8 launch: a CTA's query rows against the KV blocks of their
-// head. A kernel defines kRescale first.
+// attend.cuh: Attends by a CTA: its query rows against the KV blocks of their head, for fa_mma and
+// fa_mma_fp8. A kernel defines kRescale first.
 #pragma once
 
 #include "common/launch.cuh"
@@ -37,10 +37,6 @@ static_assert(kSharedBytes == SHARED_BYTES && Q_BYTES == BLOCK_M * kRowBytes,
 static_assert(kWarpKeys * INTRA_CTA_SPLITS == BLOCK_N && kWarpKeys % (8 * kPTiles) == 0,
               "16 keys are one k-step of PV, or 32 of fp8");
 
-static_assert(!kBlockFactors || (kFactorTokens * kPack % (16 * kMTiles) == 0 &&
-                                 kFactorTokens % BLOCK_N == 0),
-              "one factor each of a warp's rows, and of the keys of a KV block");
-
 template <typename Tensor>
 using CtaCopier = Copier<kThreads, Tensor>;
 using WarpState = State<kMTiles, kDTiles>;
@@ -51,7 +47,6 @@ using WarpP = PFragment<kMTiles, kNTiles>;
 struct Operands {
   QueryRows<kMTiles, Q_IN_REGS> q;
   Fragments first_k, first_v;  // in stage 0
-  BlockScales<kFactors> scales;
 
   DEVICE Fragments k(int stage) const { return first_k.in_stage(stage * kStageBytes); }
   DEVICE Fragments v(int stage) const { return first_v.in_stage(stage * kStageBytes); }
@@ -160,14 +155,12 @@ struct Pipeline {
 /// A KV block that every row sees.
 DEVICE void mainloop_iteration(WarpState& state, const Pipeline& pipeline, const Operands& operands,
                        int iteration, int stage) {
-  const BlockScale scale = operands.scales.at(pipeline.n_block_of(iteration) * BLOCK_N);
   WarpScores scores;
   multiply_qk(scores, operands.q, operands.k(stage));
   pipeline.between_gemms(iteration, stage);
-  state.begin_block(scale);
   WarpP p;
   online_softmax<kRescale, false>(p, state, scores, iteration == 0);
-  multiply_pv(state, p, operands.v(stage), scale);
+  multiply_pv(state, p, operands.v(stage));
   pipeline.after_iteration(iteration);
 }
 
@@ -179,15 +172,13 @@ DEVICE void masked_iteration(WarpState& state, const Pipeline& pipeline, const O
   const int key = pipeline.n_block_of(iteration) * BLOCK_N + place.split * kWarpKeys;
   const int row = place.block_row + place.first_row;
   if (key < visible_keys(Rows::position(row + 16 * kMTiles - 1))) {
-    const BlockScale scale = operands.scales.at(key);
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k(stage));
     pipeline.between_gemms(iteration, stage);
     mask_scores<kRaggedKeys, kPack>(scores, row + place.lane / 4, key + place.lane % 4 * 2);
-    state.begin_block(scale);
     WarpP p;
     online_softmax<kRescale, true>(p, state, scores, iteration == 0);
-    multiply_pv(state, p, operands.v(stage), scale);
+    multiply_pv(state, p, operands.v(stage));
   } else {
     pipeline.between_gemms(iteration, stage);
   }
@@ -208,13 +199,12 @@ DEVICE void iterate(WarpState& state, const Pipeline& pipeline, const Operands& 
   }
 }
 
-DEVICE Operands start_operands(u32 shared, const Place& place, const Descales& descales) {
+DEVICE Operands start_operands(u32 shared, const Place& place) {
   const int keys = place.split * kWarpKeys * kRowBytes;
   const u32 rows = shared + place.first_row * kRowBytes;
   return {QueryRows<kMTiles, Q_IN_REGS>(row_fragments(rows, place.lane)),
           key_fragments(shared + kKOffset + keys, place.lane),
-          value_fragments(shared + kVOffset + keys, place.lane),
-          descales.blocks(place.head * kPack, Rows::position(place.block_row + place.first_row))};
+          value_fragments(shared + kVOffset + keys, place.lane)};
 }
 
 /// Packed rows are gathered, which the copier of any tensor does.
@@ -250,7 +240,7 @@ DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, f
   const Pipeline pipeline{k_copier, v_copier, k, v, k_offset, v_offset, n_blocks.count};
   pipeline.start();
 
-  const Operands operands = start_operands(base, place, descales);
+  const Operands operands = start_operands(base, place);
   WarpState state;
   state.set_scale(descales.scores(place.head * kPack));
   int stage = 0;

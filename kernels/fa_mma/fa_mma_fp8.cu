@@ -1,5 +1,5 @@
-// fa_mma_fp8.cu - attention forward of fp8 q, k and v on mma.sync m16n8k32, O in f16 or bf16:
-// fa_mma with P rounded to e4m3 and V transposed in registers.
+// fa_mma_fp8.cu: Computes attention of fp8 q, k and v on mma.sync m16n8k32, with O in f16 or bf16.
+// It is fa_mma with P rounded to e4m3 and V transposed in registers.
 #include "common/mma_softmax.cuh"
 
 constexpr Rescale kRescale = RESCALE == RESCALE_LAZY ? Rescale::kLazy : Rescale::kAlways;

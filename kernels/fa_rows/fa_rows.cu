@@ -1,5 +1,6 @@
-// fa_rows.cu - attention with one thread a query row: scores, softmax and output in its registers.
-// Every lane of a warp needs the same key at the same time, so keys and values are broadcasts.
+// fa_rows.cu: Computes attention with one thread a query row, which has scores, softmax and output
+// in its registers. All lanes of a warp need the same key at the same time, so keys and values are
+// broadcasts.
 #include "common/copy.cuh"
 #include "common/lse.cuh"
 #include "common/prelude.cuh"

@@ -1,5 +1,6 @@
-// fa_split_fp8.cu - split-KV attention forward for few query rows and long keys (decoding), of fp8 q,
-// k and v: fa_split with P rounded to e4m3 and V transposed in registers; O in f16 or bf16.
+// fa_split_fp8.cu: Computes split-KV attention of fp8 q, k and v for few query rows and long keys
+// (decoding). It is fa_split with P rounded to e4m3 and V transposed in registers; O is in f16 or
+// bf16.
 #include "fa_split/split.cuh"
 
 extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)

@@ -1,5 +1,5 @@
-// split.cuh - what fa_split and fa_split_fp8 launch first: a CTA's rows against one split of the
-// keys, to partial O and row statistics.
+// split.cuh: Attends by a CTA: its rows against one split of the keys, to partial O and row
+// statistics. It is the first launch of fa_split and fa_split_fp8.
 #pragma once
 
 #include "common/combine_partial.cuh"
@@ -137,11 +137,7 @@ struct Pipeline {
 struct Operands {
   QueryRows<kMTiles, Q_IN_REGS> q;
   Fragments k, v;
-  BlockScales<kFactors> scales;
 };
-
-static_assert(!kBlockFactors || (SEQ_Q <= kFactorTokens && kFactorTokens % BLOCK_N == 0),
-              "one factor each of Q, and of the keys of a KV block");
 
 /// Masks S: what a row may not see becomes -inf. `row` is the packed row of this lane's first
 /// element, `key` its key.
@@ -167,7 +163,6 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
   int stage = 0;
 #pragma unroll 1
   for (int iteration = 0; iteration < pipeline.count; ++iteration) {
-    const BlockScale scale = operands.scales.at(pipeline.first_key + iteration * BLOCK_N);
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes));
     pipeline.between_gemms(iteration, stage);
@@ -175,10 +170,9 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
     if (kAnyMask && key + kSplitKeys > visible_keys(0)) {
       mask_packed_scores(scores, place.block_row + place.row(0, 0), key + place.lane % 4 * 2);
     }
-    state.begin_block(scale);
     WarpP p;
     online_softmax<Rescale::kLazy, kAnyMask>(p, state, scores, iteration == 0);
-    multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes), scale);
+    multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes));
     pipeline.after_iteration(iteration, stage);
     stage = stage + 1 == STAGES ? 0 : stage + 1;
   }
@@ -273,8 +267,7 @@ DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
   const u32 q_rows = base + place.first_row * kRowBytes;
   const Operands operands{QueryRows<kMTiles, Q_IN_REGS>(row_fragments(q_rows, place.lane)),
                           key_fragments(stages, place.lane),
-                          value_fragments(stages + kVOffset, place.lane),
-                          descales.blocks(place.head * kHeadGroup, 0)};
+                          value_fragments(stages + kVOffset, place.lane)};
   WarpState state;
   state.set_scale(descales.scores(place.head * kHeadGroup));
   mainloop(state, pipeline, operands, place);

@@ -1,6 +1,6 @@
-// fa_tiled.cu - attention with shared-memory tiles and scalar FMAs.
-// A thread owns a small patch of S and of O. The threads of a row are
-// neighbouring lanes, so a row's softmax is a few shuffles (or, to compare, one thread's loop).
+// fa_tiled.cu: Computes attention with shared-memory tiles and scalar FMAs. A thread owns a small
+// patch of S and of O. The threads of a row are neighbouring lanes, so a row's softmax is a few
+// shuffles (or, to compare, one thread's loop).
 #include "common/copy.cuh"
 #include "common/lse.cuh"
 #include "common/prelude.cuh"

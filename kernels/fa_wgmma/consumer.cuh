@@ -1,22 +1,20 @@
-// consumer.cuh - one warpgroup's share of a work tile: 64 rows of Q against the KV blocks of one
-// split, to row_max, row_sum and the accumulator of O.
+// consumer.cuh: Computes one warpgroup's share of a work tile: 64 rows of Q against the KV blocks
+// of one split, to row_max, row_sum and the accumulator of O.
 #pragma once
 
 #include "common/mma_softmax.cuh"
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
-#include "fa_wgmma/exp2.cuh"
 #include "fa_wgmma/f16_softmax.cuh"
+#include "fa_wgmma/f32_softmax.cuh"
 #include "fa_wgmma/mainloop.cuh"
 #include "fa_wgmma/named_barriers.cuh"
 #include "fa_wgmma/ones.cuh"
 #include "fa_wgmma/pipeline_state.cuh"
 #include "fa_wgmma/promotion.cuh"
-#include "fa_wgmma/row_max.cuh"
 #include "fa_wgmma/shared_storage.cuh"
 #include "fa_wgmma/tile_scheduler.cuh"
 
-WGMMA_DEFINE_QK(wgmma_qk, wgmma_qk_zero, BLOCK_N)
 WGMMA_DEFINE_PV_RS(wgmma_pv_rs, HEAD_DIM)
 WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
 #ifdef V_ROWS
@@ -25,8 +23,6 @@ WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, V_ROWS)
 #else
 WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, 72)
 #endif
-
-DEVICE float* accumulator_of(ScoreFragment& scores) { return &scores.at[0][0][0]; }
 
 struct Consumer {
   SharedStorage storage;
@@ -41,22 +37,22 @@ struct Consumer {
   PipelineState at;  // the present KV block
   Descales descales;
   State<1, kAccTiles> state;
-  ScoreFragment scores;
-  F16Softmax f16;  // in place of scores with kF16Scores
+  // S, and how it becomes P. One is used; without the other NVVM orders registers differently.
+  F32Softmax f32_softmax;
+  F16Softmax f16_softmax;
   u32 p[4 * kPSteps];
-  u32 other_p[kPInTurn ? 4 * kPSteps : 1];  // P, in turn with p
-  float rescale[2];
-  // PV before it is promoted: all columns, or pieces of them; what O is multiplied by before; and
-  // of how many KV blocks PV is in it already, of those that are promoted together.
-  float block_o[kInPieces ? kPieceBuffers * kPromotedColumns / 2 : kPromote ? 4 * kAccTiles : 1];
-  float block_rescale[2];
-  u32 summed;
-  static constexpr bool kSumBlocks = kSummedBlocks > 1 && !kInterleaved;
+  u32 other_p[kTwoPBuffers ? 4 * kPSteps : 1];  // P, in turn with p
+  float rescale[2];                             // what O must be multiplied by
+  Pv pv;                                        // where PV is summed
   float v_descale;
-  // Of blocks of tokens: of the KV block whose S is computed, and of that whose PV is.
-  BlockScales<kFactors> scales;
-  BlockScale scale;
-  float pv_scale;
+
+  DEVICE auto& softmax() {
+    if constexpr (kF16Scores) {
+      return f16_softmax;
+    } else {
+      return f32_softmax;
+    }
+  }
 
   DEVICE Consumer(SharedStorage storage_, int warpgroup_, const Descales& descales_ = {})
       : storage(storage_),
@@ -76,7 +72,7 @@ struct Consumer {
     if (remaining <= 0) return false;
     if (first) turns.begin();
     mbarrier_wait(storage.q_full(row_block), q_phase);
-    if constexpr (kF16Scores) f16.begin(storage.q(), warp_row, lane, state.scale());
+    softmax().begin(storage.q(), warp_row, lane, state.scale());
     if (first) stagger();
     return true;
   }
@@ -84,7 +80,7 @@ struct Consumer {
   /// All KV blocks of a work tile; the last PV is still in flight when it returns.
   DEVICE void mainloop(const WorkTile& tile_, bool first, u32 q_phase) {
     if (!begin(tile_, first, q_phase)) return;
-    if constexpr (kPInTurn) {
+    if constexpr (kTwoPBuffers) {
       Mainloop<Consumer>{*this}.pipelined_late();
     } else if constexpr (kIntraWgOverlap) {
       Mainloop<Consumer>{*this}.pipelined();
@@ -100,25 +96,20 @@ struct Consumer {
     Mainloop<Consumer>{*this}.serial();
   }
 
-  /// Factors of the present KV block, before its S is awaited. They take a while to arrive.
-  DEVICE BlockScale load_scale() const {
-    return scales.at(kBlockFactors ? first_key(tile, at.iteration) : 0);
-  }
-  /// After PV of the block before has been issued.
-  DEVICE void take_scale(const BlockScale& of_block) {
-    if constexpr (!kBlockFactors) return;
-    scale = of_block;
-    state.begin_block(scale);
-  }
-
   /// Position within its head of this lane's first row; the second is 8 further.
   DEVICE int position() const { return tile.row + warp_row % kPositions + lane / 4; }
 
   /// After the last PV; O is complete.
   DEVICE void wait_pv() {
-    if constexpr (kInPieces) return;
+    if constexpr (kPvInPieces) return;
     finish_pv();
-    if constexpr (kPromote) promote_all();
+    pv.add_to(acc_o());
+  }
+  /// After PV of a KV block, before that of the next.
+  DEVICE void wait_block() {
+    if constexpr (kPvInPieces) return;
+    finish_pv();
+    pv.end_block(acc_o());
   }
 
   /// After `wait_pv`: the last KV block's V may be overwritten.
@@ -146,18 +137,7 @@ struct Consumer {
   // ---- what mainloops are made of ----
 
   DEVICE float* acc_o() { return &state.acc_o[0][0][0]; }
-  DEVICE float* pv_accumulator() { return kPromote && !kInPieces ? block_o : acc_o(); }
-
-  DEVICE void finish_pv() {
-    wgmma_wait<0>();
-    if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
-    if constexpr (kPInTurn) pin<4 * kPSteps>(other_p);
-    pin<4 * kAccTiles>(pv_accumulator());
-  }
-  DEVICE void promote_all() {
-    promote<4 * kDTiles>(acc_o(), block_o, block_rescale, kRescaleApart, pv_scale);
-    promote<4 * (kAccTiles - kDTiles)>(acc_o() + 4 * kDTiles, block_o + 4 * kDTiles, block_rescale);
-  }
+  DEVICE float* pv_accumulator() { return pv.accumulator(acc_o()); }
 
   DEVICE void release_k(const PipelineState& block) const {
     if (!kResident && lane == 0) mbarrier_arrive(storage.k_empty(block.stage));
@@ -169,17 +149,12 @@ struct Consumer {
     if (!kResident && lane == 0) mbarrier_arrive(storage.pv_empty(block.stage));
   }
 
-  /// S of the present KV block is here: K may be overwritten, and keys are masked that a row may not see.
+  /// S of the present KV block is here: K may be overwritten, and keys are masked that a row may
+  /// not see.
   DEVICE void take_scores() {
-    if constexpr (kF16Scores) {
-      f16.s.pin_here();
-      release_k(at);
-      mask(f16.s);
-    } else {
-      pin<BLOCK_N / 2>(accumulator_of(scores));
-      release_k(at);
-      mask(scores);
-    }
+    softmax().pin_here();
+    release_k(at);
+    mask(softmax().s);
   }
   template <typename Block>
   DEVICE void mask(Block& block) const {
@@ -192,7 +167,6 @@ struct Consumer {
 
   /// S of the present KV block, with no other wgmma of the warpgroup in flight.
   DEVICE void compute_s(bool last) {
-    take_scale(load_scale());
     mbarrier_wait(storage.k_full(at.stage), at.phase);
     turns.wait();
     wgmma_fence();
@@ -201,6 +175,9 @@ struct Consumer {
     wgmma_wait<0>();
     take_scores();
   }
+
+  /// S of the present KV block: begun, and committed.
+  DEVICE void issue_qk() { softmax().issue_qk(storage, row_block, at.stage); }
 
   /// The B operand of PV in a stage, and how far its k-steps are apart.
   DEVICE static u64 v_descriptor(u32 v) {
@@ -213,22 +190,6 @@ struct Consumer {
                       : step * kMnStep;
   }
 
-  /// S of the present KV block: begun, and committed.
-  DEVICE void issue_qk() {
-    if constexpr (kF16Scores) return f16.q.issue_qk(f16.s, storage.k(at.stage));
-    const u64 q =
-        make_smem_desc_k_major<kBoxBytes>(storage.q() + row_block * 64 * kBoxBytes);
-    const u64 k = make_smem_desc_k_major<kBoxBytes>(storage.k(at.stage));
-    wgmma_qk_zero(accumulator_of(scores), q, k);
-#pragma unroll
-    for (int step = 1; step < kDSteps; ++step) {
-      const u64 column = step % kBoxSteps * kKStep;
-      const u64 box = step / kBoxSteps * (kBoxBytes / 16);
-      wgmma_qk(accumulator_of(scores), q + box * BLOCK_M + column, k + box * BLOCK_N + column);
-    }
-    wgmma_commit();
-  }
-
  private:
   friend struct Mainloop<Consumer>;
 
@@ -236,10 +197,8 @@ struct Consumer {
     state = State<1, kAccTiles>();
     state.set_scale(descales.scores(tile.head));
     v_descale = descales.out(tile.head);
-    scales = descales.blocks(tile.head, tile.row + warp_row % kPositions);
     remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
-    if constexpr (kPromote) clear_pv();
-    summed = 0;
+    pv.begin_work_tile();
     // Hides the trip count, so that a loop stays a loop: of two unrolled iterations ptxas
     // interleaves the instructions, and spills (notes.md, "Compiler traps").
     asm("" : "+r"(remaining));
@@ -254,7 +213,7 @@ struct Consumer {
     }
   }
 
-  // ---- the two GEMMs ----
+  // ---- PV ----
 
   DEVICE void issue_pv(const PipelineState& block, const u32* p) {
     const u64 v = v_descriptor(storage.pv_operand(block.stage));
@@ -264,7 +223,7 @@ struct Consumer {
         const u64 a = make_smem_desc_k_major(storage.p(warpgroup)) + step / 4 * (64 * 8);
         wgmma_pv_ss(acc_o(), a + step % 4 * kKStep, v + v_step(step));
       } else {
-        const u32 add = !kPromote || step > 0 ? 1 : kSumBlocks ? summed : from_zero();
+        const u32 add = pv.adds(step);
         if constexpr (kRowSumInO) {
           wgmma_pv_and_row_sum(pv_accumulator(), p + 4 * step, v + v_step(step), add);
         } else {
@@ -273,89 +232,31 @@ struct Consumer {
       }
     }
     wgmma_commit();
-    keep_rescale();
+    pv.keep_rescale(rescale);
   }
 
-  // ---- promotion ----
-
-  /// What O is multiplied by before PV is added, whose P the latest softmax made, and what PV is.
-  DEVICE void keep_rescale() {
-    if constexpr (kBlockFactors) pv_scale = scale.out;
-    if (kRescaleApart) return;
-    block_rescale[0] = rescale[0];
-    block_rescale[1] = rescale[1];
-  }
-
-  /// Before the KV blocks of a work tile.
-  DEVICE void clear_pv() {
-#pragma unroll
-    for (float& each : block_o) each = 0.0f;
-    if constexpr (kMayHaveNoBlock) block_rescale[0] = block_rescale[1] = pv_scale = 1.0f;
-  }
-
-  /// After PV of a KV block, before that of the next.
-  DEVICE void wait_block() {
-    if constexpr (!kSumBlocks) return wait_pv();
-    finish_pv();
-    if (++summed < kSummedBlocks) return;
-    promote_all();
-    summed = 0;
-  }
-
-  /// The scale rises, of O and of what has not been promoted. A warp decides it for itself, so the sum goes on
-  /// from zeros: how a wgmma begins is the same for all warps of a warpgroup.
-  DEVICE void rescale_all() {
-    if constexpr (kSumBlocks) {
-      if (summed) {
-        promote_all();
-        clear<4 * kAccTiles>(block_o);
-      }
-    }
-    rescale_o();
+  DEVICE void finish_pv() {
+    wgmma_wait<0>();
+    if (kMmaPvIsRs && !kInterleaved) pin<4 * kPSteps>(p);
+    if constexpr (kTwoPBuffers) pin<4 * kPSteps>(other_p);
+    pin<4 * kAccTiles>(pv_accumulator());
   }
 
   // ---- online softmax ----
 
-  /// S becomes P, still in f32. True when O must be multiplied by `rescale`.
+  /// S becomes P. True when O must be multiplied by `rescale`.
   DEVICE bool online_softmax() {
-    const bool rises = update_row_max();
-    if constexpr (kF16Scores) {
-      f16.make_codes();
-    } else {
-      scores_to_p<kMayBeUnseen, kPingpong>(state, scores);
-    }
-    return rises;
-  }
-
-  /// True when O must be multiplied by `rescale`.
-  DEVICE bool update_row_max() {
-    if constexpr (kF16Scores) return f16.update_row_max(rescale);
-    if (kLazyRescale && stays_below_threshold(state, scores)) return false;
-    raise_row_max(state, scores, rescale);
-    return true;
-  }
-  /// S becomes P in the registers of an A operand; S stays as it is. The branch on P keeps a wait for PV
-  /// behind the exponentials. True when O must be multiplied by `rescale`.
-  DEVICE bool late_softmax(u32* to, bool fresh) {
-    PFragment<1, kNTiles> fragment;
-    const bool rises = ::late_softmax<kMayBeUnseen>(
-        fragment, state, scores, fresh, [&] { raise_row_max(state, scores, rescale); });
-#pragma unroll
-    for (int i = 0; i < 4 * kPSteps; ++i) to[i] = fragment.at[0][i / 4][i % 4];
+    const bool rises = softmax().update_row_max(state, rescale);
+    softmax().make_p(state);
     return rises;
   }
 
   /// Keeps a wait for PV behind the exponentials: a branch that is never taken, which the compiler
   /// cannot know. (A trap instead makes ptxas 13.0 serialise the wgmmas or ignore setmaxnreg:
   /// notes.md, "Compiler traps".)
-  DEVICE void fence_softmax() const {
-    const float(&last)[4] = scores.at[0][kNTiles - 1];
-    const u32(&codes)[2] = f16.s.at[kNTiles - 1];
-    const bool impossible = kF16Scores ? static_cast<int>(codes[0] | codes[1]) < 0
-                            : kRowSumInO
-                                ? (__float_as_int(last[0]) | __float_as_int(last[2])) < 0
-                                : state.row_sum[0][0] + state.row_sum[0][1] < 0.0f;
-    if (__any_sync(0xffffffffu, impossible)) asm volatile("nanosleep.u32 20;");
+  DEVICE void fence_softmax() {
+    if (__any_sync(0xffffffffu, softmax().is_impossible(state)))
+      asm volatile("nanosleep.u32 20;");
   }
 
   DEVICE void rescale_o() {
@@ -373,11 +274,7 @@ struct Consumer {
 #pragma unroll
     for (int step = 0; step < kPSteps; ++step) {
       u32 a[4];
-      if constexpr (kF16Scores) {
-        f16.pack_p_step(a, step);
-      } else {
-        pack_p_step(a, scores, step);
-      }
+      softmax().pack_p_step(a, step);
       if (!kMmaPvIsRs) {
         stmatrix_x4((mine ^ (step % 4 * 32)) + step / 4 * (64 * 128), a);
       } else {

@@ -1,5 +1,5 @@
-// epilogue.cuh - a warpgroup's accumulator of O to rows of out and lse: partial O of splits
-// combined, divided by row_sum.
+// epilogue.cuh: Turns a warpgroup's accumulator of O into rows of out and lse: combines the partial
+// O of splits, and divides by row_sum.
 #pragma once
 
 #include "common/combine.cuh"
@@ -97,7 +97,8 @@ struct Epilogue {
       shared_store(address, value);
     }
   }
-  /// What the other splits publish is here. A CTA of a cluster gets all of it, so none ends too soon.
+  /// What the other splits publish is here. A CTA of a cluster gets all of it, so none ends too
+  /// soon.
   DEVICE void sync_splits() const {
     if (CLUSTER_SPLITS > 1) {
       mbarrier_wait(storage.combine_full(), 0);

@@ -1,4 +1,5 @@
-// exp2.cuh - S to P: exponentials by the special-function unit, some of them emulated on FMA units.
+// exp2.cuh: Computes the exponentials of P on the special-function unit, some of them emulated on
+// FMA units.
 #pragma once
 
 #include "common/ldmatrix.cuh"
@@ -23,10 +24,10 @@ DEVICE float exp2_of(int element, float power) {
   return element * EX2_EMULATED % 16 < EX2_EMULATED ? emulated_exp2(power) : fast_exp2(power);
 }
 
-// ---- exponentials straight to e4m3 ----
-// The code of an e4m3 number is 8 times its binary logarithm, plus 56, where that is taken to be
-// linear between powers of two: too much, in the mean by 0.45. Below 2^-6, where codes are multiples
-// of 2^-9, they fall to 0 sooner than the numbers do.
+// ---- exponentials straight to e4m3 ---- The code of an e4m3 number is 8 times its binary
+// logarithm, plus 56, where that is taken to be linear between powers of two: too much, in the mean
+// by 0.45. Below 2^-6, where codes are multiples of 2^-9, they fall to 0 sooner than the numbers
+// do.
 
 /// Whether scores_to_p leaves codes in places of P: not where KV blocks are redone.
 constexpr bool kLinearCodes = kEx2Linear > 0 && kRowSumInO;
@@ -51,8 +52,8 @@ DEVICE u32 linear_codes(float left, float right) {
   return max_f16x2(pack2_f16(left, right), kCodesZero);
 }
 
-/// Codes plus 1024 of codes that are not rounded; below 8, 2^-6, of half the slope, down to 2^-8: for a P
-/// of fewer powers of two.
+/// Codes plus 1024 of codes that are not rounded; below 8, 2^-6, of half the slope, down to 2^-8:
+/// for a P of fewer powers of two.
 DEVICE u32 codes_with_tail(u32 line) {
   u32 tail, codes;
   asm("fma.rn.relu.f16x2 %0, %1, %2, %3;"
@@ -112,8 +113,9 @@ DEVICE void scores_to_p(State<1, kD>& state, Scores<1, kN>& scores, int part = 0
         const float scale = 8.0f * state.scale();
         const float code_offset = fmaf(8.0f, offset, 1024.0f + kCodeOffset);
         float& left = scores.at[0][n][2 * half];
+        const float right = scores.at[0][n][2 * half + 1];
         left = __uint_as_float(linear_codes(fmaf(left, scale, code_offset),
-                                            fmaf(scores.at[0][n][2 * half + 1], scale, code_offset)));
+                                            fmaf(right, scale, code_offset)));
         continue;
       }
 #pragma unroll

@@ -1,9 +1,10 @@
-// f16_mainloop.cuh - one warpgroup's resident KV blocks of an fp8 problem with S in f16
-// (f16_scores.cuh): two of them in turn, so that QK^T of the next KV block is in flight all the while.
+// f16_mainloop.cuh: Iterates over the resident KV blocks of an fp8 problem with S in f16
+// (f16_scores.cuh). Two of them are held in turn, so that QK^T of the next KV block is always in
+// flight.
 //
-// row_max is that of a row's first KV block, as in interleaved_mainloop.cuh, and Q is divided by what
-// normal inputs need. Whether S fits f16 so, and Q's elements e4m3 or e5m2, is looked at in the end.
-// notes.md, "S in f16", has the figures.
+// row_max is that of a row's first KV block, as in interleaved_mainloop.cuh, and Q is divided by
+// what normal inputs need. Whether S fits f16 so, and Q's elements e4m3 or e5m2, is looked at in
+// the end. notes.md, "S in f16", has the figures.
 #pragma once
 
 #include "fa_wgmma/f16_scores.cuh"

@@ -1,11 +1,11 @@
-// f16_scores.cuh - S of an fp8 problem in f16, as wgmma leaves it, and P of it by linear exponentials
-// (exp2.cuh): two elements a register and an instruction.
+// f16_scores.cuh: Keeps S of an fp8 problem in f16, as wgmma leaves it, and makes P of it by linear
+// exponentials (exp2.cuh), two elements an instruction.
 //
-// f16 between 1024 and 2048 are whole numbers: an fma of two elements of S, no less than 0, plus 1024
-// ends in their codes. Below 256 f16 has steps of 1/8: what is rounded twice is close to the code.
-// That S fits f16, Q is divided by a power of two on its way to registers, as A operands of QK^T: no
-// element of K is above kLargestElement, so |S| is at most that times the sum of a row's magnitudes.
-// notes.md, "S in f16", derives what either costs.
+// f16 between 1024 and 2048 are whole numbers: an fma of two elements of S, no less than 0, plus
+// 1024 ends in their codes. Below 256 f16 has steps of 1/8: what is rounded twice is close to the
+// code. That S fits f16, Q is divided by a power of two on its way to registers, as A operands of
+// QK^T: no element of K is above kLargestElement, so |S| is at most that times the sum of a row's
+// magnitudes. notes.md, "S in f16", derives what either costs.
 #pragma once
 
 #include "common/ldmatrix.cuh"
@@ -31,12 +31,13 @@ WGMMA_DEFINE_QK_F16(wgmma_qk_f16, wgmma_qk_f16_zero, 256, 128)
 constexpr bool kIsE5m2 = DTYPE == DTYPE_E5M2;
 constexpr float kLargestF16 = 65504.0f;
 constexpr u32 kEachByte = 0x01010101u;
-/// From the code of an element to that of twice as much, and the code of the first that is no number.
+/// From the code of an element to that of twice as much, and the code of the first that is no
+/// number.
 constexpr u32 kTwice = kIsE5m2 ? 4 : 8, kNotFinite = kIsE5m2 ? 0x7c : 0x7f;
 /// The largest code of P, that of 448.
 constexpr u32 kMostCode = 126;
-/// Whether elements of P below 2^-6 could count, there are so many keys: the gates refused configs of
-/// a little more, by inputs with outliers (notes.md, "S in f16").
+/// Whether elements of P below 2^-6 could count, there are so many keys: the gates refused configs
+/// of a little more, by inputs with outliers (notes.md, "S in f16").
 constexpr int kKeysOfARow = SEQ_KV / (1 + CAUSAL);
 constexpr bool kTail = kF16Scores && kKeysOfARow > (kLazyRescale ? (HEAD_DIM <= 64 ? 1024 : 8192)
                                                                  : (HEAD_DIM <= 64 ? 4096 : 16384));
@@ -93,8 +94,8 @@ DEVICE float half_of(u32 pair, int half) {
   return f16_to_float(static_cast<u16>(half == 0 ? pair : pair >> 16));
 }
 
-/// A warp's 16 rows of Q as A operands of QK^T: registers 4i, 4i + 2 of a k-step are of row lane / 4,
-/// the others of that 8 further.
+/// A warp's 16 rows of Q as A operands of QK^T: registers 4i, 4i + 2 of a k-step are of row lane /
+/// 4, the others of that 8 further.
 struct QueryOperands {
   u32 at[4 * kDSteps];
 
@@ -113,8 +114,8 @@ struct QueryOperands {
     }
   }
 
-  /// Over 2^shift, of each half's row. Below the least normal element, 2^-6 or 2^-14, results are cut
-  /// off to between 0 and it.
+  /// Over 2^shift, of each half's row. Below the least normal element, 2^-6 or 2^-14, results are
+  /// cut off to between 0 and it.
   DEVICE void divide(const u32 (&shift)[2]) {
     const u32 by[2] = {kEachByte * kTwice * shift[0], kEachByte * kTwice * shift[1]};
 #pragma unroll

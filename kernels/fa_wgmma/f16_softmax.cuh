@@ -1,10 +1,13 @@
-// f16_softmax.cuh - online softmax of S in f16 (f16_scores.cuh): row_max as the offset of its codes.
+// f16_softmax.cuh: Runs the online softmax on S in f16 (f16_scores.cuh), with row_max as the offset
+// of its codes.
 //
-// Rows of Q are divided by what each needs, so S never passes f16. row_max is kept as an f16 offset:
-// whole numbers, so that what O is multiplied by when it rises is exact.
+// Rows of Q are divided by what each needs, so S never passes f16. row_max is kept as an f16
+// offset: whole numbers, so that what O is multiplied by when it rises is exact.
 #pragma once
 
 #include "fa_wgmma/f16_scores.cuh"
+#include "fa_wgmma/row_max.cuh"
+#include "fa_wgmma/shared_storage.cuh"
 
 /// A row that has seen no key yet, in place of its limit.
 constexpr u32 kNoLimit = 0xfc00fc00u;
@@ -34,8 +37,15 @@ struct F16Softmax {
     pin<4 * kDSteps>(q.at);
   }
 
-  /// True when O must be multiplied by `rescale`.
-  DEVICE bool update_row_max(float (&rescale)[2]) {
+  /// Begins S of the KV block in a stage, and commits it.
+  DEVICE void issue_qk(const SharedStorage& storage, int, int stage) {
+    q.issue_qk(s, storage.k(stage));
+  }
+
+  DEVICE void pin_here() { s.pin_here(); }
+
+  /// Returns true when O must be multiplied by `rescale`.
+  DEVICE bool update_row_max(SoftmaxState&, float (&rescale)[2]) {
     u32 top[2];
     s.top(top);
     if (kLazyRescale) {
@@ -50,7 +60,7 @@ struct F16Softmax {
   }
 
   /// S becomes codes.
-  DEVICE void make_codes() {
+  DEVICE void make_p(SoftmaxState&) {
 #pragma unroll
     for (int n = 0; n < kNTiles; ++n) {
 #pragma unroll
@@ -65,6 +75,12 @@ struct F16Softmax {
       const int n = kPTiles * step + i / 2 * 2;
       a[i] = pack_codes(s.at[n][i % 2], s.at[n + 1][i % 2]);
     }
+  }
+
+  /// False, which the compiler cannot know before the last code.
+  DEVICE bool is_impossible(const SoftmaxState&) const {
+    const u32(&last)[2] = s.at[kNTiles - 1];
+    return static_cast<int>(last[0] | last[1]) < 0;
   }
 
  private:

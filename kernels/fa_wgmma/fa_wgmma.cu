@@ -1,5 +1,5 @@
-// fa_wgmma.cu - attention forward on Hopper: wgmma, TMA, warp specialisation, online softmax; with
-// split-KV inside a CTA or a cluster where query rows are few.
+// fa_wgmma.cu: Computes attention on Hopper: wgmma, TMA, warp specialisation and online softmax,
+// with split-KV inside a CTA or a cluster where query rows are few.
 //
 // A CTA owns BLOCK_M query rows, 64 to a consumer warpgroup, and iterates over KV blocks of BLOCK_N
 // keys. INTRA_CTA_SPLITS warpgroups in each of CLUSTER_SPLITS CTAs share the KV blocks of the same

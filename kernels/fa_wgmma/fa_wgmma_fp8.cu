@@ -1,4 +1,4 @@
-// fa_wgmma_fp8.cu - attention forward on Hopper of fp8 q, k and v: both GEMMs by fp8 wgmma, V
+// fa_wgmma_fp8.cu: Computes attention of fp8 q, k and v on Hopper: both GEMMs by fp8 wgmma, V
 // transposed by the producer warpgroup, P rounded to e4m3, O in f16 or bf16.
 //
 // A CTA owns BLOCK_M query rows, 64 to a consumer warpgroup, and iterates over KV blocks of BLOCK_N

@@ -1,5 +1,5 @@
-// fa_wgmma_fp8_fused.cu - attention forward on Hopper of q, k and v of 16 bits, computed in fp8:
-// one launch quantizes, the next is fa_wgmma_fp8. notes.md, "Quantizing", derives what it costs.
+// fa_wgmma_fp8_fused.cu: Computes attention of 16-bit q, k and v in fp8 on Hopper: one launch
+// quantizes, the next is fa_wgmma_fp8. notes.md, "Quantizing", derives what it costs.
 #include "fa_wgmma/fp8_config.cuh"
 #include "fa_wgmma/fp8_attention.cuh"
 #include "common/quantize.cuh"

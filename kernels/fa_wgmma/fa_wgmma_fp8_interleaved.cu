@@ -1,5 +1,5 @@
-// fa_wgmma_fp8_interleaved.cu - attention forward on Hopper of fp8 q, k and v with QK^T, softmax and
-// PV interleaved in steps of 32 keys; all of K, V and transposed V in shared memory.
+// fa_wgmma_fp8_interleaved.cu: Computes attention of fp8 q, k and v on Hopper with QK^T, softmax
+// and PV interleaved in steps of 32 keys. All of K, V and transposed V lie in shared memory.
 //
 // The mainloop of fa_wgmma_interleaved between fa_wgmma_fp8's producer warpgroup and its rows of O;
 // notes.md, "FP8", says how P stays in the range of e4m3.

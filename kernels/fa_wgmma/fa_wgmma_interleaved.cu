@@ -1,5 +1,5 @@
-// fa_wgmma_interleaved.cu - attention forward on Hopper with QK^T, softmax and PV interleaved in
-// steps of 16 keys; all of K and V in shared memory.
+// fa_wgmma_interleaved.cu: Computes attention on Hopper with QK^T, softmax and PV interleaved in
+// steps of 16 keys. All of K and V lie in shared memory.
 //
 // A CTA owns BLOCK_M query rows, 64 to a consumer warpgroup, and iterates over KV blocks of BLOCK_N
 // keys, as fa_wgmma does, whose headers it shares. The mainloop differs: no step waits for a whole

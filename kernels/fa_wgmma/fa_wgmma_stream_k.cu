@@ -1,9 +1,9 @@
-// fa_wgmma_stream_k.cu - attention forward on Hopper in whole waves: the work tiles that are left
+// fa_wgmma_stream_k.cu: Computes attention on Hopper in whole waves. The work tiles that are left
 // over are split along the keys (Stream-K's tail), and a second launch combines their partial O.
 //
 // fa_wgmma's CTAs, a work tile each, end in a wave that fills few multiprocessors: of 4.4 waves the
-// device pays for 5. Here the first WHOLE_TILES tiles fill whole waves, and NUM_SPLITS CTAs share each
-// of the others. notes.md, "The last wave", has the arithmetic.
+// device pays for 5. Here the first WHOLE_TILES tiles fill whole waves, and NUM_SPLITS CTAs share
+// each of the others. notes.md, "The last wave", has the arithmetic.
 #include "fa_wgmma/stream_k_config.cuh"
 #include "common/combine_partial.cuh"
 #include "fa_wgmma/consumer.cuh"

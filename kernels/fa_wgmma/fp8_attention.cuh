@@ -1,4 +1,4 @@
-// fp8_attention.cuh - a CTA's share of attention of fp8 q, k and v.
+// fp8_attention.cuh: Attends by a CTA of fp8 q, k and v.
 #pragma once
 
 #include "fa_wgmma/consumer.cuh"

@@ -1,43 +1,32 @@
-// fp8_config.cuh - the parameters of fa_wgmma_fp8, and what it fixes, to what the headers of the
-// family ask for.
+// fp8_config.cuh: States in what fa_wgmma_fp8 and fa_wgmma_fp8_fused differ from the family's
+// defaults.
 #pragma once
 
-#include "common/prelude.cuh"
+#include "fa_wgmma/family_defaults.cuh"
 
-constexpr bool kInterleaved = false;
-constexpr bool kIntraWgOverlap = INTRA_WG_OVERLAP != INTRA_WG_OVERLAP_OFF;
-constexpr bool kFencedOverlap = INTRA_WG_OVERLAP == INTRA_WG_OVERLAP_FENCED;
-constexpr bool kPingpong = PINGPONG != 0;
-constexpr int kStagger = 0;
-constexpr bool kMmaPvIsRs = true;
-constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
-constexpr bool kLateRescale = false;
-constexpr int kEx2Linear = EX2_LINEAR;
-constexpr bool kF16Scores = SCORES == SCORES_F16;
-constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
-constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
-constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
-constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
-constexpr bool kPaired = GRID_ORDER == GRID_ORDER_PAIRED;
-constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
-constexpr int kSectionHeads = SECTION_HEADS;
-constexpr bool kHasProducer = true;
-constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
-// By the producer warpgroup, unless whoever quantizes has done it.
+struct Config : FamilyDefaults {
+  static constexpr bool kIntraWgOverlap = INTRA_WG_OVERLAP != INTRA_WG_OVERLAP_OFF;
+  static constexpr bool kFencedOverlap = INTRA_WG_OVERLAP == INTRA_WG_OVERLAP_FENCED;
+  static constexpr bool kPingpong = PINGPONG != 0;
+  static constexpr bool kLazyRescale = RESCALE == RESCALE_LAZY;
+  static constexpr int kEx2Linear = EX2_LINEAR;
+  static constexpr bool kF16Scores = SCORES == SCORES_F16;
+  static constexpr bool kRowSumByMma = ROW_SUM == ROW_SUM_MMA;
+  static constexpr bool kPersistent = SCHEDULER == SCHEDULER_STATIC_PERSISTENT;
+  static constexpr bool kBackward = KV_ORDER == KV_ORDER_BACKWARD;
+  static constexpr bool kRotate = GRID_ORDER == GRID_ORDER_ROTATE;
+  static constexpr bool kPaired = GRID_ORDER == GRID_ORDER_PAIRED;
+  static constexpr bool kZigzag = GRID_ORDER == GRID_ORDER_ZIGZAG;
+  static constexpr int kSectionHeads = SECTION_HEADS;
+  static constexpr bool kReallocRegisters = REALLOC_REGISTERS != 0;
+  static constexpr int kPromotedColumns = PROMOTED_COLUMNS;
+  static constexpr int kSummedBlocks = SUMMED_BLOCKS;
+  static constexpr bool kPromoteHalves = PROMOTE == PROMOTE_HALF;
+  static constexpr int kVTransposedBytes = V_TRANSPOSED_BYTES;
+  // The producer warpgroup transposes V, unless the quantizer has done it.
 #if defined(V_TRANSPOSED_BY) && V_TRANSPOSED_BY == V_TRANSPOSED_BY_QUANTIZER
-constexpr bool kTransposeV = false;
+  static constexpr bool kTransposeV = false;
 #else
-constexpr bool kTransposeV = true;
+  static constexpr bool kTransposeV = true;
 #endif
-constexpr bool kEarlyV = false;
-constexpr bool kStoreTma = false;
-constexpr int kPromotedColumns = PROMOTED_COLUMNS;
-constexpr int kSummedBlocks = SUMMED_BLOCKS;
-constexpr bool kPromoteHalves = PROMOTE == PROMOTE_HALF;
-constexpr int kTailSplits = 1;
-constexpr int kWholeTiles = WORK_TILES;
-// Shared memory of a CTA that not all kernels have.
-constexpr int kPBytes = 0;
-constexpr int kOBytes = 0;
-constexpr int kVTransposedBytes = V_TRANSPOSED_BYTES;
-constexpr int kOnesBytes = 0;
+};

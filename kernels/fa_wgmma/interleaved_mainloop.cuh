@@ -1,5 +1,5 @@
-// interleaved_mainloop.cuh - one warpgroup's KV blocks with everything in small steps: the
-// exponentials of 16 keys (of fp8 32), their PV, and a piece of QK^T of the next KV block.
+// interleaved_mainloop.cuh: Iterates over a warpgroup's KV blocks in small steps: the exponentials
+// of 16 keys (of fp8 32), their PV, and a piece of QK^T of the next KV block.
 //
 // row_max is that of a row's first KV block, so nothing has to be known of a block before its
 // exponentials begin. P then stays below 2^16 unless a later score is 16 powers of two above that
@@ -15,8 +15,8 @@
 constexpr float kMaxRowSum = 65504.0f;
 /// The largest e4m3: of fp8 the largest element of P itself is looked at.
 constexpr float kMaxP = 448.0f;
-/// What a key of a row has on average of the row's largest element is at least one in so many, or the
-/// row is redone; of N(0,1) scores it is one in 7. Chosen: a 16th of row_sum is lost at most.
+/// What a key of a row has on average of the row's largest element is at least one in so many, or
+/// the row is redone; of N(0,1) scores it is one in 7. Chosen: a 16th of row_sum is lost at most.
 constexpr float kLeastShare = 128.0f;
 
 struct InterleavedMainloop {
@@ -32,7 +32,8 @@ struct InterleavedMainloop {
   DEVICE void run(const WorkTile& tile) {
     if (!consumer.begin(tile, true, 0)) return;
     if constexpr (kPromote) {
-      consumer.block_rescale[0] = consumer.block_rescale[1] = 1.0f;
+      const float as_it_is[2] = {1.0f, 1.0f};
+      consumer.pv.keep_rescale(as_it_is);
     }
     iterate();
     if (!kRowSumByMma) return;
@@ -41,8 +42,7 @@ struct InterleavedMainloop {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       constexpr int kAt = 4 * (kAccTiles - 1);
-      float sum = consumer.acc_o()[kAt + 2 * half];
-      if constexpr (kPromote) sum += consumer.block_o[kAt + 2 * half];
+      const float sum = consumer.pv.sum(consumer.acc_o(), kAt + 2 * half);
       consumer.state.row_sum[0][half] = sum * (1.0f / kOne);
     }
   }
@@ -111,21 +111,22 @@ struct InterleavedMainloop {
   /// Two KV blocks an iteration, S and P in turn. Where kBlocks is known, one of the two exits is
   /// compiled: NVRTC spends most of its time on these bodies.
   DEVICE void iterate() {
+    ScoreFragment& scores = consumer.f32_softmax.s;
     consumer.compute_s(true);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      consumer.state.row_max[0][half] = row_max_of(consumer.scores, 0, half);
+      consumer.state.row_max[0][half] = row_max_of(scores, 0, half);
     }
 #pragma unroll 1
     for (int blocks = consumer.remaining;; blocks -= 2) {
       if constexpr (kBlocks == 0 || kBlocks % 2 == 1) {
-        if (blocks == 1) return iteration<false, kPromote>(consumer.scores, other, consumer.p);
+        if (blocks == 1) return iteration<false, kPromote>(scores, other, consumer.p);
       }
-      iteration<true, kPromote>(consumer.scores, other, consumer.p);
+      iteration<true, kPromote>(scores, other, consumer.p);
       if constexpr (kBlocks % 2 == 0) {
-        if (blocks == 2) return iteration<false, kEveryBlock>(other, consumer.scores, other_p);
+        if (blocks == 2) return iteration<false, kEveryBlock>(other, scores, other_p);
       }
-      iteration<true, kEveryBlock>(other, consumer.scores, other_p);
+      iteration<true, kEveryBlock>(other, scores, other_p);
     }
   }
 
@@ -163,9 +164,9 @@ struct InterleavedMainloop {
   /// O and its row_sum, which are of one scale from beginning to end.
   DEVICE void promote_pv() {
     wgmma_wait<0>();
-    pin<4 * kAccTiles>(consumer.block_o);
+    pin<4 * kAccTiles>(consumer.pv_accumulator());
     const float as_it_is[2] = {1.0f, 1.0f};
-    promote<4 * kAccTiles>(consumer.acc_o(), consumer.block_o, as_it_is);
+    consumer.pv.add_to(consumer.acc_o(), as_it_is);
   }
 
   /// S of a k-step's keys to P, packed as an A operand.

@@ -1,5 +1,5 @@
-// mainloop.cuh - all KV blocks of one warpgroup: their wgmmas one at a time, or QK^T of each beside
-// PV of the one before; then with P in one set of registers, or in two.
+// mainloop.cuh: Iterates over a warpgroup's KV blocks: one wgmma at a time, or QK^T of each beside
+// PV of the one before, with one set of registers for P or two.
 #pragma once
 
 #include "fa_wgmma/exp2.cuh"
@@ -16,11 +16,11 @@ struct Mainloop {
     for (int blocks = consumer.remaining;; --blocks) {
       consumer.compute_s(true);
       if constexpr (kLateRescale) {
-        if (consumer.late_softmax(consumer.p, blocks == consumer.remaining)) consumer.rescale_o();
+        if (late_softmax(consumer.p, blocks == consumer.remaining)) consumer.rescale_o();
         consumer.pin_operands(consumer.p);
       } else {
         const bool rises = consumer.online_softmax();
-        if (kRescaleApart && rises) consumer.rescale_all();
+        if (kRescaleSeparately && rises) rescale();
         consumer.pack_p_operand();
       }
       start_pv();
@@ -38,7 +38,7 @@ struct Mainloop {
     consumer.pack_p_operand();
 #pragma unroll 1
     for (int blocks = consumer.remaining; blocks > 1; --blocks) {
-      if constexpr (kInPieces) {
+      if constexpr (kPvInPieces) {
         iteration_in_pieces(blocks == 2);
       } else {
         iteration(blocks == 2);
@@ -47,11 +47,12 @@ struct Mainloop {
     start_pv();
   }
 
-  /// The same with P in two sets of registers: P is packed as its exponentials come, beside PV of the
-  /// block before, which reads the other one. S stays as it is, so row_max need not be looked at first.
+  /// The same with P in two sets of registers: P is packed as its exponentials come, beside PV of
+  /// the block before, which reads the other one. S stays as it is, so row_max need not be looked
+  /// at first.
   DEVICE void pipelined_late() {
     consumer.compute_s(consumer.remaining == 1);
-    consumer.late_softmax(consumer.p, true);
+    late_softmax(consumer.p, true);
     consumer.pin_operands(consumer.p);
 #pragma unroll 1
     for (int blocks = consumer.remaining;; blocks -= 2) {
@@ -63,11 +64,20 @@ struct Mainloop {
   }
 
  private:
+  /// O, and PV that has not been added yet, take the scale of the risen row_max.
+  DEVICE void rescale() {
+    consumer.pv.flush(consumer.acc_o());
+    consumer.rescale_o();
+  }
+  DEVICE bool late_softmax(u32* p, bool fresh) {
+    return consumer.f32_softmax.late_softmax(consumer.state, consumer.rescale, p, fresh);
+  }
+
   DEVICE void start_pv() { start_pv(consumer.p); }
   DEVICE void start_pv(const u32* p) {
     mbarrier_wait(consumer.storage.pv_full(consumer.at.stage), consumer.at.phase);
-    if constexpr (kInPieces) {
-      consumer.keep_rescale();
+    if constexpr (kPvInPieces) {
+      consumer.pv.keep_rescale(consumer.rescale);
       PiecesOfPv<Consumer> pieces(consumer, consumer.at.stage);
 #pragma unroll
       for (int piece = 0; piece < kPieces; ++piece) pieces.finish(piece);
@@ -79,7 +89,6 @@ struct Mainloop {
 
   /// S of the next KV block and PV of the present one, both in flight.
   DEVICE void issue_both(const PipelineState& before, const u32* p, bool last) {
-    const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
     consumer.turns.wait();
     wgmma_fence();
@@ -87,7 +96,6 @@ struct Mainloop {
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
     wgmma_fence();
     consumer.issue_pv(before, p);
-    consumer.take_scale(scale);
     consumer.turns.pass_on(last);
   }
   /// S of the next KV block is here, PV may still be in flight.
@@ -106,7 +114,7 @@ struct Mainloop {
     if (kFencedOverlap) consumer.fence_softmax();
     consumer.wait_block();
     consumer.release_v(before);
-    if (kRescaleApart && rises) consumer.rescale_all();
+    if (kRescaleSeparately && rises) rescale();
     consumer.pack_p_operand();
   }
 
@@ -115,7 +123,7 @@ struct Mainloop {
     consumer.at = consumer.at.next();
     issue_both(before, p, last);
     take_s();
-    const bool rises = consumer.late_softmax(next_p, false);
+    const bool rises = late_softmax(next_p, false);
     consumer.wait_block();
     consumer.release_v(before);
     if (rises) consumer.rescale_o();
@@ -126,26 +134,24 @@ struct Mainloop {
   DEVICE void iteration_in_pieces(bool last) {
     const auto before = consumer.at;
     consumer.at = consumer.at.next();
-    const BlockScale scale = consumer.load_scale();
     mbarrier_wait(consumer.storage.k_full(consumer.at.stage), consumer.at.phase);
     consumer.turns.wait();
     wgmma_fence();
     consumer.issue_qk();
     mbarrier_wait(consumer.storage.pv_full(before.stage), before.phase);
-    consumer.keep_rescale();
-    consumer.take_scale(scale);
+    consumer.pv.keep_rescale(consumer.rescale);
     PiecesOfPv<Consumer> pieces(consumer, before.stage);
     consumer.turns.pass_on(last);
     take_s();
-    const bool rises = consumer.update_row_max();
+    const bool rises = consumer.softmax().update_row_max(consumer.state, consumer.rescale);
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
-      scores_to_p<kMayBeUnseen, kPingpong, kPieces>(consumer.state, consumer.scores, piece);
+      scores_to_p<kMayBeUnseen, kPingpong, kPieces>(consumer.state, consumer.f32_softmax.s, piece);
       if (kFencedOverlap) consumer.fence_softmax();
       pieces.finish(piece);
     }
     consumer.release_v(before);
-    if (kRescaleApart && rises) consumer.rescale_o();
+    if (kRescaleSeparately && rises) consumer.rescale_o();
     consumer.pack_p_operand();
   }
 };

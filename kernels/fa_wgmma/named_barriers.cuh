@@ -1,5 +1,5 @@
-// named_barriers.cuh - the hardware barriers that the kernels use, beside __syncthreads (0), and
-// ping-pong by them.
+// named_barriers.cuh: Numbers the hardware barriers that the kernels use beside __syncthreads (0),
+// and takes turns by them (ping-pong).
 #pragma once
 
 #include "fa_wgmma/traits.cuh"

@@ -1,15 +1,16 @@
-// ones.cuh - a value of V that is 1 for every key, by which PV adds row_sum.
+// ones.cuh: Writes a value of V that is 1 for every key, by which PV adds row_sum.
 #pragma once
 
 #include "common/tma.cuh"
 #include "fa_wgmma/shared_storage.cuh"
 
 /// What row_sum is summed times. Of fp8 the mantissa of 448, and of 57344: the value to which the
-/// quantizer brings a constant V, whose PV then loses the same as row_sum in the tensor cores' sums.
+/// quantizer brings a constant V, whose PV then loses the same as row_sum in the tensor cores'
+/// sums.
 constexpr float kOne = kIs16Bit ? 1.0f : 1.75f;
 
-/// By a CTA's last 128 threads, before a barrier of it: 16 keys whose V is 1; of fp8, where each box
-/// of V^T has 8 more rows for it, all keys.
+/// By a CTA's last 128 threads, before a barrier of it: 16 keys whose V is 1; of fp8, where each
+/// box of V^T has 8 more rows for it, all keys.
 DEVICE void write_ones(const SharedStorage& storage) {
   const int thread = static_cast<int>(threadIdx.x) - (kThreads - 128);
   if (thread < 0) return;

@@ -1,5 +1,5 @@
-// output_rows.cuh - a warp's rows of O from registers to the output: through shared memory in whole
-// rows, unless the config says otherwise.
+// output_rows.cuh: Writes a warp's rows of O to the output, through shared memory in whole rows
+// unless the config says otherwise.
 //
 // Rows in shared memory lie as TMA lays them out: boxes of 64 columns, 128-byte swizzle.
 #pragma once

@@ -1,4 +1,4 @@
-// pipeline_state.cuh - where a warpgroup stands in its KV blocks.
+// pipeline_state.cuh: Tracks where a warpgroup stands in its KV blocks.
 #pragma once
 
 #include "fa_wgmma/traits.cuh"

@@ -1,5 +1,5 @@
-// producer.cuh - Q and the KV blocks to shared memory by TMA: full barriers signalled by bytes,
-// empty barriers waited for.
+// producer.cuh: Loads Q and the KV blocks to shared memory by TMA, which signals full barriers by
+// bytes, and waits for empty barriers.
 #pragma once
 
 #include "common/launch.cuh"
@@ -79,9 +79,9 @@ struct Producer {
   }
 
   /// Initialises the barriers, waits for the grid dependency, and issues the loads that the first
-  /// QK^T needs; with kEarlyV another thread those of V's first stage, which is needed as soon and has
-  /// to be transposed before. One thread each: mbarrier and TMA instructions take one address a warp,
-  /// which must not depend on the lane, or the compiler loops over the lanes.
+  /// QK^T needs; with kEarlyV another thread those of V's first stage, which is needed as soon and
+  /// has to be transposed before. One thread each: mbarrier and TMA instructions take one address a
+  /// warp, which must not depend on the lane, or the compiler loops over the lanes.
   DEVICE void prologue(const WorkTile& tile) const {
     if (threadIdx.x == 0) {
 #pragma unroll
@@ -123,10 +123,10 @@ struct Producer {
     }
   }
 
-  /// By one thread, after `prologue` and a barrier of the CTA: all loads that the prologue left. K runs
-  /// ahead of V by the blocks whose QK^T is issued before the first PV. A TMA unit takes an instruction
-  /// when it can load: this thread waits for most of the stages, and must have handed its registers to
-  /// consumers before.
+  /// By one thread, after `prologue` and a barrier of the CTA: all loads that the prologue left. K
+  /// runs ahead of V by the blocks whose QK^T is issued before the first PV. A TMA unit takes an
+  /// instruction when it can load: this thread waits for most of the stages, and must have handed
+  /// its registers to consumers before.
   DEVICE void load(int first_tile) const {
     fill_stages(work_tile_at(first_tile));
     ProducerState k(first_tile);

@@ -1,9 +1,9 @@
-// register_rows.cuh - a warp's rows of O from registers to the output.
+// register_rows.cuh: Writes a warp's rows of O from registers to the output.
 //
-// A lane stores four neighbouring columns, and the four lanes of a row a whole sector of 32 bytes. Of
-// fp8 they are the lane's own: transposing V has put column 16j + 4t + i of O where lane t of a row
-// has them (v_transposer.cuh). Of 16 bits it has two columns of each 8-column tile, and pairs of
-// lanes exchange: the even one gets four of the first tile, the odd one of the second.
+// A lane stores four neighbouring columns, and the four lanes of a row a whole sector of 32 bytes.
+// Of fp8 they are the lane's own: transposing V has put column 16j + 4t + i of O where lane t of a
+// row has them (v_transposer.cuh). Of 16 bits it has two columns of each 8-column tile, and pairs
+// of lanes exchange: the even one gets four of the first tile, the odd one of the second.
 #pragma once
 
 #include "fa_wgmma/consumer.cuh"

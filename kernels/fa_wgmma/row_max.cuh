@@ -1,5 +1,5 @@
-// row_max.cuh - what the exponents of P refer to: whether S of a KV block leaves it as it is, and its
-// rise, which O follows later.
+// row_max.cuh: Raises row_max, to which the exponents of P refer, and finds out whether S of a KV
+// block leaves it as it is.
 #pragma once
 
 #include "common/mma_softmax.cuh"
@@ -36,8 +36,7 @@ DEVICE bool stays_below_threshold(const SoftmaxState& state, const ScoreFragment
 DEVICE void raise_row_max(SoftmaxState& state, const ScoreFragment& scores, float (&rescale)[2]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float row_max =
-        fmaxf(state.row_max[0][half], state.as_row_max(row_max_of(scores, 0, half)));
+    const float row_max = fmaxf(state.row_max[0][half], row_max_of(scores, 0, half));
     const float finite = kMayBeUnseen && row_max == NEG_INF ? 0.0f : row_max;
     rescale[half] = fast_exp2(state.exponent(state.row_max[0][half] - finite));
     state.row_max[0][half] = row_max;

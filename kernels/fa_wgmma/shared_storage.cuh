@@ -1,4 +1,4 @@
-// shared_storage.cuh - where things lie in a CTA's shared memory.
+// shared_storage.cuh: Lays out a CTA's shared memory.
 //
 //   Q | stages of K | stages of V | of V^T | partial O | P | O | ones | row statistics of splits |
 //   barriers

@@ -1,5 +1,5 @@
-// tile_scheduler.cuh - CTA index to work tile: which query rows, and which KV blocks in which
-// order.
+// tile_scheduler.cuh: Gives a CTA index its work tile: which query rows, and which KV blocks in
+// which order.
 #pragma once
 
 #include "fa_wgmma/traits.cuh"

@@ -1,10 +1,56 @@
-// traits.cuh - config and problem to what the CTAs of the family are made of, and what must hold.
+// traits.cuh: Derives from config and problem what the CTAs of the family are made of.
 //
-// A kernel includes its config (config.cuh, interleaved_config.cuh or stream_k_config.cuh) first. What the manifest
-// needs as well comes from it, as macros: its terms.
+// A kernel includes its config header first. What the manifest needs as well comes from the
+// manifest, as macros: its terms.
 #pragma once
 
 #include "common/problem.cuh"
+
+// The members of Config (family_defaults.cuh) under their own names.
+constexpr bool kInterleaved = Config::kInterleaved;
+constexpr bool kIntraWgOverlap = Config::kIntraWgOverlap;
+constexpr bool kFencedOverlap = Config::kFencedOverlap;
+constexpr bool kPingpong = Config::kPingpong;
+constexpr int kStagger = Config::kStagger;
+constexpr bool kMmaPvIsRs = Config::kMmaPvIsRs;
+constexpr bool kLazyRescale = Config::kLazyRescale;
+constexpr bool kLateRescale = Config::kLateRescale;
+constexpr int kEx2Linear = Config::kEx2Linear;
+constexpr bool kF16Scores = Config::kF16Scores;
+constexpr bool kRowSumByMma = Config::kRowSumByMma;
+constexpr bool kPersistent = Config::kPersistent;
+constexpr bool kBackward = Config::kBackward;
+constexpr bool kRotate = Config::kRotate;
+constexpr bool kPaired = Config::kPaired;
+constexpr bool kZigzag = Config::kZigzag;
+constexpr int kSectionHeads = Config::kSectionHeads;
+constexpr int kTailSplits = Config::kTailSplits;
+constexpr int kWholeTiles = Config::kWholeTiles;
+constexpr bool kHasProducer = Config::kHasProducer;
+constexpr bool kReallocRegisters = Config::kReallocRegisters;
+constexpr bool kTransposeV = Config::kTransposeV;
+constexpr bool kEarlyV = Config::kEarlyV;
+constexpr bool kStoreTma = Config::kStoreTma;
+constexpr bool kStoreRegisters = Config::kStoreRegisters;
+constexpr int kPromotedColumns = Config::kPromotedColumns;
+constexpr int kSummedBlocks = Config::kSummedBlocks;
+constexpr bool kPromoteHalves = Config::kPromoteHalves;
+constexpr int kPBytes = Config::kPBytes;
+constexpr int kOBytes = Config::kOBytes;
+constexpr int kVTransposedBytes = Config::kVTransposedBytes;
+constexpr int kOnesBytes = Config::kOnesBytes;
+
+/// A or B.
+template <bool kFirst, typename A, typename B>
+struct SelectOf {
+  using type = A;
+};
+template <typename A, typename B>
+struct SelectOf<false, A, B> {
+  using type = B;
+};
+template <bool kFirst, typename A, typename B>
+using Select = typename SelectOf<kFirst, A, B>::type;
 
 constexpr int kRowBlocks = BLOCK_M / 64;              // consumer warpgroups along M
 constexpr int kConsumers = CONSUMER_WARPGROUPS;
@@ -37,18 +83,23 @@ constexpr int kAccTiles = kDTiles + (kRowSumByMma ? 1 : 0);  // and one of row s
 constexpr int kVRows = 8 * kAccTiles;                       // of a box of V^T, the last of ones
 constexpr int kDSteps = HEAD_DIM / kStepWidth;              // k-steps of QK^T
 constexpr int kNTiles = BLOCK_N / 8;                        // 8-key tiles of S
-constexpr bool kPromote = kPromotedColumns > 0;             // PV of a KV block is added in f32,
-constexpr int kKeyPieces = kPromoteHalves ? 2 : 1;          // so much of its keys at a time,
-constexpr int kPieces = kPromote ? HEAD_DIM / kPromotedColumns * kKeyPieces : 1;  // and columns
-constexpr bool kInPieces = kPieces > 1;
+// Promotion: PV is summed in registers of its own and added to O in f32 (promotion.cuh).
+constexpr bool kPromote = kPromotedColumns > 0;
+// KV blocks whose PV is summed before it is added to O.
+constexpr int kPromotedBlocks = kInterleaved ? 1 : kSummedBlocks;
+// Pieces of PV, where all of its columns have no room beside O: some columns at a time, and for
+// them all keys or half of them.
+constexpr int kKeyPieces = kPromoteHalves ? 2 : 1;
+constexpr int kPieces = kPromote ? HEAD_DIM / kPromotedColumns * kKeyPieces : 1;
+constexpr bool kPvInPieces = kPieces > 1;
 constexpr int kPieceBuffers = kIntraWgOverlap ? 1 : 2;  // S has the place of one while both overlap
-// O is multiplied where its row_max rises, not in every promotion.
-constexpr bool kRescaleApart = !kPromote || kLazyRescale;
-// P of a KV block is made while PV of the one before still reads its own.
-constexpr bool kPInTurn = kIntraWgOverlap && kLateRescale;
+// O is multiplied in a step of its own where row_max rises, not as part of every promotion.
+constexpr bool kRescaleSeparately = !kPromote || kLazyRescale;
+// P has two sets of registers: one is filled while PV of the KV block before reads the other.
+constexpr bool kTwoPBuffers = kIntraWgOverlap && kLateRescale;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
-// row_sum is a tile of O all the while, not only until a KV block has to be redone.
+// PV by a column of ones keeps row_sum in a tile of O from the first KV block to the last.
 constexpr bool kRowSumInO = kRowSumByMma && !kInterleaved;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen = CAUSAL != 0 && (kBackward || kSplits > 1 || SEQ_Q > SEQ_KV);
@@ -61,8 +112,8 @@ constexpr bool kMayHaveNoBlock =
 constexpr bool kVIsKMajor = !kIs16Bit;
 constexpr bool kVComesTransposed = kVIsKMajor && !kTransposeV;
 
-/// Warps of the producer warpgroup that transpose V; the last one loads, and with kEarlyV has issued
-/// all loads when V arrives.
+/// Warps of the producer warpgroup that transpose V; the last one loads, and with kEarlyV has
+/// issued all loads when V arrives.
 constexpr int kTransposingWarps = kEarlyV ? 4 : 3;
 
 // Registers are given to a CTA as if its warps came in fours.
@@ -84,11 +135,11 @@ static_assert(!kInterleaved || !kMayBeUnseen, "every row sees a key of its first
 static_assert(!kRowSumByMma || (kSplits == 1 && LSE == 0), "row sums of P as rounded come last");
 static_assert(!kRowSumByMma || kVIsKMajor || HEAD_DIM == 64,
               "the ones lie one box behind any stage of V");
-static_assert(!kRowSumByMma || !kInPieces, "row sums are a tile of columns of all of PV");
+static_assert(!kRowSumByMma || !kPvInPieces, "row sums are a tile of columns of all of PV");
 static_assert(kEx2Linear == 0 || kRowSumByMma, "only rounded P has these exponentials");
-static_assert(!kInPieces || (kPieces * kPromotedColumns == HEAD_DIM * kKeyPieces &&
+static_assert(!kPvInPieces || (kPieces * kPromotedColumns == HEAD_DIM * kKeyPieces &&
                              kPSteps % kKeyPieces == 0),
               "pieces are all of PV");
-static_assert(kSummedBlocks == 1 || (!kInPieces && (kInterleaved || kRescaleApart)),
+static_assert(kSummedBlocks == 1 || (!kPvInPieces && (kInterleaved || kRescaleSeparately)),
               "sums of several KV blocks stay where they are, and have one scale");
 static_assert(!kPersistent || kSplits == 1, "stages go to the splits of one work tile in turn");

@@ -1,8 +1,8 @@
-// v_transposer.cuh - fp8 stages of V to stages of V^T, by warps of the producer warpgroup: wgmma
-// takes fp8 K-major only.
+// v_transposer.cuh: Transposes fp8 stages of V by warps of the producer warpgroup: wgmma takes fp8
+// K-major only.
 //
-// 32 columns of 32 keys at a time, 16 an instruction. ldmatrix.trans moves pairs of bytes: lane
-// (g, t) = (lane / 4, lane % 4) gets columns 2g and 2g + 1 of keys 2t and 2t + 1 of each octet. Byte
+// 32 columns of 32 keys at a time, 16 an instruction. ldmatrix.trans moves pairs of bytes: lane (g,
+// t) = (lane / 4, lane % 4) gets columns 2g and 2g + 1 of keys 2t and 2t + 1 of each octet. Byte
 // permutations bring together what belongs to one column, four keys of two octets; stmatrix writes
 // these as columns 4t .. 4t + 3 of a row of V^T. That is the order in which lanes hold P (pack_p):
 // the keys of V^T are permuted as those of P are. Even columns become rows 0 to 7, odd ones rows 8

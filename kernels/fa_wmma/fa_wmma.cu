@@ -1,7 +1,7 @@
-// fa_wmma.cu - attention on tensor cores through the toolkit's WMMA fragments.
-// S and P pass through shared memory. A warp owns strips of 16 whole rows, so its
-// softmax needs no other warp. Where a fragment keeps its elements is not documented: rows of O are
-// scaled by a second fragment, loaded so that each element holds its own row's factor.
+// fa_wmma.cu: Computes attention on tensor cores through the toolkit's WMMA fragments. S and P pass
+// through shared memory. A warp owns strips of 16 whole rows, so its softmax needs no other warp.
+// Where a fragment keeps its elements is not documented: rows of O are scaled by a second fragment,
+// loaded so that each element holds its own row's factor.
 #include <mma.h>
 
 #include "common/copy.cuh"

@@ -1,15 +1,16 @@
-// attend.cuh - a short, right attention, one warp a query row, that each fault spoils in one place.
+// attend.cuh: Has a short, right attention, one warp a query row, that each fault spoils in one
+// place.
 #pragma once
 
 #include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
-// What a sum over keys is rounded to after every term.
+// Rounds a sum over keys after every term.
 #ifndef ROUND_SUM
 #define ROUND_SUM(sum) (sum)
 #endif
 
-// What a weight, in (0, 1], is rounded to before it meets the values.
+// Rounds a weight, in (0, 1], before it meets the values.
 #ifndef ROUND_WEIGHT
 #define ROUND_WEIGHT(weight) (weight)
 #endif
@@ -43,7 +44,7 @@ DEVICE float read_column(const elem* line, int column) {
   return column < HEAD_DIM ? to_float(line[column]) : 0.0f;
 }
 
-/// What fp8 elements are multiplied with.
+/// Factors of fp8 elements.
 struct Factors {
   float scores = 1.0f, values = 1.0f;
 };
@@ -104,17 +105,14 @@ DEVICE void store_lse(float* lse, const Row& where, float value) {
   if (where.lane == 0) lse[where.index] = value;
 }
 
-/// The entry that every fault shares; what follows is its body.
-#define FAULT_ENTRY \
-  extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v, elem* out)
+#define FAULT_PARAMETERS                                                                       \
+  const elem *q, const elem *k, const elem *v, FACTOR(q_descale) FACTOR(k_descale)             \
+      FACTOR(v_descale) out_elem *out, float *lse
 
-/// The same for faults of fp8.
-#define FAULT_FP8_ENTRY                                                                             \
-  extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v,               \
-                                        const float* q_descale, const float* k_descale,            \
-                                        const float* v_descale, out_elem* out)
+/// The launch that computes; its body follows.
+#define FAULT_ENTRY extern "C" __global__ void fault_main(FAULT_PARAMETERS)
 
-/// The same for faults that write the log-sum-exp, too.
-#define FAULT_LSE_ENTRY                                                                         \
-  extern "C" __global__ void fault_main(const elem* q, const elem* k, const elem* v, elem* out, \
-                                        float* lse)
+/// A launch in front of that one, and one behind it.
+#define FAULT_LOOK \
+  extern "C" __global__ void fault_look(const elem *q, const elem *k, const elem *v, elem *out)
+#define FAULT_END extern "C" __global__ void fault_end(elem *q, elem *k)

@@ -1,6 +1,5 @@
-// spoiled.cuh - around a right launch of an operation's reference: one tensor is kept in front of
-// it and spoiled behind it. `fatune verify --selftest --kernel NAME` makes a cheat of each way; a
-// test runs this on the host, too.
+// spoiled.cuh: Spoils one tensor behind a right launch of an operation's reference. `fatune verify
+// --selftest --kernel NAME` makes a fixture of each way; a test runs this on the host, too.
 
 namespace spoiled {
 

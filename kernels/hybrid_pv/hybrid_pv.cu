@@ -1,4 +1,5 @@
-// hybrid_pv.cu - QK^T and softmax on mma.sync; P, normalised, to memory for a library's PV.
+// hybrid_pv.cu: Computes QK^T and softmax on mma.sync, and writes P, normalised, to memory for a
+// library's PV.
 //
 // One CTA owns BLOCK_M query rows of one head and iterates over the KV blocks of BLOCK_N keys
 // twice: first for row_max and row_sum, then to write P. The second pass computes QK^T again:

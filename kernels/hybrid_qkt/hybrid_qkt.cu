@@ -1,5 +1,5 @@
-// hybrid_qkt.cu - softmax and PV, fused on mma.sync, over rows of scaled S that a library's QK^T
-// left in memory.
+// hybrid_qkt.cu: Computes softmax and PV, fused on mma.sync, over rows of scaled S that a library's
+// QK^T left in memory.
 //
 // One CTA owns BLOCK_M query rows of one head and iterates over KV blocks of BLOCK_N keys. S goes
 // from device memory straight to the registers of an accumulator; V goes through shared memory, its

@@ -1,4 +1,5 @@
-// naive.cu - attention in three plain launches, all sums in fp32: the reference of the gates.
+// naive.cu: Computes attention in three plain launches, with all sums in fp32; it is the reference
+// of the gates.
 //   1. scores[i][j] = scale * q[i].k[j], -infinity where masked
 //   2. softmax of each row, in place
 //   3. out = scores . v
@@ -64,8 +65,8 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const elem* k_head = k + kv_offset<KTensor>(head);
   const int x = threadIdx.x;
   const int y = threadIdx.y;
-  const float q_factor = FACTOR_OF(q_descale, head, min(first_row + y, SEQ_Q - 1), SEQ_Q);
-  const float k_factor = FACTOR_OF(k_descale, head, min(first_key + y, SEQ_KV - 1), SEQ_KV);
+  const float q_factor = FACTOR_OF(q_descale, head);
+  const float k_factor = FACTOR_OF(k_descale, head);
 
   float sum = 0.0f;
   for (int chunk = 0; chunk < HEAD_DIM; chunk += TILE) {
@@ -73,10 +74,10 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
     const bool q_inside = first_row + y < SEQ_Q && col < HEAD_DIM;
     const bool k_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
     q_tile[y][x] =
-        q_inside ? to_float(q_head[static_cast<i64>(first_row + y) * QTensor::kRow + col]) * q_factor
+        q_inside ? q_factor * to_float(q_head[i64{first_row + y} * QTensor::kRow + col])
                  : 0.0f;
     k_tile[y][x] =
-        k_inside ? to_float(k_head[static_cast<i64>(first_key + y) * KTensor::kRow + col]) * k_factor
+        k_inside ? k_factor * to_float(k_head[i64{first_key + y} * KTensor::kRow + col])
                  : 0.0f;
     __syncthreads();
 #pragma unroll
@@ -131,15 +132,15 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const elem* v_head = v + kv_offset<VTensor>(head);
   const int x = threadIdx.x;
   const int y = threadIdx.y;
+  const float v_factor = FACTOR_OF(v_descale, head);
 
   float sum = 0.0f;
   for (int first_key = 0; first_key < SEQ_KV; first_key += TILE) {
     const bool p_inside = row < SEQ_Q && first_key + x < SEQ_KV;
     const bool v_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
-    const float v_factor = FACTOR_OF(v_descale, head, min(first_key + y, SEQ_KV - 1), SEQ_KV);
     p_tile[y][x] = p_inside ? p_head[static_cast<i64>(row) * SEQ_KV + first_key + x] : 0.0f;
     v_tile[y][x] =
-        v_inside ? to_float(v_head[static_cast<i64>(first_key + y) * VTensor::kRow + col]) * v_factor
+        v_inside ? v_factor * to_float(v_head[i64{first_key + y} * VTensor::kRow + col])
                  : 0.0f;
     __syncthreads();
 #pragma unroll

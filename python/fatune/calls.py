@@ -13,7 +13,8 @@ from . import layouts, masks
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 KindOf = Callable[[torch.Tensor, int, int], str]  # of a mask, for so many queries and keys
-_MOST_COLUMNS = 256  # of a head: of PyTorch's backward passes
+_GRADIENTS = ("gradients are wanted, which no kernel computes; torch.inference_mode() around the step says that they "
+              "are not")
 _SERVED_MASKS = (masks.NONE, masks.CAUSAL, masks.LOWER_RIGHT)
 _MASK_WORDS = {
     masks.UPPER_LEFT: "its causal mask begins at the upper left; fatune's end at the lower right",
@@ -157,11 +158,10 @@ def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site
 
 
 def _seen(call: Call) -> Tuple[Tensor, Tensor, Tensor]:
-    """Returns q, k and v; expanded key heads count as one head. A backward pass takes keys as they
-    are."""
+    """Returns q, k and v; expanded key heads count as one head."""
     query, key, value = call.query, call.key, call.value
     assert query is not None and key is not None and value is not None
-    if (not call.gradients and len(key.shape) == len(value.shape) == 4
+    if (len(key.shape) == len(value.shape) == 4
             and key.shape[1] == value.shape[1] > 1 and key.strides[1] == value.strides[1] == 0):
         key, value = (dataclasses.replace(each, shape=(each.shape[0], 1, *each.shape[2:]))
                       for each in (key, value))
@@ -195,18 +195,6 @@ def _why_not_mask(mask: Mask, seq_q: int, seq_kv: int) -> Optional[str]:
         mask.kind) or f"its mask is {mask.kind.replace('_', ' ')}, which fatune cannot express"
 
 
-def _why_not_gradients(call: Call) -> Optional[str]:
-    """Returns why PyTorch's backward pass (FlashAttention or cuDNN) cannot follow the kernel."""
-    assert call.query is not None
-    wanted = ("gradients are wanted (torch.inference_mode() around the step says that they are "
-              "not), ")
-    if call.mask.kind == masks.LOWER_RIGHT:
-        return wanted + "of a causal mask that ends at the lower right"
-    if call.query.shape[3] % 8 or call.query.shape[3] > _MOST_COLUMNS:
-        return wanted + f"and PyTorch's backward passes take no head dim of {call.query.shape[3]}"
-    return None
-
-
 def _out_of(query: Tensor) -> Tuple[int, ...]:
     dense = layouts.dense_strides(query.shape, query.strides)
     assert dense is not None, "a query without a fault has no two dimensions in one place"
@@ -225,7 +213,7 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     if reason is None and call.dropout:
         reason = f"it has dropout of {call.dropout:g}"
     if reason is None and call.gradients:
-        reason = _why_not_gradients(call)
+        reason = _GRADIENTS
     tensors: Dict[str, Any] = {
         name: (each.shape, each.strides) for name, each in zip("qkv", (query, key, value))}
     if reason is None:
@@ -251,8 +239,6 @@ def _entry(query: Tensor, key: Tensor, call: Call, layout: str) -> Dict[str, Any
         entry["dtype"] = query.dtype
     if call.mask.kind != masks.NONE:
         entry["causal"] = True
-    if call.gradients:
-        entry["lse"] = True
     if layout != "bhsd":
         entry["layout"] = layout
     if call.scale is not None and not math.isclose(call.scale, query.shape[3]**-0.5, rel_tol=1e-6):

@@ -288,9 +288,6 @@ def text_of(suite: Suite) -> str:
         if row["differs"]:
             counts = ", ".join(map(str, row["counts"]))
             lines.append(f"                  differs between runs: {counts} times")
-    if any(row["gradients"] and row["problem"] for row in suite.calls):
-        lines.append("  gradients are wanted; if none are needed, torch.inference_mode() around "
-                     "the step says so")
     if not suite.calls:
         lines.append("  no call of attention was seen")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 import torch.nn.functional as F
 
-from . import fastpath, gradients, masks, places, program
+from . import fastpath, masks, places, program
 from .capturing import Suite
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
 from .recorder import passed_on
@@ -221,16 +221,6 @@ class Installed:
                 _meanwhile.remove(self)
                 self._choose_kernels()
 
-    def examine_gradients(self, folder: Path) -> None:
-        """Runs gradients.let_serve() while only these kernels serve, so that only these are
-        examined."""
-        with _lock:
-            self.exported._service.serve(self.exported._own)
-            try:
-                gradients.let_serve(self.exported, folder)
-            finally:
-                self._choose_kernels()
-
     def recount(self) -> None:
         """Resets the counts."""
         self._before = self._counted()
@@ -285,14 +275,10 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
             unverified: bool = False) -> Installed:
     """Puts the kernels of a run or its folder under F.scaled_dot_product_attention, process-wide.
 
-    PyTorch serves calls that no kernel fits. A call with a mask tensor is served if a mask of its
-    sizes was captured and the tensor's values are full or causal. assume_masks="captured" trusts
-    the captured kind instead, as graph capture and torch.compile need. `unverified` also takes
-    kernels that no gate has checked.
-
-    Kernels that write the log-sum-exp serve calls that want gradients, if gradients.json in the
-    run's folder says that gradients are right and both passes faster. A missing file is made here,
-    which takes some seconds a kernel.
+    PyTorch serves calls that no kernel fits, and every call whose gradients are wanted. A call with
+    a mask tensor is served if a mask of its sizes was captured and the tensor's values are full or
+    causal. assume_masks="captured" trusts the captured kind instead, as graph capture and
+    torch.compile need. `unverified` also takes kernels that no gate has checked.
 
     Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old PyTorch,
     (4) a file cannot be written, (5) the run is of another GPU.
@@ -304,7 +290,6 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
     _check_here(result)
     exported = _imported(export(result, unverified))
     installed = Installed(exported, result.suite, assume_masks == CAPTURED)
-    installed.examine_gradients(result.folder)
     return installed.redo()
 
 

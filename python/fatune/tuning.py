@@ -14,13 +14,13 @@ from .capturing import Suite
 from .errors import ENVIRONMENT, FILES, NO, FatuneError
 from .progress import Progress
 
-_SCHEMA = "fatune.best/2"
-_FASTER_OR_NOT = (0, 1
-                  )  # exit codes: whether the gate against the baselines passes is an answer, too
+_SCHEMA = "fatune.best/1"
+# Exit codes of a finished sweep: whether the gate against the baselines passes is an answer, too.
+_FASTER_OR_NOT = (0, 1)
 
 
 class Result:
-    """A finished run: its folder, its `document` (fatune.best/2) and the suite, if it was captured.
+    """A finished run: its folder, its `document` (fatune.best/1) and the suite, if it was captured.
     """
 
     def __init__(self, folder: Path, document: Dict[str, Any],

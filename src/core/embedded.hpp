@@ -15,10 +15,9 @@ struct EmbeddedFile {
 
 /// Files of one kind, ordered by path.
 using EmbeddedFiles = std::span<const EmbeddedFile>;
-EmbeddedFiles embedded_kernel_files();    ///< kernels/**: templates, shared headers, manifests
-EmbeddedFiles embedded_config_files();    ///< configs/problems/*.json: suites
-EmbeddedFiles embedded_external_files();  ///< configs/external/*.json: programs beside our own
-EmbeddedFiles embedded_helper_files();    ///< src/worker/baselines/*.py: scripts of child processes
+EmbeddedFiles embedded_kernel_files();  ///< kernels/**: templates, shared headers, manifests
+EmbeddedFiles embedded_config_files();  ///< configs/problems/*.json: suites
+EmbeddedFiles embedded_helper_files();  ///< src/worker/baselines/*.py: scripts of child processes
 EmbeddedFiles embedded_export_files();  ///< src/out/export/*.py: parts of files that export writes
 EmbeddedFiles embedded_recorded_files();  ///< configs/recorded/*.jsonl.gz: they stand in for a GPU
 EmbeddedFiles embedded_known_files();     ///< configs/known/*.json: best where they were measured

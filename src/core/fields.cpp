@@ -12,6 +12,9 @@
 namespace fatune {
 namespace {
 
+/// The last program that reads and writes the formats from before the first release.
+constexpr const char* kFormerReader = "fatune at commit 2b9a2ab5";
+
 /// As a person writes it: lists without brackets, on and off.
 std::string plain(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -60,32 +63,29 @@ Field& FieldList::add(const char* key, void* value, const FieldType& type) {
   return fields_.emplace_back(key, value, type);
 }
 
-void FieldList::document(const char* family, int version, int oldest) {
-  family_ = family;
-  version_ = version;
-  oldest_ = oldest;
-}
-
 bool FieldList::choose(const char* key, bool now) {
   branches_ = true;
   if (branch_) return *branch_;
   return input_ == nullptr ? now : input_->contains(key);
 }
 
-Result<int> document_version(const Json& document, const std::string& where,
-                             std::string_view family, int newest, int oldest) {
+Status check_version(const Json& document, const std::string& where, std::string_view family,
+                     const FormerFormats& former) {
   const Fields fields(document, where);
   FATUNE_TRY(const std::string schema, fields.text("schema"));
-  const std::string current = fmt::format("{}/{}", family, newest);
-  if (!schema.starts_with(fmt::format("{}/", family))) {
+  const std::string current = fmt::format("{}/1", family);
+  const bool of_family = schema.starts_with(fmt::format("{}/", family));
+  const auto version = of_family
+                           ? parse_integer(std::string_view(schema).substr(family.size() + 1))
+                           : std::nullopt;
+  if (!version || *version < 1)
     return fields.error("schema", fmt::format("is '{}', not {}", schema, current));
+  const bool spelled = former.spells_one != nullptr && former.spells_one(document);
+  if (*version == 1 ? spelled : *version <= former.newest) {
+    return file_error(fmt::format("{}: is a {} from before the first release; {} reads it", where,
+                                  schema, kFormerReader));
   }
-  const auto version = parse_integer(std::string_view(schema).substr(family.size() + 1));
-  if (version && *version >= oldest && *version <= newest) return static_cast<int>(*version);
-  if (version && *version < oldest) {
-    return file_error(fmt::format("{}: is a {}, written by an older fatune; this one reads {}",
-                                  where, schema, current));
-  }
+  if (*version == 1) return {};
   return file_error(
       fmt::format("{}: is a {}, written by a newer fatune; this one reads {}. Update "
                   "fatune to read it",
@@ -133,24 +133,20 @@ class RecordType final : public FieldType {
   /// The same of a list at hand.
   static Json write_list(const FieldList& list) {
     Json object = Json::object();
-    if (list.family_ != nullptr)
-      object["schema"] = fmt::format("{}/{}", list.family_, list.version_);
+    if (list.family_ != nullptr) object["schema"] = schema_name(list);
     if (list.tag_ != nullptr) object[list.tag_key_] = list.tag_;
     for (const Field& each : list.fields_) {
       const bool left_out = each.omitted_ ? each.type_->empty(each.value_)
                                           : each.type_->absent(each.value_) && !each.rules_.null;
-      if (!left_out && !each.unknown_ && each.until_ == 0)
+      if (!left_out && !each.unknown_)
         object[each.key_] = each.type_->write(each.value_, each.rules_);
     }
     return object;
   }
 
-  static Status read_list(const FieldList& list, const Json& json, const FieldPlace& outer) {
-    FieldPlace place = outer;
-    if (list.family_ != nullptr) {
-      FATUNE_TRY(place.version,
-                 document_version(json, outer.text(), list.family_, list.version_, list.oldest_));
-    }
+  static Status read_list(const FieldList& list, const Json& json, const FieldPlace& place) {
+    if (list.family_ != nullptr)
+      FATUNE_TRY_STATUS(check_version(json, place.text(), list.family_, list.former_));
     if (list.tag_ != nullptr) FATUNE_TRY_STATUS(check_tag(list, json, place));
     if (list.closed_) FATUNE_TRY_STATUS(refuse_unknown(list, json, place));
     for (const Field& each : list.fields_) FATUNE_TRY_STATUS(read_field(each, json, place));
@@ -175,11 +171,9 @@ class RecordType final : public FieldType {
       properties[key] = {{"const", text}};
       required.push_back(key);
     };
-    if (list.family_ != nullptr)
-      constant("schema", fmt::format("{}/{}", list.family_, list.version_));
+    if (list.family_ != nullptr) constant("schema", schema_name(list));
     if (list.tag_ != nullptr) constant(list.tag_key_, list.tag_);
     for (const Field& each : list.fields_) {
-      if (each.until_ > 0) continue;
       FieldRules rules = each.rules_;
       rules.filled = rules.filled || each.omitted_;
       properties[each.key_] = described(each.about_, field_schema(each, rules, book));
@@ -194,6 +188,10 @@ class RecordType final : public FieldType {
   }
 
  private:
+  static std::string schema_name(const FieldList& list) {
+    return fmt::format("{}/1", list.family_);
+  }
+
   static Status check_tag(const FieldList& list, const Json& json, const FieldPlace& outer) {
     const FieldPlace place(outer, list.tag_key_);
     const auto found = json.find(list.tag_key_);
@@ -203,8 +201,6 @@ class RecordType final : public FieldType {
   }
 
   static Status read_field(const Field& field, const Json& json, const FieldPlace& place) {
-    const bool too_new = field.until_ > 0 && (place.version == 0 || place.version > field.until_);
-    if (too_new || (place.version > 0 && place.version < field.since_)) return {};
     const auto found = json.find(field.key_);
     const FieldRules& rules = field.rules_;
     const FieldPlace here(place, field.key_);
@@ -358,7 +354,7 @@ std::optional<Difference> first_difference(const FieldList& before, const FieldL
   for (std::size_t i = 0; i < before.fields_.size() && i < now.fields_.size(); ++i) {
     const Field& old = before.fields_[i];
     const Field& fresh = now.fields_[i];
-    if (old.incidental_ || old.until_ > 0) continue;
+    if (old.incidental_) continue;
     const Json was = old.type_->write(old.value_, old.rules_);
     const Json is = fresh.type_->write(fresh.value_, fresh.rules_);
     if (was == is && std::string_view(old.key_) == fresh.key_) continue;

@@ -22,19 +22,16 @@ namespace fatune {
 
 class FieldList;
 
-/// Where in a document a value stands, and of which version the document is.
+/// Where in a document a value stands.
 class FieldPlace {
  public:
   /// `where` goes in front of errors; it may itself end in "field 'a'".
   explicit FieldPlace(const std::string& where) : where_(&where) {}
-  FieldPlace(const FieldPlace& parent, std::string_view key)
-      : version(parent.version), parent_(&parent), key_(key) {}
-  FieldPlace(const FieldPlace& parent, std::size_t index)
-      : version(parent.version), parent_(&parent), index_(index) {}
+  FieldPlace(const FieldPlace& parent, std::string_view key) : parent_(&parent), key_(key) {}
+  FieldPlace(const FieldPlace& parent, std::size_t index) : parent_(&parent), index_(index) {}
 
   std::string text() const;  ///< "x.json: field 'a.b[2]'"
   Error error(const std::string& problem) const;
-  int version = 0;  ///< 0: not known
 
  private:
   std::string steps() const;
@@ -126,10 +123,6 @@ class Field {
   Field& looks_like(const char* pattern) { return rules_.pattern = pattern, *this; }
   /// Missing, it is what `other`, a field before it, has been read as.
   Field& same_as(const void* other) { return fallback_ = other, *this; }
-  /// Only read, and only from files up to `version`: what a field with since() replaced.
-  Field& until(int version) { return until_ = version, *this; }
-  /// Not read from files before `version`.
-  Field& since(int version) { return since_ = version, *this; }
   /// Not written now: what it holds was not measured or is unknown.
   Field& absent_if(bool unknown) { return unknown_ = unknown, set(may_lack_); }
   /// In the words of a user: "--seed". For differences.
@@ -149,7 +142,6 @@ class Field {
   const FieldType* type_;
   FieldRules rules_;
   const void* fallback_ = nullptr;
-  int since_ = 0, until_ = 0;  ///< 0: any version
   const char* about_ = nullptr;
   const char* option_ = nullptr;
   bool required_ = false, omitted_ = false, incidental_ = false;
@@ -163,6 +155,12 @@ const FieldType& keyed_type(const std::vector<T>*);
 template <auto kList, typename T>
 const FieldType& listed_type();
 const FieldType& make_pair_type(const FieldType& item);
+
+/// The formats of a document before the first release, which are refused.
+struct FormerFormats {
+  int newest = 1;                              ///< version
+  bool (*spells_one)(const Json&) = nullptr;  ///< whether a document of version 1 is in one of them
+};
 
 /// The fields of one record in the order in which they are written. A record has a function
 /// `void fields(X& x, FieldList& f)` beside it that fills one: `f("seed", x.seed).required();`.
@@ -210,9 +208,11 @@ class FieldList {
     tag_key_ = key;
     tag_ = text;
   }
-  /// Of a whole file: "schema": "fatune.best/1". Versions from `oldest` on are read.
-  void document(const char* family, int version, int oldest);
-  void document(const char* family, int version) { document(family, version, version); }
+  /// The record is a whole file, with "schema": "fatune.best/1".
+  void document(const char* family, FormerFormats former = {}) {
+    family_ = family;
+    former_ = former;
+  }
   /// `name` is that of the schema's definition.
   void record(const char* name, const char* about = nullptr) {
     name_ = name;
@@ -266,7 +266,7 @@ class FieldList {
   const char* tag_key_ = nullptr;
   const char* tag_ = nullptr;
   const char* family_ = nullptr;
-  int version_ = 0, oldest_ = 0;
+  FormerFormats former_;
   bool closed_ = false;
   const Json* input_ = nullptr;  ///< while reading
   std::optional<bool> branch_;   ///< for schemas: what choose() answers
@@ -339,10 +339,9 @@ const FieldType& make_word_type(WordOps ops);
 const FieldType& make_record_type(RecordOps ops);
 const FieldType& make_variant_type(VariantOps ops);
 
-/// The number behind "fatune.best/" in the document's "schema"; an error when this fatune is too
-/// old or too new for it, or when it is of another family.
-Result<int> document_version(const Json& document, const std::string& where,
-                             std::string_view family, int newest, int oldest);
+/// An error unless the document's "schema" is `family` with "/1", in today's spelling.
+Status check_version(const Json& document, const std::string& where, std::string_view family,
+                     const FormerFormats& former = {});
 
 Json schema_document(const FieldType& type, const char* name, const char* about);
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Validates every JSON that fatune writes, and the committed ones, against configs/schemas.
+"""Validates every JSON that fatune writes, and the committed ones, against their schemas.
 
   check_schemas.py --fatune build/dev/fatune [--fakes FOLDER]
   check_schemas.py DOCUMENT...              only these files
 
-Commands run on the recorded device, so this needs no GPU. A schema library that is missing is a failure, not a skip.
+Schemas are those that `fatune schema` prints and those of configs/schemas. Commands run on the recorded device, so this needs no GPU.
+A schema library that is missing is a failure, not a skip.
 """
 import argparse
 import gzip
@@ -70,8 +71,14 @@ COMMANDS = [
 WRITTEN = ["run/best.json", "run/journal.jsonl", "bench.json", "suite-impl.json", "suite-config.json", "gate.json", "attention.json", "wisdom/index.json"]
 
 
-def load_schemas():
-    return {path.name: json.loads(path.read_text()) for path in sorted(SCHEMAS.glob("*.json"))}
+def load_schemas(fatune):
+    """The committed schemas by file name and, with a program, those that it prints."""
+    schemas = {path.name: json.loads(path.read_text()) for path in sorted(SCHEMAS.glob("*.json"))}
+    names = subprocess.run([fatune, "schema"], capture_output=True, text=True, check=True).stdout.split() if fatune else []
+    for name in names:
+        printed = subprocess.run([fatune, "schema", name], capture_output=True, text=True, check=True).stdout
+        schemas[f"{name}.json"] = json.loads(printed)
+    return schemas
 
 
 def make_validator(schema, schemas):
@@ -88,8 +95,8 @@ def make_validator(schema, schemas):
 
 
 class Checker:
-    def __init__(self):
-        self.schemas = load_schemas()
+    def __init__(self, fatune=None):
+        self.schemas = load_schemas(fatune)
         self.validators, self.failures, self.checked = {}, [], {}
         for name, schema in self.schemas.items():
             jsonschema.Draft202012Validator.check_schema(schema)
@@ -101,7 +108,7 @@ class Checker:
     def check(self, document, where, schema=None):
         schema = schema or document.get("schema", "").removeprefix("fatune.").replace("/", ".") + ".json"
         if schema not in self.validators:
-            self.failures.append(f"{where}: there is no configs/schemas/{schema}")
+            self.failures.append(f"{where}: there is no schema {schema}")
             return
         self.checked[schema] = self.checked.get(schema, 0) + 1
         error = jsonschema.exceptions.best_match(self.validators[schema].iter_errors(document))
@@ -237,7 +244,7 @@ def main():
     args = parser.parse_args()
     if bool(args.documents) == bool(args.fatune):
         parser.error("takes documents, or --fatune")
-    checker = Checker()
+    checker = Checker(args.fatune and os.path.abspath(args.fatune))
     for path in args.documents:
         checker.check_file(path)
     if args.fatune:

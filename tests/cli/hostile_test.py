@@ -209,7 +209,6 @@ class Readers(Hostile):
         self.write("t1.json", '{"ConfigurationSpace":{"TuningParameters":[{"Name":%s}]}}' % NESTED)
         self.write("best.json", '{"kernel":"fa_wmma","config":{"BLOCK_M":%s}}' % NESTED)
         self.write("suite.json", '{"schema":"fatune.problems/1","name":"x","problems":[%s]}' % NESTED)
-        self.write("toy.json", '{"schema":"fatune.external/1","name":"toy","output":%s}' % NESTED)
         (self.folder / "own").mkdir()
         self.write("own/own.json", '{"schema":"fatune.kernel/1","name":%s}' % NESTED)
         self.journal(('"config":{', '"config":{"deep":%s,' % NESTED))
@@ -219,8 +218,7 @@ class Readers(Hostile):
                      f"inspect {shape} --config best.json", "export --config best.json --to json --out e", "sweep --suite suite.json",
                      "kernels lint --kernel-dir own", f"bench {shape} --device recorded:journal.jsonl --config best.json",
                      f"sweep {shape} --device recorded:journal.jsonl", f"sweep {shape} --device recorded --import kt.json",
-                     f"sweep {shape} --device recorded --warm best.json", f"gate {shape} --device recorded --candidate best.json --baseline best.json",
-                     f"bench {shape} --device recorded --impl external:toy --external-dir ."):
+                     f"sweep {shape} --device recorded --warm best.json", f"gate {shape} --device recorded --candidate best.json --baseline best.json"):
             with self.subTest(line):
                 self.refused(f"fatune {line}", "is nested deeper than 128 levels at ")
 
@@ -255,7 +253,7 @@ class Readers(Hostile):
         self.refused("ulimit -v 120000; fatune report /dev/zero", "error: out of memory", code=3)
 
     def test_a_newer_and_an_older_journal(self):
-        for version, words in (("0", "by an older fatune"), ("9", "by a newer fatune"), ("x", "by a newer fatune")):
+        for version, words in (("0", "not fatune.journal/1"), ("9", "by a newer fatune"), ("x", "not fatune.journal/1")):
             self.journal(("fatune.journal/1", f"fatune.journal/{version}"))
             self.refused("fatune report journal.jsonl", words)
 
@@ -283,7 +281,7 @@ class Readers(Hostile):
     def test_nothing_commands_the_terminal(self):
         """Control characters and marks of direction in each text of a journal."""
         evil = json.dumps("x\x1b[2J\x1b]0;PWN\x07\x9b\u202ePWN")[1:-1]
-        self.journal(('"kernel":"', f'"detail":"{evil}","reason":"{evil}","kernel":"'), ('"device_name":"', f'"device_name":"{evil}'),
+        self.journal(('"kernel":"', f'"detail":"{evil}","reason":"{evil}","kernel":"'), ('"environment":{"name":"', f'"environment":{{"name":"{evil}'),
                      ('"name":"', f'"name":"{evil}'), ('"config":{', f'"config":{{"{evil}":"{evil}",'),
                      ('"command":"', f'"command":"{evil}'))
         for line in ("report journal.jsonl", "report journal.jsonl --format md", "report journal.jsonl --format csv",
@@ -304,7 +302,7 @@ class Readers(Hostile):
         self.shell(f"fatune {SWEEP} -q")
         best = json.loads((self.folder / "run/best.json").read_text())
         evil = "*/ PWN /*\nPWN\r\n??/\nPWN \"\"\" PWN\nimport PWN # \\\nPWN"
-        best["command"] = best["device"]["name"] = best["device"]["device_name"] = best["device"]["driver"] = evil
+        best["command"] = best["device"]["name"] = best["device"]["driver"] = evil
         self.write("run/best.json", json.dumps(best))
         self.shell("fatune export run --unverified --name x --to header && fatune export run --unverified --to torch -o x.py && "
                    "fatune export run --unverified --to kernelbot && mv attention_*/*.py .", timeout=300)

@@ -23,7 +23,7 @@ WANTED = [
     "share/doc/fatune/README.md",
     "share/doc/fatune/docs/guide.md",
     "share/fatune/kernels/fa_rows/fa_rows.cu",
-    "share/fatune/configs/schemas/best.2.json",
+    "share/fatune/configs/schemas/best.1.json",
 ]
 
 

@@ -44,8 +44,6 @@ void wisdom(std::string_view text);
 void launch(std::string_view text);
 // worker.cpp
 void message(std::string_view text);
-void external(std::string_view text);
-void external_output(std::string_view text);
 void compile_log(std::string_view text);
 void ncu(std::string_view text);
 void sass(std::string_view text);

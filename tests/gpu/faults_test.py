@@ -12,8 +12,8 @@ KERNELS = pathlib.Path(__file__).resolve().parents[2] / "kernels"
 
 
 def fixtures():
-    manifests = (json.loads(path.read_text()) for path in sorted((KERNELS / "faults").glob("*.json")))
-    return {manifest["name"]: manifest for manifest in manifests if manifest.get("role") == "fault"}
+    manifest = json.loads((KERNELS / "faults/faults.json").read_text())
+    return {fault["value"]: fault for fault in manifest["parameters"][0]["values"]}
 
 
 def main():
@@ -22,11 +22,11 @@ def main():
     code, document, stderr = run_json(args.fatune, "verify", "--selftest")
     checks.expect(code == 0, f"the self-test ended with {code}: {stderr[-2000:]}")
     rows = {row["kernel"]: row for row in (document or {}).get("rows", [])}
-    for kernel, manifest in fixtures().items():
-        row = rows.get(kernel, {"outcome": "absent", "reason": "", "gate": "", "caught": False})
+    for name, fault in fixtures().items():
+        row = rows.get(name, {"outcome": "absent", "reason": "", "gate": "", "caught": False})
         checks.expect(row["caught"] or row["outcome"] == "not_run",
-                      f"{kernel}: {row['outcome']} ({row['reason']}), expected {manifest['expected_outcome']} from {manifest['expected_gate']}")
-        print(f"{kernel:28} {row['gate']:14} {row['outcome']:14} {row['reason'][:90]}")
+                      f"{name}: {row['outcome']} ({row['reason']}), expected {fault['outcome']} from {fault['gate']}")
+        print(f"{name:28} {row['gate']:14} {row['outcome']:14} {row['reason'][:90]}")
     for row in (document or {}).get("honest", []):
         checks.expect(row["passed"] or row["outcome"] == "not_run", f"{row['kernel']}: {row['outcome']} ({row.get('reason')})")
     if args.out and document:

@@ -24,6 +24,7 @@ import uuid
 from gpu_support import SKIPPED, Checks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FAULTS = ROOT / "kernels/faults"
 HONEST = ["fa_mma", "fa_rows"]
 HONEST_CONFIGS = 189
 HONEST_OUTCOMES = {"measured", "pruned", "duplicate"}
@@ -34,10 +35,19 @@ MARK = "FATUNE_SOAK"  # in the environment of every process that the sweep start
 
 def fixtures():
     """Those that show at any problem."""
-    manifests = [json.loads(path.read_text()) for path in sorted((ROOT / "kernels/faults").glob("*.json"))]
-    usual = [each for each in manifests if "selftest_shape" not in each and "f16" in each["supports"]["dtypes"]
-             and not each["supports"].get("lse") and not each["supports"]["rules"]]
-    return {each["name"]: each for each in usual if each["expected_gate"] not in ELSEWHERE}
+    manifest = json.loads((FAULTS / "faults.json").read_text())
+    return {each["value"]: each for each in manifest["parameters"][0]["values"]
+            if "problem" not in each and each["gate"] not in ELSEWHERE}
+
+
+def write_kernels(folder, names):
+    """The fixtures with a constraint more: only those with these names."""
+    shutil.copytree(FAULTS, folder / "faults")
+    path = folder / "faults/faults.json"
+    manifest = json.loads(path.read_text())
+    wanted = " || ".join(f"FAULT == FAULT_{name.upper()}" for name in names)
+    manifest["constraints"].append({"require": wanted, "why": "the others do not show at every problem"})
+    path.write_text(json.dumps(manifest))
 
 
 def problem(number):
@@ -51,8 +61,8 @@ def write_suite(path, problems):
     path.write_text(json.dumps({"schema": "fatune.problems/1", "name": "soak", "summary": "Small", "problems": rows}))
 
 
-def reason_of(manifest):
-    return f"{manifest['expected_gate']}: as recorded"
+def reason_of(fault):
+    return f"{fault['gate']}: as recorded"
 
 
 def write_recording(path, problems, faults, spoil):
@@ -65,9 +75,9 @@ def write_recording(path, problems, faults, spoil):
         for number in range(problems):
             for record in measured:
                 print(json.dumps(record | {"problem": problem(number)}), file=file)
-            for name, manifest in faults.items():
-                record = {"t": "candidate", "id": f"{abs(hash(name)) % 2**64:016x}", "key": name, "kernel": name, "config": {},
-                          "problem": problem(number), "outcome": manifest["expected_outcome"], "reason": reason_of(manifest)}
+            for name, fault in faults.items():
+                record = {"t": "candidate", "id": f"{abs(hash(name)) % 2**64:016x}", "key": name, "kernel": "faults", "config": {"FAULT": name},
+                          "problem": problem(number), "outcome": fault["outcome"], "reason": reason_of(fault)}
                 if spoil and name == "does_nothing":
                     record |= {"outcome": "measured", "reason": "", "hot": measured[0]["hot"] | {"median_us": 1.0}}
                 print(json.dumps(record), file=file)
@@ -84,10 +94,9 @@ def processes_left(mark):
     return left
 
 
-def is_as_expected(record, manifest):
-    gate, reason = manifest["expected_gate"], record.get("reason", "")
-    named = record["outcome"] != "wrong_result" or reason.startswith(gate)
-    return record["outcome"] == manifest["expected_outcome"] and named
+def is_as_expected(record, fault):
+    named = record["outcome"] != "wrong_result" or record.get("reason", "").startswith(fault["gate"])
+    return record["outcome"] == fault["outcome"] and named
 
 
 def check_journal(checks, records, faults, problems):
@@ -96,13 +105,13 @@ def check_journal(checks, records, faults, problems):
     for record in records:
         if record.get("t") != "candidate":
             continue
-        name, outcome = record["kernel"], record["outcome"]
+        name, outcome = record["config"].get("FAULT", record["kernel"]), record["outcome"]
         where = f"{name} {record['config']} at {record['problem']['heads']} heads: {outcome} ({record.get('reason', '')[:200]})"
         if name in faults:
             seen[name] += 1
             outcomes[f"fault {outcome}"] += 1
-            checks.expect(is_as_expected(record, faults[name]), f"{where}, expected {faults[name]['expected_outcome']} "
-                          f"from {faults[name]['expected_gate']}")
+            checks.expect(is_as_expected(record, faults[name]), f"{where}, expected {faults[name]['outcome']} "
+                          f"from {faults[name]['gate']}")
         else:
             outcomes[outcome] += 1
             checks.expect(outcome in HONEST_OUTCOMES, where)
@@ -135,11 +144,13 @@ def main():
         run, scratch = folder / "run", folder / "scratch"
         scratch.mkdir()
         write_suite(folder / "suite.json", args.problems)
+        write_kernels(folder / "kernels", faults)
         device = "auto"
         if args.dry:
             write_recording(folder / "recording.jsonl", args.problems, faults, args.spoil)
             device = f"recorded:{folder}/recording.jsonl"
-        command = [fatune, "sweep", "--suite", folder / "suite.json", "--per-problem", "--kernel", ",".join([*HONEST, *faults]),
+        command = [fatune, "sweep", "--suite", folder / "suite.json", "--per-problem", "--kernel", ",".join([*HONEST, "faults"]),
+                   "--kernel-dir", folder / "kernels",
                    "--strategy", "random", "--budget", str(HONEST_CONFIGS + len(faults)), "--baselines", "none",
                    "--no-warm-start", "--device", device, "--out", run, "--cache", folder / "cache", "--quiet"]
         begin = time.monotonic()

@@ -26,7 +26,7 @@ def main():
             checks.finish()
         problem = best["problems"][0]
         hot = problem["best"]["hot"]
-        checks.expect(best["schema"] == "fatune.best/2", "schema")
+        checks.expect(best["schema"] == "fatune.best/1", "schema")
         checks.expect(best["recorded"] is False, "recorded must be false on a GPU")
         checks.expect(hot["ci95_us"][0] <= hot["median_us"] <= hot["ci95_us"][1], f"interval around the median: {hot}")
         checks.expect(problem["best"]["verify"]["margin"] < 1, "margin below 1")

@@ -37,12 +37,6 @@ SHAPE = (4, 8, 512, 64)
 LAYOUTS = [(ROOT / "results/h200/mission/best.json", "bshd"),
            (ROOT / "tests/data/cli/fa_mma.json", "packed"),
            (ROOT / "tests/data/cli/fa_mma.json", "bhsd,k=524288:65536:128,v=524288:65536:128")]  # parts of rows
-TRAINED = [(ROOT / "tests/data/cli/fa_mma.json", "--layout", "packed"),  # these write the log-sum-exp
-           (ROOT / "tests/data/cli/fa_mma.json", "--causal", "--scale", "0.2"),
-           (ROOT / "tests/data/cli/fa_mma.json", "--dtype", "bf16", "--kv-heads", "2"),
-           (ROOT / "results/h200/long/best.json", "--layout", "bshd", "--causal"),
-           (ROOT / "results/h200/long/best.json",)]
-SHAPE_TRAINED = (2, 8, 256, 64)
 PROBLEMS = 30
 SEED = 42
 CALLS = 40  # in a graph, and in a row
@@ -73,14 +67,6 @@ def load_module(args, folder):
         imported(exported(args.fatune, folder / f"layout_{i}.py", "--config", config, "--shape", shape, "--layout",
                           layout, "--arch", "sm_90a"), f"layout_{i}")
     return imported(exported(args.fatune, folder / "sdpa.py", *args.runs), "sdpa")
-
-
-def load_trained(args, folder):
-    """More kernels for the module, for calls that want gradients."""
-    shape = ",".join(map(str, SHAPE_TRAINED))
-    for i, (config, *words) in enumerate(TRAINED):
-        imported(exported(args.fatune, folder / f"trained_{i}.py", "--config", config, "--shape", shape, "--lse",
-                          "--arch", "sm_90a", *words), f"trained_{i}")
 
 
 def problems(module):
@@ -262,7 +248,6 @@ def main():
                          ) if by_kernel else None
         if args.module is None and torch.cuda.get_device_capability() == HOPPER:
             check_layouts(module, checks)
-            load_trained(args, pathlib.Path(folder))
         said = run_cases(module, checks)
         result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
                   "kernels": loaded, "rows": rows, "graph_ratio_geomean": ratio, "cases": said,

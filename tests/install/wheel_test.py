@@ -99,7 +99,7 @@ class Wheel(unittest.TestCase):
     def test_one_kind_of_machine_and_any_python(self):
         self.assertRegex(WHEEL.name, r"^fatune-[0-9.]+-py3-none-linux_(x86_64|aarch64)\.whl$")
         names = zipfile.ZipFile(WHEEL).namelist()
-        for name in ("bin/fatune", "include/fatune_rt.h", "share/fatune/kernels/fa_rows/fa_rows.cu", "share/fatune/configs/schemas/best.2.json",
+        for name in ("bin/fatune", "include/fatune_rt.h", "share/fatune/kernels/fa_rows/fa_rows.cu", "share/fatune/configs/schemas/best.1.json",
                      "benchmarks/parts/torch_driver.py", "benchmarks/parts/main.cu"):
             self.assertIn("fatune/" + name, names)
         self.assertTrue(any(name.startswith("fatune/lib/libfatune_rt.so.") for name in names))

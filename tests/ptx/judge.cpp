@@ -66,14 +66,14 @@ HostResult attention(const Problem& problem, const HostInputs& inputs) {
 }
 
 /// What the low-precision reference writes. It takes no layouts, and quantized inputs.
-Result<Tensors> twin_of(const Setting& setting, const KernelRef& naive, const Problem& problem,
-                        const HostInputs& inputs) {
+Result<Tensors> low_precision_of(const Setting& setting, const KernelRef& naive,
+                                 const Problem& problem, const HostInputs& inputs) {
   Problem plain = with_given_factors(problem);
   plain.layouts = {};
   Tensors tensors = tensors_of(plain, is_fused(problem) ? quantize(problem, inputs) : inputs);
-  const Candidate twin{naive, default_config(naive->manifest), plain};
+  const Candidate low_precision{naive, default_config(naive->manifest), plain};
   FATUNE_TRY_STATUS(
-      interpret(setting, twin, {"ROUND_INTERMEDIATES=1"}, Asynchrony::kLate, tensors));
+      interpret(setting, low_precision, {"ROUND_INTERMEDIATES=1"}, Asynchrony::kLate, tensors));
   if (problem.lse && smooths_k(problem))
     add_mean_scores(problem, inputs, tensors.buffers.at("lse"));
   return tensors;
@@ -107,15 +107,15 @@ Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Pr
     }
     if (problem.lse)
       expected.lse = make_lse_reference(problem, expected.inputs, std::move(right.lse));
-    FATUNE_TRY(const Tensors rounded, twin_of(setting, naive, problem, expected.inputs));
+    FATUNE_TRY(const Tensors rounded, low_precision_of(setting, naive, problem, expected.inputs));
     if (expected.lse && is_fused(problem))
       allow_quantizing(*expected.lse, rounded.buffers.at("lse"));
-    const Comparison twin = compare(expected.out, rounded.buffers.at("out"));
-    expected.out.limits = attention_limits(expected.out, twin, which.distribution, problem);
-    const Judgement verdict = judge(expected.out, twin);
+    const Comparison low_precision = compare(expected.out, rounded.buffers.at("out"));
+    expected.out.limits =
+        attention_limits(expected.out, low_precision, which.distribution, problem);
+    const Judgement verdict = judge(expected.out, low_precision);
     if (!verdict.passed)
-      return device_error("the low-precision twin of the reference breaks its own limits: " +
-                          verdict.reason);
+      return device_error("the low-precision reference breaks its own limits: " + verdict.reason);
     const bool vacuous = expected.out.largest != 0 && vacuity_margin(expected.out) < kLeastVacuity;
     if (!vacuous) {
       if (wanted != which) spoil(wanted, doublings, expected);

@@ -17,8 +17,9 @@ struct Expected {
   TensorReference out;
   std::optional<LseReference> lse;
 };
-/// The reference is attention in fp64; its low-precision twin, from which limits come, is `naive`
-/// with rounded intermediates, interpreted. An error when the twin breaks its own limits.
+/// The reference is attention in fp64; the low-precision reference, from which limits come, is
+/// `naive` with rounded intermediates, interpreted. An error when the low-precision reference
+/// breaks its own limits.
 Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Problem& problem,
                         const InputCase& which = {});
 

@@ -96,21 +96,6 @@ Problem smooth_k(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype:
   return problem;
 }
 
-/// A factor for each block of tokens.
-Problem in_blocks(Problem problem, std::int64_t tokens, Dtype dtype = Dtype::kE4m3) {
-  problem = in_fp8(std::move(problem), dtype);
-  problem.descale_block = tokens;
-  return problem;
-}
-
-Problem long_ragged() {
-  Problem problem = ragged();
-  problem.seq_q = 140;
-  problem.seq_kv = 333;
-  problem.head_dim = 64;
-  return problem;
-}
-
 /// More queries than keys, of which the first see none: a whole tile of them.
 Problem unseeing() {
   Problem problem = *parse_shape("1,1,200,64");
@@ -125,6 +110,9 @@ Problem one_block() {
   problem.seq_kv = 63;
   return problem;
 }
+
+/// The config of kernels/faults that is wrong in this way.
+std::string fault_config(const char* fault) { return std::string("FAULT=") + fault; }
 
 struct Case {
   const char* kernel;
@@ -180,22 +168,6 @@ const Case kRight[] = {
      in_fp8(unseeing())},
     {"fa_wgmma_fp8", "SCHEDULER=static_persistent,ROW_SUM=mma,EX2_LINEAR=16,SCORES=f16",
      in_fp8(*parse_shape("1,2,300,64"))},
-    {"naive", "", in_blocks(long_ragged(), 64)},
-    {"fa_mma_fp8", "", in_blocks(long_ragged(), 64)},
-    {"fa_mma_fp8",
-     "BLOCK_M=32,BLOCK_N=128,INTRA_CTA_SPLITS=2,PACK_GQA=true,KV_ORDER=backward,RESCALE=always",
-     in_blocks(long_ragged(), 128, Dtype::kE5m2)},
-    {"fa_split_fp8", "", in_blocks(decoding(), 64)},
-    {"fa_split_fp8", "BLOCK_N=128,NUM_SPLITS=3", in_blocks(decoding(), 128)},
-    {"fa_wgmma_fp8", "", in_blocks(long_ragged(), 64)},
-    {"fa_wgmma_fp8", "PACK_GQA=true,KV_ORDER=backward,PV_COLUMNS=32,RESCALE=lazy",
-     in_blocks(long_ragged(), 128, Dtype::kE5m2)},
-    {"fa_wgmma_fp8", "BLOCK_N=128,PROMOTE=half,PV_COLUMNS=32", in_blocks(long_ragged(), 128)},
-    {"fa_wgmma_fp8", "PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma,EX2_LINEAR=8",
-     in_blocks(*parse_shape("1,1,200,64"), 64)},
-    {"fa_wgmma_fp8", "BLOCK_M=64,INTRA_CTA_SPLITS=2,INTRA_WG_OVERLAP=off,PINGPONG=false",
-     in_blocks(*parse_shape("1,1,200,64"), 64)},
-    {"fa_wgmma_fp8", "SCHEDULER=static_persistent", in_blocks(*parse_shape("1,2,300,64"), 64)},
     {"fa_wgmma_fp8_interleaved", "", in_fp8(packed())},
     {"fa_wgmma_fp8_interleaved", "PROMOTE=pair,ROW_SUM=mma,EX2_LINEAR=16",
      in_fp8(*parse_shape("1,1,192,128"))},
@@ -210,11 +182,6 @@ const Case kRight[] = {
      fused(packed(), Dtype::kE5m2, Dtype::kF16)},
     {"fa_wgmma_fp8_fused", "PROMOTE=pair,PV_COLUMNS=256,RESCALE=lazy,ROW_SUM=mma", fused(packed())},
     {"fa_wgmma_fp8_fused", "QUANT_CLUSTER=2,QUANT_KEEP=nothing", smooth_k(packed())},
-    {"fa_wgmma_fp8_fused", "HADAMARD=64,QUANT_KEEP=nothing,QUANT_CLUSTER=4", fused(ragged())},
-    {"fa_wgmma_fp8_fused", "HADAMARD=64,QUANT_KEEP=nothing,QUANT_THREADS=256",
-     fused(packed(), Dtype::kE5m2, Dtype::kF16)},
-    {"fa_wgmma_fp8_fused", "HADAMARD=128,QUANT_KEEP=nothing",
-     smooth_k(ragged(), Dtype::kE4m3, Dtype::kF16)},
     {"fa_wgmma", "", fused(plain())},  // in the 16 bits that the problem is given in
 };
 
@@ -297,7 +264,7 @@ TEST_CASE("interpreted work tiles come in sections of heads") {
 
 TEST_CASE("interpreted kernels with a fault are refused for it") {
   struct Fault {
-    const char* kernel;
+    const char* name;
     Mask mask;
     const char* reason;
   };
@@ -312,10 +279,10 @@ TEST_CASE("interpreted kernels with a fault are refused for it") {
            Fault{"misaligned", Mask::kNone, "not aligned in k"},
            Fault{"traps", Mask::kNone, "gives up"},
        }) {
-    INFO(fault.kernel);
+    INFO(fault.name);
     Problem problem = plain();
     problem.mask = fault.mask;
-    const ptx::Examined seen = examine(fault.kernel, "", problem);
+    const ptx::Examined seen = examine("faults", fault_config(fault.name), problem);
     CHECK_FALSE(seen.passed);
     INFO(seen.reason);
     CHECK(seen.reason.find(fault.reason) != std::string::npos);
@@ -326,16 +293,7 @@ TEST_CASE("interpreted kernels with a fault of fp8 are refused, where f16 has no
   for (const char* fault : {"fp8_zeros", "fp8_without_descale", "fp8_factor_of_keys",
                             "fp8_factor_of_first_head", "fp8_saturates"}) {
     INFO(fault);
-    const ptx::Examined seen = examine(fault, "", in_fp8(plain()));
-    CHECK_FALSE(seen.passed);
-    CHECK(seen.margin > 2);
-  }
-}
-
-TEST_CASE("factors of the first block for all are refused") {
-  for (const std::int64_t tokens : {64, 128}) {
-    const Problem problem = in_blocks(*parse_shape("1,2,256,64"), tokens);
-    const ptx::Examined seen = examine("fp8_factor_of_first_block", "", problem);
+    const ptx::Examined seen = examine("faults", fault_config(fault), in_fp8(plain()));
     CHECK_FALSE(seen.passed);
     CHECK(seen.margin > 2);
   }
@@ -425,17 +383,6 @@ TEST_CASE("an offset that all keys share costs no bits where K is smoothed") {
   }
 }
 
-TEST_CASE("what sticks out costs fewer bits where columns are mixed") {
-  Problem problem = fused(*parse_shape("1,1,64,128"));
-  problem.seq_kv = 512;
-  const auto error_of = [&](const char* config) {
-    return examine("fa_wgmma_fp8_fused", config, problem, Distribution::kOutliers).relative_l2;
-  };
-  const double plain = error_of("");
-  CHECK(error_of("HADAMARD=64,QUANT_KEEP=nothing") < 0.85 * plain);
-  CHECK(error_of("HADAMARD=128,QUANT_KEEP=nothing") < 0.85 * plain);
-}
-
 TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that are not finite") {
   Problem problem = fused({.batch = 1, .heads = 6, .kv_heads = 3, .seq_q = 48, .seq_kv = 80});
   problem.lse = true;
@@ -452,7 +399,7 @@ TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that 
 
 TEST_CASE("kernels that quantize wrongly are refused for it") {
   struct Fault {
-    const char* kernel;
+    const char* name;
     Distribution inputs;
     const char* reason;
   };
@@ -462,8 +409,8 @@ TEST_CASE("kernels that quantize wrongly are refused for it") {
            Fault{"fp8_fused_drops_infinity", Distribution::kNotFinite, "not_finite: "},
            Fault{"fp8_fused_factor_of_first_head", Distribution::kNormal, ": "},
        }) {
-    INFO(fault.kernel);
-    const ptx::Examined seen = examine(fault.kernel, "", problem, fault.inputs);
+    INFO(fault.name);
+    const ptx::Examined seen = examine("faults", fault_config(fault.name), problem, fault.inputs);
     INFO(seen.reason);
     CHECK_FALSE(seen.passed);
     CHECK(seen.reason.find(fault.reason) != std::string::npos);

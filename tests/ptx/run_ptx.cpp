@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: run_ptx --kernel NAME --shape BATCH,HEADS,SEQ,DIM [--config A=1,B=word]\n"
     "               [--dtype f16|bf16|e4m3|e5m2] [--causal] [--lse] [--kv-heads N] [--seq-kv N]\n"
-    "               [--quant given|fused|smooth_k] [--descale-block N] [--layout WORD]\n"
+    "               [--quant given|fused|smooth_k] [--layout WORD]\n"
     "               [--inputs normal|outliers|...] [--seed N] [--arch sm_90a]\n"
     "               [--kernel-dir DIR] [--ptx FILE] [--early]\n"
     "  --ptx FILE  also writes the PTX there, whose lines messages name\n"
@@ -55,8 +55,7 @@ Result<Problem> read_problem(const Options& options) {
   problem.mask = options.contains("--causal") ? Mask::kCausal : Mask::kNone;
   problem.lse = options.contains("--lse");
   for (const auto& [name, size] :
-       {std::pair("--kv-heads", &problem.kv_heads), std::pair("--seq-kv", &problem.seq_kv),
-        std::pair("--descale-block", &problem.descale_block)}) {
+       {std::pair("--kv-heads", &problem.kv_heads), std::pair("--seq-kv", &problem.seq_kv)}) {
     if (options.contains(name)) *size = parse_integer(options.at(name)).value_or(0);
   }
   FATUNE_TRY_STATUS(validate(problem));

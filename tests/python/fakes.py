@@ -17,14 +17,10 @@ class Route:
     launched = 0
     wrong_by = 0.0  # added to what is right
 
-    def __init__(self, kernel, index, seen, backward):
-        self.kernel, self.backward_by = kernel, backward
+    def __init__(self, kernel, index, seen):
+        self.kernel = kernel
 
     def __call__(self, query, key, value, *_):
-        return self.both(query, key, value)[0]
-
-    def both(self, query, key, value):
-        """Output and log-sum-exp."""
         Route.launched += 1
         heads = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(heads, dim=1) for each in (key, value))
@@ -34,35 +30,7 @@ class Route:
             hidden = torch.ones(rows, columns, dtype=torch.bool).triu(columns - rows + 1)
             scores = scores.masked_fill(hidden, -torch.inf)
         out = (scores.softmax(-1) @ value.double() + self.wrong_by).to(query.dtype)
-        return torch.empty_like(query).copy_(out), scores.logsumexp(-1).float()
-
-
-def back(grad, query, key, value, out, lse, causal, scale):
-    """Stands for a backward pass of PyTorch; what it needs of the forward pass is out and lse."""
-    dtype, groups = query.dtype, query.shape[1] // key.shape[1]
-    query, key, value, out, grad = (each.double() for each in (query, key, value, out, grad))
-    key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
-    scale = query.shape[-1] ** -0.5 if scale is None else scale
-    scores = query @ key.transpose(-1, -2) * scale
-    if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
-    weights = (scores - lse[..., None]).exp()
-    of_scores = weights * (grad @ value.transpose(-1, -2) - (grad * out).sum(-1, keepdim=True)) * scale
-    of_keys = (of_scores.transpose(-1, -2) @ query, weights.transpose(-1, -2) @ grad)
-    return ((of_scores @ key).to(dtype), *(each.unflatten(1, (-1, groups)).sum(2).to(dtype) for each in of_keys))
-
-
-def refuse(*_):
-    """As a backward pass that does not take such tensors."""
-    raise RuntimeError("no such head dim\nmore")
-
-
-def _writing_lse(module, facts):
-    """The kernel as it would be with its log-sum-exp."""
-    kernel = next(each for each in module._own if each.facts["id"] == facts["id"])
-    facts = {**facts, "id": facts["id"] + "-lse", "problem": {**facts["problem"], "lse": True}}
-    module._own.append(type(kernel)(facts, kernel.cubin))
-    return facts
+        return torch.empty_like(query).copy_(out)
 
 
 def _of_length(kernel, tokens):
@@ -74,10 +42,9 @@ def _of_length(kernel, tokens):
 
 
 @contextlib.contextmanager
-def on_the_cpu(lse=False, tokens=None):
+def on_the_cpu(tokens=None):
     """Files that are imported meanwhile by fatune.install(), or by the function that this gives, take the CPU for the
-    GPU of the recording. With `lse` they have each kernel a second time, with its log-sum-exp; with `tokens` they are
-    for this length."""
+    GPU of the recording. With `tokens` their kernels are for this length."""
     imported = installing._imported
 
     def import_for_the_cpu(file, by=imported):
@@ -87,13 +54,8 @@ def on_the_cpu(lse=False, tokens=None):
         module._own = [_of_length(kernel, tokens) for kernel in module._own] if tokens else module._own
         module._has_kernels = lambda device: device.type == "cpu"
         module._device = lambda index: ((9, 0), DEVICE)
-        module._RouteWithLse.__bases__ = (Route,)
-        module._RouteWithLse.both = lambda route, *inputs: Route.both(route, *inputs)  # as patched when it is called
         module._ROUTES[None] = Route
-        module._BACKWARDS.update(flash=lambda *given: back(*given), cudnn=refuse)
-        module._FACTS += [_writing_lse(module, facts) for facts in module._FACTS if lse]
         module._service.forget()
-        module._service.backwards.clear()
         return module
 
     Route.launched, Route.wrong_by = 0, 0.0

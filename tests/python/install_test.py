@@ -15,7 +15,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import gradients, installing, masks, program, proving, tuning
+from fatune import installing, masks, program, proving, tuning
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 import fakes
@@ -159,7 +159,7 @@ class InstallTest(Recorded):
         lower = torch.ones(models.TOKENS, models.TOKENS, dtype=torch.bool).tril()
         for reason, inputs, options in (
                 ("its mask is causal", (q, k, v), {"attn_mask": lower}),  # for which there is no kernel
-                ("gradients are wanted, and no kernel is let", (q.clone().requires_grad_(), k, v), {}),
+                ("gradients are wanted", (q.clone().requires_grad_(), k, v), {}),
                 ("dropout", (q, k, v), {"dropout_p": 0.5}),
                 ("scale", (q, k, v), {"scale": 1.0}),
                 ("strides", (q.transpose(1, 2).contiguous().transpose(1, 2), k, v), {}),
@@ -441,144 +441,65 @@ class WithdrawalTest(Recorded):
 
 
 class GradientsTest(Recorded):
-    """Of the run's kernel as it would be with its log-sum-exp."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.file, cls.times = cls.result.folder / gradients.FILE, times_of(10.0, 9.0)
-        with fakes.on_the_cpu(lse=True):
-            cls.said = cls.installed_in_turn(cls)
-        cls.found = cls.file.read_text(encoding="utf-8")
+    """Calls whose gradients are wanted: PyTorch computes them, whatever is installed."""
 
     def setUp(self):
         super().setUp()
-        self.enterContext(fakes.on_the_cpu(lse=True))
-        self.file.write_text(self.found, encoding="utf-8")
         self.inputs = [each.requires_grad_() for each in qkv()]
 
-    def installed_in_turn(self):
-        """What was said meanwhile."""
-        with unittest.mock.patch.object(gradients, "measure", return_value=self.times), \
-                contextlib.redirect_stderr(io.StringIO()) as said:
-            fatune.install(self.result, unverified=True).undo()
-        return said.getvalue()
-
-    def both_passes(self):
-        out = attend(*self.inputs)
+    def passes(self, attention=attend):
+        out = attention(*self.inputs)
         return [out, *torch.autograd.grad(out.float().square().sum(), self.inputs)]
 
-    def row(self):
-        return json.loads(self.file.read_text(encoding="utf-8"))["kernels"][0]
-
-    def test_a_kernel_serves_the_forward_pass_and_pytorch_the_backward_pass(self):
-        theirs = self.both_passes()
+    def expect_pytorchs(self, attention=attend):
+        theirs = self.passes()
         installed = self.install()
-        launched = fakes.Route.launched
-        for ours, each in zip(self.both_passes(), theirs):
+        for ours, each in zip(self.passes(attention), theirs):
             torch.testing.assert_close(ours, each, atol=4e-3, rtol=4e-3)
-        self.assertEqual(fakes.Route.launched, launched + 1)
-        self.assertEqual([tuple(row) for row in installed.why().rows], [("4,8,512,64 f16 with gradients", None, 1)])
+        self.assertEqual(fakes.Route.launched, 0)
+        return installed
 
-    def test_without_gradients_it_is_as_before(self):
+    def test_a_call_is_pytorchs_with_the_reason(self):
+        installed = self.expect_pytorchs()
+        self.assertEqual([tuple(row) for row in installed.why().rows],
+                         [("4,8,512,64 f16", "gradients are wanted, which no kernel computes", 1)])
+        self.assertEqual(installed.exported.explain(*self.inputs),
+                         "PyTorch: gradients are wanted, which no kernel computes")
+
+    def test_one_input_is_enough(self):
+        self.install()
+        for i in range(3):
+            inputs = [each.detach() for each in self.inputs]
+            inputs[i].requires_grad_()
+            found, = torch.autograd.grad(attend(*inputs).float().square().sum(), inputs[i])
+            self.assertGreater(float(found.abs().max()), 0)
+        self.assertEqual(fakes.Route.launched, 0)
+
+    def test_without_gradients_it_is_a_kernels(self):
         installed = self.install()
         with torch.no_grad():
             self.assertFalse(attend(*self.inputs).requires_grad)
         self.assertEqual([tuple(row) for row in installed.why().rows], [("4,8,512,64 f16", None, 1)])
 
-    def test_what_was_found_is_kept_in_the_runs_folder(self):
-        self.assertIn("gradients of 4,8,512,64 are compared and timed", self.said)
-        row = self.row()
-        self.assertEqual((row["backward"], row["reason"]), ("flash", None))
-        self.assertEqual([each["name"] for each in row["tried"][0]["outputs"]],
-                         ["['out']", "['dq']", "['dk']", "['dv']"])
-        self.assertEqual((row["tried"][0]["ratio"], row["tried"][1]["reason"]),
-                         (0.9, "PyTorch's cudnn backward pass says: no such head dim"))
-        with unittest.mock.patch.object(gradients, "compare", side_effect=AssertionError):
-            self.assertEqual(self.installed_in_turn(), "")
-            for text in (self.found.replace(torch.__version__, "2.5"), '{"kernels": [{}, 3]}', "[]"):
-                self.file.write_text(text, encoding="utf-8")
-                self.assertRaises(AssertionError, self.installed_in_turn)
-
-    def refused(self, reason, right=()):
-        """`right`: what is taken for the outputs' comparison, where it is not made."""
-        self.file.unlink()
-        patch = unittest.mock.patch.object(gradients, "compare", return_value=right)
-        with patch if right else contextlib.nullcontext():
-            self.installed_in_turn()
-        installed = self.install()
-        launched = fakes.Route.launched
-        self.both_passes()
-        self.assertEqual(fakes.Route.launched, launched)
-        (row,) = installed.why().rows
-        self.assertRegex(row.reason, "gradients are wanted, and " + reason)
-
-    def test_wrong_gradients_are_not_served(self):
-        back = fakes.back
-
-        def wrong(*given):
-            dq, dk, dv = back(*given)
-            return dq, dk * 1.02, dv
-
-        with unittest.mock.patch.object(fakes, "back", wrong):
-            self.refused(r"\['dk'\] is off by")
-
-    def test_a_wrong_log_sum_exp_is_not_served(self):
-        both = fakes.Route.both
-
-        def in_base_2(route, *inputs):
-            out, lse = both(route, *inputs)
-            return out, lse * math.log2(math.e)
-
-        with unittest.mock.patch.object(fakes.Route, "both", in_base_2):
-            self.refused(r"\['d[qkv]'\] is off by")
-
-    def test_slower_passes_are_not_served(self):
-        self.times = times_of(9.0, 9.9)
-        self.refused(r"both passes take 1\.100 \(1\.100 to 1\.100\) of the time of PyTorch's own",
-                     right=[proving.Output("dq", 0.0, 1.0, 0.0)])
-
-    def test_random_numbers_go_on_as_if_nothing_had_happened(self):
-        self.file.unlink()
-        before = torch.random.get_rng_state()
-        with unittest.mock.patch.object(gradients, "compare", return_value=[proving.Output("dq", 2.0, 1.0, 2.0)]):
-            self.installed_in_turn()
-        self.assertTrue(torch.equal(torch.random.get_rng_state(), before))
-
-    def test_deterministic_algorithms_are_pytorchs(self):
-        installed = self.install()
-        launched = fakes.Route.launched
-        torch.use_deterministic_algorithms(True)
-        try:
-            self.both_passes()
-        finally:
-            torch.use_deterministic_algorithms(False)
-        self.assertIn("deterministically", installed.why().rows[0].reason)
-        self.assertEqual(fakes.Route.launched, launched)
-
     def test_compiled_steps(self):
-        theirs = self.both_passes()
-        installed = self.install()
-        launched = fakes.Route.launched
-        compiled = torch.compile(lambda *given: attend(*given) * 2, backend="aot_eager", fullgraph=True)
-        out = compiled(*self.inputs)
-        found = torch.autograd.grad((out / 2).float().square().sum(), self.inputs)
-        for ours, each in zip((out / 2, *found), theirs):
-            torch.testing.assert_close(ours, each, atol=4e-3, rtol=4e-3)
-        self.assertEqual((fakes.Route.launched, installed.why().served), (launched + 1, 1))
-        compiled = torch.compile(attend, backend="aot_eager", fullgraph=True, dynamic=True)
-        torch.autograd.grad(compiled(*self.inputs).sum(), self.inputs)
-        self.assertEqual(fakes.Route.launched, launched + 1)
+        compiled = torch.compile(lambda *given: F.scaled_dot_product_attention(*given), backend="aot_eager",
+                                 fullgraph=True)
+        self.expect_pytorchs(compiled)
 
     def test_recomputed_activations(self):
         from torch.utils.checkpoint import checkpoint
-        theirs = self.both_passes()
+        self.expect_pytorchs(lambda *given: checkpoint(attend, *given, use_reentrant=False))
+
+    def test_a_graph_that_was_traced_without_gradients_has_them_right_all_the_same(self):
+        theirs = self.passes()
         installed = self.install()
-        out = checkpoint(attend, *self.inputs, use_reentrant=False)
-        found = torch.autograd.grad(out.float().square().sum(), self.inputs)
-        for ours, each in zip(found, theirs[1:]):
-            torch.testing.assert_close(ours, each, atol=4e-3, rtol=4e-3)
-        self.assertEqual(installed.why().served, 2)
+        with torch.no_grad():
+            torch.ops.fatune._sdpa_kernel(*self.inputs, False, None, False, True)
+        self.assertEqual(fakes.Route.launched, 1)
+        ours = self.passes(lambda *given: torch.ops.fatune._sdpa_kernel(*given, False, None, False, True))
+        for each, other in zip(ours, theirs):
+            torch.testing.assert_close(each, other, atol=4e-3, rtol=4e-3)
+        self.assertEqual((fakes.Route.launched, installed.why().served), (1, 1))
 
 
 class RefusalTest(unittest.TestCase):

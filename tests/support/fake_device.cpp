@@ -1,4 +1,5 @@
-// fake_device.cpp - the kernels around a candidate as host functions: checks, reference and twin.
+// fake_device.cpp - the kernels around a candidate as host functions: checks, reference and
+// low-precision reference.
 #include "support/fake_device.hpp"
 
 #include <algorithm>
@@ -183,9 +184,9 @@ FakeDevice::FakeDevice() {
   order.cases = {{Distribution::kNormal, 42}, {Distribution::kUniform, 43}};
   order.kernel_deadline_s = 0.02;
   define_reference("reference", false);
-  define_reference("twin", true);
+  define_reference("low_precision", true);
   order.reference = program_of("reference");
-  order.twin = program_of("twin");
+  order.low_precision = program_of("low_precision");
 }
 
 FakeDevice::~FakeDevice() {
@@ -212,18 +213,20 @@ void FakeDevice::define_checks() {
       .launches_dependents = true;
 }
 
-/// For one head; the reference writes fp32, the twin f16.
-void FakeDevice::define_reference(const std::string& entry, bool twin) {
-  driver.define(entry, std::function([this, twin](const std::uint16_t* q, const std::uint16_t* k,
-                                                  const std::uint16_t* v, void* out, float* lse) {
+/// For one head; the reference writes fp32, the low-precision reference f16.
+void FakeDevice::define_reference(const std::string& entry, bool low_precision) {
+  driver.define(entry,
+                std::function([this, low_precision](const std::uint16_t* q, const std::uint16_t* k,
+                                                    const std::uint16_t* v, void* out, float* lse) {
                   Problem head = order.problem;
                   head.batch = head.heads = head.kv_heads = 1;
                   head.layouts = {};
-                  attend_all(head, {q, k, v}, twin,
+                  attend_all(head, {q, k, v}, low_precision,
                              [&](std::size_t row, std::int64_t at, const Row& values) {
                                for (const float value : values.out) {
-                                 if (twin) static_cast<std::uint16_t*>(out)[at] = half(value);
-                                 if (!twin) static_cast<float*>(out)[at] = value;
+                                 if (low_precision)
+                                   static_cast<std::uint16_t*>(out)[at] = half(value);
+                                 if (!low_precision) static_cast<float*>(out)[at] = value;
                                  ++at;
                                }
                                lse[row] = values.lse;

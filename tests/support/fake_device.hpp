@@ -71,7 +71,7 @@ class FakeDevice {
 
  private:
   void define_checks();
-  void define_reference(const std::string& entry, bool twin);
+  void define_reference(const std::string& entry, bool low_precision);
   Program program_of(const std::string& entry) const;
   Status open();
   Result<std::unique_ptr<BatchedGemm>> open_product(const GemmPlan& plan);

@@ -214,17 +214,15 @@ FinalRecord FakeEvaluator::compete_from_elsewhere(const Implementation& contesta
   record.impl = contestant.impl;
   record.role = contestant.role;
   record.problem = contestant.candidate.problem;
-  record.external = contestant.impl.starts_with("external:");
   const auto cost = device_.outside_us ? device_.outside_us(contestant.impl) : std::nullopt;
   if (!cost) {
     record.outcome = Outcome::kUnavailable;
     record.reason = "its library is not here; install it";
     return record;
   }
-  record.hot_rounds_us =
-      rounds_around(*cost, device_.final_noise, record.external ? 12 : plan.rounds, 5);
+  record.hot_rounds_us = rounds_around(*cost, device_.final_noise, plan.rounds, 5);
   record.hot = final_timing(record.hot_rounds_us, plan);
-  if (!record.external) record.verification = passed_verification();
+  record.verification = passed_verification();
   return record;
 }
 

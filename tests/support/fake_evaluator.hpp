@@ -28,8 +28,7 @@ struct FakeDevice {
   double seconds_each = 0.25;  ///< of its clock for a candidate
   double seconds_finals = 0;   ///< of a final phase
   double final_noise = 0.01;   ///< relative spread of final rounds
-  /// Of implementations from elsewhere, by name; no time: unavailable. Those called "external:..."
-  /// get 12 values, however many rounds there are.
+  /// Time of an implementation from elsewhere, by its name; no time: unavailable.
   std::function<std::optional<double>(const std::string&)> outside_us;
   std::function<void(std::size_t)> on_result;  ///< called with the number of results before each
   /// Called with the number of final phases before each; its error is the phase's.

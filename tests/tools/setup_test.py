@@ -19,7 +19,7 @@ import zipfile
 
 import launcher_test
 
-PACKAGE = "libre2-dev"  # of those that the build needs, one that nothing else here does
+PACKAGE = "libseccomp-dev"  # of those that the build needs, one that nothing else here does
 # In the namespace: layers over the folders that packages live in, then the test's own steps.
 LAYERS = """
 mount -t tmpfs none "$SCRATCH/layers"

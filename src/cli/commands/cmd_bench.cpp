@@ -41,9 +41,9 @@ OptionTable bench_table(BenchArgs& a) {
        "Implementations beside a config, or alone: cudnn,torch:flash [naive]", Repeat::kChanged});
   const OptionTable files = {
       {"Files",
-       {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/2)"},
+       {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/1)"},
         {"--suite-out", &a.suite_out, "FILE",
-         "Write a row a problem: best and baselines (fatune.suite/2)"}}}};
+         "Write a row a problem: best and baselines (fatune.suite/1)"}}}};
   return tables(
       {choice, rounds_table(a.rounds), files, device_table(a.device), common_table(a.common)});
 }
@@ -158,8 +158,6 @@ Result<int> bench(const BenchArgs& args, const Settings& settings) {
   std::optional<BestFile> saved;
   if (!args.choice.config.empty()) {
     FATUNE_TRY(saved, load_best_file(args.choice.config));
-    for (BestProblem& winner : saved->problems)
-      update_names(session.catalog, winner.best->kernel, winner.best->config);
   }
   FATUNE_TRY_STATUS(run_bench(questions, plan, *session.evaluator, result, [&] {
     if (saved) add_confirmation(*saved, session, result.environment, result.problems.back());

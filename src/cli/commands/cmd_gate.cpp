@@ -69,7 +69,7 @@ OptionTable gate_table(GateArgs& a) {
          "of each one's own kind, or cold",
          Repeat::kChanged},
         {"--format", &a.format, "text|md", "text, or md for a pull request's comment"},
-        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/2)"}}}};
+        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/1)"}}}};
   return tables({sides, problem_table(a.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});
 }
@@ -82,8 +82,7 @@ Status check_format(const std::string& format) {
 /// A file, or the folder of a run, be it there or not.
 bool is_file(const std::string& word) {
   std::error_code ignored;
-  const bool has_folders =
-      word.find('/') != std::string::npos && !word.starts_with(kExternalPrefix);
+  const bool has_folders = word.find('/') != std::string::npos && !word.starts_with(kPythonPrefix);
   return has_folders || word.ends_with(".json") ||
          std::filesystem::is_regular_file(word, ignored) ||
          std::filesystem::exists(std::filesystem::path(word) / "best.json", ignored);
@@ -140,8 +139,7 @@ Result<std::vector<Implementation>> gate_candidates(const GateArgs& args,
     return resolve_choice({.config = args.candidate, .kernel = "", .problem = args.problem},
                           catalog);
   const OperationRef operation = operation_of({args.candidate}, catalog);
-  FATUNE_TRY_STATUS(
-      check_implementations({args.candidate}, catalog, outside_options(settings), operation->name));
+  FATUNE_TRY_STATUS(check_implementations({args.candidate}, catalog, operation->name));
   FATUNE_TRY(const auto problems, resolve_problems(args.problem, operation));
   std::vector<Implementation> candidates;
   for (const NamedProblem& problem : problems) {

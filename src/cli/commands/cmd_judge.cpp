@@ -70,7 +70,7 @@ Result<MakeBaselines> baselines_of(const std::string& text, const Catalog& catal
                                    const Settings& settings) {
   FATUNE_TRY(const auto names, parse_implementations("--baselines", text));
   const OutsideOptions options = outside_options(settings);
-  FATUNE_TRY_STATUS(check_implementations(names, catalog, options));
+  FATUNE_TRY_STATUS(check_implementations(names, catalog));
   return MakeBaselines([names, catalog, options](const Problem& problem) {
     return baseline_implementations(names, problem, catalog, options);
   });
@@ -100,7 +100,7 @@ Result<RefereeAids> aids_of(const JudgeArgs& args, const std::optional<DeviceCho
                             const Catalog& catalog, const Settings& settings) {
   RefereeAids aids;
   FATUNE_TRY(aids.baselines, baselines_of(args.baselines, catalog, settings));
-  FATUNE_TRY(aids.shipped, shipped_configs(catalog));
+  FATUNE_TRY(aids.shipped, shipped_configs());
   if (!device) return aids;
   aids.count = counter_of(*device, settings);
   aids.disassemble = [&settings](const Candidate& candidate, const DeviceLimits& limits) {

@@ -10,7 +10,7 @@ namespace fatune::cli {
 namespace {
 
 void begin(FieldList& f, const char* format, DocumentHead& head) {
-  f.document(format, 2);
+  f.document(format);
   document::head_fields(head, f);
 }
 
@@ -84,7 +84,7 @@ void finding_fields(LintFinding& x, FieldList& f) {
 }  // namespace
 
 void fields(ErrorDocument& x, FieldList& f) {
-  f.document("fatune.error", 1);
+  f.document("fatune.error");
   document::head_fields(x.head, f);
   f.group("error", [&x](FieldList& error) {
     error("kind", x.kind).one_of("usage, environment, files, device, bug, interrupted");
@@ -101,18 +101,18 @@ void fields(VerifiedConfig& x, FieldList& f) {
   config_fields(x.problem, x.record.kernel, x.record.config, f);
   f.derived("passed", x.passed());
   outcome_fields(x.record, f);
-  f.as<&document::verification_fields>("verify", x.record.verification);
+  f("verify", x.record.verification);
 }
 
 void fields(VerifyDocument& x, FieldList& f) {
   begin(f, "fatune.verify", x.head);
-  f.as<&document::device_fields>("device", x.environment);
+  f.as<&device_fields>("device", x.environment);
   f("configs", x.configs).about("Of a recorded device, verdicts that were recorded");
 }
 
 void fields(SelftestDocument& x, FieldList& f) {
   begin(f, "fatune.selftest", x.head);
-  f.as<&document::device_fields>("device", x.environment);
+  f.as<&device_fields>("device", x.environment);
   f.derived("passed", x.result.passed());
   f.as<&cheat_fields>("rows", x.result.cheats);
   f.as<&honest_fields>("honest", x.result.honest);
@@ -123,7 +123,7 @@ void fields(CompiledConfig& x, FieldList& f) {
   f("ok", x.compiled.ok);
   f("reason", x.compiled.problem).omitted();
   f("cubin", x.compiled.cubin_hash).omitted().about("SHA-256 of the machine code");
-  f.as<&document::resource_fields>("resources", x.resources);
+  f("resources", x.resources);
 }
 
 void fields(CompileDocument& x, FieldList& f) {
@@ -141,7 +141,7 @@ void fields(SpaceSummary& x, FieldList& f) {
   f("default", x.standard);
 }
 
-void fields(EntryResources& x, FieldList& f) { document::resource_fields(x.resources, f); }
+void fields(EntryResources& x, FieldList& f) { fields(x.resources, f); }
 
 void fields(InspectDocument& x, FieldList& f) {
   begin(f, "fatune.inspect", x.head);
@@ -203,7 +203,7 @@ void fields(SpaceDocument& x, FieldList& f) {
 }
 
 void listed_device_fields(ListedDevice& x, FieldList& f) {
-  document::device_fields(x, f);
+  device_fields(x, f);
   f.record("listed_device");
   f("unfit", x.unfit).omitted().about("Why final phases there would not be its own");
 }

@@ -32,7 +32,7 @@ struct VerifiedConfig {
   FinalRecord record;
   bool passed() const;
 };
-/// fatune.verify/2
+/// fatune.verify/1
 struct VerifyDocument {
   DocumentHead head;
   Environment environment;
@@ -41,7 +41,7 @@ struct VerifyDocument {
 void fields(VerifiedConfig& x, FieldList& f);
 void fields(VerifyDocument& x, FieldList& f);
 
-/// fatune.selftest/2
+/// fatune.selftest/1
 struct SelftestDocument {
   DocumentHead head;
   Environment environment;
@@ -56,7 +56,7 @@ struct CompiledConfig {
   Compiled compiled;
   std::optional<Resources> resources{};
 };
-/// fatune.compile/2
+/// fatune.compile/1
 struct CompileDocument {
   DocumentHead head;
   std::string arch, nvrtc;
@@ -83,7 +83,7 @@ struct ExplainedRecording {
   std::optional<Problem> problem;
   ParameterImportance importance;
 };
-/// fatune.inspect/2: of a kernel's space, of one config, or of recorded data; the rest is empty.
+/// fatune.inspect/1: of a kernel's space, of one config, or of recorded data; the rest is empty.
 struct InspectDocument {
   DocumentHead head;
   std::string kernel;
@@ -119,7 +119,7 @@ struct ListedKernel {
   bool tuned_by_default = false;
   std::vector<ListedParameter> parameters;
 };
-/// fatune.kernels/2
+/// fatune.kernels/1
 struct KernelsDocument {
   DocumentHead head;
   std::vector<ListedKernel> kernels;
@@ -128,7 +128,7 @@ void fields(ListedParameter& x, FieldList& f);
 void fields(ListedKernel& x, FieldList& f);
 void fields(KernelsDocument& x, FieldList& f);
 
-/// fatune.lint/2
+/// fatune.lint/1
 struct LintDocument {
   DocumentHead head;
   std::size_t kernels = 0, errors = 0;
@@ -136,7 +136,7 @@ struct LintDocument {
 };
 void fields(LintDocument& x, FieldList& f);
 
-/// fatune.space/2: a space that a T1 file declares.
+/// fatune.space/1: a space that a T1 file declares.
 struct SpaceDocument {
   DocumentHead head;
   std::string name;
@@ -146,7 +146,7 @@ struct SpaceDocument {
 };
 void fields(SpaceDocument& x, FieldList& f);
 
-/// fatune.devices/2
+/// fatune.devices/1
 struct DevicesDocument {
   DocumentHead head;
   std::vector<ListedDevice> devices;
@@ -157,7 +157,7 @@ struct ListedExport {
   std::string name;
   KernelFacts launch;
 };
-/// fatune.export/2
+/// fatune.export/1
 struct ExportDocument {
   DocumentHead head;
   std::vector<std::string> files;

@@ -153,7 +153,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const SweepHosts& hosts,
     // Which runs lie beside a shard's is a matter of time and host.
     const bool alone = ready.options.plan.shard.has_value();
     FATUNE_TRY(ready.options.known,
-               known_configs(args.warm, alone ? "" : ready.options.out, catalog));
+               known_configs(args.warm, alone ? "" : ready.options.out));
   }
   FATUNE_TRY(ready.imports, read_imports(args.imports));
   if (args.compile_only) return ready;

@@ -141,7 +141,7 @@ void fields(Check& x, FieldList& f) {
 }
 
 void fields(DoctorDocument& x, FieldList& f) {
-  f.document("fatune.doctor", 2);
+  f.document("fatune.doctor");
   document::head_fields(x.head, f);
   f.derived("able", is_able(x.checks)).about("To tune on a GPU");
   f.derived("quiet", is_quiet(x.checks)).about("Small differences are seen");

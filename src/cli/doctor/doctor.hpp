@@ -39,7 +39,7 @@ bool is_able(const Checks& checks);
 bool is_quiet(const Checks& checks);
 /// A heading for each group, a line for each finding, its remedy below it, and the conclusion.
 std::string checks_text(const Checks& checks, const Paint& paint);
-/// fatune.doctor/2
+/// fatune.doctor/1
 struct DoctorDocument {
   DocumentHead head;
   Checks checks;

@@ -212,8 +212,7 @@ void add_kernels(const Settings& settings, std::vector<Word>& words) {
 }
 
 void add_implementations(const Settings& settings, std::vector<Word>& words) {
-  for (const std::string& name : implementation_names(outside_options(settings)))
-    words.push_back({name, ""});
+  for (const std::string& name : library_names()) words.push_back({name, ""});
   add_kernels(settings, words);
 }
 

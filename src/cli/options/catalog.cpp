@@ -119,8 +119,7 @@ Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
   MakeBaselines make = [others, catalog, options](const Problem& problem) {
     return baseline_implementations(others, problem, catalog, options);
   };
-  FATUNE_TRY_STATUS(
-      check_implementations(others, catalog, options, reference->manifest.operation->name));
+  FATUNE_TRY_STATUS(check_implementations(others, catalog, reference->manifest.operation->name));
   return make;
 }
 

@@ -12,16 +12,13 @@ namespace {
 
 constexpr std::size_t kTaken = 5;  // of a file for a kernel; a handful, chosen
 
-/// A journal's configs are of the kernel it names, if that takes part, or of one that was split
-/// from it.
+/// A journal's configs are of the kernel it names, if that takes part.
 bool concerns(const Recording& recording, const KernelRef& kernel,
               const std::vector<KernelRef>& kernels) {
   const bool takes_part = std::any_of(kernels.begin(), kernels.end(), [&](const KernelRef& each) {
     return each->manifest.name == recording.name;
   });
-  const Manifest& manifest = kernel->manifest;
-  return !takes_part || manifest.name == recording.name ||
-         manifest.split_from.kernel == recording.name;
+  return !takes_part || kernel->manifest.name == recording.name;
 }
 
 }  // namespace

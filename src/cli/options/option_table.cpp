@@ -73,13 +73,10 @@ OptionTable common_table(CommonArgs& a) {
       {"Kernels, compilers and libraries",
        {{"--kernel-dir", &a.kernel_dirs, "DIR",
          "Folder with your own kernels, besides those built in (repeatable)", Repeat::kChanged},
-        {"--external-dir", &a.external_dirs, "DIR",
-         "Folder with your own descriptions of external programs (repeatable)", Repeat::kChanged},
         {"--nvrtc", &a.nvrtc, "PATH", "The NVRTC library to compile with: a file or its folder"},
         {"--cache", &a.cache, "DIR", "Folder of the compilation cache [$XDG_CACHE_HOME/fatune]"},
         {"--python", &a.python, "PROGRAM",
-         "The Python with PyTorch, for torch:*, flashinfer, fa3, fa4 and sage [$FATUNE_PYTHON, "
-         "python3]"}}},
+         "The Python with PyTorch and the packages beside it [$FATUNE_PYTHON, python3]"}}},
       {"Output",
        {{"--json", &a.json, "", "Print one JSON document on stdout"},
         {"-q,--quiet", &a.quiet, "", "No progress, warnings and errors only"},
@@ -105,8 +102,6 @@ OptionTable problem_table(ProblemArgs& a) {
          "Of e4m3 and e5m2: q, k and v come quantized, or the kernel does it, of smooth_k without "
          "K's mean over keys [given]",
          Repeat::kChanged},
-        {"--descale-block", &a.descale_block, "64|128",
-         "Of e4m3 and e5m2: tokens that a given factor is for [all of a head]", Repeat::kChanged},
         {"--kv-heads", &a.kv_heads, "N", "Key/value heads; divides heads [heads]",
          Repeat::kChanged},
         {"--seq-kv", &a.seq_kv, "N", "Length of keys and values [seq]", Repeat::kChanged},

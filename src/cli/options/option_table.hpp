@@ -106,7 +106,6 @@ struct CommonArgs {
   std::string nvrtc;
   std::string cache;
   std::string python;
-  std::vector<std::string> external_dirs;
   std::set<std::string> typed;  ///< flags on the command line, those with their defaults included
 };
 OptionTable common_table(CommonArgs& args);
@@ -115,10 +114,9 @@ struct ProblemArgs {
   std::vector<std::string> shapes;
   std::vector<std::string> sizes;
   std::string suite;
-  std::string dtype;          ///< empty: f16
-  std::string out_dtype;      ///< empty: bf16 for fp8, otherwise dtype
-  std::string quant;          ///< empty: given
-  std::string descale_block;  ///< empty: a factor is for a head
+  std::string dtype;      ///< empty: f16
+  std::string out_dtype;  ///< empty: bf16 for fp8, otherwise dtype
+  std::string quant;      ///< empty: given
   bool causal = false;
   bool lse = false;
   std::string kv_heads;

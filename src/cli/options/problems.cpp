@@ -87,9 +87,6 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
                                      args.kv_heads, problem.heads, shape));
     }
   }
-  if (!args.descale_block.empty()) {
-    FATUNE_TRY(problem.descale_block, whole_number("--descale-block", args.descale_block, 1));
-  }
   if (!args.seq_kv.empty()) {
     FATUNE_TRY(problem.seq_kv, whole_number("--seq-kv", args.seq_kv, 1));
   }
@@ -108,7 +105,6 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   std::vector<std::string> flags;
   if (!args.out_dtype.empty()) flags.emplace_back("--out-dtype");
   if (!args.quant.empty()) flags.emplace_back("--quant");
-  if (!args.descale_block.empty()) flags.emplace_back("--descale-block");
   if (args.causal) flags.emplace_back("--causal");
   if (args.lse) flags.emplace_back("--lse");
   if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
@@ -276,12 +272,9 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
 
 Result<Implementation> chosen_of(const SavedConfig& entry, const NamedProblem& problem,
                                  const std::string& file, const std::vector<KernelRef>& catalog) {
-  std::string name = entry.kernel;
-  Json settings = entry.config;
-  update_names(catalog, name, settings);
-  auto kernel = find_kernel(catalog, name, file + ": field 'kernel'");
+  auto kernel = find_kernel(catalog, entry.kernel, file + ": field 'kernel'");
   if (!kernel) return file_error(kernel.error().message);
-  FATUNE_TRY(Config config, config_from_json((*kernel)->manifest, settings, file));
+  FATUNE_TRY(Config config, config_from_json((*kernel)->manifest, entry.config, file));
   return finalist(*kernel, std::move(config), problem);
 }
 

@@ -23,10 +23,8 @@ constexpr EnvironmentVariable kVariables[] = {
     {"FATUNE_CACHE_SIZE",
      "What the compilation cache may take, say 500M or 20G; what was not used for longest goes "
      "first. 0: no limit [5G]."},
-    {"FATUNE_PYTHON",
-     "The Python with PyTorch, for torch:*, flashinfer, fa3, fa4 and sage; --python wins."},
-    {"PATH",
-     "Where python3, ncu, compute-sanitizer, cuobjdump and external programs are looked for."},
+    {"FATUNE_PYTHON", "The Python with PyTorch and the packages beside it; --python wins."},
+    {"PATH", "Where python3, ncu, compute-sanitizer and cuobjdump are looked for."},
     {"SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP; SLURM_PROCID, SLURM_NTASKS",
      "Which part sweep --shard auto takes: of a job array's tasks, or of a step's."},
     {"JOB_COMPLETION_INDEX", "The same of an indexed job of Kubernetes: --shard auto/N."},
@@ -142,7 +140,6 @@ Result<std::vector<std::filesystem::path>> folders_of(const std::string& flag,
 Status resolve_outside(const CommonArgs& args, Settings& settings) {
   settings.python = args.python.empty() ? environment("FATUNE_PYTHON") : args.python;
   if (settings.python.empty()) settings.python = own_python();
-  FATUNE_TRY(settings.external_dirs, folders_of("--external-dir", args.external_dirs));
   for (const std::string& folder : split(environment("PATH"), ':')) {
     if (!folder.empty()) settings.program_folders.emplace_back(folder);
   }
@@ -267,7 +264,6 @@ OutsideOptions outside_options(const Settings& settings) {
     if (root.parent_path().filename() == "nvidia")
       options.library_folders.push_back(root.parent_path().parent_path());
   }
-  options.external_folders = settings.external_dirs;
   options.program_folders = settings.program_folders;
   return options;
 }

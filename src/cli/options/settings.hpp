@@ -32,7 +32,6 @@ struct Settings {
   std::uint64_t cache_limit = 0;  ///< bytes; 0: none
   std::vector<std::filesystem::path> kernel_dirs;
   std::string python;
-  std::vector<std::filesystem::path> external_dirs;
   std::vector<std::filesystem::path> program_folders;  ///< PATH, split
 };
 
@@ -76,13 +75,13 @@ Runner make_runner(CLI::App& command, OptionTable (*table)(Args&), const std::st
 /// `jobs`: 0 is decided by the number of cores.
 PoolOptions pool_options(const Settings& settings, std::size_t jobs = 0);
 Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs = 0);
-/// Names Python, folders of libraries and folders of descriptions.
+/// Names Python and folders of libraries.
 OutsideOptions outside_options(const Settings& settings);
 /// Local time by a format of strftime; of "%Y-%m-%d" without one, which written results carry.
 std::string local_time(const char* format = "%Y-%m-%d");
 
-/// Where driver, PyTorch and external programs keep what lasts for a while: a device worker writes
-/// nowhere else. Variables that name other places are asked, as the driver asks them.
+/// Where the driver and PyTorch keep files between runs: a device worker writes nowhere else.
+/// Variables that name other places are asked, as the driver asks them.
 std::vector<std::filesystem::path> device_worker_folders();
 /// Leaves the driver, which this process must not have started, one device of those that it would
 /// see: to start, it takes 0.2 s for each.

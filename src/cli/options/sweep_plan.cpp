@@ -260,13 +260,12 @@ Result<FinalPlan> resolve_rounds(const RoundsArgs& args) {
   return plan;
 }
 
-Result<std::vector<SavedConfig>> shipped_configs(const std::vector<KernelRef>& catalog) {
+Result<std::vector<SavedConfig>> shipped_configs() {
   std::vector<SavedConfig> known;
   for (const EmbeddedFile& file : embedded_known_files()) {
     FATUNE_TRY(std::vector<SavedConfig> shipped, parse_known(file.text, std::string(file.path)));
     for (SavedConfig& each : shipped) {
       each.source = fmt::format("{}{} ({})", kShippedFolder, file.path, each.source);
-      update_names(catalog, each.kernel, each.config);
     }
     append(known, std::move(shipped));
   }
@@ -274,8 +273,7 @@ Result<std::vector<SavedConfig>> shipped_configs(const std::vector<KernelRef>& c
 }
 
 Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
-                                               const std::filesystem::path& own_folder,
-                                               const std::vector<KernelRef>& catalog) {
+                                               const std::filesystem::path& own_folder) {
   std::vector<SavedConfig> known;
   for (const std::string& path : paths) {
     auto loaded = load_known(path);
@@ -283,8 +281,7 @@ Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& p
     append(known, *std::move(loaded));
   }
   if (!own_folder.empty()) append(known, known_of_runs(folder_of(own_folder), own_folder));
-  for (SavedConfig& each : known) update_names(catalog, each.kernel, each.config);
-  FATUNE_TRY(auto shipped, shipped_configs(catalog));
+  FATUNE_TRY(auto shipped, shipped_configs());
   append(known, std::move(shipped));
   return known;
 }

@@ -62,15 +62,14 @@ RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typ
 /// --rounds and --seed of a final phase.
 Result<FinalPlan> resolve_rounds(const RoundsArgs& args);
 
-/// The configs that ship with fatune, by the names that kernels have now.
-Result<std::vector<SavedConfig>> shipped_configs(const std::vector<KernelRef>& catalog);
+/// The configs that ship with fatune.
+Result<std::vector<SavedConfig>> shipped_configs();
 
 /// Files named by `paths` first, then the runs beside `own_folder` unless that is empty, then what
-/// ships with fatune: of two equally near configs the earlier one starts; all with the names that
-/// the kernels of the catalog have today. A path that cannot be read is an error.
+/// ships with fatune: of two equally near configs the earlier one starts. A path that cannot be
+/// read is an error.
 Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
-                                               const std::filesystem::path& own_folder,
-                                               const std::vector<KernelRef>& catalog);
+                                               const std::filesystem::path& own_folder);
 
 /// "known: fa_wgmma for exactly 4,8,512,64 f16, 5.62 us hot, from FILE; --budget 0 takes it"; of
 /// --budget 0, for which problems the nearest stand in. Empty when there is nothing to say.

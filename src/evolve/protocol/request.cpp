@@ -95,7 +95,7 @@ void fields(ProposalBudget& x, FieldList& f) {
 
 void fields(ProposalRequest& x, FieldList& f) {
   f.record("evolve_request", "What a proposer is asked, in one line of its stdin");
-  f.document("fatune.evolve_request", 1);
+  f.document("fatune.evolve_request");
   f("ask", x.ask).required().about("Counted from 0");
   f("seed", x.seed).about("For proposers that draw: another one for each request");
   f("mode", x.mode).required();

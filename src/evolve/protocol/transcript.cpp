@@ -25,7 +25,7 @@ Result<std::vector<TranscriptEntry>> parse_transcript(const std::string& text,
 
 void fields(TranscriptEntry& x, FieldList& f) {
   f.record("evolve_transcript", "A request to a proposer and its answer");
-  f.document("fatune.evolve_transcript", 1);
+  f.document("fatune.evolve_transcript");
   f("ask", x.ask).required().at_least(0);
   f("request", x.request).required().about("The line that was sent, as text");
   f("answer", x.answer).omitted().about("The line that came, as text; of a broken one its begin");

@@ -66,10 +66,10 @@ void fields(EvolutionFigures& x, FieldList& f) {
 
 void fields(EvolutionDocument& x, FieldList& f) {
   f.record("evolution", "What a run of `fatune evolve` tried and found");
-  f.document("fatune.evolution", 1);
+  f.document("fatune.evolution");
   document::head_fields(x.head, f);
   f("plan", x.run.plan).required();
-  f.as<&document::device_fields>("device", x.run.environment);
+  f.as<&device_fields>("device", x.run.environment);
   f("complete", x.complete);
   f("figures", x.figures).required();
   f("trials", x.trials).required();

@@ -67,11 +67,11 @@ void fields(EvolutionPlan& x, FieldList& f) {
 
 void fields(LedgerHeader& x, FieldList& f) {
   f.record("ledger_header", "The first line: the plan, and where it ran");
-  f.document("fatune.evolve_ledger", 1);
+  f.document("fatune.evolve_ledger");
   f.tag("t", "header");
   f("recorded", x.recorded).omitted().about("A ledger stood in for a device");
   f("plan", x.plan).required();
-  f.as<&document::device_fields>("device", x.environment).required();
+  f.as<&device_fields>("device", x.environment).required();
 }
 
 void fields(DuelRecord& x, FieldList& f) {

@@ -35,7 +35,7 @@ void fields(ShapeTrial& x, FieldList& f) {
   f("evaluations", x.evaluations).about("Configs that were tried");
   f("time", x.time).omitted().about("Which one time_us is: in_layer, hot");
   f("time_us", x.time_us).finite().positive();
-  f.as<&document::resource_fields>("resources", x.resources);
+  f("resources", x.resources);
 }
 
 void fields(Trial& x, FieldList& f) {

@@ -47,10 +47,10 @@ void fields(ComparedKernel& x, FieldList& f) {
   f("kernel", x.record.kernel);
   f("config", x.record.config).object().schema(kConfigSchema);
   outcome_fields(x.record, f);
-  f.as<&document::time_fields>("in_layer", x.record.in_layer);
-  f.as<&document::time_fields>("plain", x.record.plain);
-  f.as<&document::time_fields>("hot", x.record.hot);
-  f.as<&document::time_fields>("cold", x.record.cold);
+  f("in_layer", x.record.in_layer);
+  f("plain", x.record.plain);
+  f("hot", x.record.hot);
+  f("cold", x.record.cold);
   f("to_first", x.to_first).about("Its time over the first one's");
   f("comparison", x.comparison).omitted().one_of("faster, tie, slower");
   f("no_ratio", x.reason).omitted().about("Why there is none");

@@ -101,7 +101,7 @@ void fields(BaselineComparison& x, FieldList& f) {
 
 void fields(JudgedKernel& x, FieldList& f) {
   f.record("judgement", "What became of a submitted kernel");
-  f.document("fatune.judgement", 2, 1);
+  f.document("fatune.judgement", {2});
   f("id", x.record.id)
       .required()
       .looks_like(kIdPattern)
@@ -114,13 +114,13 @@ void fields(JudgedKernel& x, FieldList& f) {
   f("kernel", x.record.kernel);
   f("config", x.record.config).object().schema(kConfigSchema);
   f("problem", x.record.problem);
-  f.as<&document::verification_fields>("verify", x.record.verification);
-  f.as<&document::resource_fields>("resources", x.record.resources);
-  f.as<&document::time_fields>("in_layer", x.record.in_layer)
+  f("verify", x.record.verification);
+  f("resources", x.record.resources);
+  f("in_layer", x.record.in_layer)
       .about("Between the products around attention");
-  f.as<&document::time_fields>("plain", x.record.plain).about("Launched as everybody is");
-  f.as<&document::time_fields>("hot", x.record.hot).about("Behind launches of itself");
-  f.as<&document::time_fields>("cold", x.record.cold).about("With nothing in the L2 cache");
+  f("plain", x.record.plain).about("Launched as everybody is");
+  f("hot", x.record.hot).about("Behind launches of itself");
+  f("cold", x.record.cold).about("With nothing in the L2 cache");
   f("baselines", x.baselines).omitted().about("Its time over theirs");
   f("sol", x.sol);
   f("warnings", x.warnings).omitted();

@@ -1,4 +1,4 @@
-// judgement.hpp: Declares the judgement of a submission, fatune.judgement/2, and its log.
+// judgement.hpp: Declares the judgement of a submission, fatune.judgement/1, and its log.
 #pragma once
 
 #include <cstdint>

@@ -65,9 +65,9 @@ void row_fields(JudgedKernel& x, FieldList& f) {
   f("kernel", x.record.kernel);
   f("config", x.record.config).object().schema(kConfigSchema);
   f("mode", x.mode);
-  f.as<&document::time_fields>("in_layer", x.record.in_layer);
-  f.as<&document::time_fields>("plain", x.record.plain);
-  f.as<&document::time_fields>("hot", x.record.hot);
+  f("in_layer", x.record.in_layer);
+  f("plain", x.record.plain);
+  f("hot", x.record.hot);
   f("baselines", x.baselines).omitted();
   f("sol", x.sol);
   f("run", x.run).omitted();

@@ -34,11 +34,8 @@ std::string statement_of(const Problem& problem) {
   if (has_descales(problem)) {
     text += fmt::format(
         " q, k and v are elements of {} times q_descale, k_descale and v_descale, one fp32 number "
-        "for each head of k and v and the heads of q that read it{}; out is of {}.",
-        name(problem.dtype),
-        problem.descale_block > 0 ? fmt::format(", and {} tokens of it", problem.descale_block)
-                                  : "",
-        name(out_dtype(problem)));
+        "for each head of k and v and the heads of q that read it; out is of {}.",
+        name(problem.dtype), name(out_dtype(problem)));
   }
   if (is_fused(problem)) {
     text += fmt::format(
@@ -77,7 +74,6 @@ std::vector<StatedMacro> macros_of(const Problem& problem) {
   macros.push_back({"DTYPE_BYTES", size_of(problem.dtype)});
   if (is_fp8(problem))
     macros.push_back({"OUT_DTYPE", static_cast<std::int64_t>(out_dtype(problem))});
-  if (has_descales(problem)) macros.push_back({"DESCALE_BLOCK", problem.descale_block});
   return macros;
 }
 
@@ -112,7 +108,8 @@ Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
   stated.tensors = tensors_of(problem);
   stated.macros = macros_of(problem);
   stated.reference =
-      "the same formula in fp32 on the same rounded inputs; its low-precision twin, which rounds "
+      "the same formula in fp32 on the same rounded inputs; the low-precision reference, which "
+      "rounds "
       "S, P and out as a fused kernel may, says what rounding may cost";
   for (const ToleranceRule& rule : tolerance_rules()) {
     if (rule.name == "lse" && !problem.lse) continue;

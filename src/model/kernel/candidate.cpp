@@ -84,7 +84,6 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   define("DTYPE_BYTES", size_of(problem.dtype));
   if (is_fp8(problem)) define("OUT_DTYPE", static_cast<std::int64_t>(out_dtype(problem)));
   if (is_fused(problem)) define("SMOOTH_K", smooths_k(problem) ? 1 : 0);
-  if (has_descales(problem)) define("DESCALE_BLOCK", problem.descale_block);
   if (!problem.custom) add_scales(problem, macros);
   define("SM_COUNT", limits.sm_count);
   add_terms(candidate, limits, macros);

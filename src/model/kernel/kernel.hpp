@@ -32,10 +32,6 @@ struct Kernel {
 };
 using KernelRef = std::shared_ptr<const Kernel>;
 
-/// The kernel's name and the config, an object, as today's kernels have them. A kernel that is not
-/// among them stays as it is, with its config.
-void update_names(std::span<const KernelRef> kernels, std::string& kernel, Json& config);
-
 /// Whether the text has the name as a whole word.
 bool mentions(std::string_view text, std::string_view name);
 /// Whether the template or a header of it has.

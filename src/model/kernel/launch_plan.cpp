@@ -1,4 +1,5 @@
 // launch_plan.cpp - evaluates a manifest's launch for one candidate; the plan to JSON and back.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -79,6 +80,24 @@ Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
   return stage;
 }
 
+Result<bool> is_wanted(const StageSpec& stage, const std::string& path,
+                       const Evaluation& evaluation) {
+  if (stage.when.empty()) return true;
+  FATUNE_TRY(const double when, evaluation.number(stage.when, path + ".when"));
+  return when != 0;
+}
+
+/// Leaves out the scratch of stages that are left out.
+void drop_unused_scratch(LaunchPlan& plan) {
+  std::erase_if(plan.scratch, [&](const ScratchFacts& scratch) {
+    const auto of_stage = [&](const StagePlan& stage) {
+      return stage.gemm || std::ranges::count(stage.arguments, scratch.name) > 0;
+    };
+    return std::ranges::none_of(plan.stages, of_stage) &&
+           std::ranges::count(plan.tensor_maps, scratch.name, &TensorMapPlan::tensor) == 0;
+  });
+}
+
 }  // namespace
 
 Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& limits) {
@@ -86,7 +105,8 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
   const Evaluation evaluation(manifest,
                               scope_of(manifest, candidate.config, candidate.problem, limits));
   LaunchPlan plan;
-  plan.persisting_window = manifest.persisting_window;
+  if (const Fault* fault = fault_of(manifest, candidate.config))
+    plan.persisting_window = fault->persisting_window;
   std::vector<std::int64_t> scratch_bytes;
   for (std::size_t i = 0; i < manifest.scratch.size(); ++i) {
     const ScratchSpec& spec = manifest.scratch[i];
@@ -121,6 +141,8 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
   }
   for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
     const std::string path = fmt::format("stages[{}]", i);
+    FATUNE_TRY(const bool wanted, is_wanted(manifest.stages[i], path, evaluation));
+    if (!wanted) continue;
     StagePlan stage;
     if (const auto& gemm = manifest.stages[i].gemm) {
       FATUNE_TRY(stage.gemm, plan_gemm(*gemm, path, candidate, evaluation));
@@ -130,6 +152,7 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
     }
     plan.stages.push_back(std::move(stage));
   }
+  drop_unused_scratch(plan);
   return plan;
 }
 

@@ -82,18 +82,6 @@ Result<Arch> parse_arch(std::string_view text) {
 
 FieldWord<Arch> word_of(const Arch*) { return {.parse = parse_arch, .pattern = "sm_[0-9]+[af]?"}; }
 
-void fields(DeviceLimits& x, FieldList& f) {
-  f("arch", x.arch).required();
-  f("max_shared_block", x.max_shared_block).required().at_least(0);
-  f("max_shared_sm", x.max_shared_sm).required().at_least(0);
-  f("max_threads_block", x.max_threads_block).at_least(0);
-  f("max_threads_sm", x.max_threads_sm).at_least(0);
-  f("max_registers_sm", x.max_registers_sm).at_least(0);
-  f("max_blocks_sm", x.max_blocks_sm).at_least(0);
-  f("sm_count", x.sm_count).required().at_least(0);
-  f("memory_bytes", x.memory_bytes).at_least(0);
-}
-
 Arch best_arch(int major, int minor) {
   const int number = 10 * major + minor;
   return {number, number == 90 || number == 100 ? 'a' : '\0'};

@@ -40,7 +40,6 @@ struct DeviceLimits {
 
   friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };
-void fields(DeviceLimits& x, FieldList& f);
 /// Typical device of an architecture, for work without a GPU (sm_90a: 132 SMs, 232448 bytes).
 Result<DeviceLimits> typical_limits(const Arch& arch);
 

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "model/kernel/gate_table.hpp"
 #include "model/kernel/manifest_parse.hpp"
 #include "model/kernel/vocabulary.hpp"
 
@@ -18,54 +17,11 @@ namespace {
 constexpr std::string_view kManifestSchema = "fatune.kernel/1";
 const std::array<std::string, 4> kRoles = {"attention", "reference", "baseline",
                                            "fault"};  // as in Role
-// The outcomes that a kernel of role "fault" may expect; see Outcome in results/measurement.hpp.
-const std::array<std::string, 7> kFaultOutcomes = {"infeasible",   "compile_error", "launch_error",
-                                                   "wrong_result", "timeout",       "crashed",
-                                                   "measured"};
-const std::array<std::string, 3> kInputs = {"q", "k", "v"};
+const std::array<std::string, 3> kQuants = {"given", "fused", "either"};
 
 constexpr std::string_view kKeys =
     "$schema schema name summary source role tuned_by_default needs_toolkit_headers operation arch "
-    "supports parameters former_parameters split_from terms constraints scratch tensor_maps stages "
-    "expected_outcome expected_gate selftest_shape selftest_seq_kv selftest_layout "
-    "persisting_window";
-
-std::vector<std::string> gate_names() {
-  std::vector<std::string> names;
-  for (const GateText& gate : gate_table()) names.emplace_back(gate.name);
-  return names;
-}
-
-/// Parses the fields that only kernels of role "fault" have.
-Status parse_fault(const Fields& root, Manifest& manifest) {
-  for (const char* field : {"expected_outcome", "expected_gate", "selftest_shape",
-                            "selftest_seq_kv", "selftest_layout", "persisting_window"}) {
-    if (root.has(field) && manifest.role != Role::kFault)
-      return root.error(field, "is for kernels of role 'fault' only");
-  }
-  FATUNE_TRY(manifest.expected_outcome, parse_one_of(root, "expected_outcome", "", kFaultOutcomes));
-  FATUNE_TRY(manifest.expected_gate, parse_one_of(root, "expected_gate", "", gate_names()));
-  FATUNE_TRY(manifest.persisting_window, parse_one_of(root, "persisting_window", "", kInputs));
-  if (!root.has("selftest_shape")) {
-    for (const char* field : {"selftest_seq_kv", "selftest_layout"}) {
-      if (root.has(field)) return root.error(field, "goes with 'selftest_shape'");
-    }
-    return {};
-  }
-  FATUNE_TRY(const std::string shape, root.text("selftest_shape"));
-  FATUNE_TRY(manifest.selftest_shape, parse_shape(shape, place(root, "selftest_shape")));
-  Problem& problem = *manifest.selftest_shape;
-  FATUNE_TRY(problem.seq_kv, root.integer_or("selftest_seq_kv", problem.seq_kv));
-  if (const Status valid = validate(problem); !valid)
-    return root.error("selftest_seq_kv", "is wrong: " + valid.error().message);
-  FATUNE_TRY(const std::string layout, root.text_or("selftest_layout", "bhsd"));
-  const Result<Layouts> layouts = parse_layouts(layout);
-  if (!layouts) return root.error("selftest_layout", "is wrong: " + layouts.error().message);
-  problem.layouts = *layouts;
-  if (const Status valid = validate(problem); !valid)
-    return root.error("selftest_layout", "is wrong: " + valid.error().message);
-  return {};
-}
+    "supports parameters terms constraints scratch tensor_maps stages";
 
 Status parse_identity(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const std::string schema, root.text("schema"));
@@ -84,7 +40,7 @@ Status parse_identity(const Fields& root, Manifest& manifest) {
     return root.error("tuned_by_default", "is true, but a baseline is no candidate of sweeps");
   }
   FATUNE_TRY(manifest.needs_toolkit_headers, root.boolean_or("needs_toolkit_headers", false));
-  return parse_fault(root, manifest);
+  return {};
 }
 
 Status parse_archs(const Fields& root, Manifest& manifest) {
@@ -130,10 +86,10 @@ Result<std::vector<T>> parse_list(const Fields& fields, std::string_view key, Pa
 
 Status parse_supports(const Fields& root, Manifest& manifest) {
   FATUNE_TRY(const Fields fields, root.object("supports"));
-  FATUNE_TRY_STATUS(fields.only({"dtypes", "quant", "descale_blocks", "masks", "lse", "rules"}));
+  FATUNE_TRY_STATUS(fields.only({"dtypes", "quant", "masks", "lse", "rules"}));
   FATUNE_TRY(manifest.dtypes, parse_list<Dtype>(fields, "dtypes", parse_dtype));
   const bool declared = manifest.operation->declared() != nullptr;
-  for (const char* field : {"masks", "lse", "quant", "descale_blocks"}) {
+  for (const char* field : {"masks", "lse", "quant"}) {
     if (declared && fields.has(field))
       return fields.error(field, "is of attention, not of " + manifest.operation->name);
   }
@@ -141,20 +97,12 @@ Status parse_supports(const Fields& root, Manifest& manifest) {
     FATUNE_TRY(manifest.masks, parse_list<Mask>(fields, "masks", parse_mask));
   }
   FATUNE_TRY(manifest.lse, fields.boolean_or("lse", false));
-  FATUNE_TRY(const std::string quant_text, fields.text_or("quant", "given"));
-  const Result<Quant> quant = parse_quant(quant_text);
-  if (!quant) return fields.error("quant", "is wrong: " + quant.error().message);
-  if (*quant == Quant::kSmoothK)
-    return fields.error("quant", "is smooth_k, which problems are; a kernel for them is fused");
-  manifest.quant = *quant;
+  FATUNE_TRY(const std::string quant, parse_one_of(fields, "quant", kQuants[0].c_str(), kQuants));
+  manifest.takes_given = quant != "fused";
+  manifest.quantizes = quant != "given";
   const auto is_8_bit = [](Dtype dtype) { return size_of(dtype) == 1; };
-  if (manifest.quant == Quant::kFused && !std::ranges::all_of(manifest.dtypes, is_8_bit)) {
+  if (!manifest.takes_given && !std::ranges::all_of(manifest.dtypes, is_8_bit)) {
     return fields.error("quant", "is fused, but 'dtypes' has others than e4m3 and e5m2");
-  }
-  FATUNE_TRY(manifest.descale_blocks, fields.boolean_or("descale_blocks", false));
-  if (manifest.descale_blocks &&
-      (manifest.quant == Quant::kFused || std::ranges::none_of(manifest.dtypes, is_8_bit))) {
-    return fields.error("descale_blocks", "is for given factors of e4m3 and e5m2");
   }
   FATUNE_TRY(manifest.problem_rules, parse_rules(fields, "rules"));
   return check_rules(manifest.problem_rules, fixed_names(*manifest.operation));
@@ -255,10 +203,10 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
   FATUNE_TRY_STATUS(parse_archs(root, manifest));
   FATUNE_TRY_STATUS(parse_supports(root, manifest));
   FATUNE_TRY(manifest.parameters, parse_parameters(root, *manifest.operation));
-  FATUNE_TRY_STATUS(parse_former(root, manifest));
   FATUNE_TRY_STATUS(parse_terms(root, manifest));
   FATUNE_TRY_STATUS(check_choices(manifest));
   FATUNE_TRY(manifest.constraints, parse_rules(root, "constraints"));
+  FATUNE_TRY_STATUS(add_fault_rules(root, manifest));
   FATUNE_TRY_STATUS(check_rules(manifest.constraints, expression_names(manifest)));
   FATUNE_TRY_STATUS(parse_launch(root, manifest));
   return manifest;
@@ -285,12 +233,16 @@ Config default_config(const Manifest& manifest) {
   return config_at(manifest, default_positions(manifest));
 }
 
+Quant usual_quant(const Manifest& manifest) {
+  return manifest.takes_given ? Quant::kGiven : Quant::kFused;
+}
+
 Problem problem_for(const Manifest& manifest, const Problem& problem) {
-  return manifest.quant == Quant::kFused ? problem : in_given_types(problem);
+  return manifest.quantizes ? problem : in_given_types(problem);
 }
 
 bool is_for_type(const Manifest& manifest, const Problem& problem) {
-  return (manifest.quant == Quant::kFused) == is_fused(problem) &&
+  return (is_fused(problem) ? manifest.quantizes : manifest.takes_given) &&
          std::ranges::count(manifest.dtypes, problem.dtype) > 0;
 }
 
@@ -305,10 +257,8 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
     return std::string("takes q, k and v that are quantized already (--quant given)");
   if (!takes(problem.dtype))
     return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype));
-  if (manifest.quant == Quant::kFused && !is_fused(problem))
+  if (!manifest.takes_given && !is_fused(problem))
     return std::string("quantizes q, k and v itself (--quant fused or smooth_k)");
-  if (problem.descale_block > 0 && !manifest.descale_blocks)
-    return std::string("takes a factor for each head, not for blocks of tokens (--descale-block)");
   if (!problem.custom && std::ranges::count(manifest.masks, problem.mask) == 0)
     return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(problem.mask));
   if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");

@@ -46,6 +46,15 @@ struct Rule {
   Syntax syntax = Syntax::kManifest;
 };
 
+/// What a value of a fixture's parameter makes wrong, and what must become of it.
+struct Fault {
+  std::string outcome;                            ///< that a sweep must give it
+  std::string gate;                               ///< that must decide it; see docs/correctness.md
+  std::optional<Problem> problem = std::nullopt;  ///< where the self-test runs it, or a small one
+  Rule when = {};                                 ///< where the fault shows; empty: everywhere
+  std::string persisting_window = {};             ///< tensor that the host keeps in the L2 cache
+};
+
 struct Parameter {
   std::string name;
   std::vector<Value> values;
@@ -55,24 +64,7 @@ struct Parameter {
   /// The parameter is a choice where all of them hold; elsewhere it has `otherwise_position`.
   std::vector<Rule> when;
   std::size_t otherwise_position = 0;
-  std::vector<std::string> aliases;  ///< former names
-  /// A former word and the one that replaced it.
-  std::vector<std::pair<std::string, std::string>> value_aliases;
-  /// What it is in configs from before it was a parameter; else they are refused.
-  std::optional<std::size_t> before_position;
-};
-
-/// A parameter that the kernel no longer has, and the values that its configs had where they mean
-/// what the kernel does today.
-struct FormerParameter {
-  std::string name;
-  std::vector<std::string> values;  ///< as JSON
-};
-
-/// A former kernel and the settings, as JSON, of those of its configs that are this kernel's now.
-struct SplitFrom {
-  std::string kernel;
-  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<Fault> faults;  ///< one a value, of a fixture; else empty
 };
 
 /// A name for an expression that others use.
@@ -99,6 +91,7 @@ struct TensorMapSpec {
 /// A launch of the kernel's code, or a library's matrix product.
 struct StageSpec {
   std::optional<GemmSpec> gemm;  ///< then all below is empty
+  std::string when;              ///< expression: 0 leaves the stage out; empty: never left out
   std::string entry;
   std::vector<std::string> grid, block;  ///< three expressions each
   std::vector<std::string> cluster = {"1", "1", "1"};
@@ -122,23 +115,16 @@ struct Manifest {
   std::vector<Arch> only_archs;
   std::vector<Dtype> dtypes;
   std::vector<Mask> masks;
-  bool lse = false;             ///< can write the log-sum-exp
-  Quant quant = Quant::kGiven;  ///< of its fp8 problems
-  bool descale_blocks = false;  ///< takes given factors of blocks of tokens, too
+  bool lse = false;         ///< can write the log-sum-exp
+  bool takes_given = true;  ///< computes fp8 problems whose q, k and v come quantized
+  bool quantizes = false;   ///< computes fp8 problems whose q, k and v it quantizes itself
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
-  std::vector<FormerParameter> former_parameters;
-  SplitFrom split_from;  ///< `kernel` is empty for most
   std::vector<Term> terms;
   std::vector<Rule> constraints;
   std::vector<ScratchSpec> scratch;
   std::vector<TensorMapSpec> tensor_maps;
   std::vector<StageSpec> stages;
-  // Of fault fixtures only:
-  std::string expected_outcome;
-  std::string expected_gate;              ///< the gate that decides it; see docs/correctness.md
-  std::optional<Problem> selftest_shape;  ///< where the fault shows, unless it does anywhere
-  std::string persisting_window;  ///< a tensor whose lines the host keeps in the L2 cache, a cheat
 
   const Parameter* find(std::string_view parameter) const {
     return find_named(parameters, parameter);
@@ -161,9 +147,10 @@ Config default_config(const Manifest& manifest);
 Result<Config> config_from_json(const Manifest& manifest, const Json& object,
                                 const std::string& where);
 
-/// The config, an object, with the names that the manifest has today, in the manifest's order. What
-/// it does not know stays as it is, for config_from_json to refuse.
-Json with_current_names(const Manifest& manifest, const Json& config);
+/// What the config makes wrong; null for an honest kernel.
+const Fault* fault_of(const Manifest& manifest, const Config& config);
+/// How fp8 problems of the kernel come: fused where it takes no others.
+Quant usual_quant(const Manifest& manifest);
 
 /// The problem as the kernel is compiled for it: a kernel that does not quantize computes a fused
 /// problem in the types that it is given in.

@@ -85,7 +85,7 @@ Result<TensorMapSpec> parse_tensor_map(const Fields& fields, std::vector<std::st
 
 Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::string> arguments,
                                      std::span<const std::string> known) {
-  FATUNE_TRY_STATUS(fields.only({"entry", "grid", "block", "cluster", "shared_bytes",
+  FATUNE_TRY_STATUS(fields.only({"when", "entry", "grid", "block", "cluster", "shared_bytes",
                                  "static_shared_bytes", "dependent", "arguments"}));
   StageSpec stage;
   FATUNE_TRY(stage.entry, fields.text("entry"));
@@ -93,6 +93,9 @@ Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::
     return fields.error("entry",
                         fmt::format("is '{}', which is not a function's name", stage.entry));
   }
+  FATUNE_TRY(stage.when, fields.text_or("when", ""));
+  if (!stage.when.empty())
+    FATUNE_TRY_STATUS(check_expression(stage.when, place(fields, "when"), known));
   FATUNE_TRY(stage.grid, parse_expressions(fields, "grid", kDimensions, known));
   FATUNE_TRY(stage.block, parse_expressions(fields, "block", kDimensions, known));
   if (fields.has("cluster")) {

@@ -1,4 +1,4 @@
-// manifest_parameters.cpp - a manifest's parameters, of today and formerly, to typed values.
+// manifest_parameters.cpp: Reads a manifest's parameters, and configs of them.
 
 #include <algorithm>
 
@@ -43,13 +43,12 @@ std::string choices(const std::vector<Value>& values) {
   return join(parts, ", ");
 }
 
-Result<std::vector<Value>> parse_values(const Fields& fields) {
-  FATUNE_TRY(const Json* list, fields.value("values"));
-  if (!list->is_array() || list->empty() || list->size() > kMostValues) {
+Result<std::vector<Value>> parse_values(const Fields& fields, const Json& list) {
+  if (!list.is_array() || list.empty() || list.size() > kMostValues) {
     return fields.error("values", fmt::format("must be a list of 1 to {} values", kMostValues));
   }
   std::vector<Value> values;
-  for (const Json& item : *list) {
+  for (const Json& item : list) {
     const std::string element = fmt::format("values[{}]", values.size());
     const auto value = value_from(item, values.size());
     if (!value) {
@@ -80,29 +79,14 @@ Result<std::size_t> parse_position(const Fields& fields, std::string_view key,
                                        choices(values)));
 }
 
-/// Reads 'aliases' and 'value_aliases'.
-Status parse_aliases(const Fields& fields, Parameter& parameter) {
-  FATUNE_TRY(parameter.aliases, fields.texts_or("aliases", {}));
-  if (!fields.has("value_aliases")) return {};
-  FATUNE_TRY(const Fields list, fields.object("value_aliases"));
-  for (const auto& item : list.json().items()) {
-    FATUNE_TRY(const std::string word, list.text(item.key()));
-    const auto has = [&](const std::string& text) {
-      return std::ranges::count(parameter.values, text, &Value::word) > 0;
-    };
-    if (!has(word)) return list.error(item.key(), fmt::format("is '{}', which is no value", word));
-    if (has(item.key())) return list.error(item.key(), "is a value that the parameter still has");
-    parameter.value_aliases.emplace_back(item.key(), word);
-  }
-  return {};
-}
-
 Result<Parameter> parse_parameter(const Fields& fields, const Operation& operation) {
-  FATUNE_TRY_STATUS(fields.only({"name", "values", "default", "meaning", "when", "otherwise",
-                                 "before", "aliases", "value_aliases"}));
+  FATUNE_TRY_STATUS(fields.only({"name", "values", "default", "meaning", "when", "otherwise"}));
   Parameter parameter;
   FATUNE_TRY(parameter.name, parse_macro_name(fields, operation));
-  FATUNE_TRY(parameter.values, parse_values(fields));
+  FATUNE_TRY(const Json* list, fields.value("values"));
+  Json values = *list;
+  FATUNE_TRY(parameter.faults, take_faults(fields, values));
+  FATUNE_TRY(parameter.values, parse_values(fields, values));
   FATUNE_TRY(parameter.default_position, parse_position(fields, "default", parameter.values));
   FATUNE_TRY(parameter.meaning, parse_words(fields, "meaning"));
   parameter.ordinal = parameter.values.front().kind == Value::Kind::kNumber;
@@ -112,10 +96,6 @@ Result<Parameter> parse_parameter(const Fields& fields, const Operation& operati
     if (parameter.when.empty()) return fields.error("otherwise", "is for a parameter with 'when'");
     FATUNE_TRY(parameter.otherwise_position, parse_position(fields, "otherwise", parameter.values));
   }
-  if (fields.has("before")) {
-    FATUNE_TRY(parameter.before_position, parse_position(fields, "before", parameter.values));
-  }
-  FATUNE_TRY_STATUS(parse_aliases(fields, parameter));
   return parameter;
 }
 
@@ -137,30 +117,6 @@ Status check_macros_differ(const Fields& fields, const Parameter& parameter,
   return {};
 }
 
-/// The parameter that has this name or had it.
-const Parameter* find_any(const Manifest& manifest, const std::string& name) {
-  if (const Parameter* parameter = manifest.find(name)) return parameter;
-  for (const Parameter& parameter : manifest.parameters) {
-    if (std::ranges::count(parameter.aliases, name) > 0) return &parameter;
-  }
-  return nullptr;
-}
-
-Json current_value(const Parameter& parameter, const Json& value) {
-  for (const auto& [former, word] : parameter.value_aliases) {
-    if (value == former) return word;
-  }
-  return value;
-}
-
-bool came_from(const Manifest& manifest, const std::string& kernel, const Json& config) {
-  if (kernel.empty() || manifest.split_from.kernel != kernel) return false;
-  return std::ranges::all_of(manifest.split_from.settings, [&](const auto& setting) {
-    const auto found = config.find(setting.first);
-    return found != config.end() && dump(*found) == setting.second;
-  });
-}
-
 }  // namespace
 
 Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation& operation) {
@@ -180,10 +136,9 @@ Result<Config> config_from_json(const Manifest& manifest, const Json& object,
     return file_error(fmt::format("{}: a config must be an object of parameters, but is {}", where,
                                   object.type_name()));
   }
-  const Json current = with_current_names(manifest, object);
-  const Fields fields(current, where);
+  const Fields fields(object, where);
   const std::vector<std::string> names = names_of(manifest.parameters);
-  for (const auto& item : current.items()) {
+  for (const auto& item : object.items()) {
     if (manifest.find(item.key()) != nullptr) continue;
     return fields.error(item.key(),
                         fmt::format("is not a parameter of {}{}", manifest.name,
@@ -196,68 +151,6 @@ Result<Config> config_from_json(const Manifest& manifest, const Json& object,
     config.settings.push_back({parameter.name, parameter.values[position]});
   }
   return config;
-}
-
-Status parse_former(const Fields& root, Manifest& manifest) {
-  if (root.has("former_parameters")) {
-    FATUNE_TRY(const Fields list, root.object("former_parameters"));
-    for (const auto& [name, values] : list.json().items()) {
-      if (find_any(manifest, name) != nullptr)
-        return list.error(name, "is a parameter that the kernel still has");
-      if (!values.is_array() || values.empty())
-        return list.error(name, "must be a list of at least one value");
-      FormerParameter former{name, {}};
-      for (const Json& value : values) former.values.push_back(dump(value));
-      manifest.former_parameters.push_back(std::move(former));
-    }
-  }
-  if (!root.has("split_from")) return {};
-  FATUNE_TRY(const Fields split, root.object("split_from"));
-  FATUNE_TRY_STATUS(split.only({"kernel", "config"}));
-  FATUNE_TRY(manifest.split_from.kernel, split.text("kernel"));
-  FATUNE_TRY(const Fields config, split.object("config"));
-  for (const auto& [name, value] : config.json().items()) {
-    manifest.split_from.settings.emplace_back(name, dump(value));
-  }
-  if (manifest.split_from.settings.empty())
-    return split.error("config", "must name at least one setting");
-  return {};
-}
-
-Json with_current_names(const Manifest& manifest, const Json& config) {
-  Json renamed = Json::object();
-  for (const auto& [name, value] : config.items()) {
-    if (const Parameter* parameter = find_any(manifest, name)) {
-      // Both names: the former one stays, to be refused.
-      const bool twice = parameter->name != name && config.contains(parameter->name);
-      renamed[twice ? name : parameter->name] = current_value(*parameter, value);
-      continue;
-    }
-    const FormerParameter* former = find_named(manifest.former_parameters, name);
-    const bool gone = former != nullptr && std::ranges::count(former->values, dump(value)) > 0;
-    if (!gone) renamed[name] = value;
-  }
-  Json ordered = Json::object();
-  for (const Parameter& parameter : manifest.parameters) {
-    if (const auto found = renamed.find(parameter.name); found != renamed.end()) {
-      ordered[parameter.name] = *found;
-    } else if (parameter.before_position) {
-      ordered[parameter.name] = to_json(parameter.values[*parameter.before_position]);
-    }
-  }
-  for (const auto& [name, value] : renamed.items()) ordered[name] = value;
-  return ordered;
-}
-
-void update_names(std::span<const KernelRef> kernels, std::string& kernel, Json& config) {
-  for (const KernelRef& each : kernels) {
-    if (!came_from(each->manifest, kernel, config)) continue;
-    kernel = each->manifest.name;
-    break;
-  }
-  for (const KernelRef& each : kernels) {
-    if (each->manifest.name == kernel) config = with_current_names(each->manifest, config);
-  }
 }
 
 }  // namespace fatune

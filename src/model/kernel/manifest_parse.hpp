@@ -30,9 +30,12 @@ Status check_expression(const std::string& text, const std::string& where,
 
 Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key);
 Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> known);
+/// Reads what a fixture's values declare where `values` of the parameter are objects. `values`
+/// becomes the plain values.
+Result<std::vector<Fault>> take_faults(const Fields& parameter, Json& values);
+/// Adds a constraint for each fault that shows at some problems only.
+Status add_fault_rules(const Fields& root, Manifest& manifest);
 Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation& operation);
-/// Reads 'former_parameters' and 'split_from'; the parameters must be in the manifest by then.
-Status parse_former(const Fields& root, Manifest& manifest);
 /// `buffers`: what an operand can be.
 Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
                             std::span<const std::string> buffers,

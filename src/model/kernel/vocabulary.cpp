@@ -26,8 +26,8 @@ void set_types(const Problem& problem, Scope& scope) {
   scope.set("DTYPE_BYTES", size_of(problem.dtype));
   if (!problem.custom) {
     scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
+    scope.set("FUSED", is_fused(problem) ? 1 : 0);
     scope.set("SMOOTH_K", smooths_k(problem) ? 1 : 0);
-    scope.set("DESCALE_BLOCK", static_cast<double>(problem.descale_block));
   }
   for (const Dtype dtype : kDtypes)
     scope.set(word_constant("DTYPE", name(dtype)), static_cast<double>(dtype));
@@ -113,7 +113,7 @@ std::vector<std::string> problem_names(const Operation& operation) {
 bool is_reserved_name(std::string_view name, const Operation& operation) {
   if (name == "SOFTMAX_SCALE_LOG2E" || name.starts_with("DTYPE") || name == "OUT_DTYPE")
     return true;
-  // What makes a template the reference or its twin.
+  // What makes a template the reference or its low-precision reference.
   const bool of_reference = name == "OUT_F32" || name == "ROUND_INTERMEDIATES";
   if (of_reference && operation.declared() != nullptr) return true;
   return std::ranges::count(fixed_names(operation), name) > 0;

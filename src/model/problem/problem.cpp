@@ -127,19 +127,6 @@ std::string quant_fault(const Problem& problem) {
                      name(problem.dtype));
 }
 
-/// Empty when a factor can be for so many tokens.
-std::string descale_block_fault(const Problem& problem) {
-  const std::int64_t tokens = problem.descale_block;
-  if (tokens == 0) return {};
-  if (!is_fp8(problem))
-    return fmt::format("is for e4m3 and e5m2; {} has no factors", name(problem.dtype));
-  if (is_fused(problem))
-    return fmt::format("is for given factors; of {} problems the kernel chooses them",
-                       name(problem.quant));
-  if (tokens == 64 || tokens == 128) return {};
-  return fmt::format("must be 64 or 128, not {}", tokens);
-}
-
 /// Empty when the softmax can be of scores times it.
 std::string scale_fault(const Problem& problem) {
   if (!problem.scale || (std::isfinite(*problem.scale) && *problem.scale > 0)) return {};
@@ -210,8 +197,6 @@ Status validate(const Problem& problem) {
     return usage_error("out_dtype " + fault);
   if (const std::string fault = quant_fault(problem); !fault.empty())
     return usage_error("quant " + fault);
-  if (const std::string fault = descale_block_fault(problem); !fault.empty())
-    return usage_error("descale_block " + fault);
   if (const std::string fault = scale_fault(problem); !fault.empty())
     return usage_error("scale " + fault);
   const int bytes = size_of(out_dtype(problem));
@@ -277,7 +262,6 @@ std::string describe(const Problem& p) {
   text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
   if (p.out_dtype) text += fmt::format(" to {}", name(*p.out_dtype));
   if (is_fused(p)) text += fmt::format(" {}", name(p.quant));
-  if (p.descale_block > 0) text += fmt::format(" descale_block {}", p.descale_block);
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
   if (p.scale) text += fmt::format(" scale {}", *p.scale);
@@ -288,13 +272,11 @@ std::string describe(const Problem& p) {
 std::string key(const Problem& p) {
   if (p.custom)
     return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}{}-{}{}{}{}", p.batch, p.heads, p.kv_heads,
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}", p.batch, p.heads, p.kv_heads,
                      p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
-                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
-                     p.descale_block > 0 ? fmt::format("-descale{}", p.descale_block) : "",
-                     name(p.mask), p.lse ? "-lse" : "",
-                     p.scale ? fmt::format("-scale{}", *p.scale) : "",
+                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", name(p.mask),
+                     p.lse ? "-lse" : "", p.scale ? fmt::format("-scale{}", *p.scale) : "",
                      p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
@@ -343,9 +325,6 @@ void fields(Problem& x, FieldList& f) {
       .about(
           "Fused: q, k and v are of out_dtype, and the kernel quantizes them; smooth_k: K without "
           "its mean over keys");
-  f("descale_block", x.descale_block)
-      .absent_if(x.descale_block == 0)
-      .about("64 or 128: tokens that a given factor is for; absent: all of a head");
   f("mask", x.mask);
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
   f("layout", x.layouts)

@@ -73,8 +73,6 @@ struct Problem {
   std::optional<Dtype> out_dtype = std::nullopt;
   /// Of fp8. Not given: q, k and v are of out_dtype, without factors; dtype is what they become.
   Quant quant = Quant::kGiven;
-  /// Tokens that a given factor is for, 64 or 128; 0: all of a head.
-  std::int64_t descale_block = 0;
   /// Of the scores before the softmax, where it is not 1/sqrt(head_dim); more than 0.
   std::optional<double> scale = std::nullopt;
   /// Set for a custom operation; then only dtype of the members above counts.
@@ -91,9 +89,8 @@ struct Problem {
 /// part)".
 Result<Problem> parse_shape(std::string_view text, std::string_view where = "--shape");
 /// Positive sizes within limits (each <= 2^31-1, tensors <= 2^40 bytes), kv_heads divides heads,
-/// an out_dtype exactly where dtype is fp8, fused or smooth_k nowhere else, blocks of tokens only
-/// where factors are given, and rows that neither overlap nor, where strides are told, are other
-/// than 16-byte aligned.
+/// an out_dtype exactly where dtype is fp8, fused or smooth_k nowhere else, and rows that neither
+/// overlap nor, where strides are told, are other than 16-byte aligned.
 Status validate(const Problem& problem);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse packed", "rmsnorm ROWS=4096,COLUMNS=1024
 /// f16"
@@ -117,11 +114,8 @@ std::optional<Dtype> default_out_dtype(Dtype dtype);
 /// Whether a kernel multiplies elements of 8 bits.
 bool is_fp8(const Problem& problem);
 /// Whether q, k and v are elements times a factor: fp8 attention whose inputs are quantized
-/// already; q_descale, k_descale and v_descale are fp32, contiguous (batch, kv_heads), or of blocks
-/// of tokens (batch, kv_heads, factors_of_head).
+/// already; q_descale, k_descale and v_descale are fp32, contiguous (batch, kv_heads).
 bool has_descales(const Problem& problem);
-/// Factors of a key head: 1, or one for each block of tokens. `tensor` is q, k, v, or its factors.
-std::int64_t factors_of_head(const Problem& problem, std::string_view tensor);
 /// Whether the kernel quantizes.
 bool is_fused(const Problem& problem);
 bool smooths_k(const Problem& problem);    ///< whether it does so without K's mean over keys
@@ -149,8 +143,7 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// {"ROWS": 4096, "COLUMNS": 1024}
 Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where);
 
-/// The members of Problem; lse if wanted, layout if not bhsd, out_dtype of fp8, quant if not given,
-/// descale_block if there are blocks.
+/// The members of Problem; lse if wanted, layout if not bhsd, out_dtype of fp8, quant if not given.
 /// Of a custom operation: those of CustomProblem and dtype. Reading checks it as validate() does;
 /// kv_heads, seq_kv, dtype, mask, lse, layout and scale may be left out.
 void fields(Problem& x, FieldList& f);

@@ -44,12 +44,6 @@ bool smooths_k(const Problem& problem) { return problem.quant == Quant::kSmoothK
 
 bool has_descales(const Problem& problem) { return is_fp8(problem) && !is_fused(problem); }
 
-std::int64_t factors_of_head(const Problem& problem, std::string_view tensor) {
-  if (problem.descale_block == 0) return 1;
-  const std::int64_t tokens = tensor.starts_with('q') ? problem.seq_q : problem.seq_kv;
-  return (tokens + problem.descale_block - 1) / problem.descale_block;
-}
-
 std::vector<std::string> attention_tensors(const Problem& problem) {
   if (!has_descales(problem)) return {"q", "k", "v", "out", "lse"};
   return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out", "lse"};
@@ -65,7 +59,6 @@ Problem unquantized(Problem problem) {
   problem.dtype = out_dtype(problem);
   problem.out_dtype.reset();
   problem.quant = Quant::kGiven;
-  problem.descale_block = 0;
   return problem;
 }
 
@@ -124,11 +117,7 @@ Bytes least_bytes(const Problem& problem) {
     return Bytes(static_cast<std::uint64_t>(problem.custom->bytes_read) +
                  static_cast<std::uint64_t>(problem.custom->bytes_written));
   }
-  std::int64_t factors = 0;
-  if (has_descales(problem)) {
-    for (const char* tensor : {"q", "k", "v"})
-      factors += problem.batch * problem.kv_heads * factors_of_head(problem, tensor);
-  }
+  const std::int64_t factors = has_descales(problem) ? 3 * problem.batch * problem.kv_heads : 0;
   return query_bytes(problem) + key_bytes(problem) * 2 + out_bytes(problem) + lse_bytes(problem) +
          Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
 }

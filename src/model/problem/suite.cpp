@@ -12,13 +12,32 @@ namespace {
 constexpr std::string_view kSuiteSchema = "fatune.problems/1";
 
 Result<NamedProblem> parse_entry(const Fields& entry) {
-  FATUNE_TRY_STATUS(
-      entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "out_dtype", "quant",
-                  "descale_block", "causal", "lse", "layout", "scale", "source"}));
+  FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "out_dtype",
+                                "quant", "causal", "lse", "layout", "scale", "source"}));
   FATUNE_TRY_STATUS(entry.text_or("source", ""));  // for people who read the file
   NamedProblem named;
   FATUNE_TRY(named.name, entry.text("name"));
   if (named.name.empty()) return entry.error("name", "must not be empty");
+  FATUNE_TRY(named.problem, parse_problem(entry));
+  return named;
+}
+
+Status check_is_new(const Fields& entry, const NamedProblem& named,
+                    const std::vector<NamedProblem>& before) {
+  for (const NamedProblem& other : before) {
+    if (other.name == named.name) {
+      return entry.error("name", fmt::format("'{}' is used twice", named.name));
+    }
+    if (other.problem == named.problem) {
+      return entry.error("shape", fmt::format("is the same problem as '{}'", other.name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Problem> parse_problem(const Fields& entry) {
   FATUNE_TRY(const std::string shape, entry.text("shape"));
   Result<Problem> parsed = parse_shape(shape, "");
   if (!parsed) return entry.error("shape", parsed.error().message);
@@ -40,7 +59,6 @@ Result<NamedProblem> parse_entry(const Fields& entry) {
   const Result<Quant> quant = parse_quant(quant_text);
   if (!quant) return entry.error("quant", "is wrong: " + quant.error().message);
   problem.quant = *quant;
-  FATUNE_TRY(problem.descale_block, entry.integer_or("descale_block", 0));
   FATUNE_TRY(const bool causal, entry.boolean_or("causal", false));
   problem.mask = causal ? Mask::kCausal : Mask::kNone;
   FATUNE_TRY(problem.lse, entry.boolean_or("lse", false));
@@ -55,24 +73,8 @@ Result<NamedProblem> parse_entry(const Fields& entry) {
   if (const Status valid = validate(problem); !valid) {
     return file_error(entry.where() + ": " + valid.error().message);
   }
-  named.problem = problem;
-  return named;
+  return problem;
 }
-
-Status check_is_new(const Fields& entry, const NamedProblem& named,
-                    const std::vector<NamedProblem>& before) {
-  for (const NamedProblem& other : before) {
-    if (other.name == named.name) {
-      return entry.error("name", fmt::format("'{}' is used twice", named.name));
-    }
-    if (other.problem == named.problem) {
-      return entry.error("shape", fmt::format("is the same problem as '{}'", other.name));
-    }
-  }
-  return {};
-}
-
-}  // namespace
 
 void fields(NamedProblem& x, FieldList& f) {
   f("name", x.name).required();
@@ -121,7 +123,6 @@ std::string slug(const Problem& p) {
   text += fmt::format("-{}", name(p.dtype));
   if (p.out_dtype) text += fmt::format("-{}", name(*p.out_dtype));
   if (is_fused(p)) text += fmt::format("-{}", name(p.quant));
-  if (p.descale_block > 0) text += fmt::format("-descale{}", p.descale_block);
   if (p.mask == Mask::kCausal) text += "-causal";
   if (p.lse) text += "-lse";
   if (p.scale) text += fmt::format("-scale{}", *p.scale);

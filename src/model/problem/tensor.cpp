@@ -152,9 +152,7 @@ OperationPlan attention_plan(const Problem& p) {
   for (const char* name : {"q", "k", "v"}) plan.tensors.push_back(attention_tensor(p, name, false));
   if (has_descales(p)) {
     for (const char* name : kDescales) {
-      std::vector<std::int64_t> shape = {p.batch, p.kv_heads};
-      if (p.descale_block > 0) shape.push_back(factors_of_head(p, name));
-      plan.tensors.push_back({name, std::nullopt, shape, false, {}});
+      plan.tensors.push_back({name, std::nullopt, {p.batch, p.kv_heads}, false, {}});
     }
   }
   plan.tensors.push_back(attention_tensor(p, "out", true));

@@ -18,8 +18,9 @@ constexpr std::array kRules = {
     ToleranceRule{"masked_rows", "a row that sees no key is exactly 0",
                   "its softmax has no terms; 0 is what the reference and the libraries return"},
     ToleranceRule{
-        "max", "max|out-ref| <= m * max|twin-ref| + quantum; m is 2, fp8 4",
-        "the twin rounds S, P and O as a fused kernel may (fp8: P to e4m3, times 2^8), so its "
+        "max", "max|out-ref| <= m * max|lp-ref| + quantum; m is 2, fp8 4",
+        "lp, the low-precision reference, rounds S, P and O as a fused kernel may (fp8: P to e4m3, "
+        "times 2^8), so its "
         "worst error is what this arithmetic costs on these inputs; twice that leaves "
         "room for another order of sums. quantum = 2 max|((ref+0.3)-0.3)-ref| is one "
         "rounding step of the output (the rule of FlashAttention's tests)"},
@@ -29,36 +30,35 @@ constexpr std::array kRules = {
         "<= (u_p + u_out) sum p|v|; u is half a step at 1 of the type: 2^-4 e4m3, 2^-3 e5m2, 2^-8 "
         "bf16, 2^-11 f16",
         "every weight rounded once to nearest, and the output, cost no more. A few elements have "
-        "large weights on large values there, and in them the twin may be lucky: its largest error "
+        "large weights on large values there, and in them lp may be lucky: its largest error "
         "says too little"},
     ToleranceRule{"max_of_ones",
                   "for values that are all 1, not of fp8: max|out-1| <= 2 units in the last place",
-                  "whatever the scores, weights that sum to 1 give 1; where rounding costs the "
-                  "twin more, its error counts"},
-    ToleranceRule{"mean", "mean|out-ref| <= k * mean|twin-ref| + 1e-6; k is 1.5, fp8 3",
+                  "whatever the scores, weights that sum to 1 give 1; where rounding costs "
+                  "lp more, its error counts"},
+    ToleranceRule{"mean", "mean|out-ref| <= k * mean|lp-ref| + 1e-6; k is 1.5, fp8 3",
                   "catches an error that is small but everywhere, such as sums kept in fp16, which "
                   "max lets through"},
-    ToleranceRule{
-        "relative_l2",
-        "|out-ref| / |ref| <= 2e-3 f16, 1e-2 bf16 (2-norms); fp8 1.5 times the twin's, at "
-        "least that of out's type; with --quant fused, for N(0,1), the limits of method",
-        "outputs shrink as sqrt(e/S): against an absolute bound zeros would pass at long "
-        "sequences. The values are some 4 roundings of the type (f16 2^-11, bf16 2^-8). "
-        "Rounding P to e4m3 costs an honest fp8 kernel as much as the twin, some 2.6e-2; "
-        "sums that lose bits cost more, the longer the sequence"},
+    ToleranceRule{"relative_l2",
+                  "|out-ref| / |ref| <= 2e-3 f16, 1e-2 bf16 (2-norms); fp8 1.5 times lp's, at "
+                  "least that of out's type; with --quant fused, for N(0,1), the limits of method",
+                  "outputs shrink as sqrt(e/S): against an absolute bound zeros would pass at long "
+                  "sequences. The values are some 4 roundings of the type (f16 2^-11, bf16 2^-8). "
+                  "Rounding P to e4m3 costs an honest fp8 kernel as much as lp, some 2.6e-2; "
+                  "sums that lose bits cost more, the longer the sequence"},
     ToleranceRule{"head_l2", "the same for every head, with twice the limit",
                   "a single wrong head must not be averaged away"},
     ToleranceRule{"block_l2", "the same for every 64 rows of a head, with twice the limit",
                   "a single wrong tile must not be averaged away"},
     ToleranceRule{
         "method",
-        "of fp8, for N(0,1): |out-ref16| / |ref16| <= 6e-2 e4m3, 1.2e-1 e5m2, or 1.25 times the "
-        "twin's, with ref16 the reference of the inputs before they were quantized",
+        "of fp8, for N(0,1): |out-ref16| / |ref16| <= 6e-2 e4m3, 1.2e-1 e5m2, or 1.25 times "
+        "lp's, with ref16 the reference of the inputs before they were quantized",
         "the other rules ask whether the kernel is right for the elements it was given; this one "
         "whether fp8 was right for the values. Rounding q, k, v and the weights costs some 2^-5 "
         "each for e4m3, twice that for e5m2, and the errors add as squares; that of a single row "
         "of "
-        "q is shared by all its outputs, so a problem of few rows may be further off, as the twin "
+        "q is shared by all its outputs, so a problem of few rows may be further off, as lp "
         "is"},
     ToleranceRule{
         "vacuity",

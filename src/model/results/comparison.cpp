@@ -1,4 +1,4 @@
-// comparison.cpp - fields of fatune.bench/2, fatune.gate/2 and fatune.suite/2.
+// comparison.cpp: Lists the fields of fatune.bench, fatune.gate and fatune.suite.
 #include "model/results/comparison.hpp"
 
 #include <algorithm>
@@ -105,16 +105,18 @@ void suite_side_fields(FinalRecord& x, FieldList& f) {
 
 }  // namespace
 
+/// Before the first release a file had `environment` in place of `device`.
+static bool is_spelled_as_before(const Json& file) { return file.contains("environment"); }
+
 void fields(BenchResult& x, FieldList& f) {
-  f.document("fatune.bench", 2, 1);
+  f.document("fatune.bench", {2, &is_spelled_as_before});
   document::head_fields(x.environment.fatune, x.command, x.environment.recorded, f);
   f("date", x.date);
   f("suite", x.suite).omitted();
   f("rounds", x.rounds);
   f("seed", x.seed);
-  f.as<&document::device_fields>("device", x.environment).required().since(2);
-  document::host_fields(x.environment, f);
-  f("environment", x.environment).required().until(1);
+  f.as<&device_fields>("device", x.environment).required();
+  host_fields(x.environment, f);
   f.as<&bench_problem_fields>("problems", x.problems);
 }
 
@@ -125,9 +127,9 @@ void fields(GateMean& x, FieldList& f) {
 }
 
 void fields(GateResult& x, FieldList& f) {
-  f.document("fatune.gate", 2);
+  f.document("fatune.gate");
   document::head_fields(x.environment.fatune, x.command, x.environment.recorded, f);
-  f.as<&document::device_fields>("device", x.environment);
+  f.as<&device_fields>("device", x.environment);
   f("objective", x.objective).one_of("in_layer, plain, hot, cold");
   f("threshold", x.threshold).finite().positive();
   f("rounds", x.rounds);
@@ -153,14 +155,14 @@ void fields(SuiteProblem& x, FieldList& f) {
 }
 
 void fields(SuiteTable& x, FieldList& f) {
-  f.document("fatune.suite", 2);
+  f.document("fatune.suite");
   document::head_fields(x.head, f);
   f("suite", x.suite).omitted();
   f("date", x.date);
   f.derived("correctness", std::string(x.skip_correctness ? "skipped" : ""))
       .omitted()
       .one_of("skipped");
-  f.as<&document::device_fields>("device", x.environment);
+  f.as<&device_fields>("device", x.environment);
   f("problems", x.problems);
   f("geomean_ratio", x.geomean_ratio).or_null().finite().positive();
 }

@@ -44,7 +44,7 @@ struct BenchResult {
   std::string objective = "in_layer";  ///< of the sweep, if these are its final phases
   std::vector<BenchProblem> problems;
 };
-/// fatune.bench/2: every row with its rounds and their quantiles.
+/// fatune.bench/1: every row with its rounds and their quantiles.
 void fields(BenchResult& x, FieldList& f);
 
 /// The candidate against one baseline on one problem.
@@ -87,7 +87,7 @@ struct GateResult {
   std::vector<GateMean> means;  ///< by baseline, in order of appearance
   bool passed = false;          ///< every problem passed
 };
-/// fatune.gate/2
+/// fatune.gate/1
 void fields(GateResult& x, FieldList& f);
 
 /// A problem of a suite: its best against the fastest correct baseline.
@@ -106,7 +106,7 @@ struct SuiteProblem {
 };
 void fields(SuiteProblem& x, FieldList& f);
 
-/// fatune.suite/2: a row a problem.
+/// fatune.suite/1: a row a problem.
 struct SuiteTable {
   DocumentHead head;
   std::string suite, date;

@@ -18,7 +18,6 @@ namespace fatune {
 namespace {
 
 constexpr const char* kFamily = "fatune.journal";
-constexpr int kVersion = 1;
 constexpr std::string_view kFileName = "journal.jsonl";
 /// Of text and records together; chosen. Our own lines of 1 kB take 2.4.
 constexpr std::size_t kMostMemory = std::size_t{480} << 20U;
@@ -55,8 +54,8 @@ Result<JournalHeader> parse_header(std::string_view line, const std::string& whe
   FATUNE_TRY(const Json object, parse_json(line, where));
   FATUNE_TRY(const std::string schema, Fields(object, where).text("schema"));
   if (!schema.starts_with(kFamily)) {
-    return file_error(fmt::format("{}: is not a fatune journal: its schema is '{}', not '{}/{}'",
-                                  where, schema, kFamily, kVersion));
+    return file_error(fmt::format("{}: is not a fatune journal: its schema is '{}', not '{}/1'",
+                                  where, schema, kFamily));
   }
   FATUNE_TRY(JournalHeader header, from_json<JournalHeader>(object, where));
   FATUNE_TRY_STATUS(check_seal(line, where));
@@ -234,7 +233,9 @@ std::string difference(const RunPlan& recorded, const RunPlan& resumed, PlanPlac
 
 void fields(JournalHeader& x, FieldList& f) {
   f.record("header", "The first line");
-  f.document(kFamily, kVersion);
+  f.document(kFamily, {.spells_one = [](const Json& header) {
+               return header.contains(Json::json_pointer("/environment/device_name"));
+             }});
   f("plan", x.plan).required();
   f("environment", x.environment).required();
   f("merged", x.merged).omitted();

@@ -2,14 +2,79 @@
 #include "model/results/measurement.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
+#include "core/text.hpp"
 #include "model/kernel/gate_table.hpp"
 
 namespace fatune {
+namespace {
+
+/// Writes a text as the object `parts`; `join` makes the text of them after reading.
+template <typename Parts>
+void text_fields(std::string& text, Parts parts, std::string (*join)(const Parts&), FieldList& f) {
+  const auto kept = std::make_shared<Parts>(std::move(parts));
+  fields(*kept, f);
+  f.rule("", [&text, kept, join] {
+    text = join(*kept);
+    return std::string();
+  });
+}
+
+/// "edge_problems 7/7", or "launch", which is one check.
+struct PassedGate {
+  std::string name;
+  std::int64_t passed = 1, of = 1;
+};
+
+void fields(PassedGate& x, FieldList& f) {
+  f("name", x.name).required();
+  f("passed", x.passed).at_least(0);
+  f("of", x.of).at_least(1);
+}
+
+PassedGate parse_gate(const std::string& text) {
+  const std::size_t space = text.find(' '), slash = text.find('/');
+  if (space == std::string::npos || slash == std::string::npos || slash < space) return {text};
+  const auto passed = parse_integer(std::string_view(text).substr(space + 1, slash - space - 1));
+  const auto of = parse_integer(std::string_view(text).substr(slash + 1));
+  return passed && of ? PassedGate{text.substr(0, space), *passed, *of} : PassedGate{text};
+}
+
+std::string describe(const PassedGate& gate) {
+  return gate.of == 1 ? gate.name : fmt::format("{} {}/{}", gate.name, gate.passed, gate.of);
+}
+
+void gate_fields(std::string& text, FieldList& f) {
+  f.record("passed_gate", "A gate, and how many of its checks passed");
+  text_fields<PassedGate>(text, parse_gate(text), &describe, f);
+}
+
+/// "physics: the device does not tell its memory clock"
+struct GateNotRun {
+  std::string name, reason;
+};
+
+void fields(GateNotRun& x, FieldList& f) {
+  f("name", x.name).required();
+  f("reason", x.reason);
+}
+
+std::string describe(const GateNotRun& gate) {
+  return gate.reason.empty() ? gate.name : fmt::format("{}: {}", gate.name, gate.reason);
+}
+
+void not_run_fields(std::string& text, FieldList& f) {
+  const std::size_t colon = text.find(": ");
+  const std::string reason = colon == std::string::npos ? "" : text.substr(colon + 2);
+  text_fields<GateNotRun>(text, {text.substr(0, colon), reason}, &describe, f);
+}
+
+}  // namespace
 
 std::string_view name(Outcome outcome) {
   constexpr std::array<std::string_view, kAllOutcomes.size()> kNames = {
@@ -62,19 +127,15 @@ std::string failed_tool(const Verification& verification) {
 FieldWord<Outcome> word_of(const Outcome*) { return {parse_outcome, kAllOutcomes}; }
 
 void fields(Timing& x, FieldList& f) {
-  f.record("timing", "Summary of samples, in microseconds per launch");
+  f.record("times", "In microseconds a launch");
   f("median_us", x.median_us).required().finite().positive();
-  f("q1_us", x.q1_us).required().finite();
-  f("q3_us", x.q3_us).required().finite();
-  f("min_us", x.min_us).required().finite();
-  f("sem_relative", x.sem_relative).about("Standard error of the median over the median");
-  f("samples", x.samples).required().at_least(0);
-  f("launches_per_sample", x.launches_per_sample).at_least(0);
+  f.pair("ci95_us", x.ci95_low_us, x.ci95_high_us).about("Bootstrap interval of the median");
+  f.pair("iqr_us", x.q1_us, x.q3_us).about("Quartiles").absent_if(x.q3_us == 0);
+  f("min_us", x.min_us).finite().omitted();
+  f("sem_relative", x.sem_relative).omitted().about("Standard error of the median over the median");
+  f("samples", x.samples).at_least(1).absent_if(x.samples == 0);
+  f("launches_per_sample", x.launches_per_sample).at_least(1).absent_if(x.samples == 0);
   f("killed_early", x.killed_early).omitted().about("Clearly slower than the best");
-  f("ci95_low_us", x.ci95_low_us)
-      .finite()
-      .about("Bootstrap interval of the median; final phase only");
-  f("ci95_high_us", x.ci95_high_us).finite();
 }
 
 void fields(ToolVerdict& x, FieldList& f) {
@@ -91,17 +152,17 @@ void fields(Verification& x, FieldList& f) {
   f.record("verification", "Outcome of the correctness gates");
   f("passed", x.passed).required();
   f("skipped", x.skipped).omitted();
-  f("margin", x.margin).required().about("The worst value over its limit");
-  f("worst_rule", x.worst_rule).about("Which rule gave the margin");
-  f("max_abs_diff", x.max_abs_diff);
-  f("mean_abs_diff", x.mean_abs_diff);
-  f("relative_l2", x.relative_l2);
+  f("margin", x.margin).absent_if(x.skipped).about("The worst value over its limit");
+  f("worst_rule", x.worst_rule).omitted().about("Which rule gave the margin");
+  f("max_abs_diff", x.max_abs_diff).absent_if(x.skipped);
+  f("mean_abs_diff", x.mean_abs_diff).absent_if(x.skipped);
+  f("relative_l2", x.relative_l2).absent_if(x.skipped);
   f("method_l2", x.method_l2).about("Of fp8: the same against the inputs before quantization");
-  f("allclose_1e3", x.allclose_1e3).about("allclose(rtol 1e-3, atol 1e-3), reported only");
+  f("allclose_1e3", x.allclose_1e3).absent_if(x.skipped).about("allclose(rtol 1e-3, atol 1e-3)");
   f("lse", x.lse).about("Of a problem with lse: worst error over its limit, and largest error");
-  f("seeds", x.seeds).at_least(0);
-  f("gates", x.gates).about("Names of those passed, in order");
-  f("not_run", x.not_run).omitted().about("Gates that could not run, each with its reason");
+  f("seeds", x.seeds).at_least(1).omitted();
+  f.as<&gate_fields>("gates", x.gates).about("Those passed, in order");
+  f.as<&not_run_fields>("not_run", x.not_run).omitted();
   f("precision_note", x.precision_note).omitted();
   f.keyed<&ToolVerdict::tool>("sanitizer", x.sanitizer)
       .omitted()
@@ -109,27 +170,29 @@ void fields(Verification& x, FieldList& f) {
 }
 
 void fields(Resources& x, FieldList& f) {
+  const bool planned = x.threads > 0;  // else only the compiler was asked
   f.record("resources");
-  f("registers", x.registers).required().at_least(0);
-  f("static_shared_bytes", x.static_shared_bytes).at_least(0);
-  f("dynamic_shared_bytes", x.dynamic_shared_bytes).at_least(0);
+  f("registers", x.registers).at_least(0).absent_if(x.registers == 0);
+  f("static_shared_bytes", x.static_shared_bytes).required().at_least(0);
+  f("dynamic_shared_bytes", x.dynamic_shared_bytes).at_least(0).absent_if(!planned);
   f("spill_store_bytes", x.spill_store_bytes).at_least(0);
   f("spill_load_bytes", x.spill_load_bytes).at_least(0);
   f("stack_bytes", x.stack_bytes).at_least(0);
-  f("threads", x.threads).at_least(0);
-  f("blocks_per_sm", x.blocks_per_sm).at_least(0).about("0: not asked");
-  f("blocks", x.blocks).at_least(0).omitted().about("Of the grid");
+  f("threads", x.threads).at_least(1).omitted().about("Of a block");
+  f("blocks_per_sm", x.blocks_per_sm).at_least(1).omitted();
+  f("blocks", x.blocks).at_least(1).omitted().about("Of the grid");
   f("warnings", x.warnings).omitted().about("Compiler warnings that matter");
 }
 
 void fields(Conditions& x, FieldList& f) {
   f.record("conditions", "State of the GPU while it was measured");
-  f("sm_clock_mhz_min", x.sm_clock_mhz_min).at_least(0);
-  f("sm_clock_mhz_max", x.sm_clock_mhz_max).at_least(0);
-  f("memory_clock_mhz", x.memory_clock_mhz).at_least(0);
-  f("temperature_c", x.temperature_c);
-  f("power_w", x.power_w);
+  f("sm_clock_mhz_min", x.sm_clock_mhz_min).at_least(1).omitted();
+  f("sm_clock_mhz_max", x.sm_clock_mhz_max).at_least(1).omitted();
+  f("memory_clock_mhz", x.memory_clock_mhz).at_least(1).omitted();
+  f("temperature_c", x.temperature_c).omitted();
+  f("power_w", x.power_w).omitted();
   f("throttle_reasons", x.throttle_reasons).required().about("NVML's bits, or-ed");
+  f.derived("throttled", throttle_names(x.throttle_reasons));
   f("discarded_samples", x.discarded_samples).at_least(0).about("Because of throttling");
 }
 
@@ -175,22 +238,47 @@ std::vector<std::string> throttle_names(std::uint64_t reasons) {
   return names;
 }
 
-void fields(Environment& x, FieldList& f) {
-  f.record("environment");
-  f("device_name", x.device_name).required();
-  f("device_uuid", x.device_uuid);
-  f("driver", x.driver);
-  f("cuda_driver", x.cuda_driver);
-  f("nvrtc", x.nvrtc);
-  f("fatune", x.fatune);
-  f("host", x.host);
-  f("cpu_cores", x.cpu_cores).at_least(0);
-  f("limits", x.limits).required();
-  f("l2_bytes", x.l2_bytes).at_least(0);
-  f("memory_bus_bits", x.memory_bus_bits).at_least(0);
-  f("memory_clock_mhz", x.memory_clock_mhz).at_least(0);
-  f("max_sm_clock_mhz", x.max_sm_clock_mhz).at_least(0);
+/// `whole`: no document that a person reads, but one by which kernels are chosen.
+static void list_device(Environment& x, bool whole, FieldList& f) {
+  DeviceLimits& limits = x.limits;
+  const auto limit = [&](const char* key, std::int64_t& value) -> Field& {
+    Field& field = f(key, value);
+    return whole ? field.required().at_least(0) : field.at_least(1).omitted();
+  };
+  f.record("device");
+  f("name", x.device_name).required();
+  f("uuid", x.device_uuid).omitted();
+  f("arch", limits.arch).required();
+  f("driver", x.driver).omitted();
+  f("cuda_driver", x.cuda_driver).omitted();
+  f("nvrtc", x.nvrtc).omitted();
+  limit("sm_count", limits.sm_count);
+  f("memory_bytes", limits.memory_bytes).at_least(1).omitted();
+  f("l2_bytes", x.l2_bytes).at_least(1).omitted();
+  f("memory_bus_bits", x.memory_bus_bits).at_least(1).omitted();
+  f("memory_clock_mhz", x.memory_clock_mhz).at_least(1).omitted();
+  f("max_sm_clock_mhz", x.max_sm_clock_mhz).at_least(1).omitted();
   f("power_limit_w", x.power_limit_w).omitted().about("Enforced by the driver");
+  limit("max_shared_block", limits.max_shared_block).about("Bytes, opt-in");
+  limit("max_shared_sm", limits.max_shared_sm);
+  f("max_threads_block", limits.max_threads_block).at_least(1).omitted();
+  f("max_threads_sm", limits.max_threads_sm).at_least(1).omitted();
+  f("max_registers_sm", limits.max_registers_sm).at_least(1).omitted();
+  f("max_blocks_sm", limits.max_blocks_sm).at_least(1).omitted();
+}
+
+void device_fields(Environment& x, FieldList& f) { list_device(x, false, f); }
+
+void host_fields(Environment& x, FieldList& f) {
+  f("host", x.host).omitted().about("Kernel and CPU model");
+  f("cpu_cores", x.cpu_cores).at_least(1).omitted();
+}
+
+void fields(Environment& x, FieldList& f) {
+  list_device(x, true, f);
+  host_fields(x, f);
+  f.record("environment", "The device, and the machine around it");
+  f("fatune", x.fatune).omitted().about("Version that measured");
   f("recorded", x.recorded).omitted().about("A recording stood in for the device");
 }
 

@@ -175,6 +175,9 @@ void fields(Resources& x, FieldList& f);
 void fields(Conditions& x, FieldList& f);
 void fields(Environment& x, FieldList& f);
 void fields(ListedDevice& x, FieldList& f);
+/// The parts of an environment: what is known of the GPU, and the machine around it.
+void device_fields(Environment& x, FieldList& f);
+void host_fields(Environment& x, FieldList& f);
 /// Observations stand in their records without a name of their own: outcome and reason, the rest.
 void outcome_fields(Observation& x, FieldList& f);
 void measured_fields(Observation& x, FieldList& f);

@@ -84,7 +84,6 @@ void fields(FinalRecord& x, FieldList& f) {
   f("cold_rounds_us", x.cold_rounds_us).omitted();
   f("detail", x.detail).omitted();
   f("gpu", x.gpu).omitted().about("UUID of the one that measured it");
-  f("external", x.external).omitted();
   f("at_s", x.at_s).omitted().about("Since the run began, when its final phase had ended");
   f("recorded", x.recorded).omitted();
   f("timed_again", x.timed_again).omitted().about("In rounds after the best was chosen");

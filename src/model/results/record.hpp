@@ -80,7 +80,7 @@ StartedRecord started(const CandidateRecord& candidate);
 
 /// One contestant of the final phase.
 struct FinalRecord : Observation {
-  std::string impl;  ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
+  std::string impl;  ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "python:mine:attend"
   std::string role;  ///< "finalist", "default", "baseline"
   std::string id;    ///< candidate id; empty for others
   std::string kernel;
@@ -88,9 +88,8 @@ struct FinalRecord : Observation {
   Problem problem;
   /// One value per round, rounds aligned over contestants; in a layer without unsteady rounds.
   std::vector<double> in_layer_rounds_us, plain_rounds_us, hot_rounds_us, cold_rounds_us;
-  std::string detail;     ///< of an implementation from elsewhere: its version and plan
-  std::string gpu;        ///< UUID of the one that measured it; empty: not known
-  bool external = false;  ///< timed and verified by itself, with fewer values than rounds
+  std::string detail;  ///< of an implementation from elsewhere: its version and plan
+  std::string gpu;     ///< UUID of the one that measured it; empty: not known
   double at_s = 0;  ///< seconds since the run began, when its final phase had ended; 0: not known
   bool recorded = false;
   /// Times are of rounds after the best was chosen; only the best and the baselines have them.

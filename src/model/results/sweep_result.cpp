@@ -21,7 +21,7 @@ const FinalRecord* fastest_launched(const std::vector<FinalRecord>& finals) {
   };
   const FinalRecord* fastest = nullptr;
   for (const FinalRecord& record : finals) {
-    if (!record.is_baseline() || !record.is_timed() || record.external) continue;
+    if (!record.is_baseline() || !record.is_timed()) continue;
     if (fastest == nullptr || us(record) < us(*fastest)) fastest = &record;
   }
   return fastest;
@@ -90,8 +90,8 @@ std::string final_time(const std::vector<FinalRecord>& finals, const std::string
   const FinalRecord* const rival = fastest_launched(finals);
   const auto all_have = [&](const std::string& time) {
     return std::ranges::all_of(finals, [&](const FinalRecord& record) {
-      const bool counts = record.is_timed() && !record.external &&
-                          (record.is_candidate() || &record == rival || !candidates);
+      const bool counts =
+          record.is_timed() && (record.is_candidate() || &record == rival || !candidates);
       return !counts || has_time(record, time);
     });
   };

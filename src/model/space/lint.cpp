@@ -281,7 +281,7 @@ void Linter::check_early_starts() {
   }
 }
 
-/// Every mask of the problems, and factors of blocks if they are taken, on every architecture.
+/// Every problem with every mask on every architecture.
 std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) const {
   std::vector<LintCase> cases;
   for (const std::string_view arch_text : kArchs) {
@@ -291,15 +291,12 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
     for (Problem problem : problems) {
       problem.dtype = manifest_.dtypes.front();
-      problem.quant = manifest_.quant;
+      problem.quant = usual_quant(manifest_);
       if (problem.custom) cases.push_back({problem, *limits});
       for (const Mask mask : manifest_.masks) {
         problem.mask = mask;
         cases.push_back({problem, *limits});
       }
-      if (!manifest_.descale_blocks || !is_fp8(problem)) continue;
-      problem.descale_block = 64;
-      cases.push_back({problem, *limits});
     }
   }
   return cases;

@@ -15,7 +15,6 @@ namespace fatune {
 namespace {
 
 constexpr const char* kWisdomFamily = "fatune.wisdom";
-constexpr int kWisdomVersion = 1;
 constexpr std::int64_t kMost32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostThreads = 1024;      ///< of a block, on every architecture so far
 constexpr std::int64_t kMostClusterBlocks = 16;  ///< CUDA: with the non-portable size
@@ -230,7 +229,7 @@ std::pair<bool, double> speed_rank(const std::optional<MeasuredFacts>& measured)
 
 void fields(KernelFacts& x, FieldList& f) {
   f.record("kernel");
-  f.document("fatune.launch", 1);
+  f.document("fatune.launch");
   f("fatune", x.fatune);
   f("kernel", x.kernel).required().matching(kIdentifier, "an identifier");
   f.packed("config", x.config).required().object();
@@ -267,7 +266,7 @@ void fields(KernelFacts& x, FieldList& f) {
 }
 
 void fields(WisdomFile& x, FieldList& f) {
-  f.document(kWisdomFamily, kWisdomVersion);
+  f.document(kWisdomFamily);
   f("fatune", x.fatune);
   f("sha256", x.sha256).looks_like("[0-9a-f]{64}").about("Of `kernels` written on one line");
   f("kernels", x.kernels);
@@ -305,8 +304,7 @@ std::string why_not_in_wisdom(const KernelFacts& facts) {
 Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json document, parse_json(text, where));
   const Fields root(document, where);
-  FATUNE_TRY([[maybe_unused]] const int version,
-             document_version(document, where, kWisdomFamily, kWisdomVersion, kWisdomVersion));
+  FATUNE_TRY_STATUS(check_version(document, where, kWisdomFamily));
   FATUNE_TRY(const std::string sha256, root.text("sha256"));
   FATUNE_TRY(const Json* list, root.value("kernels"));
   if (!list->is_array()) return root.error("kernels", "must be a list of launch facts");

@@ -126,16 +126,6 @@ std::string constants(const KernelFacts& facts) {
   return text;
 }
 
-/// Lists the shapes of the factors, one comment line each.
-std::string factors_text(const Problem& p) {
-  if (p.descale_block == 0)
-    return "\n *   q_descale, k_descale, v_descale: [batch, kv_heads], one for a key head";
-  return fmt::format(
-      "\n *   q_descale: [batch, kv_heads, {1}], one for {0} queries, or what is left of them"
-      "\n *   k_descale, v_descale: [batch, kv_heads, {2}], one for {0} keys, likewise",
-      p.descale_block, factors_of_head(p, "q"), factors_of_head(p, "k"));
-}
-
 /// Describes fp8: element types, and whether the caller or the kernel computes the factors.
 std::string fp8_text(const Problem& p) {
   if (!is_fp8(p)) return "";
@@ -145,9 +135,10 @@ std::string fp8_text(const Problem& p) {
   }
   return fmt::format(
       "\n * q, k and v are {}, out is {}. An element of q, k or v stands for itself times a factor."
-      "\n * Factors are fp32, contiguous, on 4 bytes each tensor:{}"
+      "\n * Factors are fp32, contiguous, on 4 bytes each tensor:"
+      "\n *   q_descale, k_descale, v_descale: [batch, kv_heads], one for a key head"
       "\n * A query head has the factors of the key head that it reads.",
-      name(p.dtype), name(out_dtype(p)), factors_text(p));
+      name(p.dtype), name(out_dtype(p)));
 }
 
 /// Lists shape and strides of each tensor if tensors are not contiguous; factors always are.

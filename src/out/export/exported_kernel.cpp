@@ -55,7 +55,6 @@ std::string export_name(std::string_view kernel, const Problem& p) {
     text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
     if (is_fp8(p)) text += fmt::format("_{}", name(out_dtype(p)));
     if (is_fused(p)) text += fmt::format("_{}", name(p.quant));
-    if (p.descale_block > 0) text += fmt::format("_descale{}", p.descale_block);
     if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
     if (p.lse) text += "_lse";
     if (p.scale) text += fmt::format("_scale{}", *p.scale);

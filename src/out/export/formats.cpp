@@ -87,9 +87,8 @@ std::string key_of(const KernelFacts& facts) {
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
   const std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
   const std::string out = is_fp8(p) ? fmt::format("-{}", name(out_dtype(p))) : "";
-  return fmt::format("{}-d{}-{}{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype), out,
+  return fmt::format("{}-d{}-{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype), out,
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
-                     p.descale_block > 0 ? fmt::format("-descale{}", p.descale_block) : "",
                      p.mask == Mask::kCausal ? "-causal" : "",
                      group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", scale,
                      layout);

@@ -31,10 +31,10 @@ class _Kernel(_Loaded):
         if problem.get("lse"):
             self.reserve("lse", 4 * math.prod(query[:3]))
 
-    def route(self, extra, index, seen, backward=None):
-        """Returns the route class of the file that made the kernel, whose driver loads the kernel.
-        `extra` is a key of _ROUTES. `backward` is the backward pass that the calling file chose."""
-        return _ROUTES[extra](self, index, seen, backward)
+    def route(self, kind, index, seen):
+        """Returns a route of the file that made the kernel, whose driver loads the kernel. `kind`
+        is a key of _ROUTES."""
+        return _ROUTES[kind](self, index, seen)
 
     def has_scale(self, scale):
         own = self.facts["scale"]
@@ -66,9 +66,9 @@ class _Route:
 
     tensors = ("q", "k", "v", "out")
 
-    def __init__(self, kernel, index, seen, backward):
-        """`seen` has strides from _Kernel.reads; `backward` is as in _Kernel.route."""
-        self.kernel, self.index, self.seen, self.backward_by = kernel, index, seen, backward
+    def __init__(self, kernel, index, seen):
+        """`seen` has the strides of q, k and v from _Kernel.reads."""
+        self.kernel, self.index, self.seen = kernel, index, seen
         self.functions, self.launches = kernel.on(index), {}
 
     def __call__(self, query, key, value, q, k, v):
@@ -109,3 +109,6 @@ class _Route:
             _driver.make_current(self.index)
             code = _driver.launch(*launch)
         _driver.check(code, "launch " + self.kernel.facts["kernel"])
+
+
+_ROUTES = {None: _Route}  # routes by kind; sdpa() uses None

@@ -1,224 +1,4 @@
-# torch_operator.py: Selects and caches each call's route; defines function and operator.
-
-class _Table:
-    """A constant set of kernels with cached routes and counters. A new set is a new table, so a
-    call that is selecting a route stores the route in the old table."""
-
-    def __init__(self, kernels):
-        self.kernels, self.routes = kernels, {}
-
-    def remember(self, asked, found):
-        if len(self.routes) >= _MAX_REMEMBERED:
-            self.routes.clear()
-        self.routes[asked] = found
-        return found
-
-
-class _Service:
-    """Kernels and functions of files imported by hand, or of installed files."""
-
-    def __init__(self):
-        self.table, self.tables, self.counters, self.backwards, self.functions = _Table([]), {}, {}, {}, None
-
-    def serve(self, kernels):
-        """Replaces the kernels. A set of kernels that served before has its cached routes again."""
-        kernels = {kernel.name: kernel for kernel in kernels}
-        if len(self.tables) >= _MAX_TABLES:
-            self.tables.clear()
-        self.table = self.tables.setdefault(tuple(kernels), _Table(list(kernels.values())))
-
-    def forget(self):
-        """Clears the cached routes."""
-        self.tables.clear()
-        self.serve(self.table.kernels)
-
-
-def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None, extra=None):
-    """Returns the kernel for q, k and v, and their strides from _Kernel.reads; or None and the
-    reason. `quantizes` selects kernels that compute 16-bit tensors in fp8. `smooth_k` selects
-    kernels with or without K's mean subtracted; None selects both. `extra` selects kernels whose
-    log-sum-exp a backward pass reads."""
-    if extra is None and tensors["q"].dtype not in _FP8:  # backward passes and factors need the keys unchanged
-        tensors, gqa = _with_one_head(tensors, gqa)
-    query, key, value = tensors.values()
-    found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
-    kernels = [kernel for kernel in kernels if kernel.key == found and kernel.quantizes == quantizes
-               and smooth_k in (None, kernel.smooth_k)]
-    if not kernels:
-        return None, "no kernel is for these sizes, type and mask"
-    kernels = [kernel for kernel in kernels if kernel.has_scale(scale)]
-    if not kernels:
-        return None, f"no kernel for it has the scale {scale}"
-    capability, name = _device(query.device.index or 0)
-    kernels = [kernel for kernel in kernels if _runs_on(kernel.facts, capability)]
-    if not kernels:
-        return None, f"no kernel for it runs on {name}"
-    kernels = [(kernel, seen) for kernel in kernels if (seen := kernel.reads(tensors))]
-    if not kernels:
-        strides = ", ".join(f"{name} {tuple(tensor.stride())}" for name, tensor in tensors.items())
-        return None, f"no kernel for it takes these strides, or writes in the query's order: {strides}"
-    if extra is not None:
-        kernels, why = _with_backward(kernels)
-        if not kernels:
-            return None, why
-    return min(kernels, key=lambda pair: pair[0].rank_for(pair[1], name))
-
-
-def _with_one_head(tensors, gqa):
-    """Returns keys and values that were expanded to every query head as one head."""
-    key, value = tensors["k"], tensors["v"]
-    if not (key.dim() == value.dim() == 4 and key.shape[1] == value.shape[1] and type(key.shape[1]) is int
-            and key.shape[1] > 1 and key.stride()[1] == value.stride()[1] == 0):
-        return tensors, gqa
-    return {**tensors, "k": key[:, :1], "v": value[:, :1]}, True
-
-
-def _device(index):
-    """Returns compute capability and name."""
-    return torch.cuda.get_device_capability(index), torch.cuda.get_device_name(index)
-
-
-def _has_kernels(device):
-    """Returns whether the device can run kernels. ROCm devices are called cuda, too."""
-    return device.type == "cuda" and torch.version.cuda is not None
-
-
-class _AlignedCopies:
-    """Calls PyTorch's attention on aligned copies of tensors with misaligned rows. On the originals
-    PyTorch 2.11 gave other numbers on an H200 for rows 130 bytes apart."""
-
-    def __init__(self, mask, scale, gqa):
-        self.is_causal, self.scale, self.gqa = mask == _UPPER_LEFT, scale, gqa
-
-    def __call__(self, query, key, value, *_):
-        tensors = [tensor if _is_aligned(tensor) else tensor.clone() for tensor in (query, key, value)]
-        return _pytorch(*tensors, is_causal=self.is_causal, scale=self.scale, enable_gqa=self.gqa)
-
-
-def _is_aligned(tensor):
-    return tensor.data_ptr() % _ALIGNMENT == 0 and _begins_aligned(tensor.shape, tensor.stride(), tensor.element_size())
-
-
-def _no_rows(query, key, value, *_):
-    """Returns an empty result without queries, where PyTorch's attention on CUDA returns none."""
-    return _new_output(query, value)
-
-
-def _new_output(query, value):
-    """Allocates the result in the query's memory order, as PyTorch's attention does."""
-    if query.shape[-1] == value.shape[-1]:
-        return torch.empty_like(query)
-    return query.new_empty((*query.shape[:-1], value.shape[-1]))
-
-
-def _choose(kernels, tensors, mask, scale, gqa, misaligned, extra):
-    """Returns the route of a call, or None for PyTorch on the original tensors; and the reason why
-    no kernel serves, or None."""
-    query, key, value = tensors.values()
-    _refuse_misuse(query, key, value)
-    if not _has_kernels(query.device):
-        return None, f"the tensors are on {query.device}"
-    if 0 in query.shape and extra is None:
-        return _no_rows, "there is no query"
-    route, why = (None, _MISALIGNED) if misaligned else _kernel_route(kernels, tensors, mask, scale, gqa, extra)
-    if route is None and extra != _LSE and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
-        return _AlignedCopies(mask, scale, gqa), why
-    return route, why
-
-
-def _kernel_route(kernels, tensors, mask, scale, gqa, extra):
-    """Returns a kernel's route like _choose."""
-    kernel, seen = _choice(kernels, tensors, mask, scale, gqa, extra=extra)
-    return (None, seen) if kernel is None else _route_of(kernel, extra, tensors["q"].device.index, seen)
-
-
-def _route_of(kernel, extra, index, seen):
-    """Returns a kernel's route like _choose; warns of a kernel that cannot be loaded."""
-    try:
-        return kernel.route(extra, index, seen, _service.backwards.get(kernel.facts["id"])), None
-    except (OSError, RuntimeError) as error:
-        warnings.warn(f"{kernel.facts['kernel']} is left out: {error}", RuntimeWarning)
-        return None, f"its kernel could not be loaded: {error}"
-
-
-_OTHERS = "calls of further kinds"  # calls beyond the number of kinds that are counted apart
-
-
-def _counter(query, key, mask, scale, why, extra=None):
-    """Returns the shared counter of calls with equal descriptions; next() counts a call, in any
-    thread. `why` is None where a kernel serves."""
-    mask = {None: "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
-    seen = ("" if key.dim() != 4 or query.dim() != 4 or key.shape[1:3] == query.shape[1:3]
-            else f" with {key.shape[1]} heads of {key.shape[2]} keys")
-    dtype = next((name for name, each in _DTYPES.items() if each == query.dtype), str(query.dtype))
-    told = ("" if scale is None else f" scale {scale:g}") + (" with gradients" if extra else "")
-    text = f"{','.join(map(str, query.shape))}{seen} {dtype}{mask}{told}"
-    counters = _service.counters
-    if len(counters) >= _MAX_REMEMBERED and (text, why) not in counters:
-        text, why = _OTHERS, why and why.partition(":")[0]  # drops the strides behind the colon
-    return counters.setdefault((text, why), itertools.count())
-
-
-def _pass_on(why, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """Calls PyTorch's attention and counts the call, unless traced, with the reason."""
-    if not _is_compiling() and _is_real(query, key, value):
-        _count(why, query, key, _UPPER_LEFT if is_causal else None if attn_mask is None else "masked", scale)
-    return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-
-
-def _count(why, query, key, mask, scale):
-    try:
-        asked = (why, query.shape, key.shape, query.dtype, mask, scale)
-    except RuntimeError:  # nested tensors have no sizes
-        return
-    table = _service.table
-    next(table.routes.get(asked) or table.remember(asked, _counter(query, key, mask, scale, why)))
-
-
-def _refuse_others(query, key, value):
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"sdpa: {name} must be a torch.Tensor, not {type(tensor).__name__}")
-
-
-def _refuse_misuse(query, key, value):
-    """Refuses unequal types and devices. Types may differ only off CUDA, where autocast converts
-    the tensors later."""
-    for name, tensor in (("key", key), ("value", value)):
-        if tensor.device != query.device:
-            raise ValueError(f"sdpa: {name} is on {tensor.device}, query on {query.device}; move them to one device")
-        if tensor.dtype != query.dtype and (query.is_cuda or not torch._C._is_any_autocast_enabled()):
-            raise ValueError(f"sdpa: {name} is {tensor.dtype}, query {query.dtype}; convert them to one type")
-    if key.dim() > 1 and value.dim() > 1 and key.shape[-2] != value.shape[-2]:
-        raise ValueError(f"sdpa: key has {key.shape[-2]} rows, value {value.shape[-2]}; they must have as many")
-    if query.dim() > 0 and key.dim() > 0 and query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"sdpa: query has head_dim {query.shape[-1]}, key {key.shape[-1]}; they must agree")
-
-
-def _attend(query, key, value, mask, scale, gqa, extra=None):
-    """Returns a kernel's result for real tensors, or None. `extra` is a key of _ROUTES."""
-    if scale is not None:
-        scale = float(scale)
-    try:
-        q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
-        misaligned = (q | k | v) % _ALIGNMENT > 0
-        asked = (query.shape, query.is_contiguous() or query.stride(), query.dtype, query.device,
-                 key.shape, key.is_contiguous() or key.stride(), key.dtype, key.get_device(),
-                 value.shape, value.is_contiguous() or value.stride(), value.dtype, value.get_device(),
-                 mask, scale, gqa, misaligned, extra)
-    except (RuntimeError, NotImplementedError):  # nested and sparse tensors have no strides
-        return None
-    table = _service.table
-    found = table.routes.get(asked)
-    if found is None:
-        route, why = _choose(table.kernels, {"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned, extra)
-        found = table.remember(asked, (route, _counter(query, key, mask, scale, why, extra)))
-    route, counter = found
-    next(counter)
-    return None if route is None else route(query, key, value, q, k, v)
-
-
-# Defines the function and the operator.
+# torch_operator.py: Defines sdpa(), its operator, and the functions that report calls and kernels.
 
 def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None,
          dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
@@ -264,27 +44,20 @@ def _attend_below(bias, side, query, key, value, scale, gqa):
 
 
 def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """Runs fatune::sdpa, which traces as _sdpa_kernel or PyTorch's attention."""
+    """Runs fatune::sdpa, which traces as _sdpa_kernel or PyTorch's attention. A call that needs
+    gradients is always PyTorch's."""
     real = _is_real(query, key, value)
     if not real:
         _refuse_others(query, key, value)
     if _is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
-    extra = None
     if _is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
-        if not _may_serve_gradients():
-            return _pass_on(_ALL_PYTORCHS, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
-        extra = _GRADIENTS
+        return _pass_on(_WANTS_GRADIENTS, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
     mask = _UPPER_LEFT if is_causal else None
     if real:
-        out = _attend(query, key, value, mask, scale, enable_gqa, extra)
+        out = _attend(query, key, value, mask, scale, enable_gqa)
         if out is not None:
             return out
-    elif extra:
-        backward = _traced_choice(query, key, value, mask, scale, enable_gqa)
-        if backward:
-            return torch.ops.fatune._sdpa_with_lse(query, key, value, is_causal, scale, enable_gqa, backward,
-                                                   _INSTALLED)[0]
     elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
         return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa, _INSTALLED)
     if scale is None and not enable_gqa:  # keyword arguments cost time
@@ -303,12 +76,7 @@ def _needs_gradients(query, key, value):
     return torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
 
 
-_ALL_PYTORCHS = "gradients are wanted, deterministically or of a mask as an object"
-
-
-def _may_serve_gradients():
-    """Only PyTorch knows which of its backward passes are deterministic."""
-    return not torch.are_deterministic_algorithms_enabled()
+_WANTS_GRADIENTS = "gradients are wanted, which no kernel computes"
 
 
 def _is_real(query, key, value):
@@ -340,20 +108,13 @@ def _are_known(tensors):
     return all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride()))
 
 
-def _traced_choice(query, key, value, mask, scale, gqa):
-    """Returns the backward pass of the kernel for a traced call that needs gradients; or None."""
-    tensors = (query, key, value)
-    if not _may_have_kernel(*tensors, mask, scale, gqa) or not _are_known(tensors):
-        return None
-    kernel, _ = _choice(_service.table.kernels, dict(zip("qkv", tensors)), mask, scale, gqa, extra=_LSE)
-    return None if kernel is None else _service.backwards[kernel.facts["id"]]
-
-
 def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """Runs fatune::_sdpa_kernel at run time; the result has the query's memory order."""
-    out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
-    if out is not None:
-        return out
+    """Runs fatune::_sdpa_kernel; the result has the query's memory order. PyTorch computes where a
+    graph that was traced without gradients runs with gradients."""
+    if not _needs_gradients(query, key, value):
+        out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
+        if out is not None:
+            return out
     out, promised = _pytorch(query, key, value, is_causal=is_causal, scale=scale,
                              enable_gqa=enable_gqa), _new_output(query, value)
     if all(size <= 1 or given == wanted for size, given, wanted in zip(out.shape, out.stride(), promised.stride())):
@@ -390,8 +151,7 @@ def _register():
     def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False):
         return _new_output(query, value)
 
-    _register_gradients(library, tags)
-    register_flop_formula([torch.ops.fatune._sdpa_kernel, torch.ops.fatune._sdpa_with_lse])(_flops)
+    register_flop_formula([torch.ops.fatune._sdpa_kernel])(_flops)
     return library
 
 
@@ -411,19 +171,14 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
         mask, attn_mask = side, None
     if attn_mask is not None or dropout_p != 0.0:
         return "PyTorch: no kernel takes such a mask, or dropout"
-    extra = _GRADIENTS if _needs_gradients(query, key, value) else None
-    if extra and (mask == _LOWER_RIGHT or not _may_serve_gradients()):
-        return f"PyTorch: {_ALL_PYTORCHS}"
+    if _needs_gradients(query, key, value):
+        return f"PyTorch: {_WANTS_GRADIENTS}"
     if not _has_kernels(query.device):
         return f"PyTorch: the tensors are on {query.device}"
     if any(tensor.data_ptr() % _ALIGNMENT for tensor in (query, key, value)):
         return f"PyTorch: {_MISALIGNED}"
-    kernel, why = _choice(_service.table.kernels, {"q": query, "k": key, "v": value}, mask, scale, enable_gqa,
-                          extra=extra)
-    if kernel is None:
-        return f"PyTorch: {why}"
-    back = f", backward by PyTorch's {_service.backwards[kernel.facts['id']]}" if extra else ""
-    return _describe(kernel.facts) + back
+    kernel, why = _choice(_service.table.kernels, {"q": query, "k": key, "v": value}, mask, scale, enable_gqa)
+    return f"PyTorch: {why}" if kernel is None else _describe(kernel.facts)
 
 
 def counts() -> list[dict]:
@@ -449,7 +204,7 @@ def load(device: torch.device | int | None = None) -> int:
 # attention, never a function that fatune.capture() installed. Files imported by hand serve
 # together; files of fatune.install() serve while installed.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_6", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
+    "shared_7", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
         F.scaled_dot_product_attention, "_recorded", F.scaled_dot_product_attention)})
 _services, _pytorch = _shared["services"], _shared["pytorch"]
 _service = _services[_INSTALLED]

@@ -5,7 +5,7 @@
 
 query is (batch, heads, seq_q, head_dim), key and value are (batch, kv_heads, seq_kv, head_dim), as in
 torch.nn.functional.scaled_dot_product_attention, which does whatever no kernel of this file was made for: other sizes,
-strides, types, masks, scales and devices, dropout, and gradients that no kernel was let serve. The result is the same
+strides, types, masks, scales and devices, dropout, and every call whose gradients are wanted. The result is the same
 but for rounding, and its dimensions lie in memory as the query's do. Also registered as the operator
 torch.ops.fatune.sdpa.
 Needs PyTorch 2.5 or newer and nothing else.
@@ -15,7 +15,6 @@ Needs PyTorch 2.5 or newer and nothing else.
     load()      loads all kernels that a device can run, which otherwise happens at the first call of each
     explain()   called like sdpa(): which kernel does it, or why PyTorch does
     counts()    which kinds of calls came in this process, how often, and what did them
-    serve_gradients()   lets kernels that write the log-sum-exp serve calls that want gradients
     python sdpa.py      prints the list; on a GPU also compares each kernel with PyTorch in value and time
 """
 from __future__ import annotations
@@ -34,7 +33,6 @@ import zlib
 import torch
 import torch.autograd.forward_ad as _forward_ad
 import torch.nn.functional as F
-from torch.autograd.function import once_differentiable
 from torch.utils.flop_counter import register_flop_formula
 
 # @fatune: contents

@@ -15,8 +15,8 @@ namespace {
 
 /// The order of the parts in the module.
 const std::vector<std::string_view> kAttentionParts = {
-    "torch_problem.py",   "torch_driver.py",   "torch_queue.py", "torch_launch.py",
-    "torch_gradients.py", "torch_operator.py", "torch_fp8.py",   "torch_check.py"};
+    "torch_problem.py", "torch_driver.py",   "torch_queue.py", "torch_launch.py",
+    "torch_choice.py",  "torch_operator.py", "torch_fp8.py",   "torch_check.py"};
 const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
                                                     "torch_queue.py", "torch_custom_operator.py"};
 
@@ -44,13 +44,6 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
     return usage_error(
         "--to torch: kernels of attention and of custom operations are different modules; export "
         "them one after the other");
-  }
-  for (const ExportedKernel& kernel : kernels) {
-    if (kernel.facts.problem.descale_block == 0) continue;
-    return usage_error(
-        fmt::format("--to torch: {} takes factors of blocks of tokens, which sdpa_fp8 does not "
-                    "pass; export it --to header or cubin",
-                    kernel.name));
   }
   return python_module(customs == 0 ? kAttentionParts : kCustomParts, kernels, facts_for_torch);
 }

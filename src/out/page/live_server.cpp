@@ -55,7 +55,7 @@ class LiveView {
   }
 
   struct State {
-    std::string json;  ///< fatune.page/2 with "live"
+    std::string json;  ///< fatune.page/1 with "live"
     std::string tag;   ///< changes whenever `json` changes
     bool final = false;
   };

@@ -345,7 +345,7 @@ void fields(PageRunData& x, FieldList& f) {
     budget("seconds", plan.budget_seconds);
   });
   f("fatune", environment.fatune);
-  f.as<&document::device_fields>("device", environment);
+  f.as<&device_fields>("device", environment);
   f("folder", x.folder).omitted().about("The run's, from the page's on");
   f("profiles", x.profiles).omitted();
   f("code", x.code);
@@ -369,7 +369,7 @@ void fields(PageLive& x, FieldList& f) {
 }
 
 void fields(PageDocument& x, FieldList& f) {
-  f.document("fatune.page", 2);
+  f.document("fatune.page");
   document::head_fields(x.head, f);
   f("live", x.live).about("Of a page that follows a running sweep");
   f("runs", x.runs);  // last: a live page replaces this text

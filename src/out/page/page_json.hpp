@@ -1,4 +1,4 @@
-// page_json.hpp: Declares fatune.page/2, the document that a page draws from runs.
+// page_json.hpp: Declares fatune.page/1, the document that a page draws from runs.
 #pragma once
 
 #include <optional>

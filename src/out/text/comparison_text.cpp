@@ -15,8 +15,7 @@ namespace fatune {
 namespace {
 
 std::string impl_cell(const FinalRecord& row) {
-  return row.impl + (row.role == "default" ? " (default)" : "") +
-         (row.external ? " (external)" : "");
+  return row.impl + (row.role == "default" ? " (default)" : "");
 }
 
 /// Returns p05, p25, p75 and p95; the median has its own column.
@@ -125,10 +124,9 @@ std::string problem_text(const BenchProblem& problem, const Paint& paint) {
                               : text;
 }
 
-/// Returns "cudnn", "external:fa3 (external)" or "fatune:fa_mma (saved in main.json, recorded)".
+/// Returns a text such as "cudnn" or "fatune:fa_mma (saved in main.json, recorded)".
 std::string baseline_cell(const GateRow& row) {
   std::string text = row.baseline.impl;
-  if (row.baseline.external) text += " (external)";
   if (!row.source.empty())
     text += fmt::format(" (saved in {}{})", row.source, row.baseline.recorded ? ", recorded" : "");
   return text;

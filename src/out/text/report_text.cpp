@@ -264,10 +264,10 @@ void fields(ReportedProblem& x, FieldList& f) {
 }
 
 void fields(ReportDocument& x, FieldList& f) {
-  f.document("fatune.report", 2);
+  f.document("fatune.report");
   document::head_fields(x.head, f);
   f("sweep", x.sweep).omitted().about("The command that made the run");
-  f.as<&document::device_fields>("device", x.environment);
+  f.as<&device_fields>("device", x.environment);
   f("status", x.status).one_of("complete, interrupted, unfinished");
   f("strategy", x.strategy);
   f("objective", x.objective).one_of("in_layer, hot, cold, score");

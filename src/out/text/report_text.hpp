@@ -55,7 +55,7 @@ struct ReportedProblem {
   std::optional<Gate> gate{};
   std::optional<SolScore> sol{};
 };
-/// fatune.report/2: all results of a run, its final phase included.
+/// fatune.report/1: all results of a run, its final phase included.
 struct ReportDocument {
   DocumentHead head;
   std::string sweep;  ///< command that made the run

@@ -248,12 +248,9 @@ bool same(const Value& theirs, const Value& ours) {
   return word ? describe(theirs) == describe(ours) : theirs.number == ours.number;
 }
 
-/// Whether the kernel has or had the parameter, with one of the axis' values.
+/// Whether the kernel has a parameter of the axis' name.
 bool knows(const Manifest& manifest, const RecordedAxis& axis) {
-  return std::ranges::any_of(axis.values, [&](const Value& value) {
-    const Json current = with_current_names(manifest, Json{{axis.name, to_json(value)}});
-    return current.empty() || manifest.find(current.begin().key()) != nullptr;
-  });
+  return manifest.find(axis.name) != nullptr;
 }
 
 std::vector<std::size_t> best_first(const Recording& recording) {
@@ -275,9 +272,8 @@ std::optional<Json> map_config(const Recording& recording, std::size_t index,
     if (axis.values.size() > 1 || knows(manifest, axis))
       theirs[axis.name] = to_json(axis.values[point[i]]);
   }
-  const Json current = with_current_names(manifest, theirs);
   Json config = to_json(default_config(manifest));
-  for (const auto& [name, value] : current.items()) {
+  for (const auto& [name, value] : theirs.items()) {
     const Value wanted = value_from_json(value);
     const Parameter* parameter = manifest.find(name);
     const std::vector<Value> known =

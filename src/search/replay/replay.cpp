@@ -259,7 +259,7 @@ void fields(ReplayDocument& x, FieldList& f) {
   for (const Replay& replay : x.replays) {
     for (const ReplayRow& row : replay.rows) rows.emplace_back(row).file = replay.file;
   }
-  f.document("fatune.replay", 2);
+  f.document("fatune.replay");
   document::head_fields(x.head, f);
   f("budget", x.options.run.budget);
   f("batch", x.options.run.batch);

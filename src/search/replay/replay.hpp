@@ -69,7 +69,7 @@ struct MeanScore {
 };
 std::vector<MeanScore> mean_scores(const std::vector<Replay>& replays);
 
-/// fatune.replay/2
+/// fatune.replay/1
 struct ReplayDocument {
   DocumentHead head;
   ReplayOptions options;

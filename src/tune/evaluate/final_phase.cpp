@@ -140,10 +140,6 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   if (compiled) order.program = {compiled->cubin_path.string(), build.plan, {}};
   order.verify = !setting_.run.skip_correctness;
   order.hot = order.cold = false;
-  if (record.external) {
-    programs_[build.index] = order.program;
-    return {};
-  }
   FATUNE_TRY(RunReply reply, setting_.worker.run(order, progress_));
   if (!reply.regions.empty() && setting_.errors) setting_.errors(record.id, reply.regions);
   record.outcome = reply.outcome;
@@ -263,7 +259,6 @@ void FinalPhase::describe_contestants(std::size_t first, std::size_t end) {
     record.impl = contestant.impl;
     record.role = contestant.role;
     record.problem = problem_;
-    record.external = contestant.outside && contestant.impl.starts_with(kExternalPrefix);
     if (contestant.candidate.kernel) {
       record.id = setting_.id_of(contestant.candidate);
       record.kernel = contestant.candidate.kernel->manifest.name;

@@ -1,8 +1,10 @@
-// implementations.cpp - finds the kernel or the implementation from elsewhere that a name means;
-// candidates to what is timed and to records.
+// implementations.cpp: Finds the kernel or the implementation from elsewhere that a name means.
 #include "tune/evaluate/implementations.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,16 +13,14 @@
 #include "core/fields.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
-#include "worker/protocol/external_description.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::string_view kPrefix = "fatune:";
 
-Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernels,
-                   const OutsideOptions& options) {
-  std::vector<std::string> known = implementation_names(options);
+Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernels) {
+  std::vector<std::string> known = library_names();
   for (const KernelRef& kernel : kernels) {
     if (kernel->manifest.role != Role::kFault) known.push_back(kernel->manifest.name);
   }
@@ -40,34 +40,51 @@ struct Meaning {
   KernelRef kernel;
 };
 
-/// Libraries know attention alone; an external program's description says what it computes.
+/// Implementations from elsewhere compute attention only.
 Result<Meaning> find_meaning(const std::string& impl, const std::vector<KernelRef>& kernels,
-                             const OutsideOptions& options, std::string_view operation) {
+                             std::string_view operation) {
   FATUNE_TRY(const auto outside, parse_outside_name(impl));
   const KernelRef kernel = outside ? nullptr : kernel_named(kernels, impl);
-  if (!outside && !kernel) return unknown_name(impl, kernels, options);
+  if (!outside && !kernel) return unknown_name(impl, kernels);
   const std::string_view computes =
       kernel ? std::string_view(kernel->manifest.operation->name) : "attention";
-  if (computes == operation || (outside && outside->origin == Origin::kExternal))
-    return Meaning{outside, kernel};
-  return usage_error(fmt::format(
-      "{} computes {}, not {}; compare with kernels of {}{} or external: programs", impl, computes,
-      operation, operation, operation == "attention" ? "" : ", its reference"));
+  if (computes == operation) return Meaning{outside, kernel};
+  return usage_error(fmt::format("{} computes {}, not {}; compare with kernels of {}{}", impl,
+                                 computes, operation, operation,
+                                 operation == "attention" ? "" : " or its reference"));
+}
+
+/// Two functions whose names in records are equal would be one row.
+Status check_names_differ(const std::vector<std::string>& impls) {
+  std::map<std::string, std::string> typed;
+  for (const std::string& impl : impls) {
+    FATUNE_TRY(const auto outside, parse_outside_name(impl));
+    if (!outside) continue;
+    const auto [other, is_new] = typed.emplace(outside->impl, impl);
+    if (!is_new && other->second != impl) {
+      return usage_error(fmt::format("{} and {} are both {} in records; rename a file or function",
+                                     other->second, impl, outside->impl));
+    }
+  }
+  return {};
+}
+
+/// "python:/opt/mine.py:attend": the device worker may run in another folder.
+std::string backend_of(const OutsideName& name) {
+  if (!name.variant.starts_with(kPythonPrefix)) return name.variant;
+  const std::size_t begin = kPythonPrefix.size(), end = name.variant.rfind(':');
+  std::error_code ignored;
+  const auto file = std::filesystem::absolute(name.variant.substr(begin, end - begin), ignored);
+  return fmt::format("{}{}{}", kPythonPrefix, file.string(), name.variant.substr(end));
 }
 
 /// What its origin needs to know on the worker's side.
-Result<OutsideProgram> outside_program(const std::string& impl, const OutsideName& name,
-                                       const Problem& problem, const OutsideOptions& options) {
-  OutsideProgram program{impl};
-  if (name.origin == Origin::kExternal) {
-    const ExternalPlaces places{options.external_folders, options.program_folders};
-    FATUNE_TRY(ExternalCommand command, external_command(name.variant, problem, places));
-    program.settings = to_json(command);
-    return program;
-  }
+OutsideProgram outside_program(const OutsideName& name, const OutsideOptions& options) {
+  OutsideProgram program{name.impl};
   if (name.origin == Origin::kTorch) {
     const auto python = find_program(options.python, options.program_folders);
     program.settings["python"] = python ? python->string() : options.python;
+    program.settings["backend"] = backend_of(name);
     return program;
   }
   Json folders = Json::array();
@@ -116,35 +133,27 @@ KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name
   return found == kernels.end() ? nullptr : *found;
 }
 
-std::vector<std::string> implementation_names(const OutsideOptions& options) {
-  std::vector<std::string> names = library_names();
-  for (const std::string& name : external_names(options.external_folders))
-    names.push_back(std::string(kExternalPrefix) + name);
-  return names;
-}
-
 Status check_implementations(const std::vector<std::string>& impls,
-                             const std::vector<KernelRef>& kernels, const OutsideOptions& options,
-                             std::string_view operation) {
+                             const std::vector<KernelRef>& kernels, std::string_view operation) {
   for (const std::string& impl : impls) {
-    FATUNE_TRY(const Meaning meaning, find_meaning(impl, kernels, options, operation));
-    if (meaning.outside && meaning.outside->origin == Origin::kExternal)
-      FATUNE_TRY_STATUS(load_external(meaning.outside->variant, options.external_folders));
+    if (auto meaning = find_meaning(impl, kernels, operation); !meaning)
+      return std::move(meaning).error();
   }
-  return {};
+  return check_names_differ(impls);
 }
 
 Result<std::vector<Implementation>> baseline_implementations(const std::vector<std::string>& impls,
                                                              const Problem& problem,
                                                              const std::vector<KernelRef>& kernels,
                                                              const OutsideOptions& options) {
+  FATUNE_TRY_STATUS(check_implementations(impls, kernels, operation_name(problem)));
   std::vector<Implementation> rows;
   for (const std::string& impl : impls) {
-    FATUNE_TRY(const Meaning meaning,
-               find_meaning(impl, kernels, options, operation_name(problem)));
+    FATUNE_TRY(const Meaning meaning, find_meaning(impl, kernels, operation_name(problem)));
     Implementation row{impl, "baseline", {nullptr, {}, problem}, {}};
     if (meaning.outside) {
-      FATUNE_TRY(row.outside, outside_program(impl, *meaning.outside, problem, options));
+      row.outside = outside_program(*meaning.outside, options);
+      row.impl = row.outside->impl;
     } else {
       row.candidate = {meaning.kernel, default_config(meaning.kernel->manifest), problem};
     }

@@ -1,4 +1,4 @@
-// implementations.hpp - candidates, and names of kernels, libraries and programs, to what is timed.
+// implementations.hpp: Turns candidates and names of kernels and libraries into contestants.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@
 
 namespace fatune {
 
-/// What is timed: a candidate, or a library or program by its name.
+/// A contestant: a candidate, or an implementation from elsewhere by its name.
 struct Implementation {
-  std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "external:fa3"
+  std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "python:mine:attend"
   std::string role;     ///< "finalist", "default", "baseline"
   Candidate candidate;  ///< from elsewhere: without kernel and config
   std::optional<OutsideProgram> outside = {};
@@ -36,10 +36,6 @@ void drop_times(FinalRecord& record);
 /// The kernel of a name, which "fatune:" may precede; null when there is none.
 KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name);
 
-/// Every name that parse_outside_name knows, "external:NAME" for those described in the folders
-/// and in the program itself.
-std::vector<std::string> implementation_names(const OutsideOptions& options);
-
 /// One of the role "baseline" for each name, in order. A name without a colon that is a
 /// kernel's is that kernel with its default config; a kernel that cannot do the problem still gets
 /// its row. A name that is neither is a usage error with those that exist.
@@ -48,10 +44,10 @@ Result<std::vector<Implementation>> baseline_implementations(const std::vector<s
                                                              const std::vector<KernelRef>& kernels,
                                                              const OutsideOptions& options);
 
-/// A usage error when a name means nothing or computes something else than `operation`, before
-/// anything is measured; a faulty description of an external program is one, too.
+/// A usage error when a name means nothing or computes something else than `operation`, and when
+/// two names are one in records. Nothing has been measured then.
 Status check_implementations(const std::vector<std::string>& impls,
-                             const std::vector<KernelRef>& kernels, const OutsideOptions& options,
+                             const std::vector<KernelRef>& kernels,
                              std::string_view operation = "attention");
 
 }  // namespace fatune

@@ -75,17 +75,18 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
     FATUNE_TRY(pending.custom, manifest.operation->plan(problem));
   }
   FATUNE_TRY(pending.plan, launch_plan(slice, setting.limits));
-  pending.twin_plan = pending.plan;
+  pending.low_precision_plan = pending.plan;
   FATUNE_TRY_STATUS(
       check_memory(*manifest.operation, problem, pending.plan, setting.limits, cases.size()));
   pending.cases = std::move(cases);
   FATUNE_TRY(const CompileRequest checks, checks_request(setting.limits));
   pending.reference = service.submit(compile_request(slice, setting.limits, {"OUT_F32=1"}));
   if (!pending.custom || !pending.custom->tolerance) {
-    Candidate twin = slice;
-    twin.problem = with_given_factors(slice.problem);
-    FATUNE_TRY(pending.twin_plan, launch_plan(twin, setting.limits));
-    pending.twin = service.submit(compile_request(twin, setting.limits, {"ROUND_INTERMEDIATES=1"}));
+    Candidate low_precision = slice;
+    low_precision.problem = with_given_factors(slice.problem);
+    FATUNE_TRY(pending.low_precision_plan, launch_plan(low_precision, setting.limits));
+    pending.low_precision =
+        service.submit(compile_request(low_precision, setting.limits, {"ROUND_INTERMEDIATES=1"}));
   }
   if (has_descales(problem)) {
     Candidate plain = slice;
@@ -105,11 +106,11 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
   order.custom = pending.custom;
   order.kernel_deadline_s = setting.kernel_deadline_s;
   order.reference.plan = pending.plan;
-  order.twin.plan = pending.twin_plan;
+  order.low_precision.plan = pending.low_precision_plan;
   FATUNE_TRY(order.reference.cubin, cubin_of(service, pending.reference, "reference kernel"));
-  if (pending.twin) {
-    FATUNE_TRY(order.twin.cubin,
-               cubin_of(service, *pending.twin, "reference kernel's low-precision twin"));
+  if (pending.low_precision) {
+    FATUNE_TRY(order.low_precision.cubin,
+               cubin_of(service, *pending.low_precision, "low-precision reference"));
   }
   if (pending.unquantized) {
     Program& unquantized = order.unquantized.emplace();
@@ -124,7 +125,7 @@ Result<BeginOrder> finish_problem(CompileService& service, const PreparationSett
 void cancel_problem(CompileService& service, const PendingProblem& pending) {
   service.cancel(pending.reference);
   service.cancel(pending.checks);
-  if (pending.twin) service.cancel(*pending.twin);
+  if (pending.low_precision) service.cancel(*pending.low_precision);
   if (pending.unquantized) service.cancel(*pending.unquantized);
 }
 

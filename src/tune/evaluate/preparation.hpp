@@ -30,8 +30,8 @@ struct PendingProblem {
   LaunchPlan plan;
   std::optional<OperationPlan> custom = {};  ///< of a custom operation
   Ticket reference = 0, checks = 0;
-  std::optional<Ticket> twin = {};  ///< none where a tolerance is declared
-  LaunchPlan twin_plan = {};
+  std::optional<Ticket> low_precision = {};  ///< none where a tolerance is declared
+  LaunchPlan low_precision_plan = {};
   std::optional<Ticket> unquantized = {};  ///< of fp8, with its plan
   LaunchPlan unquantized_plan = {};
 };

@@ -28,22 +28,6 @@ constexpr const char* kRecorded = "recorded";  // in place of a compiler in ids
 // flight.
 constexpr std::size_t kInFlight = 16;
 
-/// Kernel, config and key as today's kernels have them.
-void update(Record& record, std::span<const KernelRef> kernels) {
-  if (auto* final_record = std::get_if<FinalRecord>(&record)) {
-    const bool own = final_record->impl == "fatune:" + final_record->kernel;
-    update_names(kernels, final_record->kernel, final_record->config);
-    if (own) final_record->impl = "fatune:" + final_record->kernel;
-  }
-  auto* candidate = std::get_if<CandidateRecord>(&record);
-  if (candidate == nullptr) return;
-  update_names(kernels, candidate->kernel, candidate->config);
-  const KernelRef kernel = kernel_named(kernels, candidate->kernel);
-  if (!kernel) return;
-  const auto config = config_from_json(kernel->manifest, candidate->config, "recording");
-  if (config) candidate->key = candidate_key({kernel, *config, candidate->problem});
-}
-
 class RecordedEvaluator : public Evaluator {
  public:
   RecordedEvaluator(Environment environment, std::vector<Record> records,
@@ -51,7 +35,6 @@ class RecordedEvaluator : public Evaluator {
       : environment_(std::move(environment)) {
     environment_.recorded = true;
     for (const KernelRef& kernel : kernels) known_texts_.insert(kernel->text_hash);
-    for (Record& record : records) update(record, kernels);
     finals_ = LastFinals(records);
     for (Record& record : records) {
       if (auto* candidate = std::get_if<CandidateRecord>(&record)) {

@@ -1,16 +1,17 @@
-// selftest.cpp - submits cheats and honest kernels problem by problem, and judges the records;
-// makes the cheats of a declared operation from its reference.
+// selftest.cpp: Submits fixtures and honest kernels problem by problem and judges the records. It
+// makes the fixtures of a declared operation from its reference.
 #include "tune/evaluate/selftest.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "model/kernel/expression.hpp"
 #include "model/kernel/gate_table.hpp"
 #include "model/results/measurement.hpp"
 
@@ -21,12 +22,6 @@ constexpr const char* kNotRun = "not_run";
 /// Small, and large enough for whole tiles and a last one.
 const Problem kUsual{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 128, .seq_kv = 128, .head_dim = 64};
-
-constexpr std::int64_t kDescaleBlock = 64;  // the usual problem has two such blocks
-
-bool is_fixture(const Manifest& manifest) {
-  return manifest.role == Role::kFault && !manifest.expected_gate.empty();
-}
 
 /// A way to spoil a tensor of a right launch.
 struct Cheat {
@@ -58,15 +53,6 @@ extern "C" __global__ void fatune_spoil({1}* tensor, const {1}* kept) {{
 }}
 )";
 
-Kernel new_cheat(const Kernel& reference, std::string called, GateId gate) {
-  Kernel kernel = reference;
-  kernel.manifest.name = std::move(called);
-  kernel.manifest.role = Role::kFault;
-  kernel.manifest.expected_outcome = name(Outcome::kWrongResult);
-  kernel.manifest.expected_gate = name(gate);
-  return kernel;
-}
-
 StageSpec stage_of(const char* entry, const TensorPlan& tensor) {
   StageSpec stage;
   stage.entry = entry;
@@ -78,12 +64,22 @@ StageSpec stage_of(const char* entry, const TensorPlan& tensor) {
   return stage;
 }
 
+Fixture new_cheat(Kernel kernel, std::string called, GateId gate) {
+  kernel.manifest.name = called;
+  kernel.manifest.role = Role::kFault;
+  auto shared = std::make_shared<const Kernel>(std::move(kernel));
+  Config config = default_config(shared->manifest);
+  return {std::move(called),
+          std::move(shared),
+          std::move(config),
+          {std::string(name(Outcome::kWrongResult)), std::string(name(gate))}};
+}
+
 /// The tensor is kept, the reference runs, the tensor is spoiled.
-KernelRef spoiled(const Kernel& reference, const SourceFile& source, const Cheat& cheat,
-                  const TensorPlan& tensor) {
+Fixture spoiled(const Kernel& reference, const SourceFile& source, const Cheat& cheat,
+                const TensorPlan& tensor) {
   constexpr const char* kWords[] = {"", "unsigned char", "unsigned short", "", "unsigned"};
-  Kernel kernel =
-      new_cheat(reference, fmt::format(fmt::runtime(cheat.name), tensor.name), cheat.gate);
+  Kernel kernel = reference;
   const std::string include = fmt::format("\n#include \"{}\"", source.path);
   kernel.source.text +=
       fmt::format(kEntries, include, kWords[tensor.width()], tensor.elements(), cheat.how);
@@ -94,54 +90,85 @@ KernelRef spoiled(const Kernel& reference, const SourceFile& source, const Cheat
   stages.insert(stages.begin(), stage_of("fatune_keep", tensor));
   stages.push_back(stage_of("fatune_spoil", tensor));
   stages.back().static_shared_bytes = cheat.static_shared_bytes;
-  return std::make_shared<const Kernel>(std::move(kernel));
+  return new_cheat(std::move(kernel), fmt::format(fmt::runtime(cheat.name), tensor.name),
+                   cheat.gate);
 }
 
-/// In the first type that it supports. A fixture that can write the log-sum-exp, or takes factors
-/// of blocks of tokens, is at fault there; an honest kernel must be right with either and without.
-std::vector<Problem> problems_for(const Manifest& manifest) {
-  if (manifest.operation->declared() != nullptr) return {};
-  if (!is_fixture(manifest) && manifest.role != Role::kAttention) return {};
-  Problem problem = manifest.selftest_shape.value_or(kUsual);
+/// A candidate with what must become of it.
+struct Trial {
+  std::string name;
+  Candidate candidate;
+  std::optional<Fault> fault = std::nullopt;  ///< none of an honest kernel
+};
+
+Trial trial_of(Fixture fixture, const Problem& problem) {
+  return {std::move(fixture.name),
+          {std::move(fixture.kernel), std::move(fixture.config), problem},
+          std::move(fixture.fault)};
+}
+
+Trial honest_trial(const KernelRef& kernel, const Problem& problem) {
+  return {kernel->manifest.name, {kernel, default_config(kernel->manifest), problem}};
+}
+
+Problem usual_problem(const Manifest& manifest) {
+  Problem problem = kUsual;
   problem.dtype = manifest.dtypes.front();
   problem.out_dtype = default_out_dtype(problem.dtype);
-  problem.quant = manifest.quant;
-  const bool with_blocks = manifest.descale_blocks && is_fp8(problem);
-  if (is_fixture(manifest) && with_blocks) problem.descale_block = kDescaleBlock;
-  std::vector<Problem> problems;
-  if (!is_fixture(manifest) || !manifest.lse) problems.push_back(problem);
-  problem.lse = true;
-  if (manifest.lse) problems.push_back(problem);
-  problem.descale_block = kDescaleBlock;
-  problem.lse = false;
-  if (!is_fixture(manifest) && with_blocks) problems.push_back(problem);
-  return problems;
+  problem.quant = usual_quant(manifest);
+  return problem;
 }
 
-SelftestRow new_row(const Candidate& candidate) {
-  const Manifest& manifest = candidate.kernel->manifest;
+/// Fixtures at the problems where they show; honest kernels without the log-sum-exp, and with it
+/// where they write it.
+std::vector<Trial> trials_of(const KernelRef& kernel) {
+  const Manifest& manifest = kernel->manifest;
+  if (manifest.operation->declared() != nullptr) return {};
+  std::vector<Trial> trials;
+  for (Fixture& fixture : fixtures_of(kernel)) {
+    const Problem problem = fixture.fault.problem.value_or(usual_problem(manifest));
+    trials.push_back(trial_of(std::move(fixture), problem));
+  }
+  if (manifest.role != Role::kAttention) return trials;
+  Problem problem = usual_problem(manifest);
+  trials.push_back(honest_trial(kernel, problem));
+  problem.lse = true;
+  if (manifest.lse) trials.push_back(honest_trial(kernel, problem));
+  return trials;
+}
+
+SelftestRow new_row(const Trial& trial) {
   SelftestRow row;
-  row.kernel = manifest.name;
-  row.problem = candidate.problem;
-  row.gate = manifest.expected_gate;
-  row.expected_outcome =
-      is_fixture(manifest) ? manifest.expected_outcome : std::string(name(Outcome::kMeasured));
+  row.kernel = trial.name;
+  row.problem = trial.candidate.problem;
+  row.gate = trial.fault ? trial.fault->gate : "";
+  row.expected_outcome = trial.fault ? trial.fault->outcome : std::string(name(Outcome::kMeasured));
   return row;
 }
 
-Result<SelftestRow> try_kernel(const Candidate& candidate, Evaluator& evaluator) {
-  SelftestRow row = new_row(candidate);
-  FATUNE_TRY(const std::string unsupported,
-             unsupported_reason(candidate.kernel->manifest, candidate.problem,
-                                evaluator.environment().limits));
-  if (!unsupported.empty()) {
+/// Why the device cannot run it; empty when it can.
+Result<std::string> not_run_reason(const Trial& trial, const DeviceLimits& limits) {
+  const Candidate& candidate = trial.candidate;
+  const Manifest& manifest = candidate.kernel->manifest;
+  FATUNE_TRY(std::string unsupported, unsupported_reason(manifest, candidate.problem, limits));
+  if (!unsupported.empty() || !trial.fault || trial.fault->when.require.empty()) return unsupported;
+  const Rule& when = trial.fault->when;
+  FATUNE_TRY(const Expression expression, Expression::parse(when.require, when.where));
+  FATUNE_TRY(const bool shows,
+             expression.test(scope_of(manifest, candidate.config, candidate.problem, limits)));
+  return shows ? std::string() : "needs " + when.require;
+}
+
+Result<SelftestRow> try_out(const Trial& trial, Evaluator& evaluator) {
+  SelftestRow row = new_row(trial);
+  FATUNE_TRY(row.reason, not_run_reason(trial, evaluator.environment().limits));
+  if (!row.reason.empty()) {
     row.outcome = kNotRun;
-    row.reason = unsupported;
     return row;
   }
-  FATUNE_TRY_STATUS(evaluator.submit(candidate));
+  FATUNE_TRY_STATUS(evaluator.submit(trial.candidate));
   FATUNE_TRY(const CandidateRecord record, evaluator.collect());
-  const bool cannot = row.gate.empty() && record.outcome == Outcome::kInfeasible;
+  const bool cannot = !trial.fault && record.outcome == Outcome::kInfeasible;
   const bool unasked = row.gate == name(GateId::kInLayer) && record.outcome == Outcome::kMeasured &&
                        !record.in_layer;
   row.outcome = cannot || unasked ? kNotRun : name(record.outcome);
@@ -151,15 +178,14 @@ Result<SelftestRow> try_kernel(const Candidate& candidate, Evaluator& evaluator)
   return row;
 }
 
-Status run_group(const Problem& problem, const std::vector<KernelRef>& group, Evaluator& evaluator,
+Status run_group(const Problem& problem, const std::vector<Trial>& group, Evaluator& evaluator,
                  SelftestResult& result) {
   RunPlan plan;
   plan.record_cold = true;
   FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
-  for (const KernelRef& kernel : group) {
-    const Candidate candidate{kernel, default_config(kernel->manifest), problem};
-    FATUNE_TRY(SelftestRow row, try_kernel(candidate, evaluator));
-    (is_fixture(kernel->manifest) ? result.cheats : result.honest).push_back(std::move(row));
+  for (const Trial& trial : group) {
+    FATUNE_TRY(SelftestRow row, try_out(trial, evaluator));
+    (trial.fault ? result.cheats : result.honest).push_back(std::move(row));
   }
   return {};
 }
@@ -173,30 +199,47 @@ bool right(const std::vector<SelftestRow>& rows) {
 
 bool SelftestResult::passed() const { return !cheats.empty() && right(cheats) && right(honest); }
 
-Result<std::vector<KernelRef>> cheats_at(const Problem& problem, const KernelRef& reference) {
+std::vector<Fixture> fixtures_of(const KernelRef& kernel) {
+  const Manifest& manifest = kernel->manifest;
+  std::vector<Fixture> fixtures;
+  for (std::size_t i = 0; i < manifest.parameters.size(); ++i) {
+    const Parameter& parameter = manifest.parameters[i];
+    std::vector<std::uint16_t> positions = default_positions(manifest);
+    for (std::size_t value = 0; value < parameter.faults.size(); ++value) {
+      positions[i] = static_cast<std::uint16_t>(value);
+      fixtures.push_back({parameter.values[value].word, kernel, config_at(manifest, positions),
+                          parameter.faults[value]});
+    }
+  }
+  return fixtures;
+}
+
+Result<std::vector<Fixture>> cheats_at(const Problem& problem, const KernelRef& reference) {
   const Manifest& manifest = reference->manifest;
   FATUNE_TRY(const OperationPlan plan, manifest.operation->plan(problem));
   FATUNE_TRY(const SourceFile source, embedded_source(kSpoiledSource));
-  std::vector<KernelRef> cheats;
+  std::vector<Fixture> cheats;
   for (const TensorPlan& tensor : plan.tensors) {
     for (const Cheat& cheat : tensor.output ? std::span<const Cheat>(kOfOutputs) : kOfInputs)
       cheats.push_back(spoiled(*reference, source, cheat, tensor));
   }
   cheats.push_back(spoiled(*reference, source, kWithoutReference, plan.outputs().front()));
   if (manifest.stages.front().dependent == "0" && plan.inputs().size() <= kMostEarlyInputs) {
-    Kernel early = new_cheat(*reference, "begins_early", GateId::kEarlyStart);
+    Kernel early = *reference;
     early.manifest.stages.front().dependent = "1";
     early.manifest.min_arch = std::max(early.manifest.min_arch, kFirstDependentArch);
-    cheats.push_back(std::make_shared<const Kernel>(std::move(early)));
+    cheats.push_back(new_cheat(std::move(early), "begins_early", GateId::kEarlyStart));
   }
   return cheats;
 }
 
 Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, Evaluator& evaluator) {
-  std::map<Problem, std::vector<KernelRef>> by_problem;
+  std::map<Problem, std::vector<Trial>> by_problem;
   for (const KernelRef& kernel : kernels) {
-    for (const Problem& problem : problems_for(kernel->manifest))
-      by_problem[problem].push_back(kernel);
+    for (Trial& trial : trials_of(kernel)) {
+      const Problem problem = trial.candidate.problem;
+      by_problem[problem].push_back(std::move(trial));
+    }
   }
   SelftestResult result;
   for (const auto& [problem, group] : by_problem)
@@ -206,11 +249,13 @@ Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, Evalu
 
 Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, const Problem& problem,
                                     const KernelRef& reference, Evaluator& evaluator) {
-  FATUNE_TRY(std::vector<KernelRef> group, cheats_at(problem, reference));
-  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(group),
-               [&](const KernelRef& kernel) {
-                 return kernel->manifest.operation->name == operation_name(problem);
-               });
+  FATUNE_TRY(std::vector<Fixture> cheats, cheats_at(problem, reference));
+  std::vector<Trial> group;
+  for (Fixture& cheat : cheats) group.push_back(trial_of(std::move(cheat), problem));
+  for (const KernelRef& kernel : kernels) {
+    if (kernel->manifest.operation->name == operation_name(problem))
+      group.push_back(honest_trial(kernel, problem));
+  }
   SelftestResult result;
   FATUNE_TRY_STATUS(run_group(problem, group, evaluator, result));
   return result;

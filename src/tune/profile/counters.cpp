@@ -166,7 +166,7 @@ void fields(LaunchFacts& x, FieldList& f) {
   f("stages", x.stages);
   f("blocks", x.blocks).absent_if(x.blocks == 0);
   f("sm_count", x.sm_count).absent_if(x.sm_count == 0);
-  f.as<&document::resource_fields>("resources", x.resources).absent_if(x.resources.threads == 0);
+  f("resources", x.resources).absent_if(x.resources.threads == 0);
   f.derived("occupancy", x.occupancy()).finite();
   f.derived("waves", x.waves()).finite();
   f.derived("wave_use", x.wave_use()).finite();

@@ -25,15 +25,15 @@ void fields(ProfiledConfig& x, FieldList& f) {
   f("kernel", x.kernel);
   f("config", x.config).object().schema(kConfigSchema);
   f("id", x.id).about("The candidate's, as in a journal");
-  f.as<&document::time_fields>("hot", x.hot);
+  f("hot", x.hot);
   fields(x.profile, f);
 }
 
 void fields(ProfileDocument& x, FieldList& f) {
-  f.document("fatune.profile", 2);
+  f.document("fatune.profile");
   document::head_fields(x.head, f);
-  f.as<&document::device_fields>("device", x.environment);
-  document::host_fields(x.environment, f);
+  f.as<&device_fields>("device", x.environment);
+  host_fields(x.environment, f);
   f("profiles", x.profiles);
 }
 

@@ -22,7 +22,7 @@ struct ProfiledConfig {
   std::optional<Timing> hot;
   Profile profile;
 };
-/// fatune.profile/2
+/// fatune.profile/1
 struct ProfileDocument {
   DocumentHead head;
   Environment environment;

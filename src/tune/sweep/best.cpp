@@ -1,4 +1,4 @@
-// best.cpp - a sweep's result to best.json and back: fields of fatune.best/2, bare configs.
+// best.cpp: Writes a sweep's result as best.json, and reads it or a bare config.
 #include "tune/sweep/best.hpp"
 
 #include <algorithm>
@@ -18,7 +18,12 @@ namespace fatune {
 namespace {
 
 constexpr const char* kFamily = "fatune.best";
-constexpr int kVersion = 2;
+
+/// Before the first release a problem could stand in the file itself, and gates were texts.
+bool is_spelled_as_before(const Json& file) {
+  const Json::json_pointer gate("/problems/0/best/verify/gates/0");
+  return file.contains("best") || (file.contains(gate) && file[gate].is_string());
+}
 
 void best_fields(BestRow& x, FieldList& f) {
   f.record("best");
@@ -27,43 +32,28 @@ void best_fields(BestRow& x, FieldList& f) {
       .omitted()
       .looks_like("[0-9a-f]{64}")
       .about("SHA-256 over the kernel's template and headers");
-  f.as<&document::verification_fields>("verify", x.verification);
-  f.as<&document::resource_fields>("resources", x.resources);
-  f.as<&document::condition_fields>("conditions", x.conditions);
+  f("verify", x.verification);
+  f("resources", x.resources);
+  f("conditions", x.conditions);
   f("score", x.score).finite();
 }
 
 void file_fields(BestFile& x, FieldList& f) {
-  f.document(kFamily, kVersion, 1);
+  f.document(kFamily, {2, &is_spelled_as_before});
   document::head_fields(x.head, f);
   f("correctness", x.correctness).omitted().one_of("skipped");
-  f.as<&document::device_fields>("device", x.device);
+  f.as<&device_fields>("device", x.device);
 }
 
-BestFile one_problem() {
-  BestFile file;
-  file.problems.resize(1);
-  file.flat = true;
-  return file;
-}
-
-/// The members of a file and of its only problem in one object, as in fatune.best/1.
-struct FlatFile {
-  BestFile file = one_problem();
-};
-
-void fields(FlatFile& x, FieldList& f) {
-  file_fields(x.file, f);
-  fields(x.file.problems.front(), f);
-}
-
-/// The same of its best config, too.
+/// The members of a file, of its only problem and of the best config there in one object.
 struct BareConfig {
-  BestFile file = one_problem();
+  BestFile file;
 };
 
 void fields(BareConfig& x, FieldList& f) {
   file_fields(x.file, f);
+  x.file.bare = true;
+  x.file.problems.resize(1);
   BestProblem& problem = x.file.problems.front();
   if (!problem.best) problem.best.emplace();
   f("name", problem.name);
@@ -71,14 +61,6 @@ void fields(BareConfig& x, FieldList& f) {
   f("gate", problem.gate).or_null();
   best_fields(*problem.best, f);
   f("kernel", problem.best->kernel).required();
-}
-
-/// What a person writes by hand needs no schema; copied from a file, its gates tell the version.
-void assume_schema(bool flat, Json& object) {
-  if (object.contains("schema")) return;
-  const Json gates = object.value(Json::json_pointer("/verify/gates"), Json::array());
-  const bool old = flat || (!gates.empty() && gates.front().is_string());
-  object["schema"] = fmt::format("{}/{}", kFamily, old ? 1 : kVersion);
 }
 
 /// Of the kernel's template and headers in this run; empty when the plan does not tell.
@@ -232,7 +214,7 @@ void fields(BestFile& x, FieldList& f) {
 }
 
 std::string BestFile::place(std::size_t problem, const std::string& key) const {
-  if (flat) return field_place(where, key);
+  if (bare) return field_place(where, key);
   return field_place(field_place(where, fmt::format("problems[{}]", problem)), key);
 }
 
@@ -245,18 +227,14 @@ void add_helpers(const std::vector<Environment>& more, std::vector<Environment>&
 
 Result<BestFile> best_file_from_json(Json object, const std::string& where) {
   if (!object.is_object()) return file_error(where + ": is not a JSON object");
-  const bool listed = object.contains("problems");
-  const bool bare = !listed && object.contains("kernel") && object.contains("config");
-  assume_schema(!listed && !bare, object);
+  // A file that a person wrote needs no schema.
+  if (!object.contains("schema")) object["schema"] = fmt::format("{}/1", kFamily);
   BestFile file;
-  if (bare) {
+  if (!object.contains("problems") && object.contains("kernel") && object.contains("config")) {
     FATUNE_TRY(BareConfig config, from_json<BareConfig>(object, where));
     file = std::move(config.file);
-  } else if (listed || object["schema"] != fmt::format("{}/1", kFamily)) {
-    FATUNE_TRY(file, from_json<BestFile>(object, where));
   } else {
-    FATUNE_TRY(FlatFile flat, from_json<FlatFile>(object, where));
-    file = std::move(flat.file);
+    FATUNE_TRY(file, from_json<BestFile>(object, where));
   }
   file.where = where;
   return file;

@@ -1,4 +1,4 @@
-// best.hpp - best.json (fatune.best/2): made of a sweep's result, and read back for later use.
+// best.hpp: Makes best.json (fatune.best/1) of a sweep's result, and reads it for later use.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ struct BestFile {
   std::optional<RankCensus> ranks;     ///< of mpirun or srun, that made it
   std::optional<FleetTimeline> fleet;  ///< of a run on several devices
   std::string where{};                 ///< the file that it was read from
-  bool flat = false;                   ///< the members of its only problem stand in the file itself
+  bool bare = false;                   ///< a config with its problem, not a list of problems
 
   /// For errors: "x.json: field 'problems[1].best'".
   std::string place(std::size_t problem, const std::string& key) const;

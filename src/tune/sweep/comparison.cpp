@@ -68,7 +68,7 @@ std::string gate_time(const FinalRecord& candidate, const std::vector<Rival>& ri
   if (objective != kInLayerObjective) return objective;
   for (const char* time : {"in_layer", "plain"}) {
     const auto has = [&](const FinalRecord& record) {
-      return record.outcome != Outcome::kMeasured || record.external ||
+      return record.outcome != Outcome::kMeasured ||
              rounds_of(record, time).size() >= kLeastSamples;
     };
     if (has(candidate) && std::ranges::all_of(rivals, has, &Rival::record)) return time;

@@ -71,9 +71,8 @@ Result<GateResult> run_gate(const std::vector<GateQuestion>& questions, const Ga
 /// nothing to compare with: then not even "no" is known.
 bool has_answer(const GateResult& result);
 
-/// One row a problem: its first correct candidate against the fastest correct baseline, externals
-/// included and marked. What is missing on either side is absent, with the reason; the geometric
-/// mean is over the rows that have a ratio.
+/// One row a problem: its first correct candidate against the fastest correct baseline. A missing
+/// side is absent, with the reason; the geometric mean is over the rows that have a ratio.
 SuiteTable suite_table(const BenchResult& result);
 /// The same of a sweep, whose first finalist is its best, into suite.json of the run's folder; only
 /// when the plan has several problems or a suite's one. `date`: of today.

@@ -262,7 +262,7 @@ bool covers(const std::vector<FinalRecord>& finals,
 Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective) {
   const bool aligned = rounds_of(a, objective).size() == rounds_of(b, objective).size();
   const bool together = a.timed_again == b.timed_again;
-  return aligned && together && !a.external && !b.external ? Pairing::kRounds : Pairing::kNone;
+  return aligned && together ? Pairing::kRounds : Pairing::kNone;
 }
 
 Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::string& objective,

@@ -53,7 +53,7 @@ double median_of(const FinalRecord& record, const std::string& time);
 
 /// Whether round i of one belongs to round i of the other.
 enum class Pairing { kRounds, kNone };
-/// Two contestants of one final phase are paired, unless one is external or has fewer values.
+/// Two contestants of one final phase are paired, unless one has fewer values.
 Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective);
 
 /// Median of a over median of b; 10,000 resamples. Fails when either was not measured, has too few

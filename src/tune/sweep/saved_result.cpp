@@ -115,7 +115,7 @@ Result<SavedResult> load_saved_result(const std::filesystem::path& path) {
   if (schema.starts_with(kBenchFamily)) return read_bench(json, path.string());
   if (schema.starts_with(kBestFamily)) return read_best(json, path);
   return file.error("schema",
-                    "is '" + schema + "'; a saved result is fatune.bench/2 or fatune.best/2");
+                    "is '" + schema + "'; a saved result is fatune.bench/1 or fatune.best/1");
 }
 
 Result<std::vector<FinalRecord>> saved_rows(const SavedResult& saved, const Problem& problem,

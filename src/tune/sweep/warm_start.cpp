@@ -25,7 +25,6 @@ constexpr std::string_view kBestSchemas = "fatune.best/";
 // Chosen: of two problems that differ in one respect, the one with the smaller number here is
 // expected to share its best tile. The head dim decides most of a tile's size.
 constexpr double kHeadDimWeight = 4, kMaskWeight = 1, kLayoutWeight = 0.25;
-constexpr double kDescaleBlockWeight = 0.5;
 constexpr double kDtypeWeight = 1, kDtypeSizeWeight = 3;
 constexpr double kArchWeight = 2, kGenerationWeight = 6;
 
@@ -123,7 +122,7 @@ Result<std::vector<SavedConfig>> load_file(const std::filesystem::path& path) {
   if (schema.starts_with(kKnownFamily)) return read_known(json, where);
   if (!schema.starts_with(kBestSchemas)) {
     return file.error("schema", "is '" + schema +
-                                    "'; a warm start takes fatune.best/2, fatune.known/1 or a "
+                                    "'; a warm start takes fatune.best/1, fatune.known/1 or a "
                                     "journal");
   }
   return read_best(json, where);
@@ -147,7 +146,7 @@ static void entry_fields(SavedConfig& x, FieldList& f) {
 }
 
 void fields(KnownFile& x, FieldList& f) {
-  f.document("fatune.known", 1);
+  f.document("fatune.known");
   f("arch", x.arch).required();
   f("device", x.device);
   f.as<&entry_fields>("configs", x.configs);
@@ -160,7 +159,6 @@ double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Ar
          octaves(a.seq_kv, b.seq_kv) + kHeadDimWeight * octaves(a.head_dim, b.head_dim) +
          octaves(a.heads / a.kv_heads, b.heads / b.kv_heads) +
          (a.mask == b.mask ? 0 : kMaskWeight) + (a.layouts == b.layouts ? 0 : kLayoutWeight) +
-         (a.descale_block == b.descale_block ? 0 : kDescaleBlockWeight) +
          dtype_distance(a.dtype, b.dtype) + arch_distance(a_arch, b_arch);
 }
 

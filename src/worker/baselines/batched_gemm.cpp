@@ -1,4 +1,4 @@
-// batched_gemm.cpp - a plan's library to the code that calls it; candidates for a library's file.
+// batched_gemm.cpp: Finds a plan's library and opens a product with it.
 #include "worker/baselines/batched_gemm.hpp"
 
 #include <algorithm>

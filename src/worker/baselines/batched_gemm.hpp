@@ -1,5 +1,4 @@
-// batched_gemm.hpp - a plan's matrix product as work that a library queues; where such libraries
-// are.
+// batched_gemm.hpp: Queues a plan's matrix product through cuBLASLt or cuTENSOR.
 #pragma once
 
 #include <array>
@@ -17,11 +16,11 @@
 
 namespace fatune {
 
-/// The most scratch memory that an algorithm may ask for. Chosen: what the vendor recommends for
+/// The most scratch memory that an algorithm may ask for. Chosen: the vendor's recommendation for
 /// Hopper.
 inline constexpr std::size_t kGemmWorkspaceLimit = std::size_t{32} << 20;
 
-/// How a library is called, and what installs it.
+/// Names of a library's files, and the command that installs it.
 struct GemmLibraryNames {
   std::string title;                ///< "cuBLAS"
   std::vector<std::string> files;   ///< "libcublasLt.so.13", newest first
@@ -29,8 +28,8 @@ struct GemmLibraryNames {
   std::string remedy;
 };
 
-/// Existing files in toolkits, then the loader's own names, then existing files in wheels; each
-/// version at all places before the next one.
+/// Existing files in toolkits, then the loader's own names, then existing files in wheels. Each
+/// version is looked for in all places before the next one.
 std::vector<std::string> gemm_library_files(
     const GemmLibraryNames& names, const std::vector<std::filesystem::path>& cuda_roots,
     const std::vector<std::filesystem::path>& site_packages);
@@ -48,19 +47,19 @@ using GemmAddresses = std::array<CUdeviceptr, 3>;
 class BatchedGemm {
  public:
   virtual ~BatchedGemm() = default;
-  /// By the plan's library. Needs a current context, the same at every call. A missing library is
-  /// an environment error that names every place tried and what installs it; a product or an
-  /// algorithm that the library does not offer is a device error.
+  /// Opens the plan's library; needs a current context, the same at every call. A missing library
+  /// is an environment error that names every place tried and the remedy. A product or an algorithm
+  /// that the library does not offer is a device error.
   static Result<std::unique_ptr<BatchedGemm>> open(const GemmPlan& plan);
-  /// Device memory that queue() needs; its contents never matter.
+  /// Device memory that queue() needs; its contents need not be set.
   virtual std::size_t workspace_bytes() const = 0;
-  /// Only queues; fit for graph capture after a first run outside of one, which may load code.
+  /// Only queues. The first run, which may load code, must be outside a graph capture.
   virtual Status queue(const GemmAddresses& addresses, CUdeviceptr workspace,
                        CUstream stream) const = 0;
   /// Version and algorithm.
   virtual std::string detail() const = 0;
 };
-/// BatchedGemm::open, or what a test has for it.
+/// BatchedGemm::open, or a test's stand-in for it.
 using OpenGemm = std::function<Result<std::unique_ptr<BatchedGemm>>(const GemmPlan&)>;
 
 }  // namespace fatune

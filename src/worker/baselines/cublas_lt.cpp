@@ -1,9 +1,8 @@
-// cublas_lt.cpp - row-major batched products in the terms of a column-major library.
+// cublas_lt.cpp: Translates row-major batched products for a column-major library.
 //
-// A row-major matrix is, column-major, its own transpose, with the same pitch. So C = A B in
-// row-major terms is C^T = B^T A^T in the library's: its first operand is our b, its second our a,
-// and rows and columns of every layout change places. An operand that our side transposes lies in
-// memory as the library's side wants it transposed, too.
+// A row-major matrix is its own transpose in column-major terms, with the same pitch. So our
+// C = A B is the library's C^T = B^T A^T: its first operand is our b, its second our a, and rows
+// and columns of every layout are swapped. The transpose flags of the operands stay as they are.
 #include "worker/baselines/cublas_lt.hpp"
 
 #include <algorithm>
@@ -87,7 +86,7 @@ Status CublasLtGemm::describe_product() {
   FATUNE_TRY_STATUS(
       check(f.create_matmul(&raw, kCublasCompute32F, kCudaReal32F), "describe the product"));
   matmul_ = Owned(raw, f.destroy_matmul);
-  // Ours and the library's operands change places.
+  // The library's first operand is our b.
   for (const auto& [operand, which] : {std::pair(1, kMatmulTransposeA), {0, kMatmulTransposeB}}) {
     const std::int32_t yes = kCublasTranspose;
     if (!plan_.operands[static_cast<std::size_t>(operand)].transpose) continue;
@@ -112,7 +111,7 @@ Status CublasLtGemm::add_layout(const GemmOperand& operand) {
                "set a batch's stride");
 }
 
-/// Asks for the library's list and takes the plan's entry.
+/// Takes the plan's entry of the library's list.
 Status CublasLtGemm::choose() {
   const CublasLtFunctions& f = library_.functions;
   void* raw = nullptr;

@@ -1,4 +1,4 @@
-// cublas_lt.hpp - batched products through cuBLASLt, opened at run time.
+// cublas_lt.hpp: Runs batched products through cuBLASLt, opened at run time.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace fatune {
 
-// Values of cublasLt.h, cublas_api.h and library_types.h; the same in versions 12 and 13.
+// Values of cublasLt.h, cublas_api.h and library_types.h, equal in versions 12 and 13.
 inline constexpr int kCublasSuccess = 0;
 inline constexpr int kCublasNotSupported = 15;
 inline constexpr int kCublasCompute32F = 68;
@@ -34,12 +34,12 @@ struct CublasLtAlgorithm {
 struct CublasLtHeuristic {
   CublasLtAlgorithm algorithm;
   std::size_t workspace_bytes;
-  int state;  ///< the others count only when it is kCublasSuccess
+  int state;  ///< the other members are set only for kCublasSuccess
   float waves;
   int reserved[4];
 };
 
-/// Member, result, arguments, symbol. Objects are pointers to what only the library knows.
+/// Member, result, arguments, symbol. Objects are pointers to the library's own types.
 #define FATUNE_CUBLAS_LT_FUNCTIONS(X)                                                              \
   X(version, std::size_t, (), "cublasLtGetVersion")                                                \
   X(status_text, const char*, (int status), "cublasLtGetStatusString")                             \
@@ -81,18 +81,18 @@ struct CublasLt {
   void* handle = nullptr;  ///< kept for the life of the process
 };
 
-/// Entries of the heuristic's list that are asked for.
+/// Entries requested of the heuristic's list.
 inline constexpr int kGemmAlgorithms = 8;
 
-/// "13.0.2 (/usr/local/cuda/lib64/libcublasLt.so.13)", without a context; an environment error
+/// "13.0.2 (/usr/local/cuda/lib64/libcublasLt.so.13)"; needs no context. An environment error
 /// names every place tried.
 Result<std::string> find_cublas_lt();
 
-/// Opens cuBLASLt once for the life of the process; needs a current context. An error says what is
-/// missing and what installs it.
+/// Opens cuBLASLt once for the life of the process; needs a current context. An error names the
+/// missing file and the remedy.
 const Result<CublasLt>& cublas_lt();
 
-/// A product by cuBLASLt, which steps by one stride from matrix to matrix.
+/// A product by cuBLASLt. Its batch has one stride from matrix to matrix.
 class CublasLtGemm : public BatchedGemm {
  public:
   /// The library must outlive the product. An algorithm that the library does not offer is a

@@ -1,5 +1,4 @@
-// cudnn.cpp - cuDNN's plans in the order of its heuristics, and its fused attention as an
-// Executable.
+// cudnn.cpp: Runs cuDNN's fused attention by one of the plans that its heuristics offer.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -38,9 +37,9 @@ Result<std::vector<CudnnDescriptor>> engine_configs(const CudnnFunctions& functi
                                count);
 }
 
-/// "engine 1 (knobs 24=3 27=0)": cuDNN tells no names of its engines.
+/// "engine 1 (knobs 24=3 27=0)": cuDNN's engines have no names.
 Result<std::string> engine_text(const CudnnDescriptor& config) {
-  constexpr std::int64_t kMostKnobs = 40;  // chosen: cuDNN tells no number without room for it
+  constexpr std::int64_t kMostKnobs = 40;  // chosen: cuDNN gives no number without room for it
   FATUNE_TRY(const auto engines,
              config.descriptors(cudnn_attribute::kConfigEngine, cudnn_descriptor::kEngine, 1));
   if (engines.empty()) return device_error("an engine config of cuDNN has no engine");
@@ -48,7 +47,7 @@ Result<std::string> engine_text(const CudnnDescriptor& config) {
              engines.front().value<std::int64_t>(cudnn_attribute::kEngineIndex));
   FATUNE_TRY(const auto choices, config.descriptors(cudnn_attribute::kConfigKnobs,
                                                     cudnn_descriptor::kKnobChoice, kMostKnobs));
-  std::map<int, std::int64_t> knobs;  // in one order, whatever cuDNN's was
+  std::map<int, std::int64_t> knobs;  // sorted, as cuDNN's order varies
   for (const CudnnDescriptor& choice : choices) {
     FATUNE_TRY(const int type, choice.value<int>(cudnn_attribute::kKnobType));
     FATUNE_TRY(knobs[type], choice.value<std::int64_t>(cudnn_attribute::kKnobValue));
@@ -70,7 +69,7 @@ Result<PlanEntry> finalize_plan(const CudnnFunctions& functions, void* handle,
   return entry;
 }
 
-/// Belongs to the context current at its creation.
+/// Belongs to the context that is current when it is made.
 Result<CudnnOwned> make_handle(const CudnnFunctions& functions, CUstream stream) {
   void* raw = nullptr;
   FATUNE_TRY_STATUS(cudnn_check(functions, functions.create(&raw), "start cuDNN"));
@@ -115,17 +114,17 @@ class CudnnAttention : public Executable {
   CudnnOwned handle_;
   CudnnGraph graph_;
   std::vector<PlanEntry> candidates_;
-  std::size_t selected_ = 0;  ///< among the candidates; the workspace is its
+  std::size_t selected_ = 0;  ///< among the candidates; the workspace belongs to it
   std::size_t timed_ = 0;     ///< plans that ran in settle()
   std::optional<TensorAddresses> tensors_;
-  std::vector<GuardedBuffer> scratch_;  ///< of fp8 the output first; the workspace, if there is one
-  std::size_t outputs_ = 0;             ///< of those, 0 or 1
+  std::vector<GuardedBuffer> scratch_;  ///< an fp8 output, if any; then the workspace, if any
+  std::size_t outputs_ = 0;             ///< fp8 outputs in scratch_, 0 or 1
   GuardedBuffer device_scalars_;        ///< kScalarBytes each, in the graph's order
   CudnnDescriptor pack_;
 };
 
-/// Heuristic A, then B, then the fallback; a plan that an earlier one named is not taken twice.
-/// What cuDNN refuses is told, once each, when there is no plan.
+/// Asks heuristic A, then B, then the fallback, and takes no plan twice. If there is no plan, the
+/// error lists each refusal of cuDNN once.
 Status CudnnAttention::find_plans() {
   FATUNE_TRY(graph_, build_cudnn_graph(functions_, handle_.get(), problem_));
   if (is_fp8(problem_)) FATUNE_TRY_STATUS(make_fp8_tensors());
@@ -141,7 +140,7 @@ Status CudnnAttention::find_plans() {
       refuse(configs.error().message);
       continue;
     }
-    // Engines that cannot do the problem are left out of the list without an error.
+    // cuDNN leaves engines that cannot do the problem out of the list without an error.
     if (configs->empty()) refuse("no engine: " + cudnn_last_error(functions_));
     for (const CudnnDescriptor& config : *configs) {
       const auto engine = engine_text(config);
@@ -162,7 +161,7 @@ Status CudnnAttention::find_plans() {
                                   refusals.empty() ? "" : ":\n  ", join(refusals, "\n  ")));
 }
 
-/// The first plan whose workspace fits is ready to be queued.
+/// Makes the first plan ready whose workspace fits.
 Status CudnnAttention::take_plan(const CudnnDescriptor& config, const std::string& engine) {
   FATUNE_TRY(PlanEntry entry, finalize_plan(functions_, handle_.get(), config, engine));
   if (candidates_.empty()) FATUNE_TRY_STATUS(make_workspace(entry.workspace_bytes));
@@ -180,7 +179,7 @@ Status CudnnAttention::make_workspace(std::int64_t bytes) {
   return {};
 }
 
-/// The numbers aligned as their tensors are said to be; the output, of the type of q.
+/// Makes the scalars, aligned as the graph declares them, and the output, of the type of q.
 Status CudnnAttention::make_fp8_tensors() {
   std::vector<std::byte> bytes(graph_.device_scalars.size() * kScalarBytes);
   for (std::size_t i = 0; i < graph_.device_scalars.size(); ++i)
@@ -194,13 +193,13 @@ Status CudnnAttention::make_fp8_tensors() {
   return {};
 }
 
-/// It has one factor a tensor, and takes that of the first key head.
+/// cuDNN takes one factor a tensor: the first key head's.
 std::optional<OwnOutput> CudnnAttention::own_output() const {
   if (outputs_ == 0) return std::nullopt;
   return OwnOutput{&scratch_.front(), problem_.dtype, problem_.heads / problem_.kv_heads};
 }
 
-/// The pack's host values point into the graph.
+/// The pack's host values point into the graph, which must outlive it.
 Status CudnnAttention::make_pack() {
   std::vector<std::int64_t> ids = {cudnn_id::kQ, cudnn_id::kK, cudnn_id::kV, cudnn_id::kOut};
   std::vector<void*> pointers;
@@ -296,7 +295,7 @@ Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functi
 Result<std::unique_ptr<Executable>> open_cudnn(
     const OutsideSetting& setting, CudnnPlan plan,
     const std::vector<std::filesystem::path>& library_folders) {
-  // Once for the life of the worker, whose folders do not change; the search asks python3.
+  // Searched once, as the search starts python3 and a worker's folders do not change.
   static const Result<CudnnFunctions> functions = open_cudnn_library(library_folders);
   if (!functions) return functions.error();
   return open_cudnn_with(*functions, setting, plan);

@@ -1,4 +1,4 @@
-// cudnn_graph.cpp - checks a problem against cuDNN's limits and writes its operations down.
+// cudnn_graph.cpp: Checks a problem against cuDNN's limits and makes its operation graph.
 #include <array>
 #include <limits>
 #include <optional>
@@ -13,18 +13,18 @@
 namespace fatune {
 namespace {
 
-// Versions in cuDNN's own counting.
+// Versions as cudnnGetVersion numbers them.
 constexpr std::size_t kOldest = 90100;  // chosen: GQA and both masks in the composite form
 constexpr std::size_t kAnySizeBottomRight = 90600;
-constexpr std::size_t kInfinityAsMask = 91000;  // before it, softmax wants the lowest float
+constexpr std::size_t kInfinityAsMask = 91000;  // older softmax takes the lowest float as mask
 constexpr std::size_t kFixedForward = 91002;    // 9.10.0 and 9.10.1 give wrong results
 
 constexpr std::int64_t kFp8HeadDim = 128;
-constexpr float kPScale = 256;  // of fp8 probabilities: their largest, 1, keeps room below 448
+constexpr float kPScale = 256;  // scale of fp8 probabilities; 448 is the largest e4m3
 
 using Extents = std::array<std::int64_t, 4>;
 
-/// Causal with a single query that is the last one hides nothing.
+/// A causal mask with a single query, the last one, hides nothing.
 bool needs_mask(const Problem& problem) {
   return problem.mask == Mask::kCausal && problem.seq_q > 1;
 }
@@ -56,8 +56,8 @@ Extents contiguous(const Extents& extents) {
   return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
 }
 
-/// Writes one graph. Every call leaves its descriptors in the graph's parts, so that what it gives
-/// back stays valid.
+/// Writes one graph. Every call keeps its descriptors in the graph's parts, so that the returned
+/// pointers stay valid.
 class Writer {
  public:
   Writer(const CudnnFunctions& functions, const Problem& problem)
@@ -99,7 +99,7 @@ class Writer {
     return {problem_.batch, problem_.heads, problem_.seq_q, problem_.seq_kv};
   }
   Extents row_extents() const { return {problem_.batch, problem_.heads, problem_.seq_q, 1}; }
-  /// Where the problem's layout puts q, k, v or out.
+  /// Describes q, k, v or out with the strides of the problem's layout.
   Extents strides(std::string_view tensor) const { return strides_of(problem_, tensor).all(); }
   float scale() const { return static_cast<float>(scale_of(problem_)); }
 
@@ -197,7 +197,7 @@ Result<void*> Writer::times(void* x, std::int64_t device_factor, const Extents& 
   return pointwise(CudnnPointwise::kMul, {.x = x, .b = factor}, extents, type);
 }
 
-/// To a number in device memory.
+/// Adds a scalar in device memory.
 Status Writer::largest_magnitude(void* x, std::int64_t id) {
   graph_.device_scalars.push_back({id, 0});
   FATUNE_TRY(void* const y, device_scalar(id));
@@ -214,15 +214,15 @@ Status Writer::reduce_to(CudnnReduction mode, void* x, void* y) {
                     {cudnn_attribute::kReductionY, y}});
 }
 
-/// Over the keys of each row.
+/// Reduces over the keys of each row.
 Result<void*> Writer::reduce(CudnnReduction mode, void* x) {
   FATUNE_TRY(void* const y, result(row_extents()));
   FATUNE_TRY_STATUS(reduce_to(mode, x, y));
   return y;
 }
 
-/// Keeps a score where row + seq_kv - seq_q >= column. The engines know this very order of
-/// operations; with equal lengths they know it without the shift.
+/// Keeps a score where row + seq_kv - seq_q >= column. The engines recognise only this order of
+/// operations, and for equal lengths only the form without the shift.
 Result<void*> Writer::masked(void* scores) {
   const Extents extents = score_extents();
   const auto index = [&](std::int64_t axis) {
@@ -252,7 +252,7 @@ Result<void*> Writer::masked(void* scores) {
                    extents);
 }
 
-/// The row's statistics (maximum plus logarithm of the sum) have no reader here, but belong to the
+/// The row's statistics (maximum plus logarithm of the sum) are not used here, but are part of the
 /// pattern that the engines look for.
 Result<void*> Writer::softmax(void* scores) {
   const Extents extents = score_extents();
@@ -267,7 +267,7 @@ Result<void*> Writer::softmax(void* scores) {
                    is_fp8(problem_) ? CudnnData::kFloat : element_);
 }
 
-/// In the element type; of fp8 times kPScale.
+/// Probabilities in the element type; in fp8 they are multiplied by kPScale.
 Result<void*> Writer::probabilities(void* scores) {
   FATUNE_TRY(void* const exact, softmax(scores));
   if (!is_fp8(problem_)) return exact;
@@ -276,8 +276,8 @@ Result<void*> Writer::probabilities(void* scores) {
   return times(exact, cudnn_id::kPScale, score_extents(), element_);
 }
 
-/// Behind an fp8 product cuDNN's pattern has two factors that undo scales, and one of the output,
-/// which on Hopper must be fp8 ("FP8 input with F16 output only on Blackwell", cuDNN 9.19).
+/// After an fp8 product, cuDNN's pattern has two factors that undo scales and one factor of the
+/// output. On Hopper the output must be fp8 ("FP8 input with F16 output only on Blackwell", 9.19).
 Status Writer::output(void* probabilities, void* v) {
   const Extents extents = query_extents();
   const bool fp8 = is_fp8(problem_);
@@ -341,8 +341,6 @@ Status check_cudnn_problem(const Problem& problem, std::size_t version) {
     return usage_error(fmt::format("cudnn: head_dim {} is not taken in {}: its fp8 forward has {}",
                                    problem.head_dim, name(problem.dtype), kFp8HeadDim));
   }
-  if (problem.descale_block > 0)
-    return usage_error("cudnn: factors of blocks of tokens are not taken: it has one a tensor");
   if (problem.head_dim % 8 != 0) {
     return usage_error(fmt::format("cudnn: head_dim {} is not taken: it must be a multiple of 8",
                                    problem.head_dim));

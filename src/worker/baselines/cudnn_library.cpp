@@ -1,5 +1,4 @@
-// cudnn_library.cpp - candidates for libcudnn.so.9, its functions by name, its statuses to errors;
-// sets, finalizes and reads descriptors.
+// cudnn_library.cpp: Opens libcudnn.so.9 and handles its errors and descriptors.
 #include "worker/baselines/cudnn_library.hpp"
 
 #include <algorithm>
@@ -23,9 +22,8 @@ constexpr const char* kRemedy =
     "install it with 'pip install nvidia-cudnn-cu13' for the python3 on PATH (PyTorch's CUDA "
     "wheels bring it)";
 
-/// cuDNN opens its parts by their bare names, and LD_LIBRARY_PATH would win over their own folder:
-/// opened here by path, the parts of one release stay together. Those that a release lacks are
-/// left out.
+/// Opens cuDNN's parts by path, so that the parts of one release stay together: cuDNN opens them by
+/// their bare names, which LD_LIBRARY_PATH may send to another folder. A missing part is skipped.
 void open_parts_beside(const fs::path& library) {
   for (const char* part :
        {"libcudnn_graph.so.9", "libcudnn_heuristic.so.9", "libcudnn_engines_precompiled.so.9",
@@ -36,9 +34,9 @@ void open_parts_beside(const fs::path& library) {
   }
 }
 
-/// Engines that are compiled at run time ask for NVRTC by its bare name, and NVRTC 13 asks for its
-/// builtins the same way without a run path: both are opened here, builtins first. That there is
-/// none is no error: the loader may know one.
+/// Opens NVRTC's builtins, then NVRTC. Engines that are compiled at run time open NVRTC by its bare
+/// name, and NVRTC 13 opens its builtins so without a run path. A missing file is no error: the
+/// loader may find one.
 void open_compiler(const std::vector<fs::path>& roots) {
   for (const fs::path& root : roots) {
     for (const char* folder : {"lib64", "lib"}) {
@@ -51,7 +49,7 @@ void open_compiler(const std::vector<fs::path>& roots) {
   }
 }
 
-/// Toolkits beside cuDNN's wheel, then those of the user and the system.
+/// Toolkits beside cuDNN's wheel, then the user's and the system's.
 std::vector<fs::path> compiler_roots(const fs::path& library,
                                      const std::vector<fs::path>& folders) {
   std::vector<fs::path> roots;

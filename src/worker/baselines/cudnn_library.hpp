@@ -1,6 +1,4 @@
-// cudnn_library.hpp - finds and opens libcudnn.so.9, from wheels or the system: its functions,
-// numbers, errors and descriptors; an attention problem to the operation graph that its fused
-// engines know.
+// cudnn_library.hpp: Opens libcudnn.so.9 and makes the operation graph of an attention problem.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +20,7 @@
 
 namespace fatune {
 
-/// cuDNN's C functions as far as they are needed: member, result, arguments, symbol. Enums and
-/// statuses travel as int.
+/// The needed C functions of cuDNN: member, result, arguments, symbol. Enums and statuses are int.
 #define FATUNE_CUDNN_FUNCTIONS(X)                                                          \
   X(version, std::size_t, (), "cudnnGetVersion")                                           \
   X(status_text, const char*, (int), "cudnnGetErrorString")                                \
@@ -52,23 +49,22 @@ struct CudnnFunctions {
 /// A descriptor or handle, and the function that destroys it.
 using CudnnOwned = std::unique_ptr<void, int (*)(void*)>;
 
-/// In order: the folders given (each as it is, as a site-packages folder, or with lib below it),
-/// the wheels of the python3 on PATH, the loader's own path.
+/// Looks in the given folders, in the wheels of the python3 on PATH, then on the loader's own path.
+/// A given folder may hold the library itself, be a site-packages folder, or have lib below it.
 std::vector<std::filesystem::path> cudnn_files(
     const std::vector<std::filesystem::path>& folders,
     const std::vector<std::filesystem::path>& site_packages);
-/// An environment error names every place tried and what installs the library.
+/// An environment error names every place tried and the remedy.
 Result<CudnnFunctions> open_cudnn_library(const std::vector<std::filesystem::path>& folders);
 
 /// "9.19.0" of 91900, the number that cudnnGetVersion gives since cuDNN 9.
 std::string cudnn_version_text(std::size_t version);
 
-/// What cuDNN says about its last error, or about engines that it passed over, on one line; may be
-/// empty.
+/// cuDNN's message about its last error or about skipped engines, on one line; may be empty.
 std::string cudnn_last_error(const CudnnFunctions& functions);
-/// Nothing for CUDNN_STATUS_SUCCESS, else "cannot ...: CUDNN_STATUS_BAD_PARAM (2000): " and what
-/// cuDNN says about its last error. A device error; also goes to the debug log, as many of these
-/// are met on the way to a plan that works.
+/// Success for CUDNN_STATUS_SUCCESS, else a device error "cannot ...: CUDNN_STATUS_BAD_PARAM
+/// (2000): " with cuDNN's message. The error is logged at debug level too, as many plans may fail
+/// before one works.
 Status cudnn_check(const CudnnFunctions& functions, int status, const std::string& doing);
 
 /// cudnnBackendAttributeType_t.
@@ -173,7 +169,7 @@ enum class CudnnPointwise : int {
   kExp = 13,
   kLog = 15,
   kGreaterOrEqual = 303,
-  kIndex = 501,  ///< of each element along an axis
+  kIndex = 501,  ///< index of each element along an axis
   kSelect = 601  ///< t ? x : b
 };
 
@@ -181,7 +177,7 @@ enum class CudnnReduction : int { kAdd = 0, kMax = 3, kLargestMagnitude = 4 };
 
 enum class CudnnHeuristic : int { kB = 1, kFallback = 2, kA = 3 };
 
-/// An attribute and its value, or a view of its values. An empty optional and a null descriptor set
+/// An attribute and its value or a view of its values. An empty optional or a null descriptor sets
 /// nothing.
 struct CudnnSetting {
   template <typename Value>
@@ -205,11 +201,11 @@ struct CudnnSetting {
   const void* several = nullptr;
 };
 
-/// Made of settings, then read. The functions must outlive it. Every failure names descriptor and
-/// attribute.
+/// A descriptor that is made from settings and then read. The functions must outlive it. Every
+/// failure names descriptor and attribute.
 class CudnnDescriptor {
  public:
-  /// Finalized.
+  /// Sets the attributes and finalizes the descriptor.
   static Result<CudnnDescriptor> make(const CudnnFunctions& functions, CudnnName kind,
                                       std::initializer_list<CudnnSetting> settings);
 
@@ -221,9 +217,9 @@ class CudnnDescriptor {
     FATUNE_TRY_STATUS(read(attribute, 1, &value));
     return value;
   }
-  /// How many descriptors() would fill.
+  /// The number of descriptors that descriptors() would return.
   Result<std::int64_t> count(CudnnName attribute) const { return read(attribute, 0, nullptr); }
-  /// Up to `room`, each of `kind` and filled by cuDNN.
+  /// Up to `room` descriptors of `kind`, filled by cuDNN.
   Result<std::vector<CudnnDescriptor>> descriptors(CudnnName attribute, CudnnName kind,
                                                    std::int64_t room) const;
 
@@ -236,28 +232,28 @@ class CudnnDescriptor {
   CudnnOwned raw_{nullptr, nullptr};
 };
 
-/// Why cuDNN of that version is not asked for the problem: rows that see no key (its result is
-/// undefined, ours is zero), and what NVIDIA's own frontend refuses.
+/// An error for a problem that this version of cuDNN is not given: one with rows that see no key
+/// (cuDNN's result is undefined, ours is zero), and one that NVIDIA's own frontend refuses.
 Status check_cudnn_problem(const Problem& problem, std::size_t version);
 
 /// Names of tensors in a graph and in the pointers bound to it.
 namespace cudnn_id {
 inline constexpr std::int64_t kQ = 1, kK = 2, kV = 3, kOut = 4;
 inline constexpr std::int64_t kScale = 5, kMasked = 6, kSeqKv = 7, kSeqQ = 8;
-// Of fp8; each is one number.
+// Scalars of fp8 problems.
 inline constexpr std::int64_t kQDescale = 9, kKDescale = 10, kVDescale = 11;
 inline constexpr std::int64_t kPScale = 12, kPDescale = 13, kOutScale = 14;
 inline constexpr std::int64_t kPLargest = 15, kOutLargest = 16;  ///< outputs
-inline constexpr std::int64_t kFirstVirtual = 100;  ///< results inside the graph count up from here
+inline constexpr std::int64_t kFirstVirtual = 100;  ///< first id of results inside the graph
 }  // namespace cudnn_id
 
-/// A number on the host that the graph reads at each execution.
+/// A scalar on the host that the graph reads at each execution.
 struct CudnnScalar {
   std::int64_t id = 0;
   std::variant<float, std::int32_t> value;
 };
 
-/// A number in device memory that the graph reads, or writes.
+/// A scalar in device memory that the graph reads or writes.
 struct CudnnDeviceScalar {
   std::int64_t id = 0;
   float value = 0;
@@ -265,15 +261,14 @@ struct CudnnDeviceScalar {
 
 struct CudnnGraph {
   std::vector<CudnnScalar> scalars;
-  std::vector<CudnnDeviceScalar>
-      device_scalars;                  ///< of fp8; the problem's factors are not among them
-  std::vector<CudnnDescriptor> parts;  ///< what `graph` refers to
+  std::vector<CudnnDeviceScalar> device_scalars;  ///< fp8 only, without the problem's factors
+  std::vector<CudnnDescriptor> parts;             ///< descriptors that `graph` refers to
   CudnnDescriptor graph;
 };
 
-/// Matmul, scale, mask, softmax and matmul as operations of their own. Of fp8 also factors, one a
-/// tensor, P's scale and the largest magnitudes of P and out, which belong to cuDNN's pattern, and
-/// an output of q's type, contiguous. The problem must have passed check_cudnn_problem().
+/// Matmul, scale, mask, softmax and matmul as separate operations. An fp8 graph also has one factor
+/// a tensor, P's scale and the largest magnitudes of P and out, as cuDNN's pattern demands. Its
+/// output is contiguous and of q's type. The problem must have passed check_cudnn_problem().
 Result<CudnnGraph> build_cudnn_graph(const CudnnFunctions& functions, void* handle,
                                      const Problem& problem);
 

@@ -1,5 +1,5 @@
-// cutensor.cpp - batched products to contractions: a matrix's rows and columns and each batch are
-// modes, so that any strides will do.
+// cutensor.cpp: Turns batched products into contractions, with a mode for rows, columns and
+// batches.
 #include "worker/baselines/cutensor.hpp"
 
 #include <algorithm>
@@ -22,9 +22,9 @@ const GemmLibraryNames kCutensorNames = {
         "install it with 'pip install cutensor-cu13' for the python3 on PATH, or name its "
         "folder in LD_LIBRARY_PATH"};
 
-/// Names of modes; batches are counted from kFirstBatch, the innermost first.
+/// Names of modes. Batches are named from kFirstBatch on, the innermost first.
 constexpr std::int32_t kModeM = 'm', kModeN = 'n', kModeK = 'k', kFirstBatch = '0';
-/// Rows of every tensor begin at multiples of it.
+/// Bytes; rows of every tensor begin at multiples of it.
 constexpr std::uint32_t kOperandAlignment = 16;
 
 struct OpenedCutensor {
@@ -32,8 +32,8 @@ struct OpenedCutensor {
   Cutensor table;  ///< without a handle
 };
 
-/// It asks the loader for cuBLASLt by its bare name, which wheels keep where no loader looks:
-/// opened before it, the name is known. That there is none shows in cuTENSOR's own error.
+/// Opens cuBLASLt first, as cuTENSOR asks the loader for it by its bare name and wheels keep it
+/// where no loader looks. If there is none, cuTENSOR's own error says so.
 Result<OpenedCutensor> load_cutensor() {
   static_cast<void>(find_cublas_lt());
   FATUNE_TRY(const gpu::Library library, open_gemm_library(kCutensorNames));
@@ -43,7 +43,7 @@ Result<OpenedCutensor> load_cutensor() {
   symbols.load(opened.table.functions.member, symbol);
   FATUNE_CUTENSOR_FUNCTIONS(FATUNE_LOAD)
 #undef FATUNE_LOAD
-  void** sum_in_f32 = nullptr;  // a variable that holds the pointer
+  void** sum_in_f32 = nullptr;  // the symbol is a variable that holds the pointer
   symbols.load(sum_in_f32, "CUTENSOR_COMPUTE_DESC_32F");
   if (!symbols.missing().empty()) {
     return environment_error(
@@ -145,7 +145,8 @@ Status CutensorGemm::describe_product() {
   return {};
 }
 
-/// The library's status; any but success leaves no plan. The best guess is what it takes unasked.
+/// Returns the library's status; any but success leaves no plan. Rank 0 is the library's own
+/// choice.
 Result<int> CutensorGemm::make_plan(std::int64_t rank) {
   const CutensorFunctions& f = library_.functions;
   void* raw = nullptr;
@@ -165,7 +166,7 @@ Result<int> CutensorGemm::make_plan(std::int64_t rank) {
   return status;
 }
 
-/// Takes the kernel of the plan's rank, or the last one before it where that will do.
+/// Takes the kernel of the plan's rank, or the last one before it if the plan allows that.
 Status CutensorGemm::choose() {
   FATUNE_TRY(int status, make_plan(plan_.algorithm));
   while (status == kCutensorNotSupported && plan_.or_last && plan_.algorithm > 0) {

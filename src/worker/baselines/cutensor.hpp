@@ -1,4 +1,4 @@
-// cutensor.hpp - batched products as contractions of cuTENSOR 2, opened at run time.
+// cutensor.hpp: Runs batched products as contractions of cuTENSOR 2, opened at run time.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace fatune {
 
-// Values of cutensor.h and library_types.h, version 2. Enums travel as int.
+// Values of cutensor.h and library_types.h, version 2. Enums are int.
 inline constexpr int kCutensorSuccess = 0;
 inline constexpr int kCutensorNotSupported = 15;
 inline constexpr int kCutensorReal32F = 0;
@@ -27,7 +27,7 @@ inline constexpr int kCutensorNoJit = 0;
 inline constexpr int kCutensorKernelRank = 4;         // of a plan's preference, int32
 inline constexpr int kCutensorRequiredWorkspace = 0;  // of a plan, uint64
 
-/// Member, result, arguments, symbol. Objects are pointers to what only the library knows.
+/// Member, result, arguments, symbol. Objects are pointers to the library's own types.
 #define FATUNE_CUTENSOR_FUNCTIONS(X)                                                              \
   X(version, std::size_t, (), "cutensorGetVersion")                                               \
   X(status_text, const char*, (int status), "cutensorGetErrorString")                             \
@@ -74,29 +74,29 @@ struct Cutensor {
   void* handle = nullptr;      ///< kept for the life of the process
 };
 
-/// "2.8.1 (.../cutensor/lib/libcutensor.so.2)", without a context; an environment error names every
+/// "2.8.1 (.../cutensor/lib/libcutensor.so.2)"; needs no context. An environment error names every
 /// place tried.
 Result<std::string> find_cutensor();
 
-/// Opens cuTENSOR once for the life of the process; needs a current context. An error says what is
-/// missing and what installs it.
+/// Opens cuTENSOR once for the life of the process; needs a current context. An error names the
+/// missing file and the remedy.
 const Result<Cutensor>& cutensor();
 
-/// A tensor of a contraction, fastest mode first. Modes of one name are one index; those that only
+/// A tensor of a contraction, fastest mode first. Modes of one name are one index. Modes that only
 /// a and b have are summed over.
 struct CutensorTensor {
   std::vector<std::int32_t> modes;
   std::vector<std::int64_t> extents, strides;  ///< strides in elements
 };
-/// Of the plan's operand 0 (a), 1 (b) or 2 (c): its rows, columns and batches, without batches of
-/// one matrix and without those that repeat the operand.
+/// Modes of the plan's operand 0 (a), 1 (b) or 2 (c): its rows, columns and batches. Batches of one
+/// matrix and batches that repeat the operand are left out.
 CutensorTensor cutensor_tensor(const GemmPlan& plan, std::size_t operand);
 
 /// A product as one contraction, planned once.
 class CutensorGemm : public BatchedGemm {
  public:
-  /// The library must outlive the product. A rank past the last kernel is a device error; so are
-  /// operands of several types, which cuTENSOR does not contract.
+  /// The library must outlive the product. A rank past the last kernel is a device error, and so
+  /// are operands of several types, which cuTENSOR does not contract.
   static Result<std::unique_ptr<BatchedGemm>> make(const Cutensor& library, const GemmPlan& plan);
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
   Status queue(const GemmAddresses& addresses, CUdeviceptr workspace,

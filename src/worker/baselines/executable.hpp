@@ -1,4 +1,4 @@
-// executable.hpp - anything that computes a problem when queued on a stream.
+// executable.hpp: Defines the interface of everything that computes a problem on a stream.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace fatune {
 
-/// Device addresses of a problem's tensors by name. Of attention: q, out (batch, heads, seq_q,
-/// head_dim); k, v (batch, kv_heads, seq_kv, head_dim); in the problem's layout and element type;
-/// lse (batch, heads, seq_q), fp32, for a problem that wants it.
+/// Device addresses of a problem's tensors by name. Attention has q and out (batch, heads, seq_q,
+/// head_dim) and k and v (batch, kv_heads, seq_kv, head_dim), in the problem's layout and element
+/// type. A problem with lse adds lse (batch, heads, seq_q), fp32.
 using TensorAddresses = std::map<std::string, CUdeviceptr>;
-/// `buffers`: those of the plan's inputs, then those of its outputs.
+/// `buffers`: the plan's inputs, then its outputs.
 inline TensorAddresses addresses_of(const OperationPlan& plan,
                                     std::span<const GuardedBuffer* const> buffers) {
   TensorAddresses addresses;
@@ -37,39 +37,38 @@ inline TensorAddresses addresses_of(const OperationPlan& plan,
   return addresses;
 }
 
-/// The times of one turn in a round, microseconds a launch.
+/// Times of one turn in a round, microseconds a launch.
 struct TurnTimes {
   double hot_us = 0;
-  std::optional<double> cold_us{};   ///< empty if it does not measure cold times
-  std::optional<double> plain_us{};  ///< of plain launches, where hot_us is of others
+  std::optional<double> cold_us{};   ///< empty: cold times are not measured
+  std::optional<double> plain_us{};  ///< empty: hot_us is of plain launches
 };
-/// Between the products of a layer.
+/// Time of one turn between the products of a layer.
 struct LayerTurn {
-  double us = 0;        ///< with attention less without
-  bool steady = false;  ///< the layer without did not move meanwhile
+  double us = 0;        ///< a layer with attention less a layer without
+  bool steady = false;  ///< the layer without attention took equally long before and after
 };
 
-/// An implementation that runs in a process of its own, and so times itself, the way the sampler
-/// would: a graph replay for hot, single launches over a flushed cache for cold.
+/// An implementation in another process, which times itself as the sampler does: a graph replay for
+/// hot, single launches after a flush of the cache for cold.
 class SelfTimed {
  public:
   virtual ~SelfTimed() = default;
-  /// Whether it takes a turn in this round; one that is slow to start takes only a few.
-  virtual bool takes_turn(int round, int rounds) const = 0;
   virtual Result<TurnTimes> take_turn(int cold_launches) = 0;
   /// Empty if it is not timed in a layer.
   virtual Result<std::optional<LayerTurn>> take_layer_turn() { return std::optional<LayerTurn>{}; }
-  virtual std::int64_t hot_launches() const = 0;  ///< behind a hot value
+  virtual std::int64_t hot_launches() const = 0;  ///< launches that a hot value is the mean of
 };
 
-/// An output in fp8, where the problem has one of 16 bits. Its times count; it is judged apart.
+/// An fp8 output for a problem whose out has 16 bits. Its times count; its accuracy is judged
+/// apart.
 struct OwnOutput {
-  const GuardedBuffer* memory = nullptr;  ///< of scratch(); contiguous, like the problem's out
+  const GuardedBuffer* memory = nullptr;  ///< part of scratch(); contiguous, shaped as out
   Dtype type = Dtype::kE4m3;
-  std::int64_t heads = 0;  ///< the leading ones, which have the problem's factors
+  std::int64_t heads = 0;  ///< leading heads, which have the problem's factors
 };
 
-/// Times queued work on the device: the median of a few graph replays, microseconds.
+/// Times queued work on the device: the median of a few graph replays, in microseconds.
 using TimeWork = std::function<Result<double>(const std::function<Status()>& work)>;
 
 class Executable {
@@ -77,31 +76,30 @@ class Executable {
   virtual ~Executable() = default;
   /// Where the next queue() reads and writes.
   virtual Status bind(const TensorAddresses& tensors) = 0;
-  /// One pass over the problem. Only queues on the stream it was made for, fit for graph capture;
-  /// a self-timed one waits until its output is in place.
+  /// One pass over the problem. Only queues, on the stream it was made for, fit for graph capture.
+  /// A self-timed one waits until its output is in place.
   virtual Status queue() = 0;
-  /// The same with every launch plain: none begins before the work in front of it has ended.
+  /// queue() with plain launches: none begins before the work in front of it has ended.
   virtual Status queue_plainly() { return queue(); }
-  /// Called once, bound, before anything is verified: an implementation with several plans times
-  /// them and keeps the fastest.
+  /// Called once, bound, before anything is verified. An implementation with several plans times
+  /// them here and keeps the fastest.
   virtual Status settle(const TimeWork&) { return {}; }
-  /// Set for those that cannot be queued into a graph.
+  /// Null for an implementation that can be queued into a graph.
   virtual SelfTimed* self_timed() { return nullptr; }
   virtual std::span<const GuardedBuffer> scratch() const { return {}; }
   /// Whether it writes the log-sum-exp that a problem wants.
   virtual bool writes_lse() const { return false; }
   /// Whether its first launch is dependent (programmatic dependent launch).
   virtual bool begins_early() const { return false; }
-  /// Whether it is a template of a kernel tree, whose author could have it remember.
+  /// Whether it is a template of a kernel tree, which could keep state between launches.
   virtual bool is_template() const { return false; }
-  /// Whether two runs over the same inputs may differ: libraries may add up in the order in which
-  /// their CTAs end. Each run is then judged by itself (class Variation).
+  /// Whether two runs over the same inputs may differ, as a library may add up in the order in
+  /// which its CTAs end. Each run is then judged by itself (class Variation).
   virtual bool may_vary() const { return false; }
-  /// Set for a library that cannot write the problem's output, which it then leaves as it is.
+  /// Set for a library that writes this in place of the problem's output.
   virtual std::optional<OwnOutput> own_output() const { return std::nullopt; }
   virtual Result<Resources> resources() const { return Resources{}; }
-  /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty when the config is the whole
-  /// description.
+  /// Version and plan in use, say "cuDNN 9.19.0, engine 6"; empty if the config says all.
   virtual std::string detail() const { return {}; }
 };
 

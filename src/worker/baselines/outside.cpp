@@ -1,5 +1,4 @@
-// outside.cpp - opens each implementation by its origin, once for a problem, and says which are
-// here.
+// outside.cpp: Opens each implementation by its origin, and says which of them are available.
 #include "worker/baselines/outside.hpp"
 
 #include <optional>
@@ -15,28 +14,30 @@
 #include "worker/baselines/cudnn_library.hpp"
 #include "worker/baselines/cutensor.hpp"
 #include "worker/baselines/torch_process.hpp"
-#include "worker/protocol/external_description.hpp"
 
 namespace fatune {
 namespace {
 
-Result<std::string> python_of(const OutsideProgram& program) {
-  return Fields(program.settings, "settings of torch").text("python");
+/// How one of PyTorch's process is called.
+struct TorchProgram {
+  std::string python, backend;
+};
+
+Result<TorchProgram> torch_program(const OutsideProgram& program) {
+  const Fields settings(program.settings, "settings of torch");
+  TorchProgram how;
+  FATUNE_TRY(how.python, settings.text("python"));
+  FATUNE_TRY(how.backend, settings.text("backend"));
+  return how;
 }
 
 Result<std::unique_ptr<Executable>> make(const OutsideProgram& program,
                                          const OutsideSetting& setting, TorchProcess& torch) {
   FATUNE_TRY(const auto which, parse_outside_name(program.impl));
   FATUNE_CHECK(which.has_value(), "the parent sends only names that it parsed");
-  switch (which->origin) {
-    case Origin::kTorch: {
-      FATUNE_TRY(const std::string python, python_of(program));
-      return open_torch(torch, which->variant, python, setting);
-    }
-    case Origin::kExternal:
-      return open_external(program.settings, setting.device_uuid);
-    case Origin::kCudnn:
-      break;
+  if (which->origin == Origin::kTorch) {
+    FATUNE_TRY(const TorchProgram how, torch_program(program));
+    return open_torch(torch, how.backend, how.python, setting);
   }
   FATUNE_TRY(const auto folders,
              Fields(program.settings, "settings of cudnn").texts_or("library_folders", {}));
@@ -49,7 +50,7 @@ std::optional<Origin> origin_of(const OutsideProgram& program) {
   return which && *which ? std::optional((*which)->origin) : std::nullopt;
 }
 
-/// The messages read "what is missing; remedy", or end with a line of its own for the remedy.
+/// A message reads "MISSING; REMEDY", or its last line is the remedy.
 Availability missing(std::string impl, const std::string& message) {
   const std::size_t semicolon = message.find("; "), line = message.rfind('\n');
   const std::size_t rest = line != std::string::npos ? line + 1 : semicolon + 2;
@@ -77,20 +78,20 @@ Availability look_for_cutensor() {
   return {"cutensor", true, "cuTENSOR " + *found, ""};
 }
 
-/// Of a package beside PyTorch, whether it can be imported, too.
-Availability look_for_neighbour(const Neighbour& neighbour, const TorchSetting& setting,
-                                TorchProcess& process) {
+/// A package that cannot be imported is not available.
+Availability look_for_package(const PythonPackage& package, const TorchSetting& setting,
+                              TorchProcess& process) {
   const std::string& python = setting.python;
-  const std::string impl(neighbour.impl), version = process.version_of(neighbour);
+  const std::string impl(package.impl), version = process.version_of(package);
   if (version.empty())
-    return {impl, false, fmt::format("{} has no {}", python, neighbour.title),
-            fmt::format("{} -m pip install {}", python, neighbour.package)};
-  if (const Status loads = process.load(neighbour, setting); !loads)
+    return {impl, false, fmt::format("{} has no {}", python, package.title),
+            fmt::format("{} -m pip install {}", python, package.package)};
+  if (const Status loads = process.load(package, setting); !loads)
     return missing(impl, loads.error().message);
-  return {impl, true, fmt::format("{} {} of {}", neighbour.title, version, python), ""};
+  return {impl, true, fmt::format("{} {} of {}", package.title, version, python), ""};
 }
 
-/// PyTorch, and its neighbours.
+/// PyTorch, and the packages beside it.
 std::vector<Availability> look_for_torch(const OutsideOptions& options) {
   const auto found = find_program(options.python, options.program_folders);
   const std::string python = found ? found->string() : options.python;
@@ -102,9 +103,9 @@ std::vector<Availability> look_for_torch(const OutsideOptions& options) {
     all.push_back({"torch:*", true, fmt::format("PyTorch {} of {}", *version, python), ""});
   else
     all.push_back(missing("torch:*", version.error().message));
-  for (const Neighbour& each : kNeighbours) {
+  for (const PythonPackage& each : kPythonPackages) {
     all.push_back(
-        version ? look_for_neighbour(each, setting, process)
+        version ? look_for_package(each, setting, process)
                 : Availability{
                       std::string(each.impl), false, "it runs beside PyTorch, which cannot be used",
                       fmt::format("see torch:*, then 'pip install {}' beside it", each.package)});
@@ -112,30 +113,19 @@ std::vector<Availability> look_for_torch(const OutsideOptions& options) {
   return all;
 }
 
-Availability look_for_external(const std::string& name, const OutsideOptions& options) {
-  const std::string impl = std::string(kExternalPrefix) + name;
-  const auto description = load_external(name, options.external_folders);
-  if (!description)
-    return {impl, false, description.error().message, "mend its description (docs/baselines.md)"};
-  const ExternalPlaces places{options.external_folders, options.program_folders};
-  if (const auto program = find_external(*description, places))
-    return {impl, true, program->string(), ""};
-  return missing(impl, no_external(*description).message);
-}
-
 }  // namespace
 
 OutsideHost::OutsideHost() : torch_(std::make_unique<TorchProcess>()) {}
 OutsideHost::~OutsideHost() = default;
 
-/// PyTorch imports in a process of its own while cuDNN loads.
+/// Starts PyTorch's process first: it imports PyTorch while cuDNN loads here.
 void OutsideHost::expect(const std::vector<OutsideProgram>& programs,
                          const OutsideSetting& setting) {
   expected_problem_ = setting.problem;
   first_of_torch_.reset();
   for (const OutsideProgram& program : programs) {
     if (origin_of(program) != Origin::kTorch) continue;
-    if (const auto python = python_of(program)) torch_->launch(*python, setting.device_uuid);
+    if (const auto how = torch_program(program)) torch_->launch(how->python, setting.device_uuid);
     if (!first_of_torch_) first_of_torch_ = program;
   }
   for (const OutsideProgram& program : programs) {
@@ -149,9 +139,8 @@ void OutsideHost::begin(const OutsideSetting& setting) {
   open_.clear();
   if (!first_of_torch_ || expected_problem_ != setting.problem) return;
   const OutsideProgram first = *std::exchange(first_of_torch_, std::nullopt);
-  const auto which = parse_outside_name(first.impl);
-  const auto python = python_of(first);
-  if (python) open_torch_ahead(*torch_, (*which)->variant, *python, setting);
+  if (const auto how = torch_program(first))
+    open_torch_ahead(*torch_, how->backend, how->python, setting);
 }
 
 Result<Executable*> OutsideHost::open(const OutsideProgram& program,
@@ -170,8 +159,6 @@ Result<Executable*> OutsideHost::open(const OutsideProgram& program,
 std::vector<Availability> availability(const OutsideOptions& options) {
   std::vector<Availability> all = {look_for_cudnn(options), look_for_cublas(), look_for_cutensor()};
   for (Availability& each : look_for_torch(options)) all.push_back(std::move(each));
-  for (const std::string& name : external_names(options.external_folders))
-    all.push_back(look_for_external(name, options));
   return all;
 }
 

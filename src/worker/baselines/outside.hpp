@@ -1,4 +1,4 @@
-// outside.hpp - implementations from elsewhere, opened in the device worker and kept for a problem.
+// outside.hpp: Opens implementations from elsewhere and keeps them for a problem.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
 #include "core/result.hpp"
 #include "gpu/objects.hpp"
 #include "model/problem/problem.hpp"
@@ -38,24 +37,22 @@ class TorchProcess;
 Result<std::unique_ptr<Executable>> open_cudnn(
     const OutsideSetting& setting, CudnnPlan plan,
     const std::vector<std::filesystem::path>& library_folders);
-/// The same with the library opened; its functions must outlive the executable.
+/// As open_cudnn() with the library opened; its functions must outlive the executable.
 Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functions,
                                                     const OutsideSetting& setting, CudnnPlan plan);
-/// `backend`: flash, cudnn, efficient, math, auto, or a neighbour of PyTorch; forced, so that one
-/// that cannot do the problem is an error. One process serves every backend and problem, and is
-/// started again when it died; the executable does not outlive it.
+/// `backend`: flash, cudnn, efficient, math, auto, a package beside PyTorch, or
+/// "python:FILE:FUNCTION" with an absolute FILE. A backend that cannot do the problem is an error.
+/// One process serves every backend and problem, and is started again when it died; the executable
+/// does not outlive it.
 Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
                                                const std::string& python,
                                                const OutsideSetting& setting);
-/// Lets the process begin with what open_torch() will ask of it, without waiting.
+/// Sends the orders of open_torch() to the process ahead, without waiting.
 void open_torch_ahead(TorchProcess& process, const std::string& backend, const std::string& python,
                       const OutsideSetting& setting);
-/// Any program that prints microseconds, as a contestant that times itself on the device.
-Result<std::unique_ptr<Executable>> open_external(const Json& settings,
-                                                  const std::string& device_uuid);
 
-/// Keeps what is slow to open: library handles and helper processes for the life of the worker,
-/// executables for that of a problem.
+/// Keeps library handles and helper processes for the life of the worker, and executables for the
+/// life of a problem: all of them are slow to open.
 class OutsideHost {
  public:
   OutsideHost();
@@ -64,10 +61,10 @@ class OutsideHost {
   OutsideHost& operator=(const OutsideHost&) = delete;
 
   /// Begins to open programs that will be asked for on the same problem: helper processes start,
-  /// libraries are loaded. What fails fails again when it is opened.
+  /// libraries are loaded. A program that fails here fails again in open().
   void expect(const std::vector<OutsideProgram>& programs, const OutsideSetting& setting);
-  /// Forgets the executables of the problem before. Where this is the expected one, PyTorch's
-  /// process begins with the first of its own.
+  /// Forgets the executables of the problem before. If this is the expected problem, PyTorch's
+  /// process begins with the first of its own programs.
   void begin(const OutsideSetting& setting);
   bool holds(const std::string& impl) const { return open_.contains(impl); }
   /// An environment error says what is missing and what installs it. The executable stays the
@@ -84,8 +81,8 @@ class OutsideHost {
 };
 
 /// Which implementations from elsewhere this machine can run, and why not others. Looks for
-/// libraries and programs, and asks Python for PyTorch, which can take seconds. Makes no GPU
-/// context in this process.
+/// libraries and asks Python for PyTorch, which can take seconds. Makes no GPU context in this
+/// process.
 std::vector<Availability> availability(const OutsideOptions& options);
 
 }  // namespace fatune

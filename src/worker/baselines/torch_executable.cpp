@@ -1,7 +1,4 @@
-// torch_executable.cpp - a backend of the PyTorch helper as a contestant: memory there and back,
-// and turns that the helper times.
-#include <algorithm>
-#include <iterator>
+// torch_executable.cpp: Makes a backend of the PyTorch helper a contestant that times itself.
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,33 +8,33 @@
 #include "gpu/objects.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/baselines/torch_process.hpp"
+#include "worker/protocol/implementation.hpp"
 
 namespace fatune {
 namespace {
 
-/// Why the helper's functions cannot compute the problem; empty when they can.
+/// Why the backend cannot compute the problem; empty when it can. A user's function is asked.
 std::string refusal(const std::string& backend, const Problem& problem) {
-  const auto* const neighbour = std::ranges::find(kNeighbours, backend, &Neighbour::impl);
-  const bool here = neighbour != std::end(kNeighbours);
-  const bool takes = here && neighbour->e4m3 && problem.dtype == Dtype::kE4m3;
+  if (backend.starts_with(kPythonPrefix)) return "";
+  const PythonPackage* const package = python_package(backend);
+  const bool takes = package != nullptr && package->e4m3 && problem.dtype == Dtype::kE4m3;
   if (size_of(problem.dtype) == 1 && !takes) {
-    return here ? fmt::format("{} takes 8-bit floats with scales alone", neighbour->title)
-                : "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
+    return package != nullptr
+               ? fmt::format("{} takes 8-bit floats with scales alone", package->title)
+               : "scaled_dot_product_attention of PyTorch takes no 8-bit floats";
   }
-  if (takes && problem.descale_block > 0)
-    return fmt::format("{} takes one factor a key head", neighbour->title);
-  if (here && problem.scale && !neighbour->scales)
-    return fmt::format("of {}, only the scale 1/sqrt(head_dim) is known here", neighbour->title);
+  if (package != nullptr && problem.scale && !package->scales)
+    return fmt::format("of {}, only the scale 1/sqrt(head_dim) is known here", package->title);
   if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
-    return fmt::format(
-        "with more queries than keys the first rows see no key; {} them",
-        here ? fmt::format("{} promises nothing for", neighbour->title) : "PyTorch gives NaN for");
+    return fmt::format("with more queries than keys the first rows see no key; {} them",
+                       package != nullptr ? fmt::format("{} promises nothing for", package->title)
+                                          : "PyTorch gives NaN for");
   }
   return "";
 }
 
 TorchSetting torch_setting(const std::string& python, const OutsideSetting& setting) {
-  return {python, setting.device_uuid, setting.problem, kTorchFlushFactor * setting.l2_bytes};
+  return {python, setting.device_uuid, setting.problem, setting.l2_bytes};
 }
 
 /// Copies between the worker's device memory and the memory shared with the helper.
@@ -59,21 +56,20 @@ class TorchExecutable : public Executable, public SelfTimed {
   Status queue() override {
     FATUNE_TRY_STATUS(ensure_inputs());
     const std::span<std::byte> out = process_.tensors()["out"];
-    // What lies between its rows comes back with them.
+    // The copy back to the device includes the gaps between rows.
     if (setting_.problem.layouts.out.kind == LayoutKind::kStrides)
       FATUNE_TRY_STATUS(gpu::copy_to_host(out, bound_.at("out"), stream_));
     FATUNE_TRY_STATUS(process_.run(backend_));
     return gpu::copy_to_device(bound_.at("out"), out, stream_);
   }
 
-  /// The graph is made here, so that the number of its launches is known before the first turn.
+  /// Makes the graph, so that the number of its launches is known before the first turn.
   Status settle(const TimeWork&) override { return prepare(); }
 
   bool may_vary() const override { return true; }
   SelfTimed* self_timed() override { return this; }
   std::string detail() const override { return process_.detail(backend_); }
 
-  bool takes_turn(int, int) const override { return true; }
   std::int64_t hot_launches() const override { return launches_; }
   Result<TurnTimes> take_turn(int cold_launches) override {
     FATUNE_TRY_STATUS(prepare());
@@ -91,7 +87,7 @@ class TorchExecutable : public Executable, public SelfTimed {
     return {};
   }
 
-  /// Other backends put inputs there, too.
+  /// Uploads again if another backend has put its inputs there.
   Status ensure_inputs() {
     FATUNE_TRY_STATUS(ensure_open());
     if (process_.has_inputs_of(bound_)) return {};
@@ -124,7 +120,7 @@ Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std:
                                                const OutsideSetting& setting) {
   if (const std::string reason = refusal(backend, setting.problem); !reason.empty())
     return usage_error(reason);
-  // The same addresses may hold other numbers than for the executable before.
+  // These addresses may hold other numbers than for the executable before.
   process.forget_inputs();
   auto executable = std::make_unique<TorchExecutable>(
       process, backend, torch_setting(python, setting), setting.stream);

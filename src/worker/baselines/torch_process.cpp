@@ -1,17 +1,13 @@
-// torch_process.cpp - starts the helper, speaks JSON lines with it, and notices when it does not.
+// torch_process.cpp: Starts the helper and speaks JSON lines with it.
 #include "worker/baselines/torch_process.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/check.hpp"
 #include "core/embedded.hpp"
@@ -20,20 +16,30 @@
 #include "core/text.hpp"
 #include "model/problem/tensor.hpp"
 #include "worker/timing/layer.hpp"
+#include "worker/timing/layer_time.hpp"
+#include "worker/timing/sampler.hpp"
 #include "worker/verify/tolerance.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::string_view kScript = "torch_helper.py";
-constexpr std::size_t kTensorPage = 4096;  // each tensor begins at one
-constexpr std::size_t kQuoted = 80;        // characters of what is no answer
+constexpr std::string_view kLoader = "torch_helper/load.py";
+constexpr double kCompilePatience = 20;  // chosen: seconds; an answer may take 30
+constexpr std::size_t kQuoted = 80;      // chosen: characters of a line that is no answer
 
-std::string script() {
+/// The loader as a program, and behind it path and text of each other file.
+std::vector<std::string> helper_arguments() {
+  std::vector<std::string> arguments = {"-c", ""};
   for (const EmbeddedFile& file : embedded_helper_files()) {
-    if (file.path == kScript) return std::string(file.text);
+    if (file.path == kLoader) {
+      arguments[1] = file.text;
+    } else {
+      arguments.emplace_back(file.path);
+      arguments.emplace_back(file.text);
+    }
   }
-  FATUNE_CHECK(false, "the helper's script is part of the program");
+  FATUNE_CHECK(!arguments[1].empty(), "the helper's files are part of the program");
+  return arguments;
 }
 
 Error with_remedy(const std::string& reason) {
@@ -46,21 +52,24 @@ std::string seconds(std::chrono::milliseconds time) {
   return describe(Seconds(std::chrono::duration<double>(time).count()));
 }
 
-Json hello_order() { return {{"do", "hello"}}; }
-
 Json open_order(const std::string& backend) { return {{"do", "open"}, {"backend", backend}}; }
 
-/// How far two runs may be from each other, relative to the output's norm: half of what a run may
-/// be from the reference.
+/// Bound of the difference between two runs, relative to the output's norm: half of the bound to
+/// the reference.
 double varies_within(Dtype dtype) { return tolerance_factors(dtype).relative_l2 / 2; }
 
-/// What the helper needs to time a backend in a layer; null where it cannot.
+std::int64_t flush_bytes(const TorchSetting& setting) {
+  return static_cast<std::int64_t>(SamplingPlan{}.flush_factor *
+                                   static_cast<double>(setting.l2_bytes));
+}
+
+/// The layers that a backend is timed in; null for a problem that has none.
 Json layer_of(const TorchSetting& setting) {
   const Layouts& layouts = setting.problem.layouts;
   for (const Layout& each : {layouts.q, layouts.k, layouts.v, layouts.out}) {
     if (each.kind == LayoutKind::kStrides) return nullptr;
   }
-  const auto plan = layer_plan(setting.problem, setting.flush_bytes / kTorchFlushFactor);
+  const auto plan = layer_plan(setting.problem, setting.l2_bytes);
   if (!plan) return nullptr;
   return {{"layers", plan->layers},
           {"tokens", plan->tokens},
@@ -70,61 +79,6 @@ Json layer_of(const TorchSetting& setting) {
 }
 
 }  // namespace
-
-SharedTensors::Memory::~Memory() {
-  if (data != nullptr) ::munmap(data, bytes);
-  if (file >= 0) ::close(file);
-}
-
-Result<SharedTensors> SharedTensors::make(const Problem& problem) {
-  SharedTensors tensors;
-  tensors.memory_ = std::make_unique<Memory>();
-  Memory& memory = *tensors.memory_;
-  std::vector<TensorPlan> plans = attention_plan(problem).tensors;
-  std::erase_if(plans, [](const TensorPlan& tensor) { return tensor.name == "lse"; });
-  for (const BufferPlan& buffer : buffers_of(plans)) {
-    for (const std::size_t i : buffer.tensors)
-      tensors.parts_[plans[i].name].start =
-          memory.bytes + static_cast<std::size_t>(plans[i].first) * plans[i].width();
-    tensors.parts_[plans[buffer.tensors.front()].name].bytes = buffer.bytes;
-    memory.bytes += (buffer.bytes + kTensorPage - 1) / kTensorPage * kTensorPage;
-  }
-  const auto problem_with = [&](const char* what) {
-    return device_error(fmt::format("cannot {} {} of host memory to share with a helper: {}", what,
-                                    describe(Bytes(memory.bytes)),
-                                    std::generic_category().message(errno)));
-  };
-  memory.file = ::memfd_create("fatune-tensors", MFD_CLOEXEC);
-  if (memory.file < 0) return problem_with("make");
-  if (::ftruncate(memory.file, static_cast<off_t>(memory.bytes)) != 0)
-    return problem_with("reserve");
-  void* data = ::mmap(nullptr, memory.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.file, 0);
-  if (data == MAP_FAILED) return problem_with("map");
-  memory.data = static_cast<std::byte*>(data);
-  return tensors;
-}
-
-std::span<std::byte> SharedTensors::operator[](std::string_view tensor) const {
-  const auto found = parts_.find(tensor);
-  FATUNE_CHECK(found != parts_.end(), "a tensor of the problem is asked for");
-  return {memory_->data + found->second.start, found->second.bytes};
-}
-
-std::vector<std::string> SharedTensors::inputs() const {
-  std::vector<std::string> names;
-  for (const auto& [name, part] : parts_) {
-    if (name != "out" && part.bytes > 0) names.push_back(name);
-  }
-  return names;
-}
-
-Json SharedTensors::place() const {
-  Json places = Json::object();
-  for (const auto& [name, part] : parts_) places[name] = part.start;
-  return {{"path", fmt::format("/proc/{}/fd/{}", ::getpid(), memory_->file)},
-          {"bytes", memory_->bytes},
-          {"places", places}};
-}
 
 void TorchProcess::end() {
   if (process_.started()) process_.stop();
@@ -140,14 +94,14 @@ Error TorchProcess::give_up(const std::string& how) {
   return device_error("the PyTorch helper " + how);
 }
 
-/// One that cannot read this is gone, which its missing answer tells.
+/// Ignores that the helper cannot be written to: its missing answer shows it.
 void TorchProcess::send_ahead(const Json& order) {
   ahead_.push_back(dump(order));
   log::debug("to the PyTorch helper, ahead: " + ahead_.back());
   static_cast<void>(process_.send(ahead_.back()));
 }
 
-/// Answers come in the order of the orders: those that nobody asked about are passed over.
+/// Answers come in the order of the orders; the answers to orders sent ahead are skipped.
 Result<Json> TorchProcess::ask(const Json& order, std::chrono::milliseconds patience) {
   const std::string line = dump(order);
   if (std::ranges::find(ahead_, line) == ahead_.end()) {
@@ -181,14 +135,14 @@ Result<Json> TorchProcess::answer(std::chrono::milliseconds patience) {
   return kind == "environment" ? environment_error(reason) : device_error(reason);
 }
 
-/// A Python without PyTorch is asked once only.
+/// Starts a Python without PyTorch only once.
 void TorchProcess::launch(const std::string& python, const std::string& device_uuid) {
   if (process_.started() || unavailable_) return;
   if (!std::filesystem::path(python).is_absolute()) {
     unavailable_ = with_remedy("there is no program " + python + " on PATH");
     return;
   }
-  ChildCommand command{.program = python, .arguments = {"-c", script()}};
+  ChildCommand command{.program = python, .arguments = helper_arguments()};
   if (!device_uuid.empty())
     command.extra_environment.push_back("CUDA_VISIBLE_DEVICES=" + device_uuid);
   auto process = LineProcess::start(std::move(command));
@@ -198,6 +152,21 @@ void TorchProcess::launch(const std::string& python, const std::string& device_u
   }
   process_ = *std::move(process);
   send_ahead(hello_order());
+}
+
+/// Carries the numbers of the timing method, which are the sampler's own.
+Json TorchProcess::hello_order() const {
+  const SamplingPlan plan;
+  return {{"do", "hello"},
+          {"method",
+           {{"graph_us", plan.graph_time.value},
+            {"max_graph_launches", plan.max_graph_launches},
+            {"estimate_launches", plan.estimate_launches},
+            {"slow_us", kSlowUs},
+            {"long_us", kLongUs},
+            {"steady", kSteadyLayer},
+            {"most_passes", kMostLayerPasses},
+            {"patience_s", kCompilePatience}}}};
 }
 
 Status TorchProcess::start(const TorchSetting& setting) {
@@ -218,12 +187,12 @@ Status TorchProcess::start(const TorchSetting& setting) {
   const Fields fields(*answer, "the PyTorch helper's greeting");
   FATUNE_TRY(torch_, fields.text("torch"));
   FATUNE_TRY(cudnn_, fields.text_or("cudnn", ""));
-  neighbours_.clear();
-  if (fields.has("neighbours")) {
-    FATUNE_TRY(const Fields versions, fields.object("neighbours"));
-    for (const Neighbour& each : kNeighbours) {
+  packages_.clear();
+  if (fields.has("packages")) {
+    FATUNE_TRY(const Fields versions, fields.object("packages"));
+    for (const PythonPackage& each : kPythonPackages) {
       const std::string impl(each.impl);
-      FATUNE_TRY(neighbours_[impl], versions.text_or(impl, ""));
+      FATUNE_TRY(packages_[impl], versions.text_or(impl, ""));
     }
   }
   log::debug("PyTorch " + torch_ + " of " + setting.python);
@@ -235,15 +204,14 @@ Result<std::string> TorchProcess::greet(const TorchSetting& setting) {
   return torch_;
 }
 
-std::string TorchProcess::version_of(const Neighbour& neighbour) const {
-  const auto found = neighbours_.find(std::string(neighbour.impl));
-  return found == neighbours_.end() ? "" : found->second;
+std::string TorchProcess::version_of(const PythonPackage& package) const {
+  const auto found = packages_.find(std::string(package.impl));
+  return found == packages_.end() ? "" : found->second;
 }
 
-Status TorchProcess::load(const Neighbour& neighbour, const TorchSetting& setting) {
+Status TorchProcess::load(const PythonPackage& package, const TorchSetting& setting) {
   FATUNE_TRY_STATUS(start(setting));
-  FATUNE_TRY_STATUS(
-      ask({{"do", "load"}, {"backend", std::string(neighbour.impl)}}, patience_.hello));
+  FATUNE_TRY_STATUS(ask({{"do", "load"}, {"backend", std::string(package.impl)}}, patience_.hello));
   return {};
 }
 
@@ -255,7 +223,7 @@ void TorchProcess::pass_over_ahead() {
   }
 }
 
-/// Where the problem is another than the last, with new memory for its tensors.
+/// A problem that is not the last one gets new memory for its tensors.
 Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
   if (next_ && next_->first == setting.problem) return next_->second;
   FATUNE_TRY(tensors_, SharedTensors::make(setting.problem));
@@ -266,7 +234,7 @@ Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
                       {"problem", to_json(setting.problem)},
                       {"strides", strides},
                       {"memory", tensors_.place()},
-                      {"flush_bytes", setting.flush_bytes},
+                      {"flush_bytes", flush_bytes(setting)},
                       {"layer", layer_of(setting)},
                       {"varies_within", varies_within(setting.problem.dtype)}};
   next_ = {setting.problem, order};
@@ -333,7 +301,7 @@ Json TorchProcess::about(const std::string& backend, const std::string& what) co
   return {{"do", what}, {"backend", backend}, {"upload", inputs_are_new_}};
 }
 
-/// The inputs go with the order, if they are new, or if who had them last may have spoilt them.
+/// Sends the inputs with the order if they are new, or if the backend before may have changed them.
 Result<Json> TorchProcess::carry_out(const Json& order) {
   auto answer = ask(order, patience_.order);
   inputs_are_new_ = !answer;

@@ -41,9 +41,9 @@ class AttentionReference final : public ReferenceMaker {
       all.push_back({{"q", query},
                      {"k", key},
                      {"v", key},
-                     {"q_descale", kv_head * factors_of_head(whole, "q")},
-                     {"k_descale", kv_head * factors_of_head(whole, "k")},
-                     {"v_descale", kv_head * factors_of_head(whole, "v")},
+                     {"q_descale", kv_head},
+                     {"k_descale", kv_head},
+                     {"v_descale", kv_head},
                      {"out", query},
                      {"lse", head * one.rows()}});
     }
@@ -64,9 +64,9 @@ class AttentionReference final : public ReferenceMaker {
     return made;
   }
 
-  Limits limits(const TensorReference& output, const Comparison& twin,
+  Limits limits(const TensorReference& output, const Comparison& low_precision,
                 const InputCase& which) const override {
-    return attention_limits(output, twin, which.distribution, order_.problem);
+    return attention_limits(output, low_precision, which.distribution, order_.problem);
   }
 };
 
@@ -80,8 +80,9 @@ class DeclaredReference final : public ReferenceMaker {
         "the limits of {} are so wide that an output of zeros comes near to passing: the check "
         "would prove nothing; {}",
         output.tensor.name,
-        output.tolerance ? "declare a smaller tolerance"
-                         : "its twin (ROUND_INTERMEDIATES=1) is too far from the reference"));
+        output.tolerance
+            ? "declare a smaller tolerance"
+            : "its low-precision reference (ROUND_INTERMEDIATES=1) is too far from the reference"));
   }
 
  private:
@@ -100,9 +101,9 @@ class DeclaredReference final : public ReferenceMaker {
     return made;
   }
 
-  Limits limits(const TensorReference& output, const Comparison& twin,
+  Limits limits(const TensorReference& output, const Comparison& low_precision,
                 const InputCase&) const override {
-    return declared_limits(output, twin, order_.problem.dtype);
+    return declared_limits(output, low_precision, order_.problem.dtype);
   }
 };
 
@@ -139,18 +140,19 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
   if (bounded) {
     FATUNE_TRY(made.outputs.front().rounding, rounding(std::move(kept)));
   }
-  FATUNE_TRY(const Results twin, is_fused(order_.problem)
-                                     ? twin_of_quantized(kept)
-                                     : run(order_.twin, plan_, slice(), addresses, false));
-  if (is_fused(order_.problem) && order_.problem.lse) allow_quantizing(made.lse, twin.outputs[1]);
+  FATUNE_TRY(const Results low_precision,
+             is_fused(order_.problem)
+                 ? low_precision_of_quantized(kept)
+                 : run(order_.low_precision, plan_, slice(), addresses, false));
+  if (is_fused(order_.problem) && order_.problem.lse)
+    allow_quantizing(made.lse, low_precision.outputs[1]);
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
     TensorReference& output = made.outputs[i];
-    const Comparison comparison = compare(output, twin.outputs[i]);
+    const Comparison comparison = compare(output, low_precision.outputs[i]);
     output.limits = limits(output, comparison, which);
     const Judgement verdict = judge(output, comparison);
     if (verdict.passed) continue;
-    return device_error("the low-precision twin of the reference breaks its own limits: " +
-                        verdict.reason);
+    return device_error("the low-precision reference breaks its own limits: " + verdict.reason);
   }
   return made;
 }
@@ -170,13 +172,15 @@ Result<std::vector<float>> ReferenceMaker::rounding(HostInputs inputs) {
 }
 
 /// Runs the low-precision reference of a fused problem on inputs that the host quantized.
-Result<ReferenceMaker::Results> ReferenceMaker::twin_of_quantized(const HostInputs& unquantized) {
+Result<ReferenceMaker::Results> ReferenceMaker::low_precision_of_quantized(
+    const HostInputs& unquantized) {
   const Problem& problem = order_.problem;
-  FATUNE_TRY(Results twin,
-             run_apart(order_.twin, with_given_factors(problem), with_given_factors(slice()),
-                       quantize(problem, unquantized), false));
-  if (problem.lse && smooths_k(problem)) add_mean_scores(problem, unquantized, twin.outputs[1]);
-  return twin;
+  FATUNE_TRY(Results low_precision,
+             run_apart(order_.low_precision, with_given_factors(problem),
+                       with_given_factors(slice()), quantize(problem, unquantized), false));
+  if (problem.lse && smooths_k(problem))
+    add_mean_scores(problem, unquantized, low_precision.outputs[1]);
+  return low_precision;
 }
 
 /// Runs a program over contiguous inputs of another type than the problem's.

@@ -71,7 +71,7 @@ class ReferenceMaker {
   /// Takes the reference's values, checked as far as possible.
   virtual Result<References> take(Results results, const InputCase& which,
                                   std::vector<HostTensor> inputs) const = 0;
-  virtual Limits limits(const TensorReference& output, const Comparison& twin,
+  virtual Limits limits(const TensorReference& output, const Comparison& low_precision,
                         const InputCase& which) const = 0;
 
   DeviceSession& session_;
@@ -88,7 +88,7 @@ class ReferenceMaker {
   Result<std::vector<float>> unquantized_values(const InputCase& which, int v_doublings);
   /// TensorReference::rounding of attention's out.
   Result<std::vector<float>> rounding(HostInputs inputs);
-  Result<Results> twin_of_quantized(const HostInputs& unquantized);
+  Result<Results> low_precision_of_quantized(const HostInputs& unquantized);
 };
 
 }  // namespace fatune

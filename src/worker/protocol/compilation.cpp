@@ -63,7 +63,7 @@ bool is_kept_warning(const std::string& line) {
 struct CacheEntry : Compiled {};
 
 void fields(CacheEntry& x, FieldList& f) {
-  f.document("fatune.cubin", 1);
+  f.document("fatune.cubin");
   fields(static_cast<Compiled&>(x), f);
 }
 

@@ -1,7 +1,9 @@
-// implementation.cpp - names with a colon to origins and variants; fields of what travels.
+// implementation.cpp: Parses the names of implementations from elsewhere.
 #include "worker/protocol/implementation.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,28 +16,59 @@ void fields(OutsideProgram& x, FieldList& f) {
   f("settings", x.settings).required().object();
 }
 
+const PythonPackage* python_package(std::string_view impl) {
+  const auto* const found = std::ranges::find(kPythonPackages, impl, &PythonPackage::impl);
+  return found == std::end(kPythonPackages) ? nullptr : found;
+}
+
 const std::vector<std::string>& library_names() {
-  static const std::vector<std::string> names = {
-      "cudnn",      "cudnn:best", "torch:flash", "torch:cudnn", "torch:efficient",
-      "torch:math", "torch:auto", "flashinfer",  "fa3",         "fa4",
-      "sage"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = {"cudnn",           "cudnn:best", "torch:flash", "torch:cudnn",
+                                    "torch:efficient", "torch:math", "torch:auto"};
+    for (const PythonPackage& each : kPythonPackages) all.emplace_back(each.impl);
+    return all;
+  }();
   return names;
 }
+
+namespace {
+
+/// The file's extension is no part of the name in records.
+Result<OutsideName> parse_function_name(std::string_view text) {
+  const std::string_view place = text.substr(kPythonPrefix.size());
+  const std::size_t colon = place.rfind(':');
+  const std::string_view file = place.substr(0, colon);
+  const std::string_view function = colon == place.npos ? "" : place.substr(colon + 1);
+  if (file.empty() || function.empty()) {
+    return usage_error(
+        fmt::format("'{}' is no python:FILE:FUNCTION, as in python:mine.py:attend", text));
+  }
+  const std::string stem = std::filesystem::path(file).stem().string();
+  return OutsideName{Origin::kTorch, std::string(text),
+                     fmt::format("{}{}:{}", kPythonPrefix, stem, function)};
+}
+
+}  // namespace
 
 Result<std::optional<OutsideName>> parse_outside_name(std::string_view text) {
   using Name = std::optional<OutsideName>;
   const std::string_view prefix = text.substr(0, text.find(':') + 1);
-  std::string variant(text.substr(prefix.size()));
-  if (prefix == kExternalPrefix && !variant.empty())
-    return Name({Origin::kExternal, std::move(variant)});
-  if (text == "cudnn") return Name({Origin::kCudnn, ""});
-  if (prefix.empty() && std::ranges::count(library_names(), text) > 0)
-    return Name({Origin::kTorch, std::string(text)});
+  const std::string impl(text), variant(text.substr(prefix.size()));
+  if (prefix == kPythonPrefix) {
+    FATUNE_TRY(OutsideName name, parse_function_name(text));
+    return Name(std::move(name));
+  }
+  if (prefix == "external:") {
+    return usage_error(
+        fmt::format("'{}': external programs are retired; use python:FILE:FUNCTION", text));
+  }
+  if (text == "cudnn") return Name({Origin::kCudnn, "", impl});
+  if (python_package(text) != nullptr) return Name({Origin::kTorch, impl, impl});
   if (prefix != "cudnn:" && prefix != "torch:") return Name();
   std::vector<std::string> known;
   for (const std::string& name : library_names()) {
     if (name == text)
-      return Name({prefix == "torch:" ? Origin::kTorch : Origin::kCudnn, std::move(variant)});
+      return Name({prefix == "torch:" ? Origin::kTorch : Origin::kCudnn, variant, impl});
     if (name.starts_with(prefix)) known.push_back(name.substr(prefix.size()));
   }
   return usage_error(fmt::format("there is no implementation '{}'; behind '{}' stands {}", text,
@@ -46,7 +79,6 @@ void fields(AvailabilityOrder& x, FieldList& f) {
   f.tag("t", "availability");
   f("python", x.python).required();
   f("library_folders", x.library_folders).required();
-  f("external_folders", x.external_folders).required();
   f("program_folders", x.program_folders).required();
 }
 

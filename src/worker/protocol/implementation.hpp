@@ -1,5 +1,4 @@
-// implementation.hpp - implementations from elsewhere: names, what they need, and what was found of
-// them.
+// implementation.hpp: Names the implementations from elsewhere and says what each one needs.
 #pragma once
 
 #include <filesystem>
@@ -16,42 +15,60 @@
 
 namespace fatune {
 
-inline constexpr std::string_view kExternalPrefix = "external:";
+/// A name "python:FILE:FUNCTION" is a user's own function of PyTorch tensors.
+inline constexpr std::string_view kPythonPrefix = "python:";
 
-/// Where an implementation that is not a template comes from; "flashinfer", "fa3", "fa4" and
-/// "sage" run beside PyTorch.
-enum class Origin { kCudnn, kTorch, kExternal };
+/// A package that runs beside PyTorch, in the same process. Its calls stand in
+/// src/worker/baselines/torch_helper/packages/IMPL.py.
+struct PythonPackage {
+  std::string_view impl;     ///< "fa3"
+  std::string_view title;    ///< "FlashAttention-3"
+  std::string_view package;  ///< as pip installs it
+  bool scales = false;       ///< takes other scales than 1/sqrt(head_dim)
+  bool e4m3 = false;         ///< takes e4m3 inputs with one factor a key head
+};
+inline constexpr PythonPackage kPythonPackages[] = {
+    {"flashinfer", "FlashInfer", "flashinfer-python"},
+    {.impl = "fa3", .title = "FlashAttention-3", .package = "vllm", .scales = true, .e4m3 = true},
+    {"fa4", "FlashAttention-4", "flash-attn-4"},
+    {.impl = "sage", .title = "SageAttention", .package = "sageattention", .scales = true}};
+/// Null for a name that is not in the table.
+const PythonPackage* python_package(std::string_view impl);
 
-/// "cudnn", "cudnn:best", "torch:flash", "flashinfer", "external:fa3".
+/// Who runs an implementation that is not a template; packages and functions run beside PyTorch.
+enum class Origin { kCudnn, kTorch };
+
+/// "cudnn", "cudnn:best", "torch:flash", "fa3", "python:mine.py:attend".
 struct OutsideName {
   Origin origin = Origin::kCudnn;
-  std::string variant;  ///< behind the colon; empty for plain "cudnn"; those for themselves
+  std::string variant;  ///< cuDNN's plan, or the backend's name in the PyTorch helper
+  std::string impl;     ///< its name in records: "python:mine:attend" for python:a/mine.py:attend
 };
 
-/// Empty for a name without a known prefix, which is then a kernel's; an error for a prefix with a
-/// variant that does not exist ("torch:fast"), naming those that do.
+/// Empty for a name without a known prefix, which is then a kernel's. An error for a prefix with a
+/// variant that does not exist ("torch:fast"), naming the existing ones, and for a python: name
+/// without FILE or FUNCTION.
 Result<std::optional<OutsideName>> parse_outside_name(std::string_view text);
 
-/// Every name of a library's implementation: "cudnn", "cudnn:best", "torch:flash", ...
+/// Every name that is not a function of the user's: "cudnn", "cudnn:best", "torch:flash", ...
 const std::vector<std::string>& library_names();
 
 /// What a device worker needs to run one, as it travels to it.
 struct OutsideProgram {
   std::string impl;
-  Json settings = Json::object();  ///< libraries, interpreter, command: by origin
+  Json settings = Json::object();  ///< cudnn: library_folders; else python and backend
 };
 void fields(OutsideProgram& x, FieldList& f);
 
 /// What implementations from elsewhere need from the user's side; filled by cli/.
 struct OutsideOptions {
-  std::string python = "python3";  ///< with PyTorch, for torch:*, flashinfer, fa3, fa4, sage
-  std::vector<std::filesystem::path> library_folders;   ///< looked in before the loader's own path
-  std::vector<std::filesystem::path> external_folders;  ///< descriptions NAME.json of externals
-  std::vector<std::filesystem::path> program_folders;   ///< PATH, split
+  std::string python = "python3";  ///< the Python with PyTorch and the packages beside it
+  std::vector<std::filesystem::path> library_folders;  ///< searched before the loader's own path
+  std::vector<std::filesystem::path> program_folders;  ///< PATH, split
 };
 
 struct Availability {
-  std::string impl;  ///< "cudnn", "torch:*", "external:fa3"
+  std::string impl;  ///< "cudnn", "torch:*", "fa3"
   bool available = false;
   std::string found;   ///< version or place; else what is missing
   std::string remedy;  ///< empty when available

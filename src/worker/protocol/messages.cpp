@@ -37,7 +37,7 @@ void fields(BeginOrder& x, FieldList& f) {
   f("problem", x.problem).required();
   f("checks_cubin", x.checks_cubin).required();
   f("reference", x.reference).required();
-  f("twin", x.twin);
+  f("low_precision", x.low_precision);
   f("unquantized", x.unquantized);
   f("cases", x.cases);
   f("kernel_deadline_s", x.kernel_deadline_s).required();
@@ -139,7 +139,7 @@ std::string message_type(const Json& message) {
 }
 
 void fields(ProfileJob& x, FieldList& f) {
-  f.document("fatune.profile-job", 1);
+  f.document("fatune.profile-job");
   f("device", x.device).required();
   f("problem", x.problem).required();
   f("warm_ups", x.warm_ups).required();

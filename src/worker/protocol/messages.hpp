@@ -33,7 +33,7 @@ struct BeginOrder {
   std::string checks_cubin;  ///< of kernels/common/checks.cu
   /// The reference, which writes fp32, and the low-precision reference. For one head: batch, heads
   /// and kv_heads are 1.
-  Program reference, twin;
+  Program reference, low_precision;
   /// fp8 only: the reference in the type of out, for the inputs before they were quantized.
   std::optional<Program> unquantized = {};
   std::vector<InputCase> cases;  ///< the first one is timed

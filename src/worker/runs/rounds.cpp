@@ -19,10 +19,6 @@ namespace fatune {
 namespace {
 
 constexpr int kRoundRetries = 5;  // repeats of a round in which the GPU throttled
-// Chosen: launches longer than this are timed cold once a round instead of several times.
-constexpr double kSlowUs = 1'000;
-// Chosen: above this a cold cache does not change the time, so one launch is both hot and cold.
-constexpr double kLongUs = 20'000;
 
 /// Empty if there are no times, or if the median difference is lost in noise.
 std::optional<Micros> median_of(const std::vector<double>& us) {

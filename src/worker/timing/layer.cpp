@@ -21,8 +21,6 @@ constexpr std::int64_t kLeastLayers = 3, kMostLayers = 64;
 constexpr std::int64_t kWeightsOverL2 = 2;
 constexpr double kMostKeyBytes = 8e9;  // chosen: cached keys and values of all layers
 constexpr double kLayersFlops = 6e12;  // chosen: of attention in all layers, some milliseconds
-constexpr double kReplayUs = 400;      // chosen: 0.5 us of event jitter are then 0.13 %
-constexpr double kMostRepeats = 8;
 constexpr std::size_t kBlockElements = std::size_t{1} << 20;
 constexpr std::size_t kBlockStep = 2 * 777'767;  ///< bytes; prime to the block, but for the 2
 constexpr std::uint64_t kWeightSeed = 2024;
@@ -264,7 +262,8 @@ Status Layer::make_loop_without(Sampler& sampler) {
     if (!times) return device_error("the products of a layer do not come to an end");
     without_time_ = times->back();
     const double pass_us = without_time_.value * static_cast<double>(plan_.layers);
-    const double passes = std::clamp(std::ceil(kReplayUs / pass_us), 1.0, kMostRepeats);
+    const double wanted = std::ceil(SamplingPlan{}.graph_time.value / pass_us);
+    const double passes = std::clamp(wanted, 1.0, double{kMostLayerPasses});
     if (passes <= passes_) return {};
     passes_ = static_cast<int>(passes);
   }

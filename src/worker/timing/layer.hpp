@@ -19,6 +19,9 @@
 
 namespace fatune {
 
+/// Chosen: most passes over all layers in a replay.
+inline constexpr int kMostLayerPasses = 8;
+
 /// A product of the layer: rows of tokens times weights. Attention or the next layer reads the
 /// result.
 struct LayerProduct {

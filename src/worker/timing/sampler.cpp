@@ -12,8 +12,7 @@
 namespace fatune {
 namespace {
 
-constexpr double kLongLaunchUs = 20'000;  // chosen: one such launch estimates and warms up
-constexpr Micros kFlushOverhead{50};      // chosen: about what overwriting 100 MB takes on an H200
+constexpr Micros kFlushOverhead{50};  // chosen: about what overwriting 100 MB takes on an H200
 constexpr std::chrono::milliseconds kFirstPause{50};  // after throttling; doubles each time
 
 }  // namespace
@@ -94,7 +93,7 @@ Result<MaybeTime> Sampler::estimate(const QueueWork& work) {
     FATUNE_TRY(const MaybeTime time, time_once(work));
     if (!time) return MaybeTime{};
     shortest = shortest ? std::min(*shortest, *time) : *time;
-    if (shortest->value > kLongLaunchUs) break;
+    if (shortest->value > kLongUs) break;
   }
   return shortest;
 }
@@ -195,7 +194,7 @@ Result<Sampled> Sampler::hot(const QueueWork& work, std::optional<Micros> best, 
   if (!each) return hung;
   FATUNE_TRY(HotLoop loop, make_loop(work, *each));
   ConditionWatch watch(*telemetry_);
-  if (each->value < kLongLaunchUs) {
+  if (each->value < kLongUs) {
     FATUNE_TRY(const bool warm, warm_up(loop, *each, watch));
     if (!warm) return hung;
   }

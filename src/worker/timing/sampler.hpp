@@ -65,6 +65,12 @@ struct SamplingPlan {
   StopLimits stop;
 };
 
+/// Chosen: a cold series of longer launches has one sample a round.
+inline constexpr double kSlowUs = 1'000;
+/// Chosen: a cold cache does not change the time of longer launches. One launch is then estimate,
+/// warm-up, hot and cold.
+inline constexpr double kLongUs = 20'000;
+
 /// Queues one run of a kernel, all its stages, on the sampler's stream.
 using QueueWork = std::function<Status()>;
 /// The time of one launch. Empty if the device did not finish within the limit; the process must

@@ -15,7 +15,6 @@
 
 #include "core/check.hpp"
 #include "core/parallel.hpp"
-#include "worker/verify/factors.hpp"
 
 namespace fatune {
 namespace {
@@ -46,7 +45,9 @@ void decode_line(std::span<const std::byte> tensor, Dtype dtype, std::int64_t fi
 /// The factor of a row of q, k or v, counted over heads and batch. 1 if elements are the values.
 double descale(const Problem& problem, std::string_view tensor, const std::vector<float>& descales,
                std::int64_t row) {
-  return descales.empty() ? 1.0 : descales[factor_of_row(problem, tensor, row)];
+  if (descales.empty()) return 1.0;
+  const TensorSizes sizes = sizes_of(problem, tensor);
+  return descales[static_cast<std::size_t>(row / sizes.rows / (sizes.heads / problem.kv_heads))];
 }
 
 /// The error that fp32 may cause. The rounding of a score (8 steps of its magnitude, and of the
@@ -254,17 +255,17 @@ void leave_out(LseReference& reference, const LostOutputs& lost) {
   }
 }
 
-void allow_quantizing(LseReference& reference, std::span<const std::byte> twin) {
-  constexpr float kMoreThanTwin = 4;  // chosen, as for single outputs
-  FATUNE_CHECK(twin.size() == reference.values.size() * sizeof(float), "one value a row");
+void allow_quantizing(LseReference& reference, std::span<const std::byte> low_precision) {
+  constexpr float kLseFactor = 4;  // chosen, as for single outputs
+  FATUNE_CHECK(low_precision.size() == reference.values.size() * sizeof(float), "one value a row");
   float largest = 0;
   for (std::size_t row = 0; row < reference.values.size(); ++row) {
     float value = 0;
-    std::memcpy(&value, twin.data() + row * sizeof value, sizeof value);
+    std::memcpy(&value, low_precision.data() + row * sizeof value, sizeof value);
     if (std::isfinite(reference.values[row]))
       largest = std::max(largest, std::abs(value - reference.values[row]));
   }
-  for (float& limit : reference.limits) limit += kMoreThanTwin * largest;
+  for (float& limit : reference.limits) limit += kLseFactor * largest;
 }
 
 LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte> lse) {

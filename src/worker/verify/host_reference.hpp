@@ -61,7 +61,7 @@ LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs
 void leave_out(LseReference& reference, const LostOutputs& lost);
 /// For a fused problem: widens the limits by 4 times the largest error of the low-precision
 /// reference's log-sum-exps (fp32, by row).
-void allow_quantizing(LseReference& reference, std::span<const std::byte> twin);
+void allow_quantizing(LseReference& reference, std::span<const std::byte> low_precision);
 
 struct LseJudgement {
   Judgement verdict;

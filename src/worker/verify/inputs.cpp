@@ -11,7 +11,6 @@
 
 #include "core/parallel.hpp"
 #include "worker/verify/elements.hpp"
-#include "worker/verify/factors.hpp"
 #include "worker/verify/not_finite.hpp"
 #include "worker/verify/quantize.hpp"
 #include "worker/verify/recode.hpp"
@@ -329,10 +328,6 @@ HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, in
     if (which.distribution == Distribution::kOnesV) continue;
     scale_part(inputs.v, dtype, heads, head, magnitude(static_cast<std::uint16_t>(bits >> 16)));
   }
-  if (problem.descale_block == 0) return inputs;
-  scale_blocks(problem, "q", inputs.q);
-  scale_blocks(problem, "k", inputs.k);
-  if (which.distribution != Distribution::kOnesV) scale_blocks(problem, "v", inputs.v);
   return inputs;
 }
 

@@ -22,7 +22,7 @@ struct HostTensor {
 /// The inputs of attention, with elements of the problem's dtype, contiguous whatever the layout.
 struct HostInputs {
   std::vector<std::byte> q, k, v;
-  /// Of fp8: (batch, kv_heads), or of blocks of tokens (batch, kv_heads, factors_of_head).
+  /// Factors of fp8, (batch, kv_heads).
   std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
 };
 /// The same bytes for any number of threads. `v_doublings`: v is multiplied by that power of two

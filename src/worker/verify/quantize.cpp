@@ -1,5 +1,4 @@
-// quantize.cpp - the largest magnitude of each head, or block of tokens, to its factor, elements
-// divided by it.
+// quantize.cpp: Quantizes q, k and v to fp8, with one factor a head by its largest magnitude.
 #include "worker/verify/quantize.hpp"
 
 #include <algorithm>
@@ -9,7 +8,6 @@
 #include <span>
 
 #include "worker/verify/elements.hpp"
-#include "worker/verify/factors.hpp"
 #include "worker/verify/recode.hpp"
 #include "worker/verify/smooth_keys.hpp"
 
@@ -28,24 +26,21 @@ float largest_number(Dtype fp8) {
   return decode(fp8, encode(fp8, std::numeric_limits<float>::infinity()));
 }
 
-/// One of the three.
-std::vector<float> quantize_tensor(const Problem& problem, std::string_view tensor,
-                                   const std::vector<std::byte>& from, std::vector<std::byte>& to) {
+/// One of the three. The query heads that read a key head are neighbours and share a factor.
+std::vector<float> quantize_tensor(const Problem& problem, const std::vector<std::byte>& from,
+                                   std::vector<std::byte>& to) {
   const Dtype from_type = out_dtype(problem);
   const float largest = largest_number(problem.dtype);
   const auto all = elements<std::uint16_t>(from);
   to.resize(all.size());
   const auto made = elements<std::uint8_t>(to);
   std::vector<float> descales;
-  for (const std::vector<ElementRun>& runs : runs_of_factors(problem, tensor)) {
-    float magnitude = 0;
-    for (const auto& [first, count] : runs)
-      magnitude = std::max(magnitude, largest_magnitude(all.subspan(first, count), from_type));
+  const std::size_t count = all.size() / static_cast<std::size_t>(problem.batch * problem.kv_heads);
+  for (std::size_t first = 0; first < all.size(); first += count) {
+    const float magnitude = largest_magnitude(all.subspan(first, count), from_type);
     const float descale = magnitude > 0 ? magnitude / largest : 1;
-    for (const auto& [first, count] : runs) {
-      recode<std::uint8_t>(all.subspan(first, count), from_type, made.subspan(first, count),
-                           problem.dtype, [&](float value) { return value / descale; });
-    }
+    recode<std::uint8_t>(all.subspan(first, count), from_type, made.subspan(first, count),
+                         problem.dtype, [&](float value) { return value / descale; });
     descales.push_back(descale);
   }
   return descales;
@@ -78,10 +73,10 @@ std::vector<float> quantize_smooth(const Problem& problem, const HostInputs& inp
 
 HostInputs quantize(const Problem& problem, const HostInputs& inputs) {
   HostInputs made;
-  made.q_descale = quantize_tensor(problem, "q", inputs.q, made.q);
+  made.q_descale = quantize_tensor(problem, inputs.q, made.q);
   made.k_descale = smooths_k(problem) ? quantize_smooth(problem, inputs, made.k)
-                                      : quantize_tensor(problem, "k", inputs.k, made.k);
-  made.v_descale = quantize_tensor(problem, "v", inputs.v, made.v);
+                                      : quantize_tensor(problem, inputs.k, made.k);
+  made.v_descale = quantize_tensor(problem, inputs.v, made.v);
   return made;
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 /// Chosen: enough samples to meet the largest magnitudes, whose rounding step decides.
 constexpr std::size_t kQuantumSamples = 1'000'000;
-constexpr double kMoreThanTwinOfFp8 = 1.5;  // chosen: times relative_l2
-constexpr double kMoreThanTwin = 1.25;      // chosen: another order of sums, in the method's error
-constexpr std::size_t kQuantumParts = 64;   // chosen: a piece of samples for every thread
+constexpr double kFp8L2Factor = 1.5;       // chosen: times relative_l2
+constexpr double kMethodFactor = 1.25;     // chosen: another order of sums, in the method's error
+constexpr std::size_t kQuantumParts = 64;  // chosen: a piece of samples for every thread
 /// Chosen: another order of its sums may cost an fp32 output this much of its 24 bits.
 constexpr double kSingleL2 = 1e-5;
 constexpr double kSingleStep = 1.0 / (1 << 20);
@@ -136,44 +136,47 @@ std::vector<float> rounding_of(const Problem& problem, std::vector<float> magnit
   return magnitudes;
 }
 
-Limits attention_limits(const TensorReference& reference, const Comparison& twin,
+Limits attention_limits(const TensorReference& reference, const Comparison& low_precision,
                         Distribution distribution, const Problem& problem) {
   const Dtype out = *reference.tensor.type;
   const bool fp8 = is_fp8(problem);
   const ToleranceFactors factors = tolerance_factors(problem.dtype);
   Limits limits;
-  limits.max_abs = factors.max_factor * twin.max_abs + quantum_of(out, reference);
-  limits.mean_abs = factors.mean_factor * twin.mean_abs + 1e-6;
+  limits.max_abs = factors.max_factor * low_precision.max_abs + quantum_of(out, reference);
+  limits.mean_abs = factors.mean_factor * low_precision.mean_abs + 1e-6;
   if (!single_keys_decide(distribution)) {
     // The low-precision reference of fp8 shows the cost of rounding P better than one number would.
-    double l2 =
-        !fp8 ? factors.relative_l2
-             : std::max(tolerance_factors(out).relative_l2, kMoreThanTwinOfFp8 * twin.relative_l2);
+    double l2 = !fp8 ? factors.relative_l2
+                     : std::max(tolerance_factors(out).relative_l2,
+                                kFp8L2Factor * low_precision.relative_l2);
     if (is_fused(problem) && distribution == Distribution::kNormal)
-      l2 = std::max(factors.method_l2, kMoreThanTwin * twin.relative_l2);
+      l2 = std::max(factors.method_l2, kMethodFactor * low_precision.relative_l2);
     limits.relative_l2 = l2;
     limits.head_l2 = limits.block_l2 = l2 * factors.part_factor;
   }
   if (distribution == Distribution::kOnesV && !fp8) {
     // The low-precision reference may hit 1 exactly. A mean of such errors says nothing.
-    limits.max_abs = std::max(2 * step_at_one(out) * reference.largest, twin.max_abs);
+    limits.max_abs = std::max(2 * step_at_one(out) * reference.largest, low_precision.max_abs);
     limits.mean_abs = limits.max_abs;
   }
   if (distribution == Distribution::kNormal && has_descales(problem)) {
-    limits.method_l2 = std::max(factors.method_l2, kMoreThanTwin * twin.method_l2.value_or(0));
+    limits.method_l2 =
+        std::max(factors.method_l2, kMethodFactor * low_precision.method_l2.value_or(0));
   }
   return limits;
 }
 
-Limits declared_limits(const TensorReference& reference, const Comparison& twin, Dtype io) {
+Limits declared_limits(const TensorReference& reference, const Comparison& low_precision,
+                       Dtype io) {
   const ToleranceFactors factors = tolerance_factors(reference.tensor.type.value_or(io));
   const double least_l2 = reference.tensor.type ? factors.relative_l2 : kSingleL2;
   Limits limits;
-  limits.max_abs = factors.max_factor * twin.max_abs + step_at(reference.tensor, reference.largest);
-  limits.mean_abs = factors.mean_factor * twin.mean_abs + kSingleStep * reference.mean;
-  limits.relative_l2 = std::max(least_l2, factors.mean_factor * twin.relative_l2);
+  limits.max_abs =
+      factors.max_factor * low_precision.max_abs + step_at(reference.tensor, reference.largest);
+  limits.mean_abs = factors.mean_factor * low_precision.mean_abs + kSingleStep * reference.mean;
+  limits.relative_l2 = std::max(least_l2, factors.mean_factor * low_precision.relative_l2);
   limits.block_l2 =
-      std::max(factors.part_factor * least_l2, factors.mean_factor * twin.worst_block_l2);
+      std::max(factors.part_factor * least_l2, factors.mean_factor * low_precision.worst_block_l2);
   return limits;
 }
 

@@ -36,11 +36,11 @@ std::vector<float> rounding_of(const Problem& problem, std::vector<float> magnit
 
 /// The limits for one set of attention's inputs. `low_precision` compares the low-precision
 /// reference with the reference.
-Limits attention_limits(const TensorReference& reference, const Comparison& twin,
+Limits attention_limits(const TensorReference& reference, const Comparison& low_precision,
                         Distribution distribution, const Problem& problem);
 /// The limits of a declared output. `io` is the problem's type, which kernels may round to on their
 /// way to an fp32 output.
-Limits declared_limits(const TensorReference& reference, const Comparison& twin, Dtype io);
+Limits declared_limits(const TensorReference& reference, const Comparison& low_precision, Dtype io);
 
 struct Judgement {
   bool passed = false;

@@ -61,7 +61,7 @@ TEST_CASE("split, trim and join") {
 }
 
 TEST_CASE("a word of a command is quoted where a shell would read something else") {
-  for (const char* plain : {"4,8,512,64", "runs/a-b_c.json", "external:fa3", "ROWS=8", "60s"})
+  for (const char* plain : {"4,8,512,64", "runs/a-b_c.json", "torch:flash", "ROWS=8", "60s"})
     CHECK(shell_word(plain) == plain);
   CHECK(shell_word("") == "''");
   CHECK(shell_word("my runs/best.json") == "'my runs/best.json'");

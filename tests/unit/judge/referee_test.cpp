@@ -155,7 +155,7 @@ TEST_CASE("on a device the gates decide, and nothing is timed") {
   REQUIRE(judgement.record.verification);
   CHECK(judgement.record.verification->passed);
   const Json json = to_json(judgement);
-  CHECK(json.at("schema") == "fatune.judgement/2");
+  CHECK(json.at("schema") == "fatune.judgement/1");
   CHECK(json.at("passed") == true);
   for (const char* time : {"in_layer", "plain", "hot", "cold"}) CHECK_FALSE(json.contains(time));
   CHECK(judged(referee, tiled(R"({"TILE": 4})")).record.id != judgement.record.id);
@@ -256,8 +256,8 @@ TEST_CASE("a submission reaches no file and no library, and stands for no refere
   }
   CHECK(refusal_of(with("role", "reference")).find("role") != std::string::npos);
   CHECK(refusal_of(with("role", "fault")).find("role") != std::string::npos);
-  CHECK(refusal_of(with("schema", "fatune.best/2")) ==
-        "manifest.json: field 'schema' is 'fatune.best/2', not fatune.kernel/1");
+  CHECK(refusal_of(with("schema", "fatune.best/1")) ==
+        "manifest.json: field 'schema' is 'fatune.best/1', not fatune.kernel/1");
   CHECK(refusal_of(with("supports", 1)).starts_with("manifest.json: field 'supports'"));
 
   Submission includes = tiled();

@@ -67,7 +67,7 @@ function drawBars(problem, key, plot, width) {
     if (gain(final)) value.append('tspan').attr('class', 'soft').attr('dx', 10).text(gain(final));
     g.append('rect').attr('x', 0).attr('y', top + i * rowHeight).attr('width', width).attr('height', rowHeight).attr('fill', 'transparent').datum(final)
       .call((s) => hover(s, () => [label, `${us(time.us)} µs ${word}` + (time.low === null ? '' : `, 95 % interval ${us(time.low)} to ${us(time.high)}`),
-        final.detail, finalConfig(final), final.external ? 'measured by a program of its own' : '']));
+        final.detail, finalConfig(final)]));
   });
 }
 

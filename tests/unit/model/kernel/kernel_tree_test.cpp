@@ -66,8 +66,9 @@ TEST_CASE("every kernel of the project passes the static lint") {
 TEST_CASE("fault fixtures say what becomes of them") {
   for (const KernelRef& kernel : project_kernels()) {
     INFO(kernel->manifest.where);
-    CHECK((kernel->manifest.role != Role::kFault) == kernel->manifest.expected_outcome.empty());
-    CHECK((kernel->manifest.role != Role::kFault) == kernel->manifest.expected_gate.empty());
+    const auto declares = [](const Parameter& parameter) { return !parameter.faults.empty(); };
+    CHECK((kernel->manifest.role == Role::kFault) ==
+          std::ranges::any_of(kernel->manifest.parameters, declares));
   }
 }
 

@@ -72,27 +72,6 @@ TEST_CASE("mistakes in the head are named") {
        "field 'name' is 'Sample One'; a name has lower-case letters, digits and _ only"},
       {"\"tuned_by_default\": true", "\"tuned_by_default\": 1",
        "field 'tuned_by_default' must be true or false, but is number"},
-      {"\"role\": \"attention\"", "\"expected_outcome\": \"crashed\"",
-       "field 'expected_outcome' is for kernels of role 'fault' only"},
-      {"\"role\": \"attention\"", "\"role\": \"fault\", \"expected_outcome\": \"crash\"",
-       "field 'expected_outcome' is 'crash', which is not one of infeasible, compile_error, "
-       "launch_error, wrong_result, timeout, crashed, measured"},
-      {"\"role\": \"attention\"", "\"expected_gate\": \"poison\"",
-       "field 'expected_gate' is for kernels of role 'fault' only"},
-      {"\"role\": \"attention\"", "\"role\": \"fault\", \"expected_gate\": \"poisson\"",
-       "field 'expected_gate' is 'poisson', which is not one of constraints, compilation, launch, "
-       "poison, inputs, guard_bands, accuracy, repeat, early_start, physics, timed_output, "
-       "same_work, persisting_l2, carry_over, in_layer, "
-       "edge_problems"},
-      {"\"role\": \"attention\"", "\"role\": \"fault\", \"persisting_window\": \"out\"",
-       "field 'persisting_window' is 'out', which is not one of q, k, v"},
-      {"\"role\": \"attention\"", "\"role\": \"fault\", \"selftest_layout\": \"bshd\"",
-       "field 'selftest_layout' goes with 'selftest_shape'"},
-      {"\"role\": \"attention\"",
-       "\"role\": \"fault\", \"selftest_shape\": \"1,2,8,64\", \"selftest_layout\": \"out=9:9:9\"",
-       "field 'selftest_layout' is wrong: out: rows overlap: a stride of 9 elements is less than "
-       "the "
-       "64 it steps over"},
       {"\"min\": 80", "\"min\": 8",
        "field 'arch.min' is 8, which is not a compute capability such as 80"},
       {"\"min\": 80", "\"mim\": 80", "field 'arch.mim' is unknown; did you mean 'min'?"},
@@ -114,6 +93,50 @@ TEST_CASE("mistakes in the head are named") {
             .starts_with(kFile + "not valid JSON at line 4"));
   CHECK(parse_manifest("[]", "x.json").error().message ==
         "x.json: a manifest must be an object, but is array");
+}
+
+/// The error of the sample as a fixture whose REDUCE declares what is wrong with each value.
+std::string fault_error(const std::string& fault, const std::string& role = "fault") {
+  const std::string first =
+      R"([{"value": "warp", "meaning": "m", "outcome": "crashed", "gate": "launch"}, )";
+  std::string text = sample_with(R"(["warp", "serial"])", first + fault + "]");
+  const std::string_view from = R"("role": "attention")";
+  text.replace(text.find(from), from.size(), R"("role": ")" + role + "\"");
+  const Result<Manifest> manifest = parse_manifest(text, "sample.json");
+  return manifest ? "" : manifest.error().message;
+}
+
+TEST_CASE("mistakes in what a fixture declares are named") {
+  const auto with = [](const std::string& more) {
+    return "{\"value\": \"serial\", \"meaning\": \"m\", " + more + "}";
+  };
+  const std::string right = with("\"outcome\": \"crashed\", \"gate\": \"launch\"");
+  const std::string value = kFile + "field 'parameters[2].values[1].";
+  CHECK(fault_error(right) == "");
+  CHECK(fault_error(right, "attention") ==
+        kFile + "field 'parameters' have values with an outcome, which is for role 'fault'");
+  CHECK(fault_error("\"serial\"") ==
+        kFile + "field 'parameters[2].values[1]' must be an object, but is string");
+  CHECK(fault_error(with("\"outcome\": \"crash\", \"gate\": \"launch\"")) ==
+        value +
+            "outcome' is 'crash', which is not one of infeasible, compile_error, launch_error, "
+            "wrong_result, timeout, crashed, measured");
+  CHECK(fault_error(with("\"outcome\": \"wrong_result\", \"gate\": \"poisson\"")) ==
+        value +
+            "gate' is 'poisson', which is not one of constraints, compilation, launch, poison, "
+            "inputs, guard_bands, accuracy, repeat, early_start, physics, timed_output, "
+            "same_work, persisting_l2, carry_over, in_layer, edge_problems");
+  const std::string crashed = "\"outcome\": \"crashed\", \"gate\": \"launch\", ";
+  CHECK(fault_error(with(crashed + "\"persisting_window\": \"out\"")) ==
+        value + "persisting_window' is 'out', which is not one of q, k, v");
+  CHECK(fault_error(with(crashed + "\"when\": \"LENGTH > 1\"")) ==
+        value + "when': 'LENGTH > 1' uses the unknown name 'LENGTH'");
+  CHECK(fault_error(with(crashed + "\"problem\": {\"layout\": \"bshd\"}")) ==
+        value + "problem.shape' is missing");
+  CHECK(fault_error(
+            with(crashed + "\"problem\": {\"shape\": \"1,2,8,64\", \"layout\": \"out=9:9:9\"}"))
+            .find("rows overlap: a stride of 9 elements is less than the 64 it steps over") !=
+        std::string::npos);
 }
 
 TEST_CASE("mistakes in parameters are named") {
@@ -202,25 +225,6 @@ TEST_CASE("mistakes in conditional parameters are named") {
         "field 'parameters[1].otherwise' is 17, which is not one of 16, 32, 64");
 }
 
-TEST_CASE("mistakes in former names are named") {
-  const auto check = [](const std::string& before, const std::string& after,
-                        const std::string& message) {
-    CHECK(sample_error(before, after) == kFile + message);
-  };
-  const std::string sums = "\"meaning\": \"who sums\"";
-  const std::string constraints = "\"constraints\"";
-  check(sums, sums + R"(, "value_aliases": {"lanes": "wrap"})",
-        "field 'parameters[2].value_aliases.lanes' is 'wrap', which is no value");
-  check(sums, sums + R"(, "value_aliases": {"warp": "serial"})",
-        "field 'parameters[2].value_aliases.warp' is a value that the parameter still has");
-  check(constraints, R"("former_parameters": {"EXP2": [true]}, "constraints")",
-        "field 'former_parameters.EXP2' is a parameter that the kernel still has");
-  check(constraints, R"("former_parameters": {"OLD": 1}, "constraints")",
-        "field 'former_parameters.OLD' must be a list of at least one value");
-  check(constraints, R"("split_from": {"kernel": "k", "config": {}}, "constraints")",
-        "field 'split_from.config' must name at least one setting");
-}
-
 TEST_CASE("mistakes in the launch are named") {
   check_mistakes({
       {"\"scores\", \"map_k\"]", "\"score\", \"map_k\"]",
@@ -260,8 +264,6 @@ TEST_CASE("mistakes in the launch are named") {
       {"\"tensor\": \"k\"", "\"tensor\": \"scores\"", "field 'tensor_maps[0].sizes' is missing"},
       {"\"tensor\": \"k\"", "\"tensor\": \"k\", \"sizes\": []",
        "field 'tensor_maps[0].sizes' are told for a scratch alone; those of k are the problem's"},
-      {"[\"f16\", \"bf16\"],", "[\"f16\", \"bf16\"], \"descale_blocks\": true,",
-       "field 'supports.descale_blocks' is for given factors of e4m3 and e5m2"},
       {"[\"f16\", \"bf16\"],", "[\"f16\", \"bf16\"], \"quant\": \"fused\",",
        "field 'supports.quant' is fused, but 'dtypes' has others than e4m3 and e5m2"},
       {"\"swizzle\": 128", "\"swizzle\": 48",

@@ -142,41 +142,6 @@ TEST_CASE("a fused problem has 16-bit inputs without factors, and names that no 
         "quant 'both' is unknown; known are given, fused, smooth_k");
 }
 
-TEST_CASE("factors of blocks of tokens have shapes and names of their own, and are given") {
-  Problem p = {.batch = 2,
-               .heads = 4,
-               .kv_heads = 2,
-               .seq_q = 65,
-               .seq_kv = 256,
-               .dtype = Dtype::kE4m3,
-               .out_dtype = Dtype::kBf16};
-  const Problem of_heads = p;
-  p.descale_block = 64;
-  REQUIRE(validate(p));
-  CHECK(describe(p) == "2,4(kv 2),65x256,64 e4m3 to bf16 descale_block 64");
-  CHECK(key(p) == "b2-h4-kv2-sq65-skv256-d64-e4m3-bf16-descale64-none");
-  CHECK((factors_of_head(p, "q") == 2 && factors_of_head(p, "v_descale") == 4));
-  CHECK(factors_of_head(of_heads, "q") == 1);
-  const std::vector<TensorPlan> tensors = attention_plan(p).tensors;
-  CHECK(tensors[3].shape == std::vector<std::int64_t>{2, 2, 2});
-  CHECK(tensors[4].shape == std::vector<std::int64_t>{2, 2, 4});
-  CHECK(attention_plan(of_heads).tensors[4].shape == std::vector<std::int64_t>{2, 2});
-  CHECK(least_bytes(p).value == least_bytes(of_heads).value + 4 * (10 - 3) * sizeof(float));
-  CHECK(*from_json<Problem>(to_json(p), "x") == p);
-  CHECK(unquantized(p) == unquantized(of_heads));
-
-  p.descale_block = 96;
-  CHECK(validate(p).error().message == "descale_block must be 64 or 128, not 96");
-  p.descale_block = 128;
-  p.quant = Quant::kFused;
-  CHECK(validate(p).error().message ==
-        "descale_block is for given factors; of fused problems the kernel chooses them");
-  Problem plain = mission();
-  plain.descale_block = 128;
-  CHECK(validate(plain).error().message ==
-        "descale_block is for e4m3 and e5m2; f16 has no factors");
-}
-
 TEST_CASE("a tensor of exactly 1 TiB is still valid") {
   CHECK(parse_shape("65536,64,2048,64"));
   CHECK_FALSE(parse_shape("65537,64,2048,64"));

@@ -105,23 +105,6 @@ TEST_CASE("a captured suite says what was seen and which scale") {
         "s.json: field 'problems[0]': scale must be a number greater than 0, not 0");
 }
 
-TEST_CASE("a suite says for how many tokens a factor is") {
-  const auto suite = parse_suite(
-      R"({"schema":"fatune.problems/1","name":"s","problems":[
-          {"name":"a","shape":"4,8,512,64","dtype":"e4m3","descale_block":128},
-          {"name":"b","shape":"4,8,512,64","dtype":"e4m3"}]})",
-      "s.json");
-  REQUIRE(suite);
-  CHECK(suite->problems.at(0).problem.descale_block == 128);
-  CHECK(slug(suite->problems.at(0).problem) == "4-8-512-64-e4m3-bf16-descale128");
-  CHECK(slug(suite->problems.at(1).problem) == "4-8-512-64-e4m3-bf16");
-  for (const char* wrong : {"-1", "3"})
-    CHECK(fault(std::string(R"([{"name":"a","shape":"1,1,64,64","dtype":"e4m3","descale_block":)") +
-                wrong + "}]") ==
-          std::string("s.json: field 'problems[0]': descale_block must be 64 or 128, not ") +
-              wrong);
-}
-
 TEST_CASE("errors name file and field") {
   const std::string good = R"({"name":"a","shape":"1,1,1,64"})";
   CHECK(fault("[" + good + "]") == "none");

@@ -149,6 +149,15 @@ TEST_CASE("a newer journal is refused with the version that this fatune reads") 
         "Update fatune to read it");
 }
 
+TEST_CASE("a journal from before the first release names the program that reads it") {
+  std::string text = journal_text({});
+  const std::string name = R"("environment":{"name")";
+  text.replace(text.find(name), name.size(), R"("environment":{"device_name")");
+  CHECK(error_of(text) ==
+        "j: line 1: is a fatune.journal/1 from before the first release; fatune at commit 2b9a2ab5 "
+        "reads it");
+}
+
 TEST_CASE("what is no journal is said to be none") {
   CHECK(error_of("") == "j: is empty, not a fatune journal");
   CHECK(error_of("{\"schema\":\"other/1\"}\n") ==

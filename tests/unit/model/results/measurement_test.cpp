@@ -34,6 +34,27 @@ TEST_CASE("observations read back as they were written") {
   CHECK(*from_json<Conditions>(reread(Conditions{}), "x") == Conditions{});
 }
 
+TEST_CASE("times, gates and quartiles stand in documents as people read them") {
+  CHECK(dump(to_json(sample_timing())) ==
+        R"({"median_us":9.81,"ci95_us":[9.79,9.83],"iqr_us":[9.7,9.9],"min_us":9.5,)"
+        R"("sem_relative":0.0021,"samples":30,"launches_per_sample":64,"killed_early":true})");
+  Verification x = sample_verification();
+  x.gates = {"launch", "edge_problems 7/8"};
+  x.not_run = {"physics: no clock: none", "odd"};
+  const Json json = reread(x);
+  CHECK(dump(json["gates"]) == R"([{"name":"launch","passed":1,"of":1},)"
+                               R"({"name":"edge_problems","passed":7,"of":8}])");
+  CHECK(dump(json["not_run"]) == R"([{"name":"physics","reason":"no clock: none"},)"
+                                 R"({"name":"odd","reason":""}])");
+  CHECK(*from_json<Verification>(json, "x") == x);
+}
+
+TEST_CASE("what was not verified has no figures") {
+  const Json json = reread(Verification{.passed = true, .skipped = true});
+  CHECK_FALSE(json.contains("margin"));
+  CHECK(*from_json<Verification>(json, "x") == Verification{.passed = true, .skipped = true});
+}
+
 TEST_CASE("errors of a log-sum-exp are there when there is one") {
   Verification x = sample_verification();
   CHECK(to_json(x).count("lse") == 0);
@@ -54,12 +75,9 @@ TEST_CASE("unknown fields are ignored, missing ones are named") {
   Json json = to_json(sample_timing());
   json["of_a_later_version"] = Json{{"a", 1}};
   CHECK(*from_json<Timing>(json, "x") == sample_timing());
-  for (const char* key : {"median_us", "q1_us", "q3_us", "min_us", "samples"}) {
-    Json without = to_json(sample_timing());
-    without.erase(key);
-    CHECK(from_json<Timing>(without, "line 3").error().message ==
-          "line 3: field '" + std::string(key) + "' is missing");
-  }
+  json.erase("median_us");
+  CHECK(from_json<Timing>(json, "line 3").error().message ==
+        "line 3: field 'median_us' is missing");
   CHECK_FALSE(from_json<Verification>(Json::object(), "x"));
   CHECK_FALSE(from_json<Resources>(Json::object(), "x"));
   CHECK_FALSE(from_json<Conditions>(Json::object(), "x"));

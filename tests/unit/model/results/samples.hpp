@@ -8,7 +8,7 @@ namespace fatune::test {
 inline Timing sample_timing() {
   return Timing{.median_us = 9.81,
                 .q1_us = 9.7,
-                .q3_us = 1.0 / 3,
+                .q3_us = 9.9,
                 .min_us = 9.5,
                 .sem_relative = 0.0021,
                 .samples = 30,
@@ -21,7 +21,6 @@ inline Timing sample_timing() {
 inline Verification sample_verification() {
   return Verification{
       .passed = true,
-      .skipped = true,
       .margin = 0.41,
       .worst_rule = "max",
       .max_abs_diff = 0.00048828125,

@@ -124,16 +124,6 @@ TEST_CASE("given factors are told with type and shape, and lie as floats do") {
                  "      (q_descale | k_descale | v_descale) % 4 != 0) {\n"));
 }
 
-TEST_CASE("factors of blocks of tokens are as many as there are blocks") {
-  Problem problem = fp8_problem(Quant::kGiven);
-  problem.descale_block = 128;
-  const std::string text = c_header(exported("fa_mma_fp8", problem));
-  CHECK(contains(text,
-                 " *   q_descale: [batch, kv_heads, 4], one for 128 queries, or what is left of "
-                 "them\n"
-                 " *   k_descale, v_descale: [batch, kv_heads, 8], one for 128 keys, likewise\n"));
-}
-
 TEST_CASE("factors are contiguous whatever the layout is") {
   Problem problem = fp8_problem(Quant::kGiven);
   problem.layouts = *parse_layouts("bshd");

@@ -91,7 +91,7 @@ TEST_CASE("a library stage and a fixture are refused by name") {
     CHECK(facts.error().message.find(library) != std::string::npos);
   }
   const auto fault =
-      facts_of(test::default_candidate("does_nothing", test::mission()), test::limits_of("sm_90a"));
+      facts_of(test::default_candidate("faults", test::mission()), test::limits_of("sm_90a"));
   REQUIRE_FALSE(fault);
   CHECK(fault.error().message.find("fixture") != std::string::npos);
 }

@@ -6,11 +6,10 @@ import sys
 import types
 
 state = types.SimpleNamespace(grad=False, autocast=None, modes=0, compiling=False, device=0, stream=70,
-                              capability=(9, 0), name="NVIDIA H200", deterministic=False, next_address=0x10000)
+                              capability=(9, 0), name="NVIDIA H200", next_address=0x10000)
 float16, bfloat16, float32, float64, uint8 = "float16", "bfloat16", "float32", "float64", "uint8"
-int64, uint64 = "int64", "uint64"
 float8_e4m3fn, float8_e5m2 = "float8_e4m3fn", "float8_e5m2"
-BYTES = {float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1, int64: 8, uint64: 8, float8_e4m3fn: 1, float8_e5m2: 1}
+BYTES = {float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1, float8_e4m3fn: 1, float8_e5m2: 1}
 
 
 class device:
@@ -84,10 +83,6 @@ class Tensor:
     def new_empty(self, shape, dtype=None):
         return Tensor(shape, dtype or self.dtype, self.device)
 
-    def unsqueeze(self, place):
-        assert place == -1
-        return Tensor((*self.shape, 1), self.dtype, self.device, address=self.address)
-
     def copy_(self, source):
         self.history = [*source.history, source]
         return self
@@ -108,10 +103,6 @@ def empty_like(tensor, dtype=None):
 
 def empty(shape, dtype, device):
     return Tensor((shape,) if isinstance(shape, int) else shape, dtype, device)
-
-
-def are_deterministic_algorithms_enabled():
-    return state.deterministic
 
 
 def is_grad_enabled():
@@ -137,18 +128,6 @@ class OnDevice:
 
     def __exit__(self, *_):
         state.device = self.index
-
-
-class Function:
-    """torch.autograd.Function: what apply() gives keeps its context, for a test to call backward() with."""
-
-    @classmethod
-    def apply(cls, *arguments):
-        context = types.SimpleNamespace()
-        context.save_for_backward = lambda *tensors: setattr(context, "saved_tensors", tensors)
-        out = cls.forward(context, *arguments)
-        out.backward = lambda grad: cls.backward(context, grad)
-        return out
 
 
 class Library:
@@ -225,7 +204,6 @@ def install():
     attention = module("torch.nn.attention", bias=bias)
     nn = module("torch.nn", functional=functional, attention=attention, Parameter=Tensor.Parameter)
     forward_ad = module("torch.autograd.forward_ad", _current_level=-1)
-    module("torch.autograd.function", once_differentiable=lambda function: function)
     module("torch._subclasses.fake_tensor", FakeTensor=FakeTensor)
     module("torch._subclasses.functional_tensor", FunctionalTensor=type("FunctionalTensor", (Tensor,), {}))
     module("torch._subclasses")
@@ -237,10 +215,9 @@ def install():
     module("torch.fx")
     module(
         "torch", **{name: value for name, value in globals().items() if not name.startswith("__")}, nn=nn,
-        autograd=module("torch.autograd", forward_ad=forward_ad, Function=Function), ops=types.SimpleNamespace(
+        autograd=module("torch.autograd", forward_ad=forward_ad), ops=types.SimpleNamespace(
             fatune=types.SimpleNamespace(), aten=types.SimpleNamespace()),
-        library=types.SimpleNamespace(Library=Library, register_fake=lambda name, lib: lambda function: function,
-                                      register_autograd=lambda *_, **__: None),
+        library=types.SimpleNamespace(Library=Library, register_fake=lambda name, lib: lambda function: function),
         Tag=types.SimpleNamespace(pt2_compliant_tag="compliant", needs_fixed_stride_order="order"),
         version=types.SimpleNamespace(cuda="13.0"),
         compiler=types.SimpleNamespace(is_compiling=lambda: state.compiling),

@@ -139,7 +139,7 @@ class Sizes(unittest.TestCase):
 class Calls(unittest.TestCase):
     def setUp(self):
         fake_torch.state.__dict__.update(grad=False, autocast=None, modes=0, compiling=False, device=0, stream=70,
-                                         capability=(9, 0), name="NVIDIA H200", deterministic=False)
+                                         capability=(9, 0), name="NVIDIA H200")
         sys.modules["torch"].ops.fatune.__dict__.clear()
         fake_torch.calls.clear()
         self.api = fake_cuda.Api()
@@ -345,66 +345,25 @@ class Calls(unittest.TestCase):
         self.sdpa.sdpa(q, k, v, fake_torch.CausalBias("lower", 128, 256), enable_gqa=True)
         self.assertEqual(self.api.launches[0].entry, "pointers")
 
-    def test_gradients_are_left_to_pytorch_but_of_kernels_that_were_let_serve_them(self):
-        q, k, v = qkv(4, 8, 512, 64)
-        v.requires_grad, fake_torch.state.grad = True, True
-        self.left_to_pytorch(q, k, v)
-        self.assertEqual(self.sdpa.counts(), [{
-            "call": "4,8,512,64 f16 with gradients", "calls": 1,
-            "reason": "gradients are wanted, and no kernel is let serve them (serve_gradients)"}])
-        with self.assertRaisesRegex(ValueError, "writes the log-sum-exp; tune it with --lse"):
-            self.sdpa.serve_gradients({self.sdpa.info()[0]["id"]: "flash"})
+    def test_calls_whose_gradients_are_wanted_are_left_to_pytorch(self):
+        reason = "gradients are wanted, which no kernel computes"
+        for i in range(3):
+            tensors = qkv(4, 8, 512, 64)
+            tensors[i].requires_grad, fake_torch.state.grad = True, True
+            self.left_to_pytorch(*tensors)
+            self.assertEqual(self.sdpa.explain(*tensors), f"PyTorch: {reason}")
+        self.assertEqual(self.sdpa.counts(), [{"call": "4,8,512,64 f16", "calls": 3, "reason": reason}])
         fake_torch.state.grad = False
-        self.sdpa.sdpa(q, k, v)
+        self.sdpa.sdpa(*tensors)
         self.assertEqual(len(self.api.launches), 1)
 
-    def serve_with(self, name, file=None):
-        """A call that wants gradients: its tensors and output, when the kernel that writes its log-sum-exp may."""
-        file = file or self.sdpa
-        (ident,) = [facts["id"] for facts in self.sdpa.info() if facts["problem"].get("lse")]
-        file.serve_gradients({ident: name})
-        tensors = qkv(1, 4, 1, 64, seq_kv=1024)
-        tensors[0].requires_grad, fake_torch.state.grad = True, True
-        return tensors, file.sdpa(*tensors)
-
-    def test_a_file_that_shares_a_kernel_has_the_backward_pass_that_it_chose(self):
-        aten, seen = sys.modules["torch"].ops.aten, []
-        for name in ("flash", "cudnn"):
-            setattr(aten, f"_scaled_dot_product_{name}_attention_backward",
-                    lambda *_, name=name, **__: seen.append(name) or ("dq", "dk", "dv"))
-        installed, _ = load(_INSTALLED=True)
-        installed._service.serve(installed._own)
-        for file, name in ((installed, "flash"), (self.sdpa, "cudnn"), (installed, "flash")):
-            _, out = self.serve_with(name, file)
-            out.backward(torch.empty_like(out))
-        self.assertEqual(seen, ["flash", "cudnn", "flash"])
-
-    def test_a_backward_pass_gets_the_log_sum_exp_of_the_kernel(self):
-        aten, seen = sys.modules["torch"].ops.aten, []
-        for name, shape in (("flash", (1, 4, 1)), ("cudnn", (1, 4, 1, 1))):
-            setattr(aten, f"_scaled_dot_product_{name}_attention_backward",
-                    lambda *given, **options: seen.append((given, options)) or ("dq", "dk", "dv"))
-            (q, k, v), out = self.serve_with(name)
-            lse = self.api.launches[-1].arguments[3]
-            grad = torch.empty_like(out)
-            self.assertEqual(out.backward(grad), ("dq", "dk", "dv", None))
-            (given, options) = seen.pop()
-            self.assertEqual((given[:5], options), ((grad, q, k, v, out), {"scale": 0.125}))
-            self.assertEqual((given[5].address, given[5].shape, given[5].dtype), (lse, shape, torch.float32))
-            self.assertEqual([each for each in given[6:] if isinstance(each, (int, float))], [1, 1024, 0.0, False])
-        self.assertIn(", backward by PyTorch's cudnn", self.sdpa.explain(q, k, v))
-        self.assertEqual([(row["call"], row["reason"]) for row in self.sdpa.counts()],
-                         [("1,4,1,64 with 4 heads of 1024 keys f16 with gradients", None)])
-
-    def test_gradients_are_pytorchs_for_a_reason_deterministically_and_of_expanded_keys(self):
-        (q, k, v), out = self.serve_with("it is slower")
-        self.assertEqual(out, "PyTorch's")
-        self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: gradients are wanted, and it is slower")
-        self.serve_with("flash")
-        self.assertEqual(len(self.api.launches), 2)
-        self.left_to_pytorch(q, laid(k, (65536, 0, 64, 1)), v)
-        fake_torch.state.deterministic = True
-        self.left_to_pytorch(q, k, v)
+    def test_a_graph_that_was_traced_without_gradients_leaves_them_to_pytorch(self):
+        q, k, v = qkv(4, 8, 512, 64)
+        q.requires_grad, fake_torch.state.grad = True, True
+        made = torch.Tensor((4, 8, 512, 64))
+        self.sdpa._pytorch = lambda *_, **__: made
+        self.assertIs(self.sdpa._run_kernel(q, k, v), made)
+        self.assertEqual(self.api.launches, [])
 
     def test_autocast_converts_as_pytorch_does(self):
         fake_torch.state.autocast = torch.float16

@@ -140,15 +140,6 @@ ExportedKernel that_quantizes(const char* name = "quantizes", Quant quant = Quan
 
 }  // namespace
 
-TEST_CASE("factors of blocks of tokens are refused, which sdpa_fp8 does not pass") {
-  std::vector<ExportedKernel> kernels = {with_factors()};
-  kernels.front().facts.problem.descale_block = 64;
-  CHECK(
-      torch_module(kernels).error().message ==
-      "--to torch: factors takes factors of blocks of tokens, which sdpa_fp8 does not pass; export "
-      "it --to header or cubin");
-}
-
 TEST_CASE("kernels of fp8 are a function of their own") {
   const test::TemporaryFolder folder;
   std::vector<ExportedKernel> kernels = {with_factors(), that_quantizes(),

@@ -17,7 +17,7 @@ namespace {
 Json problem_of(const test::SampleRun& sample) {
   const std::array runs = {sample.load()};
   const Json page = to_json(page_document(runs, Depth::kFull, {"1.0", "fatune report run", false}));
-  CHECK(page["schema"] == "fatune.page/2");
+  CHECK(page["schema"] == "fatune.page/1");
   CHECK(page["command"] == "fatune report run");
   return page["runs"][0]["problems"][0];
 }

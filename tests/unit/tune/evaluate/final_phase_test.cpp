@@ -487,7 +487,6 @@ TEST_CASE("an implementation from elsewhere is verified and timed like everyone"
   CHECK(row.verification->passed);
   CHECK(row.detail == "version 9");
   CHECK(row.hot_rounds_us.size() == 40);
-  CHECK_FALSE(row.external);
 }
 
 TEST_CASE("what is from elsewhere is announced before the device is asked for anything") {
@@ -536,16 +535,4 @@ TEST_CASE("a library that is missing costs its row alone") {
       hall.link->orders, [](const Json& order) { return message_type(order) == "rounds"; });
   REQUIRE(rounds != hall.link->orders.end());
   CHECK((*rounds)["contestants"].size() == 3);
-}
-
-TEST_CASE("an external takes part in the rounds without our gates, and says so") {
-  Hall hall;
-  const auto records = hall.finals({}, {hall.elsewhere("external:fa3")});
-  CHECK(records[3].external);
-  CHECK(records[3].hot);
-  CHECK_FALSE(records[3].verification);
-  for (const Json& order : hall.link->orders) {
-    const bool asked = message_type(order) == "run" && order["program"].contains("impl");
-    CHECK_FALSE(asked);
-  }
 }

@@ -1,12 +1,12 @@
-// implementations_test.cpp - names to rows of a final phase, and what unknown names cause.
+// implementations_test.cpp: Checks what names of implementations mean, and unknown ones.
 #include "tune/evaluate/implementations.hpp"
+
+#include <filesystem>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "core/file.hpp"
 #include "support/evaluate_fakes.hpp"
-#include "support/temporary_folder.hpp"
 
 using namespace fatune;
 using namespace fatune::test;
@@ -19,8 +19,8 @@ std::vector<KernelRef> kernels() {
   return {tiled_kernel("plain", "reference"), tiled_kernel("rows"), tiled_kernel("traps", "fault")};
 }
 
-Error refused(const std::string& impl, const OutsideOptions& options = {}) {
-  Status status = check_implementations({"rows", impl}, kernels(), options);
+Error refused(const std::string& impl) {
+  Status status = check_implementations({"rows", impl}, kernels());
   REQUIRE_FALSE(status);
   return std::move(status).error();
 }
@@ -43,7 +43,7 @@ TEST_CASE("every name is a row of the role baseline, in order") {
 
 TEST_CASE("a kernel's name is that kernel with its default config, with or without prefix") {
   const std::string impl = GENERATE("rows", "fatune:rows");
-  CHECK(check_implementations({impl}, kernels(), {}));
+  CHECK(check_implementations({impl}, kernels()));
   const auto rows = baseline_implementations({impl}, kMission, kernels(), {});
   REQUIRE(rows);
   const Implementation& row = rows->front();
@@ -91,12 +91,30 @@ TEST_CASE("a variant that does not exist is a usage error with those that do") {
   CHECK(error.message.find("flash, cudnn, efficient, math, auto") != std::string::npos);
 }
 
-TEST_CASE("externals are looked up, and read, before anything is measured") {
-  CHECK(check_implementations({"external:fa3"}, {}, {}));
-  CHECK(refused("external:fa9").kind == ErrorKind::kUsage);
-  const TemporaryFolder folder;
-  OutsideOptions options;
-  options.external_folders = {folder.path()};
-  REQUIRE(replace_file(folder / "toy.json", "{"));
-  CHECK(refused("external:toy", options).message.find("toy.json") != std::string::npos);
+TEST_CASE("a function of the user's is a name of its file and itself") {
+  const std::string file = GENERATE("mine.py", "some folder/mine.py", "/opt/mine.py");
+  const auto rows =
+      baseline_implementations({"python:" + file + ":attend"}, kMission, kernels(), {});
+  REQUIRE(rows);
+  CHECK(rows->front().impl == "python:mine:attend");
+  CHECK(rows->front().outside->impl == "python:mine:attend");
+  CHECK(rows->front().outside->settings.at("backend") ==
+        "python:" + std::filesystem::absolute(file).string() + ":attend");
+  CHECK(check_implementations({"python:mine.py:attend", "python:mine.py:other"}, {}));
+}
+
+TEST_CASE("a python: name without file or function, or that is another's, is a usage error") {
+  for (const char* name : {"python:", "python:mine.py", "python::attend", "python:mine.py:"}) {
+    CHECK(refused(name).message ==
+          "'" + std::string(name) + "' is no python:FILE:FUNCTION, as in python:mine.py:attend");
+  }
+  const Status twice =
+      check_implementations({"python:a/mine.py:attend", "python:mine.py:attend"}, {});
+  REQUIRE_FALSE(twice);
+  CHECK(twice.error().kind == ErrorKind::kUsage);
+  CHECK(twice.error().message ==
+        "python:a/mine.py:attend and python:mine.py:attend are both python:mine:attend in "
+        "records; rename a file or function");
+  CHECK(refused("external:fa3").message ==
+        "'external:fa3': external programs are retired; use python:FILE:FUNCTION");
 }

@@ -20,7 +20,7 @@ const PreparationSetting kSetting{tiled_kernel("naive", "reference"),
 
 }  // namespace
 
-TEST_CASE("reference and twin are compiled for one head, checks beside them") {
+TEST_CASE("reference and low-precision reference are compiled for one head, checks beside them") {
   FakeCompiler compiler;
   const Problem problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
   const auto pending = request_problem(compiler, kSetting, problem, search_cases(problem, 42));

@@ -119,34 +119,6 @@ TEST_CASE("finals come from the recorded finals, else from the search") {
   for (const FinalRecord& record : *finals) CHECK(record.recorded);
 }
 
-TEST_CASE("a recording of before a parameter and a value were renamed answers as today") {
-  const KernelRef kernel = tiled_kernel("k");
-  Kernel renamed = *kernel;
-  Parameter& parameter = renamed.manifest.parameters.front();
-  const std::string former = parameter.name;
-  parameter.name = "RENAMED";
-  parameter.aliases = {former};
-  const KernelRef today = std::make_shared<const Kernel>(std::move(renamed));
-  std::vector<Record> records = {record_of(make_candidate(kernel, 1), 10),
-                                 final_of(make_candidate(kernel, 1), "fatune:k", 11)};
-  const std::vector<KernelRef> kernels = {today};
-  const auto evaluator = *make_recorded_evaluator({}, std::move(records), kernels);
-  Candidate candidate = make_candidate(kernel, 1);
-  candidate.kernel = today;
-  candidate.config.settings.front().name = "RENAMED";
-  REQUIRE(evaluator->begin_problem({}, {}));
-  REQUIRE(evaluator->submit(candidate));
-  const auto record = evaluator->collect();
-  REQUIRE(record);
-  CHECK(record->outcome == Outcome::kMeasured);
-  CHECK(record->hot->median_us == 10);
-  CHECK(record->key == candidate_key(candidate));
-  CHECK(record->config == to_json(candidate.config));
-  const auto finals = evaluator->finals({{"fatune:k", "finalist", candidate}}, {});
-  REQUIRE(finals);
-  CHECK(finals->front().hot->median_us == 11);
-}
-
 TEST_CASE("a recording without measurements is refused") {
   CHECK_FALSE(make_recorded_evaluator({}, {EndRecord{"complete", 1}}));
 }

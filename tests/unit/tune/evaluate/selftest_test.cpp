@@ -62,15 +62,15 @@ class FatedEvaluator final : public Evaluator {
   bool cold_ = false;
 };
 
-KernelRef fixture(const std::string& name, const std::string& outcome, const std::string& gate) {
-  auto kernel = std::make_shared<Kernel>(*make_kernel({.name = name, .role = "fault"}));
-  kernel->manifest.expected_outcome = outcome;
-  kernel->manifest.expected_gate = gate;
+KernelRef fixture(const std::string& name, Fault fault) {
+  auto kernel = std::make_shared<Kernel>(
+      *make_kernel({.name = name, .axes = {{"FAULT", "[\"" + name + "\"]", ""}}, .role = "fault"}));
+  kernel->manifest.parameters.front().faults = {std::move(fault)};
   return kernel;
 }
 
-const std::vector<KernelRef> kKernels = {fixture("cheat", "wrong_result", "poison"),
-                                         fixture("hang", "timeout", "launch"),
+const std::vector<KernelRef> kKernels = {fixture("cheat", {"wrong_result", "poison"}),
+                                         fixture("hang", {"timeout", "launch"}),
                                          make_kernel({.name = "honest"})};
 
 }  // namespace
@@ -104,9 +104,26 @@ TEST_CASE("another gate, another outcome, or an honest kernel that fails: not pa
   }
 }
 
+TEST_CASE("each value of a fixture's parameter is tried by itself") {
+  auto kernel = std::make_shared<Kernel>(*make_kernel(
+      {.name = "faults", .axes = {{"FAULT", "[\"wrong\", \"hang\"]", ""}}, .role = "fault"}));
+  kernel->manifest.parameters.front().faults = {{"wrong_result", "poison"}, {"timeout", "launch"}};
+  const std::vector<Fixture> fixtures = fixtures_of(kernel);
+  REQUIRE(fixtures.size() == 2);
+  CHECK(fixtures[1].name == "hang");
+  CHECK(describe(fixtures[1].config) == "FAULT=hang");
+  CHECK(fault_of(kernel->manifest, fixtures[1].config)->outcome == "timeout");
+  FatedEvaluator evaluator({{"faults", {Outcome::kWrongResult, "poison: 3 of 9 outputs"}}});
+  const auto result = run_selftest({kernel}, evaluator);
+  REQUIRE(result);
+  REQUIRE(result->cheats.size() == 2);
+  CHECK(result->cheats[0].caught);
+  CHECK(result->cheats[1].kernel == "hang");
+  CHECK_FALSE(result->cheats[1].caught);
+}
+
 TEST_CASE("a fixture runs at its own problem") {
-  auto kernel = std::make_shared<Kernel>(*fixture("cheat", "wrong_result", "physics"));
-  kernel->manifest.selftest_shape = test_problem();
+  const KernelRef kernel = fixture("cheat", {"wrong_result", "physics", test_problem()});
   FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "physics: 1 us"}}});
   const auto result = run_selftest({kernel, kKernels[2]}, evaluator);
   REQUIRE(result);
@@ -116,7 +133,7 @@ TEST_CASE("a fixture runs at its own problem") {
 }
 
 TEST_CASE("a cheat in a layer was not asked where nothing is timed in one") {
-  const std::vector<KernelRef> kernels = {fixture("cheat", "wrong_result", "in_layer"),
+  const std::vector<KernelRef> kernels = {fixture("cheat", {"wrong_result", "in_layer"}),
                                           kKernels[2]};
   const std::pair<Fate, const char*> fates[] = {
       {{Outcome::kMeasured, ""}, "not_run"},
@@ -131,17 +148,13 @@ TEST_CASE("a cheat in a layer was not asked where nothing is timed in one") {
   }
 }
 
-TEST_CASE("what writes the log-sum-exp is asked for it, honest kernels also without") {
-  auto cheat = std::make_shared<Kernel>(*fixture("cheat", "wrong_result", "accuracy"));
-  cheat->manifest.lse = true;
+TEST_CASE("an honest kernel that writes the log-sum-exp is asked with it and without") {
   auto honest = std::make_shared<Kernel>(*kKernels[2]);
   honest->manifest.lse = true;
-  FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "accuracy: lse: 3, limit 1"}}});
-  const auto result = run_selftest({cheat, honest}, evaluator);
+  FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "poison: 3 of 9 outputs"}}});
+  const auto result = run_selftest({kKernels[0], honest}, evaluator);
   REQUIRE(result);
   CHECK(result->passed());
-  REQUIRE(result->cheats.size() == 1);
-  CHECK(result->cheats[0].problem.lse);
   REQUIRE(result->honest.size() == 2);
   CHECK_FALSE(result->honest[0].problem.lse);
   CHECK(result->honest[1].problem.lse);
@@ -152,12 +165,17 @@ TEST_CASE("nothing to catch is no success, and a kernel for another device is le
   const auto empty = run_selftest({kKernels[2]}, nothing);
   REQUIRE(empty);
   CHECK_FALSE(empty->passed());
-  auto newer = std::make_shared<Kernel>(*fixture("newer", "wrong_result", "poison"));
+  auto newer = std::make_shared<Kernel>(*fixture("newer", {"wrong_result", "poison"}));
   newer->manifest.min_arch = 120;
+  Fault elsewhere{"wrong_result", "poison"};
+  elsewhere.when.require = "ARCH >= 120";
   FatedEvaluator evaluator({{"cheat", {Outcome::kWrongResult, "poison: 3"}}});
-  const auto result = run_selftest({kKernels[0], newer}, evaluator);
+  const auto result =
+      run_selftest({kKernels[0], newer, fixture("elsewhere", elsewhere)}, evaluator);
   REQUIRE(result);
   CHECK(result->cheats[1].outcome == "not_run");
+  CHECK(result->cheats[2].outcome == "not_run");
+  CHECK(result->cheats[2].reason == "needs ARCH >= 120");
   CHECK_FALSE(result->cheats[1].caught);
   CHECK(result->passed());
 }
@@ -166,8 +184,7 @@ TEST_CASE("an operation's reference is spoiled at each tensor, for each gate tha
   const auto cheats = cheats_at(custom_test_problem(), custom_kernels().back());
   REQUIRE(cheats);
   std::vector<std::pair<std::string, std::string>> planned;
-  for (const KernelRef& cheat : *cheats)
-    planned.emplace_back(cheat->manifest.name, cheat->manifest.expected_gate);
+  for (const Fixture& cheat : *cheats) planned.emplace_back(cheat.name, cheat.fault.gate);
   std::vector<std::pair<std::string, std::string>> expected = {{"changes_x", "inputs"},
                                                                {"changes_w", "inputs"}};
   for (const std::string tensor : {"y", "sums"}) {
@@ -182,7 +199,7 @@ TEST_CASE("an operation's reference is spoiled at each tensor, for each gate tha
   }
   expected.insert(expected.end(), {{"does_nothing", "poison"}, {"begins_early", "early_start"}});
   CHECK(planned == expected);
-  const auto plan = launch_plan({cheats->front(), {}, custom_test_problem()}, test_limits());
+  const auto plan = launch_plan({cheats->front().kernel, {}, custom_test_problem()}, test_limits());
   REQUIRE(plan);
   REQUIRE(plan->stages.size() == 3);
   CHECK(plan->stages[1].entry == "scale_reference");
@@ -197,10 +214,8 @@ TEST_CASE("a declared operation is tested at one problem, with all kernels that 
   std::map<std::string, Fate> fates = {{"scale", {Outcome::kInfeasible, "an odd size"}}};
   const auto cheats = cheats_at(problem, reference);
   REQUIRE(cheats);
-  for (const KernelRef& cheat : *cheats) {
-    const Manifest& manifest = cheat->manifest;
-    fates[manifest.name] = {Outcome::kWrongResult, manifest.expected_gate + ": seen"};
-  }
+  for (const Fixture& cheat : *cheats)
+    fates[cheat.name] = {Outcome::kWrongResult, cheat.fault.gate + ": seen"};
   FatedEvaluator evaluator(fates);
   const auto result = run_selftest(kernels, problem, reference, evaluator);
   REQUIRE(result);

@@ -16,7 +16,7 @@ namespace fatune {
 namespace {
 
 /// Time that passes in pauses.
-class SetClock final : public FleetClock {
+class PausedClock final : public FleetClock {
  public:
   double now_s() const override { return time_s_; }
   void pause() override { time_s_ += 0.02; }
@@ -58,7 +58,7 @@ class ScriptedHand final : public FleetHand {
 
 struct Harness {
   FleetOptions options;
-  SetClock clock;
+  PausedClock clock;
   FleetCrew crew{clock};
   std::vector<std::string> told;
   std::map<std::size_t, std::size_t> starts;  ///< of a part

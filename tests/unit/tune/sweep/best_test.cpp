@@ -65,12 +65,24 @@ TEST_CASE("what holds no config is refused with file and field") {
   CHECK(error_of(folder, R"({"schema":"fatune.best/3"})").find("newer fatune") !=
         std::string::npos);
   CHECK(error_of(folder, R"({"schema":"else/1"})")
-            .find("x.json: field 'schema' is 'else/1', not fatune.best/2") != std::string::npos);
-  CHECK(error_of(folder, R"({"schema":"fatune.best/1","best":null})").find("'best'") !=
+            .find("x.json: field 'schema' is 'else/1', not fatune.best/1") != std::string::npos);
+  CHECK(error_of(folder, R"({"problems":[{"best":null}]})").find("'problems[0].best'") !=
         std::string::npos);
   CHECK(error_of(folder, R"({"problems":[]})").find("'problems' is empty") != std::string::npos);
   CHECK(error_of(folder, R"({"kernel":1,"config":{}})").find("'kernel'") != std::string::npos);
   CHECK(error_of(folder, "[]").find("x.json") != std::string::npos);
+}
+
+TEST_CASE("best.json from before the first release names the program that reads it") {
+  const test::TemporaryFolder folder;
+  for (const char* text :
+       {R"({"schema":"fatune.best/2","problems":[]})",
+        R"({"schema":"fatune.best/1","problem":{},"best":{"kernel":"k","config":{}}})",
+        R"({"schema":"fatune.best/1","problems":[{"best":{"verify":{"gates":["launch"]}}}]})"}) {
+    CAPTURE(text);
+    CHECK(error_of(folder, text)
+              .ends_with(" from before the first release; fatune at commit 2b9a2ab5 reads it"));
+  }
 }
 
 TEST_CASE("skipped correctness and a recording are marked") {

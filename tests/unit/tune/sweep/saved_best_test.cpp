@@ -18,9 +18,10 @@ Result<BestFile> load(const std::string& text) {
 }
 
 std::string best_with(const std::string& verify) {
-  return R"({"schema":"fatune.best/1","problem":{"batch":1,"heads":1,"seq_q":1,"head_dim":64},)"
+  return R"({"schema":"fatune.best/1","problems":[{)"
+         R"("problem":{"batch":1,"heads":1,"seq_q":1,"head_dim":64},)"
          R"("best":{"kernel":"k","config":{},"hot":{"median_us":2.5,"ci95_us":[2.4,2.6]})" +
-         verify + R"(},"gate":{"baseline":"cudnn","ratio":0.5}})";
+         verify + R"(},"gate":{"baseline":"cudnn","ratio":0.5}}]})";
 }
 
 }  // namespace
@@ -75,9 +76,9 @@ TEST_CASE("unverified is what names no gates, skipped them, or failed one") {
 }
 
 TEST_CASE("a library as best, and damaged fields, are refused by field") {
-  const auto library = load(R"({"best":{"impl":"cudnn"}})");
+  const auto library = load(R"({"problems":[{"best":{"impl":"cudnn"}}]})");
   REQUIRE_FALSE(library);
-  CHECK(library.error().message.find("'best.impl' is cudnn") != std::string::npos);
+  CHECK(library.error().message.find("'problems[0].best.impl' is cudnn") != std::string::npos);
   for (const char* text :
        {R"({"kernel":"k","config":{},"hot":{"median_us":"x"}})",
         R"({"kernel":"k","config":{},"hot":{"median_us":1,"ci95_us":[1]}})",

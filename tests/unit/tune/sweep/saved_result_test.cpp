@@ -90,7 +90,7 @@ TEST_CASE("a bench that is written is read again") {
   const test::TemporaryFolder folder;
   const auto json = load_json(saved_bench(folder, "finalist"));
   REQUIRE(json);
-  CHECK(json->at("schema") == "fatune.bench/2");
+  CHECK(json->at("schema") == "fatune.bench/1");
   auto again = from_json<BenchResult>(*json, "bench.json");
   REQUIRE(again);
   for (BenchProblem& problem : again->problems) {
@@ -129,7 +129,9 @@ TEST_CASE("what is no saved result says why") {
   };
   CHECK(error(R"({"schema":"fatune.bench/3"})").find("newer fatune") != std::string::npos);
   CHECK(error(R"({"schema":"else/1"})").find("'else/1'") != std::string::npos);
-  CHECK(error(R"({"schema":"fatune.best/1","best":null})").find("no correct candidate") !=
+  CHECK(error(R"({"schema":"fatune.best/1","problems":[]})").find("no correct candidate") !=
+        std::string::npos);
+  CHECK(error(R"({"schema":"fatune.bench/1","environment":{}})").find("commit 2b9a2ab5 reads it") !=
         std::string::npos);
   CHECK(error("[]").find("not a JSON object") != std::string::npos);
   REQUIRE(replace_file(folder / "x.json", R"({"kernel":"toy","config":{}})"));

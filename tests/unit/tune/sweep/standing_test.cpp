@@ -143,10 +143,9 @@ TEST_CASE("without a baseline, rounds or candidates there is no gate") {
 }
 
 TEST_CASE("a baseline with fewer rounds is compared without pairs") {
-  FinalRecord external = baseline(100);
-  external.external = true;
-  external.hot_rounds_us.resize(12);
-  const auto result = settled({contestant("a", 50, 0.01), external});
+  FinalRecord few = baseline(100);
+  few.hot_rounds_us.resize(12);
+  const auto result = settled({contestant("a", 50, 0.01), few});
   REQUIRE(result.gate);
   CHECK(result.gate->passed);
 }

@@ -52,10 +52,9 @@ BenchResult bench(std::vector<BenchProblem> problems) {
 
 Json suite_document(const BenchResult& result) { return to_json(suite_table(result)); }
 
-TEST_CASE("the fastest correct baseline is the one to beat, externals included and marked") {
-  FinalRecord external = row("external:fa3", "baseline", 20);
-  external.external = true;
-  external.hot_rounds_us.resize(12);
+TEST_CASE("the fastest correct baseline is the one to beat") {
+  FinalRecord mine = row("python:mine:attend", "baseline", 20);
+  mine.hot_rounds_us.resize(12);
   FinalRecord wrong = row("cudnn", "baseline", 1);
   wrong.outcome = Outcome::kWrongResult;
   wrong.reason = "NaN";
@@ -63,18 +62,16 @@ TEST_CASE("the fastest correct baseline is the one to beat, externals included a
   const Json json =
       suite_document(bench({{problem,
                              {row("fatune:toy", "finalist", 10), wrong,
-                              row("naive", "baseline", 400), external, unavailable("torch:flash")},
+                              row("naive", "baseline", 400), mine, unavailable("torch:flash")},
                              ""}}));
-  CHECK(json.at("schema") == "fatune.suite/2");
+  CHECK(json.at("schema") == "fatune.suite/1");
   CHECK(json.at("date") == "2026-01-31");
   const Json& only = json.at("problems").at(0);
   CHECK(only.at("problem").at("mask") == "none");
   CHECK(only.at("label") == "mission 4,8,512,64 f16");
   CHECK(only.at("best").at("hot").at("median_us") == 10.0);
-  CHECK(only.at("best_baseline") == "external:fa3");
-  const Json& fa3 = only.at("baselines").at(2);
-  CHECK(fa3.at("impl") == "external:fa3");
-  CHECK(fa3.at("external") == true);
+  CHECK(only.at("best_baseline") == "python:mine:attend");
+  CHECK(only.at("baselines").at(2).at("impl") == "python:mine:attend");
   const Json& flash = only.at("baselines").at(3);
   CHECK(flash.at("impl") == "torch:flash");
   CHECK(flash.at("outcome") == "unavailable");
@@ -106,12 +103,11 @@ TEST_CASE("what cannot be compared is absent, and the mean leaves it out") {
   CHECK(suite_document(bench({})).at("geomean_ratio").is_null());
 }
 
-TEST_CASE("an external with few values gives a ratio without interval") {
-  FinalRecord external = row("external:fa3", "baseline", 20);
-  external.external = true;
-  external.hot_rounds_us.resize(5);
+TEST_CASE("a baseline with few values gives a ratio without interval") {
+  FinalRecord few = row("cudnn", "baseline", 20);
+  few.hot_rounds_us.resize(5);
   const Json json = suite_document(
-      bench({{{"m", test::test_problem()}, {row("fatune:toy", "finalist", 10), external}, ""}}));
+      bench({{{"m", test::test_problem()}, {row("fatune:toy", "finalist", 10), few}, ""}}));
   CHECK(json.at("problems").at(0).at("ratio") == 0.5);
   CHECK_FALSE(json.at("problems").at(0).contains("ci95"));
   CHECK_FALSE(json.at("problems").at(0).contains("comparison"));

@@ -45,9 +45,6 @@ TEST_CASE("a problem is nearest to itself, then to those of its head dim and arc
   Problem packed = problem;
   packed.layouts = *parse_layouts("packed");
   CHECK(away(packed) == 0.25);
-  Problem blocks = problem;
-  blocks.descale_block = 64;
-  CHECK(away(blocks) == 0.5);
   CHECK(away(problem, Arch{90, 0}) == 0);
   CHECK(away(problem, Arch{80, 0}) == 6);
   CHECK(distance(problem, {86, 0}, problem, {80, 0}) == 2);

@@ -203,10 +203,6 @@ TEST_CASE("what cuDNN cannot do is refused with its reason") {
   problem.head_dim = 64;
   CHECK(refusal(problem, 91900) ==
         "cudnn: head_dim 64 is not taken in e4m3: its fp8 forward has 128");
-  problem.head_dim = 128;
-  problem.descale_block = 64;
-  CHECK(refusal(problem, 91900) ==
-        "cudnn: factors of blocks of tokens are not taken: it has one a tensor");
   problem = causal(512, 512);
   problem.head_dim = 60;
   CHECK(refusal(problem, 91900) == "cudnn: head_dim 60 is not taken: it must be a multiple of 8");

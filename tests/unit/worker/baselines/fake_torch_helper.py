@@ -1,6 +1,7 @@
-"""fake_torch_helper.py - speaks the PyTorch helper's lines without PyTorch; misbehaves on a turn as its argument says.
+"""fake_torch_helper.py: Answers the PyTorch helper's orders without PyTorch.
 
-Its output is a copy of q. The file of the second argument counts its starts; only the first start misbehaves.
+Its first argument says how a turn goes wrong, for the first start only. Its output is a copy of q.
+The file of the second argument counts its starts; beside it lies the method of the greeting.
 """
 import json
 import mmap
@@ -23,6 +24,8 @@ def obey(order):
     if what == "hello":
         if mode == "unavailable":
             return {"ok": False, "kind": "environment", "reason": "no PyTorch here"}
+        with open(counter + ".method", "w") as file:
+            json.dump(order["method"], file)
         return {"ok": True, "torch": "9.9", "cuda": "99.0", "cudnn": "9.1.2", "device": "none"}
     if what == "problem":
         place = order["memory"]
@@ -32,6 +35,8 @@ def obey(order):
     if what == "open":
         if order["backend"] == "efficient":
             return {"ok": False, "kind": "failed", "reason": "PyTorch's efficient cannot do this: too many heads"}
+        if order["backend"].startswith("python:"):
+            return {"ok": False, "kind": "environment", "reason": "there is no file mine.py"}
         return {"ok": True, "ran": "cudnn" if order["backend"] == "auto" else order["backend"]}
     if what == "run":
         size = place["places"]["k"] - place["places"]["q"]

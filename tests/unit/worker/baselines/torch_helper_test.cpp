@@ -1,4 +1,4 @@
-// torch_helper_test.cpp - runs the helper's own script on a stand-in for PyTorch.
+// torch_helper_test.cpp: Runs the helper's own files on a stand-in for PyTorch.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
@@ -130,8 +130,8 @@ TEST_CASE("FlashInfer prefills tokens where the layout puts them, by its fastest
   problem.layouts = *parse_layouts("packed");
   Script script("", problem);
   REQUIRE(script.process.open("flashinfer", script.setting));
-  CHECK(script.process.version_of(kNeighbours[0]) == "0.7.9");
-  CHECK(script.process.version_of(kNeighbours[2]) == "4.0.9");
+  CHECK(script.process.version_of(kPythonPackages[0]) == "0.7.9");
+  CHECK(script.process.version_of(kPythonPackages[2]) == "4.0.9");
   CHECK(script.process.detail("flashinfer") == "FlashInfer 0.7.9, fa3");
   const auto inputs = script.process.tensors()["q"];
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<std::byte>(i % 251);
@@ -282,7 +282,7 @@ TEST_CASE("without the library of vLLM FlashAttention-3 says what to install") {
 TEST_CASE("a package that is installed and cannot be imported is not there") {
   Script script("broken_fa4");
   REQUIRE(script.process.greet(script.setting));
-  for (const Neighbour& each : kNeighbours) {
+  for (const PythonPackage& each : kPythonPackages) {
     CHECK_FALSE(script.process.version_of(each).empty());
     const Status loads = script.process.load(each, script.setting);
     CHECK(loads.operator bool() == (each.impl != "fa4"));
@@ -391,4 +391,98 @@ TEST_CASE("the script itself says what is wrong with a PyTorch") {
   CHECK(opened.error().kind == ErrorKind::kEnvironment);
   INFO(opened.error().message);
   CHECK(opened.error().message.find(which.reason) != std::string::npos);
+}
+
+namespace {
+
+std::string backend_of(const std::string& function, const std::string& file = "functions.py") {
+  return "python:" FATUNE_SOURCE_DIR "/tests/unit/worker/baselines/" + file + ":" + function;
+}
+
+}  // namespace
+
+TEST_CASE("a function of the user's runs, and is timed as every backend") {
+  Problem problem = kSixteen;
+  problem.mask = Mask::kCausal;
+  problem.scale = 0.5;
+  problem.kv_heads = 1;
+  const std::string backend = backend_of(GENERATE("attend", "attend_with_lse"));
+  problem.lse = backend.ends_with("lse");
+  Script script("", problem);
+  REQUIRE(script.process.open(backend, script.setting));
+  CHECK(script.process.detail(backend) ==
+        "PyTorch 2.99.0+none, functions.py, " + backend.substr(backend.rfind(':') + 1));
+  script.fill_queries();
+  REQUIRE(script.process.run(backend));
+  const auto q = script.process.tensors()["q"];
+  const auto out = script.process.tensors()["out"];
+  CHECK(std::equal(out.begin(), out.end(), q.begin()));
+  const auto launches = script.process.prepare(backend);
+  REQUIRE(launches);
+  CHECK(*launches == 4);
+  const auto times = script.process.turn(backend, 5);
+  REQUIRE(times);
+  CHECK(times->hot_us == 62.5);
+  CHECK(times->cold_us == 125);
+  const auto in_layer = script.process.layer_turn(backend);
+  REQUIRE((in_layer && *in_layer));
+  CHECK((*in_layer)->us == 62.5);
+}
+
+TEST_CASE("a function of e4m3 inputs takes their factors and the type of its output") {
+  Problem problem = kSixteen;
+  problem.dtype = Dtype::kE4m3;
+  problem.out_dtype = Dtype::kBf16;
+  Script script("", problem);
+  REQUIRE(script.process.open(backend_of("attend_fp8"), script.setting));
+  REQUIRE(script.process.open(backend_of("attend_fp8"), script.setting));
+}
+
+TEST_CASE("a function that is not there is an environment error with the reason") {
+  struct Case {
+    const char *function, *file, *reason;
+  };
+  const Case which = GENERATE(
+      Case{"attend", "nowhere.py",
+           "there is no file " FATUNE_SOURCE_DIR "/tests/unit/worker/baselines/nowhere.py"},
+      Case{"attends", "functions.py", "functions.py has no function attends"},
+      Case{"SCALE", "functions.py", "functions.py is a float, not a function"},
+      Case{"attend", "broken_function.py",
+           "broken_function.py cannot be imported: ModuleNotFoundError: No module named "
+           "'no_such_module'"});
+  Script script;
+  const Status opened = script.process.open(backend_of(which.function, which.file), script.setting);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kEnvironment);
+  INFO(opened.error().message);
+  CHECK(opened.error().message.ends_with(which.reason));
+  CHECK(script.process.open("flash", script.setting));
+}
+
+TEST_CASE("a function that raises or returns something else fails with the reason") {
+  const auto fault = [](const std::string& function) {
+    return Script().open_fault(backend_of(function));
+  };
+  CHECK(fault("raises") == "raises raised ValueError: heads of 8 are too short");
+  CHECK(fault("takes_two") ==
+        "takes_two raised TypeError: takes_two() got an unexpected keyword argument 'scale'");
+  CHECK(fault("gives_nothing") == "gives_nothing returned a NoneType, not a tensor");
+  CHECK(fault("gives_tokens") ==
+        "gives_tokens returned the shape (1, 16, 2, 8), not (1, 2, 16, 8)");
+  CHECK(fault("gives_f32") == "gives_f32 returned float32, not float16");
+  CHECK(fault("gives_host") == "gives_host returned a tensor that is not on the GPU");
+  CHECK(fault("too_large").starts_with("out of GPU memory: "));
+}
+
+TEST_CASE("a function that changes its inputs or its output is found") {
+  Script writer;
+  REQUIRE(writer.process.open(backend_of("writes_keys"), writer.setting));
+  CHECK(writer.process.run(backend_of("writes_keys")).error().message ==
+        "inputs: the kernel changed k");
+  Script drifting("drifts");
+  REQUIRE(drifting.process.open(backend_of("attend"), drifting.setting));
+  drifting.fill_queries();
+  CHECK(drifting.process.prepare(backend_of("attend"))
+            .error()
+            .message.starts_with("accuracy: the timed"));
 }

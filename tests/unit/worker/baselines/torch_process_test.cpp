@@ -1,4 +1,4 @@
-// torch_process_test.cpp - checks the talk with the Python helper, and what happens when it fails.
+// torch_process_test.cpp: Checks the orders to the Python helper, and its failures.
 #include "worker/baselines/torch_process.hpp"
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "support/temporary_folder.hpp"
+#include "worker/timing/layer_time.hpp"
+#include "worker/timing/sampler.hpp"
 
 using namespace fatune;
 using namespace std::chrono_literals;
@@ -72,6 +74,22 @@ TEST_CASE("the helper runs, prepares and takes turns") {
   CHECK(times->hot_us == 10.5);
   CHECK(times->cold_us == 17.0);
   CHECK(fake.starts() == 1);
+}
+
+TEST_CASE("the helper times by the numbers of the sampler") {
+  Fake fake("well");
+  REQUIRE(fake.process.greet(fake.setting));
+  const auto text = read_file(fake.counter + ".method");
+  REQUIRE(text);
+  const SamplingPlan plan;
+  CHECK(*parse_json(*text, "the method") == Json{{"graph_us", plan.graph_time.value},
+                                                 {"max_graph_launches", plan.max_graph_launches},
+                                                 {"estimate_launches", plan.estimate_launches},
+                                                 {"slow_us", kSlowUs},
+                                                 {"long_us", kLongUs},
+                                                 {"steady", kSteadyLayer},
+                                                 {"most_passes", kMostLayerPasses},
+                                                 {"patience_s", 20}});
 }
 
 TEST_CASE("what was asked ahead is not asked again") {

@@ -1,5 +1,5 @@
 // examples_test.cpp - compiles the kernels of examples/ for every architecture, their references
-// and twins, too.
+// and low-precision references, too.
 #include <filesystem>
 #include <map>
 
@@ -127,18 +127,18 @@ TEST_CASE("every cheat at the example's tensors compiles, in both element types"
     const auto cheats = cheats_at(problem, reference);
     REQUIRE(cheats);
     CHECK(cheats->size() == 2 + 8 + 2);
-    for (const KernelRef& cheat : *cheats) {
+    for (const Fixture& cheat : *cheats) {
       const DeviceLimits limits =
           *typical_limits(*parse_arch(dtype == Dtype::kF16 ? "sm_80" : "sm_90"));
-      const Candidate candidate{cheat, default_config(cheat->manifest), problem};
-      const auto unsupported = unsupported_reason(cheat->manifest, problem, limits);
+      const Candidate candidate{cheat.kernel, cheat.config, problem};
+      const auto unsupported = unsupported_reason(cheat.kernel->manifest, problem, limits);
       REQUIRE(unsupported);
       CHECK(unsupported->empty() ==
-            (cheat->manifest.name != "begins_early" || limits.arch.number == kFirstDependentArch));
+            (cheat.name != "begins_early" || limits.arch.number == kFirstDependentArch));
       if (!unsupported->empty()) continue;
       const auto plan = launch_plan(candidate, limits);
       REQUIRE(plan);
-      submitted[pool.submit(compile_request(candidate, limits))] = {cheat->manifest.name, *plan};
+      submitted[pool.submit(compile_request(candidate, limits))] = {cheat.name, *plan};
     }
   }
   for (const auto& [ticket, attempt] : submitted) {

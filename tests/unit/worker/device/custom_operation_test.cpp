@@ -28,13 +28,15 @@ PreparationSetting setting_of(const std::vector<KernelRef>& kernels) {
 std::string refused(const std::string& impl, std::string_view operation) {
   const std::vector<KernelRef> custom = custom_kernels();
   const std::vector<KernelRef> kernels = {tiled_kernel("rows"), custom[0], custom[1]};
-  const Status status = check_implementations({impl}, kernels, {}, operation);
+  const Status status = check_implementations({impl}, kernels, operation);
   return status ? "" : status.error().message;
 }
 
 }  // namespace
 
-TEST_CASE("reference and twin are compiled for the whole problem, and the tensors go along") {
+TEST_CASE(
+    "reference and low-precision reference are compiled for the whole problem, and the tensors go "
+    "along") {
   FakeCompiler compiler;
   const Problem problem = custom_test_problem();
   const auto setting = setting_of(custom_kernels());
@@ -55,7 +57,7 @@ TEST_CASE("reference and twin are compiled for the whole problem, and the tensor
   CHECK(read->problem == problem);
 }
 
-TEST_CASE("with a declared tolerance there is no twin") {
+TEST_CASE("with a declared tolerance there is no low-precision reference") {
   FakeCompiler compiler;
   const auto kernels = load_custom(changed(kCustomReference, "\"hard_inputs\"", kTolerance));
   REQUIRE(kernels);
@@ -66,7 +68,7 @@ TEST_CASE("with a declared tolerance there is no twin") {
   CHECK(compiler.requests.size() == 2);
   const auto order = finish_problem(compiler, setting, *pending);
   REQUIRE(order);
-  CHECK(order->twin.cubin.empty());
+  CHECK(order->low_precision.cubin.empty());
   CHECK(order->custom->tolerance->absolute == 1e-3);
   CHECK(read_message<BeginOrder>(sent(to_json(*order))));
 }
@@ -160,8 +162,7 @@ TEST_CASE("poison and repeats are told by the tensor's own places") {
 
 TEST_CASE("rivals that compute something else are refused by name") {
   CHECK(refused("cudnn", "scale") ==
-        "cudnn computes attention, not scale; compare with kernels of scale, its reference or "
-        "external: programs");
+        "cudnn computes attention, not scale; compare with kernels of scale or its reference");
   CHECK(refused("torch:flash", "scale").starts_with("torch:flash computes attention"));
   CHECK(refused("rows", "scale").starts_with("rows computes attention, not scale"));
   CHECK(refused("scale", "attention").starts_with("scale computes scale, not attention"));

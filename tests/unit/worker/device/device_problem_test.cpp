@@ -39,9 +39,10 @@ std::string refusal(FakeDevice& device) {
   return status.error().message;
 }
 
-/// Attention of one head of an fp8 problem: fp32 of the reference, the output's type of the twin.
+/// Attention of one head of an fp8 problem: fp32 of the reference, the output's type of the
+/// low-precision reference.
 void attend_in_fp8(const Problem& whole, const std::byte* q, const std::byte* k, const std::byte* v,
-                   const float* factors[3], void* out, bool twin) {
+                   const float* factors[3], void* out, bool low_precision) {
   Problem head = whole;
   head.batch = head.heads = head.kv_heads = 1;
   const auto queries = static_cast<std::size_t>(head.query_elements());
@@ -51,8 +52,8 @@ void attend_in_fp8(const Problem& whole, const std::byte* q, const std::byte* k,
   for (std::int64_t row = 0, at = 0; row < head.seq_q; ++row) {
     for (const double value : attention_row(head, inputs, {0, 0, row}).values) {
       const auto single = static_cast<float>(value);
-      if (twin) static_cast<std::uint16_t*>(out)[at] = encode(Dtype::kBf16, single);
-      if (!twin) static_cast<float*>(out)[at] = single;
+      if (low_precision) static_cast<std::uint16_t*>(out)[at] = encode(Dtype::kBf16, single);
+      if (!low_precision) static_cast<float*>(out)[at] = single;
       ++at;
     }
   }
@@ -62,17 +63,17 @@ void make_fp8(FakeDevice& device) {
   device.order.problem.dtype = Dtype::kE4m3;
   device.order.problem.out_dtype = Dtype::kBf16;
   device.order.problem.lse = false;
-  for (Program* program : {&device.order.reference, &device.order.twin}) {
+  for (Program* program : {&device.order.reference, &device.order.low_precision}) {
     StagePlan& stage = program->plan.stages.front();
-    const bool twin = program == &device.order.twin;
+    const bool low_precision = program == &device.order.low_precision;
     stage.arguments = {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out"};
     device.driver.define(
-        stage.entry,
-        std::function([&device, twin](const std::byte* q, const std::byte* k, const std::byte* v,
-                                      const float* q_descale, const float* k_descale,
-                                      const float* v_descale, void* out) {
+        stage.entry, std::function([&device, low_precision](
+                                       const std::byte* q, const std::byte* k, const std::byte* v,
+                                       const float* q_descale, const float* k_descale,
+                                       const float* v_descale, void* out) {
           const float* factors[] = {q_descale, k_descale, v_descale};
-          attend_in_fp8(device.order.problem, q, k, v, factors, out, twin);
+          attend_in_fp8(device.order.problem, q, k, v, factors, out, low_precision);
         }));
   }
 }
@@ -133,15 +134,15 @@ TEST_CASE("a wrong reference judges nothing") {
 
 TEST_CASE("a low-precision reference that breaks the rules itself sets no limits") {
   FakeDevice device;
-  spoil<Half>(device, "twin", [](Half* out, float*) { std::memset(out, 0, 32 * 16 * 2); });
+  spoil<Half>(device, "low_precision", [](Half* out, float*) { std::memset(out, 0, 32 * 16 * 2); });
   CHECK_THAT(refusal(device),
-             ContainsSubstring("the low-precision twin of the reference breaks its own limits"));
+             ContainsSubstring("the low-precision reference breaks its own limits"));
 }
 
 TEST_CASE("limits that zeros would meet are refused") {
   FakeDevice device;
   device.order.cases = {{Distribution::kLargeLogits, 42}};
-  spoil<Half>(device, "twin", [](Half* out, float*) {
+  spoil<Half>(device, "low_precision", [](Half* out, float*) {
     for (int i = 0; i < 32 * 16; i += 2) out[i] ^= 0x8000;  // every second sign
   });
   CHECK_THAT(refusal(device), ContainsSubstring("the check would prove nothing"));

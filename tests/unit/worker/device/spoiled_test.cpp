@@ -52,12 +52,12 @@ class CustomDevice {
  public:
   CustomDevice() {
     define_scale<float>("reference", false);
-    define_scale<std::uint16_t>("twin", true);
+    define_scale<std::uint16_t>("low_precision", true);
     define_scale<std::uint16_t>("scale_reference", false);
     device.order.problem = problem;
     device.order.custom = *reference->manifest.operation->plan(problem);
     device.order.reference = program_of(*reference, "reference");
-    device.order.twin = program_of(*reference, "twin");
+    device.order.low_precision = program_of(*reference, "low_precision");
   }
 
   RunReply run(const Kernel& kernel) {
@@ -135,12 +135,11 @@ TEST_CASE("every cheat at an operation's tensors is refused by its gate, its ref
   const auto cheats = cheats_at(custom.problem, custom.reference);
   REQUIRE(cheats);
   REQUIRE(cheats->size() == 2 + 2 * 8 + 2);
-  for (const KernelRef& cheat : *cheats) {
-    const Manifest& manifest = cheat->manifest;
-    const RunReply reply = custom.run(*cheat);
-    INFO(manifest.name << ": " << name(reply.outcome) << " " << reply.reason);
-    CHECK(name(reply.outcome) == manifest.expected_outcome);
-    CHECK(gate_of(reply.outcome, reply.reason) == manifest.expected_gate);
+  for (const Fixture& cheat : *cheats) {
+    const RunReply reply = custom.run(*cheat.kernel);
+    INFO(cheat.name << ": " << name(reply.outcome) << " " << reply.reason);
+    CHECK(name(reply.outcome) == cheat.fault.outcome);
+    CHECK(gate_of(reply.outcome, reply.reason) == cheat.fault.gate);
   }
   const RunReply honest = custom.run(*custom.reference);
   INFO(honest.reason);

@@ -31,7 +31,7 @@ TEST_CASE("a begin order survives the journey") {
   order.problem = {
       .batch = 4, .heads = 8, .kv_heads = 2, .seq_q = 512, .seq_kv = 300, .mask = Mask::kCausal};
   order.checks_cubin = "/tmp/checks.cubin";
-  order.reference = order.twin = a_program();
+  order.reference = order.low_precision = a_program();
   order.cases = {{Distribution::kNormal, 42}, {Distribution::kOutliers, 0xffffffffffffffffULL}};
   order.kernel_deadline_s = 2.5;
   const Json message = sent(to_json(order));

@@ -1,13 +1,15 @@
-// candidate_run_test.cpp - orders to a device worker to times, gates and outcomes, on a fake
-// driver.
+// candidate_run_test.cpp: Checks times, gates and outcomes of a device worker on a fake driver.
+#include <filesystem>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "support/fake_device.hpp"
+#include "support/temporary_folder.hpp"
 #include "worker/gates/gates.hpp"
-#include "worker/protocol/external_description.hpp"
 
 using namespace fatune;
 using Catch::Matchers::WithinRel;
@@ -266,30 +268,30 @@ TEST_CASE("a template that fails in the rounds is an error") {
 
 TEST_CASE("an implementation from elsewhere that fails is a failed row, and the rest goes on") {
   FakeDevice device;
-  const auto external = [](const char* name, const char* program) {
-    ExternalCommand command;
-    command.description.name = command.description.program = name;
-    command.description.verifies = "nothing";
-    command.description.install = "a program of this test";
-    command.description.arguments = {"-c", "echo time 12.5 us"};
-    command.description.output.pattern = "time ([0-9.]+)";
-    command.description.launches = 20;
-    command.description.runs = 2;
-    command.description.timeout_s = 5;
-    command.program = program;
+  const test::TemporaryFolder folder;
+  const auto python = folder / "python";
+  REQUIRE(replace_file(python, "#!/bin/sh\nexec python3 '" FATUNE_SOURCE_DIR
+                               "/tests/unit/worker/baselines/fake_torch_helper.py' well '" +
+                                   (folder / "starts").string() + "'\n"));
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const auto of_torch = [&](const std::string& impl, const std::string& backend) {
     Program made;
-    made.outside = OutsideProgram{std::string("external:") + name, to_json(command)};
+    made.outside = OutsideProgram{impl, {{"python", python.string()}, {"backend", backend}}};
     return made;
   };
   RoundsOrder order;
-  order.contestants = {external("toy", "/bin/sh"), external("missing", ""), honest(device)};
+  order.contestants = {of_torch("torch:flash", "flash"), of_torch("torch:efficient", "efficient"),
+                       of_torch("python:mine:attend", "python:/mine.py:attend"), honest(device)};
   order.rounds = 5;
   const auto reply = device.rounds(order);
   REQUIRE(reply);
   CHECK(reply->rows[0].outcome == Outcome::kMeasured);
-  CHECK(reply->rows[0].hot_us == std::vector<double>{12.5, 12.5});
+  CHECK(reply->rows[0].hot_us == std::vector<double>(5, 10.5));
   CHECK(reply->rows[0].gates == std::vector<std::string>{"physics"});
-  CHECK(reply->rows[1].outcome == Outcome::kUnavailable);
-  CHECK(reply->rows[1].hot_us.empty());
-  CHECK(reply->rows[2].hot_us.size() == 5);
+  CHECK(reply->rows[1].outcome == Outcome::kLaunchError);
+  CHECK(reply->rows[1].reason == "PyTorch's efficient cannot do this: too many heads");
+  CHECK(reply->rows[2].outcome == Outcome::kUnavailable);
+  CHECK(reply->rows[2].reason == "there is no file mine.py");
+  CHECK(reply->rows[2].hot_us.empty());
+  CHECK(reply->rows[3].hot_us.size() == 5);
 }

@@ -1,4 +1,5 @@
-// declared_output_test.cpp - outputs of a custom operation against twin or declared tolerance.
+// declared_output_test.cpp - outputs of a custom operation against low-precision reference or
+// declared tolerance.
 #include <cmath>
 #include <cstring>
 #include <limits>

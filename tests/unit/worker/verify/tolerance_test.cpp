@@ -25,7 +25,7 @@ struct Recipe {
 struct Made {
   Problem problem;
   TensorReference reference;
-  std::vector<std::byte> twin;
+  std::vector<std::byte> low_precision;
   HostInputs inputs;
 };
 
@@ -91,10 +91,10 @@ std::vector<std::byte> encode_all(Dtype dtype, const std::vector<float>& values)
 Made make(Problem problem, Distribution distribution = Distribution::kNormal) {
   Made made{problem, {}, {}, make_inputs(problem, {distribution, 11})};
   made.reference = make_out_reference(problem, attend(problem, made.inputs, {}, true));
-  made.twin =
+  made.low_precision =
       encode_all(problem.dtype, attend(problem, made.inputs, {.round_scores = true}, false));
-  made.reference.limits =
-      attention_limits(made.reference, compare(made.reference, made.twin), distribution, problem);
+  made.reference.limits = attention_limits(
+      made.reference, compare(made.reference, made.low_precision), distribution, problem);
   return made;
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("sums kept in fp16 are caught") {
 
 TEST_CASE("an output of zeros is caught at 16384 keys, where allclose(1e-2) would nearly pass it") {
   const Made made = make({.seq_q = 64, .seq_kv = 16384, .head_dim = 16});
-  const Judgement verdict = judge_bytes(made, std::vector<std::byte>(made.twin.size()));
+  const Judgement verdict = judge_bytes(made, std::vector<std::byte>(made.low_precision.size()));
   CHECK_FALSE(verdict.passed);
   CHECK(verdict.margin > 100);
   CHECK(vacuity_margin(made.reference) > kLeastVacuity);
@@ -241,8 +241,8 @@ TEST_CASE("a mask that is off by one is caught") {
 
 TEST_CASE("NaN, infinity and rows that should be zero are named") {
   const Made made = make({.seq_q = 70, .seq_kv = 40, .head_dim = 16, .mask = Mask::kCausal});
-  CHECK(judge_bytes(made, made.twin).passed);
-  auto out = made.twin;
+  CHECK(judge_bytes(made, made.low_precision).passed);
+  auto out = made.low_precision;
   const std::uint16_t infinity = 0x7c00, one = 0x3c00;
   std::memcpy(out.data() + 2 * (69 * 16 + 3), &infinity, 2);
   Judgement verdict = judge_bytes(made, out);
@@ -250,7 +250,7 @@ TEST_CASE("NaN, infinity and rows that should be zero are named") {
   CHECK(verdict.worst_rule == "finite");
   CHECK(verdict.reason.find("row 69, column 3") != std::string::npos);
   CHECK(verdict.margin == kWorstMargin);
-  out = made.twin;
+  out = made.low_precision;
   std::memcpy(out.data() + 2 * (29 * 16), &one, 2);  // 30 rows see nothing
   verdict = judge_bytes(made, out);
   CHECK(verdict.worst_rule == "masked_rows");
@@ -289,9 +289,9 @@ TEST_CASE("fp8 is held to the values before quantization, too") {
   Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16});
   made.reference.unquantized = made.reference.values;
   made.reference.limits.method_l2 = tolerance_factors(Dtype::kE4m3).method_l2;
-  CHECK(judge_bytes(made, made.twin).passed);
+  CHECK(judge_bytes(made, made.low_precision).passed);
   for (float& value : made.reference.unquantized) value *= 1.07f;
-  const Judgement far = judge_bytes(made, made.twin);
+  const Judgement far = judge_bytes(made, made.low_precision);
   CHECK_FALSE(far.passed);
   CHECK(far.worst_rule == "method");
   CHECK(far.reason.starts_with("method: 0.0654, limit 0.06"));
@@ -299,19 +299,22 @@ TEST_CASE("fp8 is held to the values before quantization, too") {
 
 TEST_CASE("limits of fp8 are those of its arithmetic, steps those of out") {
   Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16});
-  const Comparison twin = compare(made.reference, made.twin);
-  const Limits plain = attention_limits(made.reference, twin, Distribution::kNormal, {});
+  const Comparison low_precision = compare(made.reference, made.low_precision);
+  const Limits plain = attention_limits(made.reference, low_precision, Distribution::kNormal, {});
   Problem problem{.dtype = Dtype::kE4m3, .out_dtype = Dtype::kF16};
-  const Limits fp8 = attention_limits(made.reference, twin, Distribution::kNormal, problem);
+  const Limits fp8 =
+      attention_limits(made.reference, low_precision, Distribution::kNormal, problem);
   CHECK_FALSE(plain.method_l2);
   CHECK(fp8.method_l2 == 6e-2);
-  CHECK(fp8.relative_l2 == std::max(2e-3, 1.5 * twin.relative_l2));
-  CHECK(std::abs(fp8.max_abs - plain.max_abs - 2 * twin.max_abs) < 1e-12);
-  CHECK_FALSE(attention_limits(made.reference, twin, Distribution::kUniform, problem).method_l2);
+  CHECK(fp8.relative_l2 == std::max(2e-3, 1.5 * low_precision.relative_l2));
+  CHECK(std::abs(fp8.max_abs - plain.max_abs - 2 * low_precision.max_abs) < 1e-12);
+  CHECK_FALSE(
+      attention_limits(made.reference, low_precision, Distribution::kUniform, problem).method_l2);
   problem.quant = Quant::kFused;  // out is compared with the values of the inputs as they came
-  const Limits fused = attention_limits(made.reference, twin, Distribution::kNormal, problem);
+  const Limits fused =
+      attention_limits(made.reference, low_precision, Distribution::kNormal, problem);
   CHECK_FALSE(fused.method_l2);
   CHECK(fused.relative_l2 == 6e-2);
-  CHECK(attention_limits(made.reference, twin, Distribution::kUniform, problem).relative_l2 ==
-        fp8.relative_l2);
+  CHECK(attention_limits(made.reference, low_precision, Distribution::kUniform, problem)
+            .relative_l2 == fp8.relative_l2);
 }

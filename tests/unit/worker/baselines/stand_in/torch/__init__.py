@@ -1,6 +1,6 @@
 """A stand-in for PyTorch: bytes for tensors, a count for a clock; attention copies the queries.
 
-Just enough for torch_helper.py to run without a GPU. What it should do wrong is in the variable STAND_IN: "no_flash" (that
+Just enough for torch_helper/ to run without a GPU. What it should do wrong is in the variable STAND_IN: "no_flash" (that
 backend cannot do it), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output), "varies"
 (it leaves one that differs in a last bit), "writes_input", "out_of_memory".
 """
@@ -32,8 +32,10 @@ def dense(shape, order):
 class Tensor:
     """Elements of `width` bytes in `data`, from its first."""
 
-    def __init__(self, data, shape, strides=None, width=2):
-        self.data, self.shape, self.width = data, tuple(shape), width
+    is_cuda = True
+
+    def __init__(self, data, shape, strides=None, width=2, dtype=float16):
+        self.data, self.shape, self.width, self.dtype = data, tuple(shape), width, dtype
         self.strides = tuple(strides or dense(shape, range(len(shape) - 1, -1, -1)))
 
     def __getitem__(self, part):
@@ -41,7 +43,7 @@ class Tensor:
 
     def view(self, dtype):
         """Of one dimension."""
-        return Tensor(self.data, (len(self.data) // WIDTHS[dtype],), width=WIDTHS[dtype])
+        return Tensor(self.data, (len(self.data) // WIDTHS[dtype],), width=WIDTHS[dtype], dtype=dtype)
 
     def mean(self, dim, keepdim):
         assert (dim, keepdim) == (2, True)
@@ -67,12 +69,12 @@ class Tensor:
     def clone(self):
         """Without gaps, its dimensions in the same order."""
         order = sorted(range(len(self.shape)), key=lambda i: self.strides[i])
-        copy = Tensor(bytearray(self.width * math.prod(self.shape)), self.shape, dense(self.shape, order), self.width)
+        copy = Tensor(bytearray(self.width * math.prod(self.shape)), self.shape, dense(self.shape, order), self.width, self.dtype)
         copy.copy_(self)
         return copy
 
     def contiguous(self):
-        copy = Tensor(bytearray(self.width * math.prod(self.shape)), self.shape, width=self.width)
+        copy = Tensor(bytearray(self.width * math.prod(self.shape)), self.shape, width=self.width, dtype=self.dtype)
         copy.copy_(self)
         return copy
 
@@ -92,10 +94,10 @@ class Tensor:
     def transpose(self, a, b):
         shape, strides = list(self.shape), list(self.strides)
         shape[a], shape[b], strides[a], strides[b] = shape[b], shape[a], strides[b], strides[a]
-        return Tensor(self.data, shape, strides, self.width)
+        return Tensor(self.data, shape, strides, self.width, self.dtype)
 
     def reshape(self, *shape):
-        return Tensor(self.contiguous().data, shape, width=self.width)
+        return Tensor(self.contiguous().data, shape, width=self.width, dtype=self.dtype)
 
     def as_strided(self, shape, strides, begin=0):
         return as_strided(self, shape, strides, begin)
@@ -165,7 +167,7 @@ def zeros(shape, dtype, device):
 
 
 def as_strided(tensor, shape, strides, begin):
-    return Tensor(memoryview(tensor.data)[tensor.width * begin:], shape, strides, tensor.width)
+    return Tensor(memoryview(tensor.data)[tensor.width * begin:], shape, strides, tensor.width, tensor.dtype)
 
 
 def randn(*shape, device):

@@ -1,0 +1,56 @@
+"""measuring.py: Times work on the device and compares outputs, as the sampler does for kernels."""
+import math
+
+import torch
+
+HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
+
+
+def type_of(word):
+    return {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "f16": torch.float16,
+            "bf16": torch.bfloat16, "f32": torch.float32}[word]
+
+
+def same_bits(a, b):
+    return torch.equal(a.contiguous().view(torch.int16), b.contiguous().view(torch.int16))
+
+
+def difference(a, b):
+    """The norm of a - b over the norm of b; infinite for a NaN."""
+    a, b = a.float(), b.float()
+    part = float((a - b).norm()) / max(float(b.norm()), 1e-30)
+    return part if math.isfinite(part) else math.inf
+
+
+def captured(warm_up, warm_ups, work, times):
+    """A graph of `times` runs of the work. Libraries settle in the warm-ups, on a stream apart."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(warm_ups):
+            warm_up()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            work()
+    return graph
+
+
+def timed(*works):
+    """Microseconds of each work between events, one after the other. The device is kept waiting
+    while Python queues them, so that Python's own time is no part of the result."""
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(1 + len(works))]
+    if hasattr(torch.cuda, "_sleep"):
+        torch.cuda._sleep(HIDE_CYCLES)
+    events[0].record()
+    for work, end in zip(works, events[1:]):
+        work()
+        end.record()
+    events[-1].synchronize()
+    return [begin.elapsed_time(end) * 1e3 for begin, end in zip(events, events[1:])]
+
+
+def shortest(work, times):
+    """Microseconds of the shortest of some single runs."""
+    return min(timed(work)[0] for _ in range(times))

@@ -1,0 +1,2 @@
+"""broken_function.py: Cannot be imported."""
+import no_such_module
