@@ -42,8 +42,8 @@ std::vector<JudgedKernel> ranked_judgements(const std::vector<JudgedKernel>& jud
       by_id[each.record.id].add(each);
   }
   std::vector<JudgedKernel> found;
-  for (auto& [id, reputation] : by_id) {
-    if (reputation.best && !reputation.refused) found.push_back(*std::move(reputation.best));
+  for (auto& [id, history] : by_id) {
+    if (history.best && !history.refused) found.push_back(*std::move(history.best));
   }
   return found;
 }

@@ -13,7 +13,7 @@ namespace fatune {
 std::string replay_text(const Replay& replay, const Paint& paint = {});
 /// Lists per strategy the mean P over the spaces, and the space of the lowest P.
 std::string means_text(const std::vector<Replay>& replays, const Paint& paint = {});
-/// Explains that a score of random search above zero means a fault of the replay.
+/// Says that a score of random search other than 0 makes the scores of the space meaningless.
 std::string control_failure(const Replay& replay);
 
 }  // namespace fatune
