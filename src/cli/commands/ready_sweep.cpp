@@ -152,8 +152,7 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const SweepHosts& hosts,
   if (!args.no_warm_start && !ready.options.resume) {
     // Which runs lie beside a shard's is a matter of time and host.
     const bool alone = ready.options.plan.shard.has_value();
-    FATUNE_TRY(ready.options.known,
-               known_configs(args.warm, alone ? "" : ready.options.out));
+    FATUNE_TRY(ready.options.known, known_configs(args.warm, alone ? "" : ready.options.out));
   }
   FATUNE_TRY(ready.imports, read_imports(args.imports));
   if (args.compile_only) return ready;

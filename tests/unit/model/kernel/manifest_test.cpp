@@ -123,7 +123,8 @@ TEST_CASE("mistakes in what a fixture declares are named") {
             "wrong_result, timeout, crashed, measured");
   CHECK(fault_error(with("\"outcome\": \"wrong_result\", \"gate\": \"poisson\"")) ==
         value +
-            "gate' is 'poisson', which is not one of constraints, compilation, launch, poison, "
+            "gate' is 'poisson', which is not one of source, constraints, compilation, state, "
+            "launch, poison, "
             "inputs, guard_bands, accuracy, repeat, early_start, physics, timed_output, "
             "same_work, persisting_l2, carry_over, in_layer, edge_problems");
   const std::string crashed = "\"outcome\": \"crashed\", \"gate\": \"launch\", ";
