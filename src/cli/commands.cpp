@@ -30,19 +30,18 @@ constexpr CommandInfo kCommands[] = {
     {"bench", "Measure configs and implementations, with samples and intervals", setup_bench},
     {"verify", "Run every correctness gate on a config or a kernel", setup_verify},
     {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate},
-    {"profile", "Say what binds a config, from hardware counters read by ncu", setup_profile},
-    {"export", "Hand a best config to other programs: machine code, source, header", setup_export},
-    {"merge", "Join the runs of a suite's shards to one run", setup_merge},
-    {"report", "Show what a run tried, or hand it to other tuners", setup_report},
+    {"profile", "Explain what limits a config, from hardware counters read by ncu", setup_profile},
+    {"export", "Export a best config to other programs: machine code, source, header",
+     setup_export},
+    {"merge", "Join the runs of a suite's shards into one run", setup_merge},
+    {"report", "Show what a run tried, or convert it for other tuners", setup_report},
     {"replay", "Score search strategies on recorded data, with no GPU", setup_replay},
     {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},
-    {"judge", "Serve as a referee of kernels to a program or a model, over stdin and stdout",
-     setup_judge},
-    {"evolve", "Let a program propose kernels, and keep those that are right and fast",
-     setup_evolve},
-    {"kernels", "List what can be tuned; `kernels lint` checks it", setup_kernels},
-    {"devices", "List the GPUs that are here", setup_devices},
-    {"doctor", "Check whether this machine is able and quiet enough", setup_doctor},
+    {"judge", "Judge the kernels of a program or a model, over stdin and stdout", setup_judge},
+    {"evolve", "Let a program propose kernels, and keep the correct and fast ones", setup_evolve},
+    {"kernels", "List the kernels that can be tuned; `kernels lint` checks them", setup_kernels},
+    {"devices", "List the GPUs of this machine", setup_devices},
+    {"doctor", "Check whether this machine can tune and is quiet enough", setup_doctor},
     {"completions", "Print the script that completes fatune's words in a shell", setup_completions,
      true},
     {"man", "Print a manual page, or write all of them", setup_man, true},
@@ -160,8 +159,9 @@ std::string unexpected_argument(const CLI::App& app) {
 
 /// --resume "$UNSET" is a mistake, not a run without --resume.
 CLI::Validator not_empty() {
-  return {[](const std::string& text) { return std::string(text.empty() ? "it is empty" : ""); },
-          "", "not empty"};
+  return {
+      [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); },
+      "", "not empty"};
 }
 
 /// Of options with too many or too few values the parser's words say little.
@@ -169,8 +169,8 @@ std::string mismatch_text(const std::string& what) {
   const std::size_t colon = what.find(": ");
   const std::string flag = what.substr(0, colon);
   if (what.find("required but received") != std::string::npos)
-    return flag + ": is given more often than it may be";
-  if (what.ends_with(" missing")) return flag + ": has no value";
+    return flag + ": is given too often; give it once";
+  if (what.ends_with(" missing")) return flag + ": has no value; give it one";
   return what;
 }
 

@@ -29,7 +29,8 @@ constexpr ExitCode kCodes[] = {
     {kFiles, "files", "A file cannot be read or written, or its contents are wrong."},
     {kDevice, "device", "There is no GPU, or it failed."},
     {kBug, "bug", "A bug in fatune."},
-    {kInterrupted, "interrupted", "Interrupted; the journal is intact, sweep --resume goes on."}};
+    {kInterrupted, "interrupted",
+     "Interrupted; the journal is intact, sweep --resume continues it."}};
 
 // In the order of ErrorKind.
 constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted};

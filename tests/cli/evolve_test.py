@@ -378,7 +378,7 @@ class Kills(Temporary):
                 self.assertEqual(code, 130 if ended == signal.SIGINT else -signal.SIGKILL)
                 fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", out)
                 self.assertEqual((out / "ledger.jsonl").read_bytes(), whole)
-        self.assertIn("leave that out", fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", self.folder / "kill", "--trials", 3, code=2).stderr)
+        self.assertIn("leave out --trials", fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", self.folder / "kill", "--trials", 3, code=2).stderr)
 
     def test_kernels_that_a_kill_has_cost(self):
         """Between the ledger's line and the files, or within them."""

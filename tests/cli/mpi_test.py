@@ -112,7 +112,7 @@ def kill_rank_0(program, out, expected, chance):
 
 
 def refusals(program, out):
-    for words, expected in ((["sweep", "--shape", "4,8,512,64", "--compile-only"], "--compile-only runs on no rank"),
+    for words, expected in ((["sweep", "--shape", "4,8,512,64", "--compile-only"], "--compile-only runs in one process"),
                             (["sweep", "--suite", "nowhere", "--out", out], "nowhere")):
         said = finish(mpirun(program, 2, words))
         want(expected in said, f"{words}: {said}")

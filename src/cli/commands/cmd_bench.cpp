@@ -36,14 +36,15 @@ bool has_choice(const BenchArgs& args) {
 
 OptionTable bench_table(BenchArgs& a) {
   OptionTable choice = choice_table(a.choice);
-  choice.front().rows.push_back(
-      {"--impl", &a.impls, "IMPL,...",
-       "Implementations beside a config, or alone: cudnn,torch:flash [naive]", Repeat::kChanged});
+  choice.front().rows.push_back({"--impl", &a.impls, "IMPL,...",
+                                 "Measure these implementations beside a config, or alone: cudnn, "
+                                 "torch:flash, python:FILE:FUNCTION [naive]",
+                                 Repeat::kChanged});
   const OptionTable files = {
       {"Files",
        {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/1)"},
         {"--suite-out", &a.suite_out, "FILE",
-         "Write a row a problem: best and baselines (fatune.suite/1)"}}}};
+         "Write one row a problem, with best and baselines (fatune.suite/1)"}}}};
   return tables(
       {choice, rounds_table(a.rounds), files, device_table(a.device), common_table(a.common)});
 }
@@ -97,7 +98,7 @@ Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Ses
 Result<Session> open(const BenchArgs& args, const Settings& settings) {
   if (has_choice(args)) return open_session(args.choice, args.device, settings);
   if (args.impls.empty()) {
-    return usage_error("say what to measure: --config FILE, --kernel NAME or --impl LIST");
+    return usage_error("choose what to measure: --config FILE, --kernel NAME or --impl LIST");
   }
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto impls, parse_implementations("--impl", args.impls));

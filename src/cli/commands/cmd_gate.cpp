@@ -54,21 +54,23 @@ Result<GateRules> rules_of(const GateArgs& args) {
 OptionTable gate_table(GateArgs& a) {
   const OptionTable sides = {
       {"Compared",
-       {required({"--candidate", &a.candidate, "WHAT",
-                  "A best.json or config file, a kernel, or an implementation", Repeat::kAlways}),
+       {required(
+            {"--candidate", &a.candidate, "WHAT",
+             "Compare this candidate: a best.json or config file, a kernel, or an implementation",
+             Repeat::kAlways}),
         required({"--baseline", &a.baselines, "WHAT,...",
-                  "What it must beat, each of them: implementations, kernels, files of `bench "
-                  "--out`",
+                  "Beat each of these baselines: implementations, kernels, python:FILE:FUNCTION, "
+                  "files of `bench --out`",
                   Repeat::kAlways})}}};
   const OptionTable rules = {
       {"Decision",
        {{"--threshold", &a.threshold, "R",
-         "Pass when the whole interval of candidate/baseline is below", Repeat::kChanged},
+         "Pass when the whole interval of candidate/baseline is below R", Repeat::kChanged},
         {"--objective", &a.objective, "in_layer|plain|hot|cold",
-         "What is compared: time between two products, or latency of plain launches, of launches "
-         "of each one's own kind, or cold",
+         "Compare the time between two matrix products, or the latency of plain, hot or cold "
+         "launches",
          Repeat::kChanged},
-        {"--format", &a.format, "text|md", "text, or md for a pull request's comment"},
+        {"--format", &a.format, "text|md", "Print text, or md for a pull request's comment"},
         {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/1)"}}}};
   return tables({sides, problem_table(a.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});

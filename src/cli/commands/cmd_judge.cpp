@@ -81,7 +81,7 @@ CountKernel counter_of(const DeviceChoice& device, const Settings& settings) {
                              const DeviceLimits& limits) -> Result<NcuOutcome> {
     if (device.kind != DeviceChoice::Kind::kGpu) {
       return NcuOutcome{.reason = "a recorded device has no counters to read",
-                        .remedies = {"run it where an NVIDIA GPU is: --device cuda:0"}};
+                        .remedies = {"run it on a machine with an NVIDIA GPU: --device cuda:0"}};
     }
     FATUNE_TRY(CompilePool pool, open_pool(settings));
     return take_profile(candidate, {limits, device.ordinal}, pool, settings);
@@ -134,7 +134,7 @@ Status write_line(const Descriptor& out, std::string_view line) {
 }
 
 Result<int> judge(const JudgeArgs& args, const Settings& settings) {
-  if (args.common.json) return usage_error("judge: --json is for one document; try --jsonl");
+  if (args.common.json) return usage_error("judge: --json prints one document; use --jsonl");
   FATUNE_TRY(std::vector<BookedProblem> booked, booked_problems(args.problem));
   FATUNE_TRY(const Catalog catalog, load_catalog(settings));
   FATUNE_TRY(const auto device, device_of(args.device));
@@ -158,15 +158,17 @@ Result<int> judge(const JudgeArgs& args, const Settings& settings) {
 OptionTable judge_table(JudgeArgs& a) {
   const OptionTable own = {
       {"Client",
-       {{"--jsonl", &a.jsonl, "", "Plain JSON lines in place of MCP, the Model Context Protocol"},
+       {{"--jsonl", &a.jsonl, "",
+         "Speak plain JSON lines instead of MCP, the Model Context Protocol"},
         {"--out", &a.out, "DIR",
-         "Keep judgements and kernels in this folder, and go on from those that it has"}}},
+         "Keep judgements and kernels in this folder, and continue from its contents"}}},
       {"Device",
        {{"--device", &a.device, "auto|none|cuda:N|recorded:FILE",
-         "Where gates run and times come from; none: kernels are compiled only"},
-        {"--arch", &a.arch, "sm_XX", "What to compile for without a GPU"},
+         "Run gates and take times on this device. none: compile kernels only"},
+        {"--arch", &a.arch, "sm_XX", "Compile for this architecture without a GPU"},
         {"--baselines", &a.baselines, "LIST",
-         "What kernels are compared with, as in `fatune sweep`; none: nothing"}}}};
+         "Compare kernels with these implementations, as in `fatune sweep`, also "
+         "python:FILE:FUNCTION. none: no baseline"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }
 

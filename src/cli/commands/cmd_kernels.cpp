@@ -199,21 +199,22 @@ Result<int> kernels(const KernelsArgs& args, const Settings& settings) {
 
 OptionTable list_table(KernelsArgs& a) {
   const OptionTable own = {
-      {"List", {{"--all", &a.all, "", "Also the fixtures that misbehave on purpose"}}}};
+      {"List", {{"--all", &a.all, "", "List the fault kernels too, which misbehave on purpose"}}}};
   return tables({own, common_table(a.common)});
 }
 
 OptionTable lint_table(KernelsArgs& a) {
   const OptionTable own = {{"Lint",
-                            {{"KERNEL", &a.names, "", "Kernels to check [all]"},
-                             {"--arch", &a.arch, "sm_XX", "Architecture to compile for"},
+                            {{"KERNEL", &a.names, "", "Check these kernels [all]"},
+                             {"--arch", &a.arch, "sm_XX", "Compile for this architecture"},
                              {"--static-only", &a.static_only, "",
-                              "Do not compile, so inert parameters are not found"}}}};
+                              "Skip compilation, so that inert parameters are not found"}}}};
   return tables({own, common_table(a.common)});
 }
 
 OptionTable space_table(KernelsArgs& a) {
-  const OptionTable own = {{"Space", {required({"FILE", &a.space_file, "", "T1 input file"})}}};
+  const OptionTable own = {
+      {"Space", {required({"FILE", &a.space_file, "", "Read this T1 input file"})}}};
   return tables({own, common_table(a.common)});
 }
 
@@ -224,7 +225,7 @@ Runner setup_kernels(CLI::App& command) {
   add_options(command, list_table(*args));
   add_example(command, "fatune kernels\n  fatune kernels lint fa_mma");
   args->lint = add_command(command, "lint",
-                           "Check manifests, templates, and that every parameter does something",
+                           "Check manifests, templates, and that every parameter has an effect",
                            lint_table(*args));
   args->space = add_command(command, "space",
                             "Count the configs of a space that a T1 file of another tuner declares",

@@ -64,7 +64,8 @@ Result<std::filesystem::path> run_folder(const ProfileArgs& args) {
   std::error_code none;
   if (!args.out.empty()) {
     if (!std::filesystem::is_directory(args.out, none))
-      return usage_error(fmt::format("--out {}: there is no such folder of a run", args.out));
+      return usage_error(fmt::format(
+          "--out {}: there is no such run folder; name a folder that holds a journal", args.out));
     FATUNE_TRY_STATUS(find_results(args.out));
     return std::filesystem::path(args.out);
   }
@@ -135,7 +136,7 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
   if (environment.recorded) {
     for (Profiled& result : results) {
       result.outcome = not_run("a recorded device has no counters to read",
-                               {"run it where an NVIDIA GPU is: --device cuda:0"});
+                               {"run it on a machine with an NVIDIA GPU: --device cuda:0"});
     }
   } else {
     session.evaluator.reset();  // its worker's memory and context are not to stand beside ncu's
@@ -150,11 +151,10 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
 }
 
 OptionTable profile_table(ProfileArgs& a) {
-  const OptionTable kept = {
-      {"Run",
-       {{"--out", &a.out, "RUN",
-         "A run's folder: it keeps the counters, for its page, and ncu's own report [the run "
-         "that --config is of]"}}}};
+  const OptionTable kept = {{"Run",
+                             {{"--out", &a.out, "RUN",
+                               "Keep the counters, for the run's page, and ncu's report in this "
+                               "run folder [the run of --config]"}}}};
   return tables({choice_table(a.choice), device_table(a.device), kept, common_table(a.common)});
 }
 

@@ -139,28 +139,28 @@ Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
 OptionTable replay_table(ReplayArgs& a) {
   const OptionTable own = {
       {"Replay",
-       {required(
-            {"FILE", &a.files, "",
-             "Recorded data: a journal or the folder of a run, a Kernel Tuner cache, T4 or KTT "
-             "results; plain or .gz"}),
+       {required({"FILE", &a.files, "",
+                  "Read recorded data: a journal or run folder, a Kernel Tuner cache, T4 or KTT "
+                  "results; plain or .gz"}),
         comma_separated({"--strategy", &a.strategies, "STRATEGY,...",
-                         "Strategies to score, comma-separated [all but exhaustive]"}),
-        {"--repeats", &a.repeats, "N", "Runs of each strategy, each with its own seed"},
-        {"--budget", &a.budget, "N", "Evaluations of a run; failed configs count"},
+                         "Score these strategies, comma-separated [all but exhaustive]"}),
+        {"--repeats", &a.repeats, "N",
+         "Run each strategy this many times, each time with its own seed"},
+        {"--budget", &a.budget, "N", "Evaluate this many configs in a run; failed configs count"},
         {"--batch", &a.batch, "N",
-         "Candidates in flight: asked for before the first of them is told"},
+         "Keep this many candidates in flight before the first of them is observed"},
         {"--gpus", &a.gpus, "N",
          fmt::format(
-             "Times as N GPUs in turn have them, of which the slowest takes {:.1f} % longer",
+             "Take times from N simulated GPUs in turn, of which the slowest takes {:.1f} % longer",
              100 * kGpuSpread)},
-        {"--seed", &a.seed, "N", "Seed of all runs"},
+        {"--seed", &a.seed, "N", "Seed all runs"},
         {"--space", &a.space, "FILE",
-         "Only configs that this T1 file's space has; it needs the same parameters"},
-        {"--one-lever", &a.one_lever, "", "Each move changes exactly one parameter"},
+         "Keep only the configs of this T1 file's space, which needs the same parameters"},
+        {"--one-lever", &a.one_lever, "", "Change exactly one parameter in each move"},
         {"--published", &a.published, "",
-         "The published score also where its runs are longer than the budget"},
-        {"--plot", &a.plot, "FILE", "Write the curves to this SVG"},
-        {"--jobs", &a.jobs, "N", "Threads [cores]"}}}};
+         "Print the published score even where its runs are longer than the budget"},
+        {"--plot", &a.plot, "FILE", "Write the curves to this SVG file"},
+        {"--jobs", &a.jobs, "N", "Run this many threads [cores]"}}}};
   return tables({own, common_table(a.common)});
 }
 

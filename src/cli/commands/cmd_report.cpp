@@ -68,9 +68,9 @@ Status check_format(const ReportArgs& args, const std::string& format) {
         args.common.json ? "--json" : "--format " + format, args.runs.size()));
   }
   if (args.format.empty() && std::filesystem::path(args.out).extension() == ".svg")
-    return usage_error("--out " + args.out +
-                       ": several pictures are drawn, not one file; say --format svg and name a "
-                       "folder with --out");
+    return usage_error(
+        "--out " + args.out +
+        ": svg is a folder of pictures; add --format svg and name a folder with --out");
   if (args.sass && format != "html")
     return usage_error("--sass puts machine code into a page: name one with --out FILE.html");
   if (format == "svg" && args.out.empty())
@@ -90,7 +90,7 @@ Result<std::vector<JournalGroup>> choose_groups(const ReportArgs& args, const Jo
   if (groups.empty()) return file_error(where + ": holds no candidate");
   for (const std::string& wanted : args.kernels) {
     if (std::find(held.begin(), held.end(), wanted) != held.end()) continue;
-    return usage_error("--kernel: " + where + " holds nothing of '" + wanted + "', only of " +
+    return usage_error("--kernel: " + where + " has no results of '" + wanted + "', only of " +
                        join(held, ", "));
   }
   std::erase_if(groups, [&](const JournalGroup& group) {
@@ -286,21 +286,22 @@ OptionTable report_table(ReportArgs& a) {
   const std::vector<std::string> formats(kFormats.begin(), kFormats.end());
   const OptionTable own = {
       {"Report",
-       {required({"RUN", &a.runs, "", "A run's folder, or a journal; html and svg take several"}),
+       {required(
+            {"RUN", &a.runs, "", "Show this run folder or journal; html and svg take several"}),
         {"--format", &a.format, join(formats, "|"),
-         "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
-         "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
+         "Write text, md, csv, html (one page), svg (a folder of pictures), t4 (T4 results) or "
+         "kernel-tuner (a cache file to simulate on) [by the suffix of "
          "--out, else text]"},
         comma_separated(
-            {"--kernel", &a.kernels, "KERNEL,...", "Only these kernels, comma-separated"}),
+            {"--kernel", &a.kernels, "KERNEL,...", "Show only these kernels, comma-separated"}),
         {"-o,--out", &a.out, "PATH",
-         "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
+         "Write to this file. svg, and t4 and kernel-tuner with several problems, write to this "
          "folder"},
         {"--sass", &a.sass, "",
-         "Put the finalists' machine code into the page, to compare it: compiled again where the "
-         "cache lacks it, and disassembled"},
+         "Add the finalists' disassembled machine code to the page, for comparison; compile it "
+         "again where the cache lacks it"},
         {"--salvage", &a.salvage, "",
-         "Of a journal with damaged lines: leave them out and say how many"}}}};
+         "Leave out the damaged lines of a journal, and report their number"}}}};
   return tables({own, common_table(a.common)});
 }
 

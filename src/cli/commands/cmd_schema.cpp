@@ -105,7 +105,9 @@ struct SchemaArgs {
   std::string name;
 };
 OptionTable schema_table(SchemaArgs& a) {
-  return {{"Format", {{"NAME", &a.name, "", "A format, say best; none: list them"}}}};
+  return {{"Format",
+           {{"NAME", &a.name, "",
+             "Print the schema of this format, such as best; without a name, list the formats"}}}};
 }
 
 Result<int> schema(const SchemaArgs& args, const Settings&) {

@@ -112,7 +112,7 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
   reasons += sanitizer_text(results);
   return table.text(paint.columns()) + (reasons.empty() ? "" : paint.fitted(reasons)) +
          "margin is the worst value over its limit: below 1 passes\n" +
-         (recorded ? "no gate ran here: the recording says what they gave then\n" : "");
+         (recorded ? "no gate ran here: the verdicts come from the recording\n" : "");
 }
 
 /// Of a self-test: do the gates catch what they are meant to catch?
@@ -177,7 +177,8 @@ std::string selftest_text(const SelftestResult& result, const Paint& paint) {
 }
 
 Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
-  if (args.sanitize) return usage_error("--selftest and --sanitize exclude each other");
+  if (args.sanitize)
+    return usage_error("--selftest and --sanitize exclude each other; leave one out");
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const SelftestSubject subject, subject_of(args.choice, catalog));
   FATUNE_TRY_STATUS(need_gpu(args.device));
@@ -216,12 +217,12 @@ Result<int> verify(const VerifyArgs& args, const Settings& settings) {
 }
 
 OptionTable verify_table(VerifyArgs& a) {
-  const OptionTable gates = {
-      {"Gates",
-       {{"--sanitize", &a.sanitize, "", "Run it under compute-sanitizer, too, on a small problem"},
-        {"--selftest", &a.selftest, "",
-         "Run kernels that cheat or fail: does its gate catch each? With --kernel: cheats at that "
-         "kernel's own operation"}}}};
+  const OptionTable gates = {{"Gates",
+                              {{"--sanitize", &a.sanitize, "",
+                                "Also run the config under compute-sanitizer, on a small problem"},
+                               {"--selftest", &a.selftest, "",
+                                "Check that the gates catch kernels that cheat or fail; with "
+                                "--kernel, cheats at the custom operation of that kernel"}}}};
   return tables({choice_table(a.choice), gates, device_table(a.device), common_table(a.common)});
 }
 

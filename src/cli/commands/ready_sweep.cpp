@@ -39,7 +39,8 @@ Status share_out(std::size_t problems, const SweepHosts& hosts, SweepArgs& args)
   if (!hosts.several() || !args.shard.empty()) return {};
   if (problems < 2 && !hosts.ranks) return {};
   if (args.plan.objective == kScoreObjective)
-    return usage_error("--objective score takes one device, whose counters it reads");
+    return usage_error(
+        "--objective score reads the counters of one device; name one with --device");
   args.shard = "1/1";
   return {};
 }
@@ -91,7 +92,7 @@ Status choose_places(const SweepArgs& args, const SweepHosts& hosts, ReadySweep&
   const bool independent =
       ready.options.plan.shard && shard_problems(ready.options.plan).size() > 1;
   if (hosts.ranks && !ready.options.plan.shard)
-    return usage_error("--resume: this run is of one device; resume it without mpirun or srun");
+    return usage_error("--resume: this run used one device; resume it without mpirun or srun");
   if (hosts.ranks || (independent && hosts.several())) {
     ready.lanes = std::move(requests);
     return {};
@@ -99,8 +100,7 @@ Status choose_places(const SweepArgs& args, const SweepHosts& hosts, ReadySweep&
   if (!hosts.several()) return {};
   if (ready.device.device.kind == DeviceChoice::Kind::kRecorded) {
     return usage_error(
-        "--device names several recordings, and problems are not searched side by side here: name "
-        "one");
+        "--device names several recordings, but this sweep takes one; name one recording");
   }
   for (std::size_t i = 1; i < requests.size(); ++i)
     ready.device.helpers.push_back(requests[i].device);
@@ -148,12 +148,11 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const SweepHosts& hosts,
   ready.options.finals.seed = ready.options.plan.seed;
   ready.options.date = local_time();
   if (args.no_warm_start && !args.warm.empty())
-    return usage_error("--warm and --no-warm-start exclude each other");
+    return usage_error("--warm and --no-warm-start exclude each other; leave one out");
   if (!args.no_warm_start && !ready.options.resume) {
     // Which runs lie beside a shard's is a matter of time and host.
     const bool alone = ready.options.plan.shard.has_value();
-    FATUNE_TRY(ready.options.known,
-               known_configs(args.warm, alone ? "" : ready.options.out));
+    FATUNE_TRY(ready.options.known, known_configs(args.warm, alone ? "" : ready.options.out));
   }
   FATUNE_TRY(ready.imports, read_imports(args.imports));
   if (args.compile_only) return ready;

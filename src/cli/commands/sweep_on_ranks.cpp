@@ -61,9 +61,9 @@ Result<std::unique_ptr<Transport>> join_ranks(int launched) {
   const double patience_s = joining_s();
   const Watchdog watchdog(patience_s, [launched, patience_s] {
     log::error(fmt::format(
-        "the other ranks have not joined within {:.0f} s: of the {} that were started one died or "
-        "did not begin; what the launcher and that rank said above is why. Give the same command "
-        "again; FATUNE_SILENCE, a quarter of that time, makes it longer",
+        "the other ranks have not joined within {:.0f} s: one of the {} started ranks died or did "
+        "not begin. The output of the launcher and of that rank above gives the reason. Run the "
+        "command again; FATUNE_SILENCE, a quarter of that time, sets a longer wait",
         patience_s, launched));
     ::_exit(kEnvironment);
   });
@@ -141,7 +141,8 @@ Result<std::unique_ptr<SweepDevices>> gather_ranks(const Lead& lead, const Ready
 /// were there.
 Result<int> lead_ranks(Transport& transport, FleetClock& clock, const SweepArgs& args,
                        const Settings& settings, std::optional<bool>& together) {
-  if (args.compile_only) return usage_error("--compile-only runs on no rank; start one process");
+  if (args.compile_only)
+    return usage_error("--compile-only runs in one process; start it without mpirun or srun");
   FATUNE_TRY(const double silence_s, rank_silence(environment));
   const LocalRank local = local_rank(transport);
   FATUNE_TRY(const auto catalog, load_catalog(settings));

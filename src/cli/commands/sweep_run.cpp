@@ -79,7 +79,7 @@ int print_result(const ReadySweep& ready, const SweepResult& result, const Setti
   if (!found) {
     log::error(result.environment.recorded
                    ? "the recording holds no measured candidate of these kernels for this problem"
-                   : "no candidate passed every gate; the table above says what became of them");
+                   : "no candidate passed every gate; the table above gives the reasons");
   }
   return found && all_are_sound(result) ? kDone : kAnswerIsNo;
 }

@@ -55,7 +55,7 @@ std::string conclusion(const Checks& checks, const Paint& paint) {
   text = paint.fitted(text);
   if (is_quiet(checks)) return text;
   return text + paint(Tone::kWarn, "NOISY") +
-         ": small differences will drown; the lines above say what to do\n";
+         ": noise hides small differences; follow the remedies above\n";
 }
 
 std::string driver_version(const GpusSeen& seen) {

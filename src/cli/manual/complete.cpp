@@ -256,8 +256,8 @@ Values known_values(const std::string& type, const Settings& settings) {
 
 OptionTable completions_table(CompletionsArgs& a) {
   return {{"Script",
-           {required({"SHELL", &a.shell, "bash|zsh|fish", "The shell to complete in"}),
-            {"--out", &a.out, "FILE", "Write it to this file, in folders made as needed"}}}};
+           {required({"SHELL", &a.shell, "bash|zsh|fish", "Print the script for this shell"}),
+            {"--out", &a.out, "FILE", "Write the script to this file, and make its folders"}}}};
 }
 
 /// Kernels of --kernel-dir are offered, too.

@@ -136,7 +136,7 @@ ManFacts facts() {
   for (const EnvironmentVariable& each : environment_variables())
     facts.environment.emplace_back(each.name, each.meaning);
   facts.files = {
-      {"runs/DATE-TIME-PROBLEM", "what a sweep writes: best.json, and journal.jsonl as it goes"},
+      {"runs/DATE-TIME-PROBLEM", "output of a sweep: best.json, and journal.jsonl during the run"},
       {"~/.cache/fatune", "compiled kernels; may be deleted at any time"},
       {"~/.local/share/fatune/cuda",
        "NVRTC and CUDA's headers from pip, where there is no CUDA toolkit; doctor prints the line"},
@@ -230,12 +230,11 @@ std::string command_page(const CommandDoc& program, const CommandDoc& command,
 
 Runner setup_man(CLI::App& command) {
   auto args = std::make_shared<ManArgs>();
-  add_options(
-      command,
-      {{"Pages",
-        {{"COMMAND", &args->command, "", "The command whose page is printed [fatune itself]"},
-         {"--out", &args->out, "DIR",
-          "Write all pages, fatune.1 and fatune-COMMAND.1, to here"}}}});
+  add_options(command,
+              {{"Pages",
+                {{"COMMAND", &args->command, "", "Print the page of this command [fatune itself]"},
+                 {"--out", &args->out, "DIR",
+                  "Write all pages, fatune.1 and fatune-COMMAND.1, to this folder"}}}});
   add_example(command, "fatune man sweep | man -l -");
   return [args, &command](const Invocation& invocation) {
     return with_settings({}, invocation,

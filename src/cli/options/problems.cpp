@@ -32,8 +32,9 @@ Result<std::optional<Dtype>> resolve_out_dtype(const ProblemArgs& args, Dtype dt
   if (args.out_dtype.empty()) return untold;
   FATUNE_TRY(const Dtype told, dtype_of("--out-dtype", args.out_dtype));
   if (!untold) {
-    return usage_error(fmt::format("--out-dtype: is for --dtype e4m3 and e5m2; out of {} is {}",
-                                   name(dtype), name(dtype)));
+    return usage_error(
+        fmt::format("--out-dtype requires --dtype e4m3 or e5m2; the output of {} is {}",
+                    name(dtype), name(dtype)));
   }
   if (size_of(told) == 2) return std::optional(told);
   return usage_error(fmt::format("--out-dtype: must be f16 or bf16, not {}", name(told)));
@@ -44,8 +45,8 @@ Result<Quant> resolve_quant(const ProblemArgs& args, Dtype dtype) {
   const auto quant = parse_quant(args.quant);
   if (!quant) return usage_error("--quant: " + quant.error().message);
   if (size_of(dtype) == 1) return *quant;
-  return usage_error(fmt::format(
-      "--quant: is for --dtype e4m3 and e5m2; nothing of {} is quantized", name(dtype)));
+  return usage_error(
+      fmt::format("--quant requires --dtype e4m3 or e5m2; {} is not quantized", name(dtype)));
 }
 
 /// Laid out as --layout says. `place` stands before what is wrong, a suite's problem say.
@@ -145,7 +146,7 @@ bool names_task(const std::filesystem::path& path) {
 
 Error is_task(const std::string& path) {
   return usage_error(
-      fmt::format("--suite: '{0}' is no suite. Turn a task of another benchmark into one: "
+      fmt::format("--suite: '{0}' is not a suite. Turn a task of another benchmark into one: "
                   "python -m fatune import {0} -o suite.json",
                   path));
 }
@@ -159,8 +160,9 @@ Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
   if (args.layout.empty()) return std::move(suite.problems);
   for (NamedProblem& named : suite.problems) {
     if (!named.problem.layouts.plain()) {
-      return usage_error(fmt::format("--layout: --suite {} says its own layouts: {} is {}",
-                                     args.suite, named.name, name(named.problem.layouts)));
+      return usage_error(
+          fmt::format("--layout: --suite {} sets its own layouts ({} is {}); leave out --layout",
+                      args.suite, named.name, name(named.problem.layouts)));
     }
     FATUNE_TRY(named.problem, laid_out(named.problem, args.layout, named.name + ": "));
   }
@@ -240,8 +242,8 @@ Status refuse_companions(const ProblemArgs& args, const std::string& source) {
   std::vector<std::string> flags = attention_flags(args);
   if (!args.dtype.empty()) flags.insert(flags.begin(), "--dtype");
   if (flags.empty()) return {};
-  return usage_error(join(flags, ", ") + ": only with a problem given by --shape or --size; " +
-                     source + " describes its problems whole");
+  return usage_error(join(flags, ", ") + ": valid only with --shape or --size; " + source +
+                     " sets every property of its problems");
 }
 
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
@@ -260,7 +262,7 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
         "no problem given: add --shape B,H,S,D (say --shape 4,8,512,64) or --suite NAME");
   }
   if (!args.shapes.empty() && !args.suite.empty())
-    return usage_error("--shape and --suite exclude each other");
+    return usage_error("--shape and --suite exclude each other; leave one out");
   if (!args.suite.empty()) return resolve_suite(args);
   std::vector<NamedProblem> problems;
   for (const std::string& shape : args.shapes) {
@@ -286,7 +288,7 @@ Result<std::size_t> position_for(const std::vector<SavedConfig>& saved, const Pr
     if (saved[i].problem) held.push_back(describe(*saved[i].problem));
   }
   if (saved.size() == 1) return std::size_t{0};
-  return usage_error(file + " has no config for " + describe(problem) + "; it has those for " +
+  return usage_error(file + " has no config for " + describe(problem) + "; it has configs for " +
                      join(held, "; "));
 }
 
@@ -297,7 +299,8 @@ Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved
   if (!names_problem(args) && saved.front().problem) {
     FATUNE_TRY_STATUS(refuse_companions(args, file));
     for (const SavedConfig& each : saved) {
-      if (!each.problem) return usage_error(file + ": a config of it names no problem");
+      if (!each.problem)
+        return usage_error(file + ": a config names no problem; name one with --shape");
       uses.push_back({uses.size(), {each.problem_name, *each.problem}});
     }
     return uses;
@@ -314,7 +317,7 @@ Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved
 Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args,
                                                    const std::vector<KernelRef>& catalog) {
   if (args.config.empty() == args.kernel.empty()) {
-    return usage_error("say what to take: --config FILE or --kernel NAME" +
+    return usage_error("choose a config: --config FILE or --kernel NAME" +
                        std::string(args.config.empty() ? "" : ", not both"));
   }
   return args.config.empty() ? from_kernel(args, catalog) : from_file(args, catalog);

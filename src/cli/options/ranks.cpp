@@ -82,7 +82,8 @@ Result<std::vector<std::string>> devices_of_rank(const std::string& device, cons
     return choose_devices("cuda:all", list);
   if (local.number < here.size()) return std::vector{fmt::format("cuda:{}", local.number)};
   return environment_error(
-      fmt::format("{} of its host are for the first ranks there", counted(here.size(), "GPU")));
+      fmt::format("{} of the host belong to its first ranks; start one rank a GPU",
+                  counted(here.size(), "GPU")));
 }
 
 Result<double> rank_silence(const ReadVariable& variable) {
@@ -90,7 +91,7 @@ Result<double> rank_silence(const ReadVariable& variable) {
   if (text.empty()) return kSilence_s;
   const auto seconds = parse_number(text);
   if (seconds && *seconds >= 2 && *seconds <= 86400) return *seconds;
-  return usage_error("FATUNE_SILENCE is '" + text + "', not seconds from 2 to 86400");
+  return usage_error("FATUNE_SILENCE is '" + text + "'; set it to seconds from 2 to 86400");
 }
 
 std::vector<std::filesystem::path> mpi_plugin_places() {

@@ -79,7 +79,8 @@ Result<std::string> by_name(const std::string& word, const std::vector<ListedDev
   for (std::size_t i = 0; i < here.size(); ++i) {
     if (here[i].device_uuid == word) return fmt::format("cuda:{}", i);
   }
-  return usage_error("--device: no GPU here is " + word + "; `fatune devices --json` lists UUIDs");
+  return usage_error("--device: no GPU of this machine has the UUID " + word +
+                     "; `fatune devices --json` lists UUIDs");
 }
 
 /// Times of a GPU and of a recording do not stand in one table.
@@ -126,8 +127,7 @@ Status check_alike(const std::vector<std::string>& devices, const std::vector<Li
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (!devices[i].starts_with("cuda:")) continue;
     if (std::count(devices.begin(), devices.end(), devices[i]) > 1)
-      return usage_error("--device names " + devices[i] +
-                         " twice: sweeps would measure each other");
+      return usage_error("--device names " + devices[i] + " twice; name each GPU once");
     FATUNE_TRY(const DeviceChoice choice, choose_device(devices[i]));
     const auto ordinal = static_cast<std::size_t>(choice.ordinal);
     if (ordinal >= here.size()) {
@@ -228,7 +228,7 @@ Error no_driver(const Error& missing) {
   return environment_error(
       "no NVIDIA driver here, and " + missing.message +
       ". Without a GPU: `fatune sweep --compile-only` compiles any problem, `fatune inspect` shows "
-      "its configs, and report, replay and export read what was measured elsewhere");
+      "its configs, and report, replay and export read results of other machines");
 }
 
 std::string recorded_notice(const DeviceChoice& choice, const Environment& environment) {

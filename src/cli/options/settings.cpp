@@ -19,24 +19,27 @@ namespace fatune::cli {
 namespace {
 
 constexpr EnvironmentVariable kVariables[] = {
-    {"CUDA_HOME, CUDA_PATH", "A CUDA toolkit to look for NVRTC, its headers and tools in first."},
+    {"CUDA_HOME, CUDA_PATH",
+     "CUDA toolkit that is searched first for NVRTC, its headers and tools."},
     {"FATUNE_CACHE_SIZE",
-     "What the compilation cache may take, say 500M or 20G; what was not used for longest goes "
-     "first. 0: no limit [5G]."},
-    {"FATUNE_PYTHON", "The Python with PyTorch and the packages beside it; --python wins."},
-    {"PATH", "Where python3, ncu, compute-sanitizer and cuobjdump are looked for."},
+     "Size limit of the compilation cache, such as 500M or 20G; the least recently used files are "
+     "deleted first. 0: no limit [5G]."},
+    {"FATUNE_PYTHON", "Python to use, with PyTorch and the packages beside it; --python wins."},
+    {"PATH", "Folders that are searched for python3, ncu, compute-sanitizer and cuobjdump."},
     {"SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP; SLURM_PROCID, SLURM_NTASKS",
-     "Which part sweep --shard auto takes: of a job array's tasks, or of a step's."},
-    {"JOB_COMPLETION_INDEX", "The same of an indexed job of Kubernetes: --shard auto/N."},
+     "Part that sweep --shard auto takes: a task of a job array, or of a step."},
+    {"JOB_COMPLETION_INDEX",
+     "Part that sweep --shard auto/N takes in an indexed job of Kubernetes."},
     {"OMPI_COMM_WORLD_SIZE, PMI_SIZE; PMIX_RANK, SLURM_STEP_NUM_TASKS",
-     "That mpirun or srun started sweep as one of several, and how many."},
+     "Number of processes that mpirun or srun started for one sweep."},
     {"FATUNE_SILENCE",
-     "Seconds after which a rank of mpirun or srun that says nothing is taken for dead [30]."},
-    {"XDG_CACHE_HOME", "The compilation cache is fatune in here [~/.cache]; --cache wins."},
-    {"XDG_DATA_HOME", "NVRTC from pip is looked for in fatune/cuda in here [~/.local/share]."},
-    {"COLUMNS", "The width of tables and of --help [the terminal's, 80 where there is none]."},
-    {"NO_COLOR", "No colours, whatever it is set to."},
-    {"TERM", "With dumb: no colours, and plain lines of progress."}};
+     "Seconds of silence after which a rank of mpirun or srun counts as dead [30]."},
+    {"XDG_CACHE_HOME", "Parent folder of the compilation cache, fatune [~/.cache]; --cache wins."},
+    {"XDG_DATA_HOME",
+     "Parent folder of fatune/cuda, which is searched for NVRTC from pip [~/.local/share]."},
+    {"COLUMNS", "Width of tables and of --help [the terminal's, 80 without a terminal]."},
+    {"NO_COLOR", "Turns colours off, whatever the value."},
+    {"TERM", "dumb turns colours off and prints progress as plain lines."}};
 
 /// A terminal that knows more than letters.
 bool is_capable_terminal(int descriptor) {
@@ -94,7 +97,7 @@ std::filesystem::path trusted_cache(const std::filesystem::path& folder) {
   if (temporary) {
     if (own && (found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return folder;
     log::warn(
-        fmt::format("compiling without the cache: {} is not this user's alone; set HOME or "
+        fmt::format("compiling without the cache: {} is not private to this user; set HOME or "
                     "name a folder with --cache",
                     folder.string()));
     return {};
@@ -164,7 +167,8 @@ Result<Settings> resolve(const CommonArgs& args) {
   settings.search = gpu::default_search_paths(cuda_home, folders);
   settings.search.nvrtc = args.nvrtc;
   if (!args.nvrtc.empty() && !std::filesystem::exists(args.nvrtc)) {
-    return environment_error("--nvrtc: " + args.nvrtc + " does not exist");
+    return environment_error("--nvrtc: " + args.nvrtc +
+                             " does not exist; name a library or its folder");
   }
   settings.cache = cache_folder(args);
   FATUNE_TRY(settings.cache_limit, cache_limit());

@@ -24,7 +24,7 @@ TEST_CASE("findings are grouped, remedies below them, the conclusion last") {
         "  noisy    fan: loud\n"
         "           -> stop it\n"
         "able to tune on a GPU\n"
-        "NOISY: small differences will drown; the lines above say what to do\n");
+        "NOISY: noise hides small differences; follow the remedies above\n");
 }
 
 TEST_CASE("something missing is the conclusion, and the way out is named") {

@@ -52,7 +52,7 @@ TEST_CASE("a quiet GPU is told in three findings") {
         "GPU\n"
         "  ok       NVIDIA driver: 580.159.04, runs programs of CUDA 13.0 and older\n"
         "  ok       cuda:0: NVIDIA H200, sm_90, 132 multiprocessors, 140.0 GiB\n"
-        "  ok       cuda:0 state: nobody else on it, no throttling, 345 of 1980 MHz, 31\n"
+        "  ok       cuda:0 state: no other process, no throttling, 345 of 1980 MHz, 31\n"
         "             degrees C\n"
         "able to tune on a GPU\n");
 }

@@ -57,7 +57,8 @@ TEST_CASE("each rank of a host has a GPU, as long as there are some") {
   CHECK(*gpus_of_rank(4, {2, 4}) == GpuNames{"cuda:2"});
   const auto fifth = gpus_of_rank(4, {4, 5});
   REQUIRE_FALSE(fifth);
-  CHECK(fifth.error().message == "4 GPUs of its host are for the first ranks there");
+  CHECK(fifth.error().message ==
+        "4 GPUs of the host belong to its first ranks; start one rank a GPU");
 }
 
 TEST_CASE("a rank to which the launcher has bound GPUs has those") {

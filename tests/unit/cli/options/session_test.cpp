@@ -54,7 +54,9 @@ TEST_CASE("a GPU that is named twice is refused, however it is spelled") {
 TEST_CASE("GPUs that are not here, and of two kinds, are refused") {
   check_refused("cuda:0,3", "there is no cuda:3, only 3 GPUs");
   check_refused("cuda:all", "cuda:2 is NVIDIA H100");
-  check_refused("GPU-0707", "no GPU here is GPU-0707; `fatune devices --json` lists UUIDs");
+  check_refused(
+      "GPU-0707",
+      "no GPU of this machine has the UUID GPU-0707; `fatune devices --json` lists UUIDs");
 }
 
 /// On a machine with two GPUs, of which the second is another's, too.
