@@ -1,4 +1,4 @@
-// catalog.cpp - looks up names of kernels and implementations.
+// catalog.cpp: Looks up kernels and implementations by name.
 #include "cli/options/catalog.hpp"
 
 #include <algorithm>

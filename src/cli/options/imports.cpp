@@ -1,4 +1,4 @@
-// imports.cpp - reads recordings, and maps the best of each onto the kernels here.
+// imports.cpp: Reads recordings, and maps the best configs of each onto kernels.
 #include "cli/options/imports.hpp"
 
 #include <algorithm>
@@ -10,9 +10,10 @@
 namespace fatune::cli {
 namespace {
 
-constexpr std::size_t kTaken = 5;  // of a file for a kernel; a handful, chosen
+constexpr std::size_t kTaken = 5;  // best configs of a recording for a kernel; chosen
 
-/// A journal's configs are of the kernel it names, if that takes part.
+/// Whether the recording's configs apply to the kernel: only its own kernel if that kernel takes
+/// part.
 bool concerns(const Recording& recording, const KernelRef& kernel,
               const std::vector<KernelRef>& kernels) {
   const bool takes_part = std::any_of(kernels.begin(), kernels.end(), [&](const KernelRef& each) {

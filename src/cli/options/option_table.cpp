@@ -1,4 +1,4 @@
-// option_table.cpp - the options that several commands share; rows written back as words of a
+// option_table.cpp: Declares the options of several commands, and writes options back as words of a
 // command.
 #include "cli/options/option_table.hpp"
 
@@ -10,7 +10,7 @@
 namespace fatune::cli {
 namespace {
 
-/// What stands behind the flag, each time that it is typed; nothing behind a switch.
+/// Values of an option, one for each time that it was typed; nothing for each time of a switch.
 struct WordsBehind {
   using Words = std::vector<std::optional<std::string>>;
 

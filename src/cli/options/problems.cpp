@@ -1,5 +1,4 @@
-// problems.cpp - reads shapes and suites, one problem per shape, all with the same companions;
-// reads a config file or takes a kernel's default, for the problems asked for.
+// problems.cpp: Resolves shapes, suites and configs into problems and candidates.
 #include "cli/options/problems.hpp"
 
 #include <algorithm>
@@ -49,7 +48,7 @@ Result<Quant> resolve_quant(const ProblemArgs& args, Dtype dtype) {
       fmt::format("--quant requires --dtype e4m3 or e5m2; {} is not quantized", name(dtype)));
 }
 
-/// Laid out as --layout says. `place` stands before what is wrong, a suite's problem say.
+/// Applies --layout. Errors begin with `place`, such as the name of a suite's problem.
 Result<Problem> laid_out(Problem problem, const std::string& layout, const std::string& place) {
   const auto refused = [&](const std::string& why) {
     return usage_error(fmt::format("--layout {}: {}{}", layout, place, why));
@@ -101,7 +100,7 @@ Error not_for(const std::string& flag, const DeclaredOperation& operation) {
                      operation.example());
 }
 
-/// What was typed of what --shape leaves open and only attention has.
+/// Typed options that only attention has, beside --shape.
 std::vector<std::string> attention_flags(const ProblemArgs& args) {
   std::vector<std::string> flags;
   if (!args.out_dtype.empty()) flags.emplace_back("--out-dtype");
@@ -115,7 +114,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   return flags;
 }
 
-/// What --size says, with --dtype.
+/// Problems of --size and --dtype.
 Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
                                                 const DeclaredOperation& operation) {
   if (!args.shapes.empty()) return not_for("--shape", operation);
@@ -137,7 +136,7 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
   return problems;
 }
 
-/// Whether the path is one that tasks of other benchmarks have, and suites do not.
+/// Whether the path looks like a task of another benchmark instead of a suite.
 bool names_task(const std::filesystem::path& path) {
   const std::filesystem::path extension = path.extension();
   return std::filesystem::is_directory(path) || extension == ".py" || extension == ".yml" ||
@@ -151,7 +150,7 @@ Error is_task(const std::string& path) {
                   path));
 }
 
-/// --layout is of every problem of a suite that says none.
+/// Loads a suite. --layout applies to all of its problems if the suite sets no layout.
 Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
   FATUNE_TRY(Suite suite, load_suite(args.suite));
   ProblemArgs others = args;

@@ -1,4 +1,5 @@
-// ranks.cpp - launchers' variables to a number of ranks, and a host's devices to those of a rank.
+// ranks.cpp: Reads the number of ranks from launchers' variables, and assigns a host's devices to
+// its ranks.
 #include "cli/options/ranks.hpp"
 
 #include <thread>
@@ -23,7 +24,7 @@ int ranks_in(const char* name, const ReadVariable& variable) {
   return number && *number > 1 && *number < 1'000'000 ? static_cast<int>(*number) : 1;
 }
 
-/// Launchers bind a rank to some of the host's cores, mpirun of two ranks to one each.
+/// Cores of this process: mpirun binds each of two ranks to one core.
 std::int64_t usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -1,4 +1,4 @@
-// settings.cpp - resolves common options against HOME, PATH, CUDA_HOME and the like.
+// settings.cpp: Resolves common options against HOME, PATH, CUDA_HOME and other variables.
 #include "cli/options/settings.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"NO_COLOR", "Turns colours off, whatever the value."},
     {"TERM", "dumb turns colours off and prints progress as plain lines."}};
 
-/// A terminal that knows more than letters.
+/// Whether the descriptor is a terminal with control sequences.
 bool is_capable_terminal(int descriptor) {
   return isatty(descriptor) == 1 && environment("TERM") != "dumb";
 }
@@ -50,7 +50,7 @@ bool takes_colour(int descriptor) {
   return is_capable_terminal(descriptor) && environment("NO_COLOR").empty();
 }
 
-/// Of a user without a home; empty where the system has no folder for temporary files.
+/// Cache folder of a user without HOME; empty if the system has no temporary folder.
 std::filesystem::path temporary_cache() {
   std::error_code failure;
   const auto base = std::filesystem::temp_directory_path(failure);
@@ -66,7 +66,7 @@ std::filesystem::path cache_folder(const CommonArgs& args) {
   return temporary_cache();
 }
 
-/// As ccache has it: 5 GB, some 50,000 candidates.
+/// Default of ccache; holds some 50,000 candidates.
 constexpr const char* kUsualCacheSize = "5G";
 
 Result<std::uint64_t> cache_limit() {
@@ -85,8 +85,8 @@ Result<std::uint64_t> cache_limit() {
   return usage_error("FATUNE_CACHE_SIZE is '" + set + "', not a size like 500M or 20G");
 }
 
-/// Machine code of the cache runs in this user's name; empty, hence no cache, where another user
-/// was first to make the temporary one.
+/// Returns the cache folder, or an empty path if another user made the temporary folder first.
+/// Machine code from the cache runs as this user.
 std::filesystem::path trusted_cache(const std::filesystem::path& folder) {
   if (folder.empty()) return folder;
   const bool temporary = folder == temporary_cache();
@@ -119,7 +119,7 @@ log::Level log_level(const CommonArgs& args) {
   return args.verbose > 0 ? log::Level::kDebug : log::Level::kInfo;
 }
 
-/// The virtual environment that doctor's line for PyTorch makes; else the one on PATH.
+/// Python of the virtual environment that doctor's PyTorch line makes, else the Python on PATH.
 std::string own_python() {
   for (const auto& folder : data_folders()) {
     const auto python = folder / "torch" / "bin" / "python3";
@@ -139,7 +139,7 @@ Result<std::vector<std::filesystem::path>> folders_of(const std::string& flag,
   return std::vector<std::filesystem::path>(typed.begin(), typed.end());
 }
 
-/// What implementations from elsewhere need.
+/// Resolves Python and PATH, for implementations outside fatune.
 Status resolve_outside(const CommonArgs& args, Settings& settings) {
   settings.python = args.python.empty() ? environment("FATUNE_PYTHON") : args.python;
   if (settings.python.empty()) settings.python = own_python();
@@ -264,7 +264,7 @@ OutsideOptions outside_options(const Settings& settings) {
   options.python = settings.python;
   for (const auto& root : settings.search.cuda_roots) {
     options.library_folders.push_back(root);
-    // Of a wheel: SITE_PACKAGES/nvidia/cu13. The wheels of other libraries lie beside it.
+    // A wheel's folder is SITE_PACKAGES/nvidia/cu13; other libraries' wheels lie beside it.
     if (root.parent_path().filename() == "nvidia")
       options.library_folders.push_back(root.parent_path().parent_path());
   }

@@ -1,4 +1,4 @@
-// shard.cpp - reads --shard, and the variables of Slurm and Kubernetes behind "auto".
+// shard.cpp: Reads --shard, and the variables of Slurm and Kubernetes for "auto".
 #include "cli/options/shard.hpp"
 
 #include <string_view>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostShards = 100'000;  // chosen
 constexpr const char* kArrayTask = "SLURM_ARRAY_TASK_ID";
 
-/// A scheduler's variable; without one, nothing.
+/// Reads a number from a scheduler's variable. Returns nothing if the variable is not set.
 Result<std::optional<std::int64_t>> number_in(const char* name, const ReadVariable& variable) {
   const std::string text = variable(name);
   if (text.empty()) return std::optional<std::int64_t>();
@@ -25,14 +25,14 @@ Result<std::optional<std::int64_t>> number_in(const char* name, const ReadVariab
   return std::optional(number);
 }
 
-/// A process of a job, from 0, and how many there are, as far as that is said.
+/// Index of a process in its job, from 0, and the number of processes where a variable gives it.
 struct RankInJob {
   std::string variable;
   std::int64_t index = 0;
   std::optional<std::int64_t> count;
 };
 
-/// An array that names its tasks one by one may leave some out.
+/// Refuses an array with gaps: an array that lists its tasks may leave some out.
 Status check_no_gaps(std::int64_t first, std::int64_t stride, std::optional<std::int64_t> count,
                      const ReadVariable& variable) {
   FATUNE_TRY(const auto last, number_in("SLURM_ARRAY_TASK_MAX", variable));

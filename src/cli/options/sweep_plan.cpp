@@ -1,5 +1,4 @@
-// sweep_plan.cpp - the options of `fatune sweep`, the plan that they fill, and the known configs
-// from files, folders and the program itself.
+// sweep_plan.cpp: Declares the options of `fatune sweep`, makes its plan, and loads known configs.
 #include "cli/options/sweep_plan.hpp"
 
 #include <algorithm>
@@ -135,7 +134,7 @@ Status check_one_lever(const SweepArgs& args) {
                      "' does not support it; choose --strategy " + join(keepers, " or "));
 }
 
-/// --budget 0 leaves nothing to search, and needs what --no-warm-start leaves out.
+/// Refuses options that --budget 0 makes meaningless: it searches nothing and needs known configs.
 Status check_known_only(const SweepArgs& args) {
   for (const char* flag : {"--no-warm-start", "--strategy", "--one-lever", "--compile-only"}) {
     if (args.common.typed.count(flag) > 0) {
@@ -150,7 +149,8 @@ void append(std::vector<SavedConfig>& known, std::vector<SavedConfig> more) {
   std::move(more.begin(), more.end(), std::back_inserter(known));
 }
 
-/// Relative where the run's folder is: sources are written down, and should read alike elsewhere.
+/// Folder that holds the run's folder. Relative paths stay relative, because the journal records
+/// sources.
 std::filesystem::path folder_of(std::filesystem::path run) {
   if (!run.has_filename()) run = run.parent_path();
   const std::filesystem::path folder = run.parent_path();
