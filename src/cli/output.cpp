@@ -1,5 +1,4 @@
-// output.cpp - words to the command that a document repeats; the table of exit codes and the last
-// word of a failed command.
+// output.cpp: Prints results and errors, and holds the table of exit codes.
 #include "cli/output.hpp"
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 namespace fatune::cli {
 namespace {
 
-/// They change neither the answer nor what it is about.
+/// Options that change neither the answer nor its subject.
 constexpr std::string_view kOutputOptions[] = {"--json", "-q", "--quiet", "-v", "--verbose"};
 
 constexpr ExitCode kCodes[] = {

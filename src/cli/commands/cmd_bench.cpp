@@ -1,4 +1,4 @@
-// cmd_bench.cpp - measures configs and implementations beside each other in interleaved rounds.
+// cmd_bench.cpp: Measures configs and implementations in interleaved rounds.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -49,7 +49,8 @@ OptionTable bench_table(BenchArgs& a) {
       {choice, rounds_table(a.rounds), files, device_table(a.device), common_table(a.common)});
 }
 
-/// The candidate, its kernel's default, and the implementations asked for or else the reference.
+/// Rows of a problem: the candidate, its kernel's default, and the implementations of --impl or the
+/// reference.
 Result<std::vector<Implementation>> contestants_of(const Implementation* chosen,
                                                    const Problem& problem, const BenchArgs& args,
                                                    const Session& session,
@@ -106,8 +107,8 @@ Result<Session> open(const BenchArgs& args, const Settings& settings) {
   return open_session(std::move(catalog), operation, args.device, settings);
 }
 
-/// A problem counts when its candidate was measured, or without one any implementation. What could
-/// not be asked is no answer.
+/// Exit code 1 if a problem's candidate was not timed; without a candidate, if no implementation
+/// was. Unavailable implementations give exit code 3.
 int exit_code(const BenchResult& result, const BenchArgs& args) {
   int code = kDone;
   for (const BenchProblem& problem : result.problems) {
@@ -122,7 +123,7 @@ int exit_code(const BenchResult& result, const BenchArgs& args) {
   return code;
 }
 
-/// The time that the config's file gives for this problem, if it does, beside the one of now.
+/// Compares the time in the config's file for this problem with the new time.
 void add_confirmation(const BestFile& saved, const Session& session, const Environment& here,
                       BenchProblem& measured) {
   if (measured.rows.empty()) return;

@@ -1,5 +1,4 @@
-// cmd_evolve.cpp - a start kernel and a program that proposes kernels to a run of trials, and to
-// the best that came of it.
+// cmd_evolve.cpp: Runs trials of proposed kernels from a start kernel, and prints the best.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -46,7 +45,7 @@ struct EvolveArgs {
   bool profile = false;
 };
 
-/// What the header of a resumed run says, besides its problems.
+/// Options that the header of a resumed run holds, besides its problems.
 constexpr const char* kOfNewRuns[] = {"--mode",   "--kernel", "--trials",           "--wanted",
                                       "--rounds", "--seed",   "--proposer-seconds", "--evaluations",
                                       "--out"};
@@ -84,7 +83,7 @@ Result<EvolutionPlan> plan_of(const EvolveArgs& args) {
   return plan;
 }
 
-/// The manifest's text, in the folder that the kernel is from or inside the program.
+/// Text of the manifest, from the kernel's folder or from the program.
 Result<std::string> manifest_text(const Kernel& kernel, const Settings& settings) {
   const std::string& path = kernel.manifest.where;
   for (auto folder = settings.kernel_dirs.rbegin(); folder != settings.kernel_dirs.rend();
@@ -97,7 +96,7 @@ Result<std::string> manifest_text(const Kernel& kernel, const Settings& settings
   return std::move(file.text);
 }
 
-/// A kernel as a proposer would submit it: one file, which its manifest names plainly.
+/// Kernel in the form of a proposal: one file, which its manifest names without a folder.
 Result<Draft> start_draft(const std::string& name, const Settings& settings) {
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, name));
@@ -127,7 +126,7 @@ Result<std::unique_ptr<Bench>> bench_without_gpu(const EvolveArgs& args, const S
   return make_compile_bench(compiler_opener(settings), limits);
 }
 
-/// None unless they are wanted.
+/// Counter of hardware events; null without --profile.
 CountKernel counters(const EvolveArgs& args, const DeviceChoice& device, const Settings& settings) {
   if (!args.profile) return nullptr;
   return [device, &settings](const Candidate& candidate,
@@ -173,7 +172,7 @@ std::filesystem::path folder_of(const EvolveArgs& args) {
   return "runs/" + local_time("%Y%m%d-%H%M%S-evolve-") + file_name(args.kernel);
 }
 
-/// The plan and the start, of the command or of the run that goes on.
+/// Plan and start kernel, of the command or of the resumed run.
 struct ReadyEvolution {
   EvolutionPlan plan;
   Draft start;

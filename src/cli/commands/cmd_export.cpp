@@ -1,4 +1,4 @@
-// cmd_export.cpp - the configs of best.json files, compiled and written in the formats asked for.
+// cmd_export.cpp: Compiles the configs of best.json files and writes them in the requested formats.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ bool knows_device(const BestFile& saved, const Arch& arch) {
   return saved.device && saved.device->limits.sm_count > 0 && saved.device->limits.arch == arch;
 }
 
-/// The number of multiprocessors is compiled in, so a guess is worth a word.
+/// Logs a guessed number of multiprocessors, because it is compiled into the kernels.
 void note_guesses(const std::vector<ExportRequest>& requests) {
   for (const ExportRequest& request : requests) {
     if (knows_device(*request.saved, request.limits.arch)) continue;
@@ -44,7 +44,7 @@ void note_guesses(const std::vector<ExportRequest>& requests) {
   }
 }
 
-/// The device that the file was measured on, or a typical one of --arch.
+/// Limits of the measured device, or of a typical device of --arch.
 Result<DeviceLimits> limits_for(const BestFile& saved, const std::string& wanted) {
   if (wanted.empty() && !saved.device)
     return usage_error(saved.where +

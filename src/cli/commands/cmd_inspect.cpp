@@ -1,5 +1,5 @@
-// cmd_inspect.cpp - prints a kernel's space for a problem, or one config's fate, launch and
-// resources.
+// cmd_inspect.cpp: Prints a kernel's space for a problem, or feasibility, launch and resources of a
+// config.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -30,7 +30,7 @@ struct InspectArgs {
   bool importance = false;
 };
 
-/// What is inspected: a kernel and problem, and one config where the user gave one.
+/// Inspected kernel and problem, and a config if the user gave one.
 struct Subject {
   KernelRef kernel;
   Problem problem;
@@ -70,7 +70,7 @@ SpaceSummary summary_of(const Space& space) {
   return summary;
 }
 
-/// What every document about a kernel begins with.
+/// Members that every document about a kernel has.
 InspectDocument document_of(const Subject& subject, const Settings& settings) {
   InspectDocument document;
   document.head = settings.head;

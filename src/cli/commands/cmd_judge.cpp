@@ -1,5 +1,4 @@
-// cmd_judge.cpp - problems and a client on stdin and stdout to a judge that serves until the client
-// goes.
+// cmd_judge.cpp: Serves a judge of kernels to a client on stdin and stdout.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -33,7 +32,7 @@ struct JudgeArgs {
   std::string out;
 };
 
-/// Empty where kernels are only compiled: by choice, or as there is no driver.
+/// Device of --device; empty if kernels are only compiled, by choice or without a driver.
 Result<std::optional<DeviceChoice>> device_of(const std::string& text) {
   std::optional<DeviceChoice> device;
   if (text == "none") return device;
@@ -65,7 +64,7 @@ Result<std::unique_ptr<Examiner>> make_examiner(const JudgeArgs& args,
   return make_compile_examiner(compiler_opener(settings), limits);
 }
 
-/// What kernels are compared with; names that mean nothing are an error before anything is judged.
+/// Baselines of judged kernels. An unknown name is an error before anything is judged.
 Result<MakeBaselines> baselines_of(const std::string& text, const Catalog& catalog,
                                    const Settings& settings) {
   FATUNE_TRY(const auto names, parse_implementations("--baselines", text));
@@ -113,7 +112,7 @@ Result<JudgementLog> open_log(const std::string& folder) {
   return folder.empty() ? JudgementLog() : JudgementLog::open(folder);
 }
 
-/// Those of --shape or --suite; else of every suite that fatune has.
+/// Problems of --shape or --suite, else of every built-in suite.
 Result<std::vector<BookedProblem>> booked_problems(const ProblemArgs& args) {
   if (names_problem(args)) {
     FATUNE_TRY(const auto problems, resolve_problems(args));

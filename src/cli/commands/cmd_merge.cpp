@@ -1,4 +1,4 @@
-// cmd_merge.cpp - runs of a plan's shards to one run.
+// cmd_merge.cpp: Merges the runs of a plan's shards into one run.
 #include <algorithm>
 #include <filesystem>
 
@@ -33,7 +33,7 @@ OptionTable merge_table(MergeArgs& a) {
   return tables({own, common_table(a.common)});
 }
 
-/// "sm_90a, recorded"
+/// Device and architecture: "NVIDIA H200 (sm_90a, recorded)".
 std::string device_line(const Environment& environment) {
   return fmt::format("{} ({}{})", environment.device_name, name(environment.limits.arch),
                      environment.recorded ? ", recorded" : "");

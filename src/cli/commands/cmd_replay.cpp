@@ -1,4 +1,4 @@
-// cmd_replay.cpp - reads recorded data, runs strategies on it, prints and draws their scores.
+// cmd_replay.cpp: Runs strategies on recorded data, and prints and draws their scores.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -38,7 +38,7 @@ struct ReplayArgs {
 
 constexpr std::int64_t kMostRepeats = 100'000, kMostBudget = 1'000'000, kMostBatch = 1'000;
 
-/// A recording with the name that its rows have.
+/// Recording and the name of its rows.
 struct NamedRecording {
   std::string file;
   Recording recording;
@@ -50,7 +50,7 @@ Result<std::uint64_t> parse_count(const std::string& flag, const std::string& te
   return static_cast<std::uint64_t>(number);
 }
 
-/// Every strategy but the one that ignores what it is told and comes last.
+/// Names of all strategies but `exhaustive`, which ignores observations.
 std::vector<std::string> default_strategies() {
   std::vector<std::string> names;
   for (const StrategyInfo& info : strategies()) {
@@ -76,12 +76,12 @@ Result<ReplayOptions> options_of(const ReplayArgs& args) {
                                    [&](const StrategyInfo& info) { return info.name == name; });
     if (!known) return make_strategy(name, Lattice(), {}).error();
   }
-  std::set<std::string> seen;  // a repeated one would count twice in the means
+  std::set<std::string> seen;  // a repeated strategy would count twice in the means
   std::erase_if(options.strategies, [&](const auto& name) { return !seen.insert(name).second; });
   return options;
 }
 
-/// Rows name the file and not its folder; a file of several recordings also says which.
+/// Name of a row: the file without its folder, and the recording if the file holds several.
 std::string row_name(const std::string& where, const std::filesystem::path& path) {
   const auto base = path.has_filename() ? path.filename() : path.parent_path().filename();
   if (!where.starts_with(path.string())) return where;

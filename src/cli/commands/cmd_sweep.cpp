@@ -17,7 +17,8 @@
 namespace fatune::cli {
 namespace {
 
-/// Of a search and a run --compile-only has only problems, kernels and the number of configs.
+/// Refuses options that --compile-only ignores: it takes only problems, kernels and the number of
+/// configs.
 Status check_compile_only(const SweepArgs& args) {
   if (!args.compile_only) {
     return args.arch.empty()

@@ -1,5 +1,4 @@
-// doctor_gpu.cpp - asks driver and NVML, then judges their answers; an idle GPU's low clock is no
-// noise, a busy one's is.
+// doctor_gpu.cpp: Judges the answers of driver and NVML. A low clock is noise on a busy GPU only.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -57,7 +56,7 @@ void add_processes(const GpuWatch& watch, std::vector<Noise>& noise) {
                    "widen every interval"});
 }
 
-/// In a container, processes of others are not listed; their work shows all the same.
+/// Finds other processes by utilization and memory, because a container does not list them.
 void add_unseen(const GpuWatch& watch, std::vector<Noise>& noise) {
   if (!watch.processes.empty()) return;
   int busy = 0;
@@ -96,7 +95,7 @@ int hottest(const GpuWatch& watch) {
   return celsius;
 }
 
-/// The lowest clock of the moments at which it was not idle.
+/// Lowest clock of the readings in which the GPU was not idle.
 std::optional<int> lowest_busy_clock(const GpuWatch& watch) {
   std::optional<int> lowest;
   for (const gpu::Reading& reading : watch.readings) {
@@ -124,7 +123,7 @@ GpuSeen look_at(int ordinal) {
   const gpu::Telemetry telemetry = gpu::Telemetry::open(seen.facts->pci_bus_id);
   seen.telemetry_problem = telemetry.problem();
   if (telemetry.available()) seen.watch = watch_gpu(telemetry);
-  // In some containers the system files that tell the version are hidden.
+  // Some containers hide the system files that hold the version.
   if (seen.facts->driver.empty()) seen.facts->driver = telemetry.driver_version().value_or("");
   seen.watch.watchdog = seen.facts->display_watchdog;
   return seen;
@@ -243,9 +242,9 @@ GpusSeen look_at_gpus() {
 
 Checks gpu_checks(const GpusSeen& seen, const HostSystem& host) {
   if (!seen.driver) {
-    // A driver that is there but finds no GPU is not mended by installing one.
+    // Installing a driver does not help if the driver is there and finds no GPU.
     const bool absent = seen.driver.error().kind == ErrorKind::kEnvironment;
-    // What else the message advises is the remedy's part here.
+    // The remedy replaces the advice that follows in the message.
     const std::string& message = seen.driver.error().message;
     return {
         {Health::kBad, kGroup, "NVIDIA driver", message.substr(0, message.find(". ")),
