@@ -200,7 +200,7 @@ struct Register {
   }
 };
 
-constexpr const char* kUntold = "TEXT";  // CLI11's name for a value without a type's name
+constexpr const char* kUnnamedType = "TEXT";  // CLI11's name for a value without a type's name
 
 OptionDoc describe_option(const CLI::Option& option) {
   OptionDoc doc;
@@ -209,7 +209,7 @@ OptionDoc describe_option(const CLI::Option& option) {
   if (doc.flags.empty()) doc.argument = option.get_name();
   if (option.get_type_size() > 0) doc.value = option.get_type_name();
   // The name of an argument is its type: FILE, RUN, KERNEL.
-  if (doc.flags.empty() && doc.value == kUntold) doc.value = doc.argument;
+  if (doc.flags.empty() && doc.value == kUnnamedType) doc.value = doc.argument;
   doc.preset = option.get_default_str();
   doc.description = option.get_description();
   doc.repeatable = option.get_items_expected_max() > 1;

@@ -46,12 +46,12 @@ struct EvolveArgs {
 };
 
 /// Options that the header of a resumed run holds, besides its problems.
-constexpr const char* kOfNewRuns[] = {"--mode",   "--kernel", "--trials",           "--wanted",
-                                      "--rounds", "--seed",   "--proposer-seconds", "--evaluations",
-                                      "--out"};
+constexpr const char* kNewRunOptions[] = {
+    "--mode", "--kernel",           "--trials",      "--wanted", "--rounds",
+    "--seed", "--proposer-seconds", "--evaluations", "--out"};
 
 Status refuse_with_resume(const EvolveArgs& args) {
-  std::vector<std::string> flags(std::begin(kOfNewRuns), std::end(kOfNewRuns));
+  std::vector<std::string> flags(std::begin(kNewRunOptions), std::end(kNewRunOptions));
   ProblemArgs usual;
   for (const OptionGroup& group : problem_table(usual)) {
     for (const OptionRow& row : group.rows) flags.push_back(long_name(row));

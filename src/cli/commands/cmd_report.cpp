@@ -146,7 +146,7 @@ Status write_or_print(const std::string& out, const std::string& text) {
 }
 
 /// Chosen: about a megabyte of page, or some 35 finalists.
-constexpr std::size_t kMostLines = 60'000;
+constexpr std::size_t kMaxPageLines = 60'000;
 
 /// Finalist whose machine code is disassembled, and its candidate.
 struct Wanted {
@@ -208,7 +208,7 @@ Status add_code(std::vector<PageRun>& runs, const Settings& settings) {
         pool.submit(compile_request(each.candidate, each.run->header.environment.limits)));
   }
   std::size_t lines = 0;
-  for (std::size_t i = 0; i < wanted.size() && lines < kMostLines; ++i) {
+  for (std::size_t i = 0; i < wanted.size() && lines < kMaxPageLines; ++i) {
     const auto& [run, final, candidate, rank] = wanted[i];
     FATUNE_TRY(const Compiled compiled, wait_for(pool, tickets[i]));
     if (!compiled.ok) {

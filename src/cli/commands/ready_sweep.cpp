@@ -74,8 +74,9 @@ Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& cat
   if (!resuming) FATUNE_TRY_STATUS(share_out(problems.size(), hosts, chosen));
   if (hosts.devices.size() > 1) chosen.device = distinct_devices(hosts.devices);
   const bool by_default = names.empty() && !recorded_kernels;
-  FATUNE_TRY(RunPlan typed,
-             resolve_plan(chosen, problems, by_default ? of_types(kernels, problems) : kernels));
+  FATUNE_TRY(
+      RunPlan typed,
+      resolve_plan(chosen, problems, by_default ? kernels_for_types(kernels, problems) : kernels));
   return resuming ? resumed_plan(args, std::move(recorded), typed) : typed;
 }
 

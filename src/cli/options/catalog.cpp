@@ -48,8 +48,8 @@ Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& cata
   return chosen;
 }
 
-std::vector<KernelRef> of_types(const std::vector<KernelRef>& kernels,
-                                const std::vector<NamedProblem>& problems) {
+std::vector<KernelRef> kernels_for_types(const std::vector<KernelRef>& kernels,
+                                         const std::vector<NamedProblem>& problems) {
   std::vector<KernelRef> chosen;
   std::ranges::copy_if(kernels, std::back_inserter(chosen), [&](const KernelRef& kernel) {
     return std::ranges::any_of(problems, [&](const NamedProblem& each) {

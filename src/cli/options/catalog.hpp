@@ -22,8 +22,8 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
 Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
                                               const std::vector<std::string>& names);
 /// Kernels that support the element type of at least one problem; all kernels if none does.
-std::vector<KernelRef> of_types(const std::vector<KernelRef>& kernels,
-                                const std::vector<NamedProblem>& problems);
+std::vector<KernelRef> kernels_for_types(const std::vector<KernelRef>& kernels,
+                                         const std::vector<NamedProblem>& problems);
 /// The one kernel of role "reference" of an operation.
 Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
                                    const OperationRef& operation = attention());

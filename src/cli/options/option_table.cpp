@@ -11,7 +11,7 @@ namespace fatune::cli {
 namespace {
 
 /// Values of an option, one for each time that it was typed; nothing for each time of a switch.
-struct WordsBehind {
+struct TypedValues {
   using Words = std::vector<std::optional<std::string>>;
 
   Words operator()(const bool* value) const { return Words(*value ? 1 : 0); }
@@ -26,7 +26,7 @@ struct WordsBehind {
   }
 };
 
-bool is_repeated(Repeat repeat, const WordsBehind::Words& typed, const WordsBehind::Words& usual) {
+bool is_repeated(Repeat repeat, const TypedValues::Words& typed, const TypedValues::Words& usual) {
   switch (repeat) {
     case Repeat::kNo:
       return false;
@@ -41,8 +41,8 @@ bool is_repeated(Repeat repeat, const WordsBehind::Words& typed, const WordsBehi
 }
 
 std::string words(const OptionRow& row, const OptionRow& usual) {
-  const auto typed = std::visit(WordsBehind(), row.value);
-  if (!is_repeated(row.repeat, typed, std::visit(WordsBehind(), usual.value))) return "";
+  const auto typed = std::visit(TypedValues(), row.value);
+  if (!is_repeated(row.repeat, typed, std::visit(TypedValues(), usual.value))) return "";
   std::string text;
   for (const auto& word : typed)
     text += " " + long_name(row) + (word ? " " + shell_word(*word) : "");

@@ -27,16 +27,16 @@ Result<Dtype> resolve_dtype(const ProblemArgs& args) {
 }
 
 Result<std::optional<Dtype>> resolve_out_dtype(const ProblemArgs& args, Dtype dtype) {
-  const std::optional<Dtype> untold = default_out_dtype(dtype);
-  if (args.out_dtype.empty()) return untold;
-  FATUNE_TRY(const Dtype told, dtype_of("--out-dtype", args.out_dtype));
-  if (!untold) {
+  const std::optional<Dtype> usual = default_out_dtype(dtype);
+  if (args.out_dtype.empty()) return usual;
+  FATUNE_TRY(const Dtype typed, dtype_of("--out-dtype", args.out_dtype));
+  if (!usual) {
     return usage_error(
         fmt::format("--out-dtype requires --dtype e4m3 or e5m2; the output of {} is {}",
                     name(dtype), name(dtype)));
   }
-  if (size_of(told) == 2) return std::optional(told);
-  return usage_error(fmt::format("--out-dtype: must be f16 or bf16, not {}", name(told)));
+  if (size_of(typed) == 2) return std::optional(typed);
+  return usage_error(fmt::format("--out-dtype: must be f16 or bf16, not {}", name(typed)));
 }
 
 Result<Quant> resolve_quant(const ProblemArgs& args, Dtype dtype) {
@@ -49,7 +49,7 @@ Result<Quant> resolve_quant(const ProblemArgs& args, Dtype dtype) {
 }
 
 /// Applies --layout. Errors begin with `place`, such as the name of a suite's problem.
-Result<Problem> laid_out(Problem problem, const std::string& layout, const std::string& place) {
+Result<Problem> with_layouts(Problem problem, const std::string& layout, const std::string& place) {
   const auto refused = [&](const std::string& why) {
     return usage_error(fmt::format("--layout {}: {}{}", layout, place, why));
   };
@@ -92,10 +92,10 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   }
   if (auto valid = validate(problem); !valid)
     return usage_error("--shape " + shape + ": " + valid.error().message);
-  return args.layout.empty() ? problem : laid_out(problem, args.layout, "");
+  return args.layout.empty() ? problem : with_layouts(problem, args.layout, "");
 }
 
-Error not_for(const std::string& flag, const DeclaredOperation& operation) {
+Error attention_only_error(const std::string& flag, const DeclaredOperation& operation) {
   return usage_error(flag + " is for attention; the kernel computes " + operation.name + ": " +
                      operation.example());
 }
@@ -117,10 +117,10 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
 /// Problems of --size and --dtype.
 Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
                                                 const DeclaredOperation& operation) {
-  if (!args.shapes.empty()) return not_for("--shape", operation);
-  if (!args.suite.empty()) return not_for("--suite", operation);
+  if (!args.shapes.empty()) return attention_only_error("--shape", operation);
+  if (!args.suite.empty()) return attention_only_error("--suite", operation);
   const std::vector<std::string> flags = attention_flags(args);
-  if (!flags.empty()) return not_for(flags.front(), operation);
+  if (!flags.empty()) return attention_only_error(flags.front(), operation);
   if (args.sizes.empty()) {
     return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
                        operation.example());
@@ -137,13 +137,13 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
 }
 
 /// Whether the path looks like a task of another benchmark instead of a suite.
-bool names_task(const std::filesystem::path& path) {
+bool looks_like_task(const std::filesystem::path& path) {
   const std::filesystem::path extension = path.extension();
   return std::filesystem::is_directory(path) || extension == ".py" || extension == ".yml" ||
          extension == ".yaml";
 }
 
-Error is_task(const std::string& path) {
+Error task_error(const std::string& path) {
   return usage_error(
       fmt::format("--suite: '{0}' is not a suite. Turn a task of another benchmark into one: "
                   "python -m fatune import {0} -o suite.json",
@@ -163,7 +163,7 @@ Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
           fmt::format("--layout: --suite {} sets its own layouts ({} is {}); leave out --layout",
                       args.suite, named.name, name(named.problem.layouts)));
     }
-    FATUNE_TRY(named.problem, laid_out(named.problem, args.layout, named.name + ": "));
+    FATUNE_TRY(named.problem, with_layouts(named.problem, args.layout, named.name + ": "));
   }
   return std::move(suite.problems);
 }
@@ -226,10 +226,11 @@ Result<Suite> load_suite(const std::string& name_or_file) {
                                    name_or_file, join(names, ", "),
                                    nearest_hint(name_or_file, names, "; did you mean {}?")));
   }
-  if (names_task(name_or_file)) return is_task(name_or_file);
+  if (looks_like_task(name_or_file)) return task_error(name_or_file);
   FATUNE_TRY(const std::string text, read_file(name_or_file));
   const Result<Json> document = parse_json(text, name_or_file);
-  if (document && document->is_object() && document->contains("axes")) return is_task(name_or_file);
+  if (document && document->is_object() && document->contains("axes"))
+    return task_error(name_or_file);
   return parse_suite(text, name_or_file);
 }
 

@@ -93,7 +93,7 @@ Status check_unmixed(const std::vector<std::string>& words) {
 }
 
 /// Returns the GPUs fit for final phases. Warns about each GPU that it leaves out.
-Result<std::vector<std::string>> all_fit(const std::vector<ListedDevice>& here) {
+Result<std::vector<std::string>> fit_gpus(const std::vector<ListedDevice>& here) {
   std::vector<std::string> fit, unfit;
   for (std::size_t i = 0; i < here.size(); ++i) {
     const std::string device = fmt::format("cuda:{}", i);
@@ -192,7 +192,7 @@ Result<std::vector<std::string>> choose_devices(const std::string& text, const L
   }
   std::vector<std::string> devices;
   if (all) {
-    FATUNE_TRY(devices, all_fit(here));
+    FATUNE_TRY(devices, fit_gpus(here));
   }
   for (std::size_t i = 0; !all && i < words.size(); ++i) {
     FATUNE_TRY(std::string device, by_name(words[i], here));

@@ -1,4 +1,5 @@
-// doctor_check_test.cpp - findings as text, in colour, and as JSON; and what a cuda.h tells.
+// doctor_check_test.cpp: Checks the text, colours and JSON of findings, and the release in a
+// cuda.h.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// doctor_gpu_test.cpp - GPUs as they may be found, to findings.
+// doctor_gpu_test.cpp: Checks the findings on GPUs in various states.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
@@ -28,7 +28,7 @@ gpu::Reading reading(int clock_mhz, int celsius, std::uint64_t reasons, int busy
   return reading;
 }
 
-/// One quiet GPU.
+/// A driver with one quiet GPU.
 GpuWatch quiet() {
   GpuWatch watch;
   watch.readings = {reading(345, 31, 0x1, 0)};

@@ -1,4 +1,4 @@
-// quiet_test.cpp - what counts as noise, and what an idle GPU may look like.
+// quiet_test.cpp: Checks which readings count as noise, also on an idle GPU.
 #include <catch2/catch_test_macros.hpp>
 
 #include "cli/doctor/doctor.hpp"

@@ -1,4 +1,4 @@
-// option_table_test.cpp - what one declaration of an option gives.
+// option_table_test.cpp: Checks parsing and repetition of a declared option.
 #include "cli/options/option_table.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// shard_test.cpp - --shard as typed, and by the variables of schedulers.
+// shard_test.cpp: Checks --shard as typed and from schedulers' variables.
 #include "cli/options/shard.hpp"
 
 #include <map>
