@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs `fatune doctor` on GPUs that are not there: a driver and an NVML made for this test say how they are.
+"""Runs `fatune doctor` on fake GPUs, whose state a fake driver and a fake NVML report.
 
     doctor_test.py --fatune PATH --fakes FOLDER
 """
@@ -31,7 +31,7 @@ class Doctor(unittest.TestCase):
         return self.run_fatune(state, "doctor", *options, **environment)
 
     def gpu(self, state):
-        """What is said of the GPU's state, and the whole answer."""
+        """Findings on the GPU's state, and the whole answer."""
         answer = json.loads(self.doctor(state, "--json").stdout)
         rows = [row for row in answer["checks"] if row["what"] == "cuda:0 state"]
         return [(row["health"], row["found"]) for row in rows], answer

@@ -129,7 +129,7 @@ Result<Baselines> sort_baselines(const std::string& list) {
     }
   }
   if (!words.empty()) return baselines;
-  return usage_error("--baseline: name at least one, say --baseline torch:flash,torch:math");
+  return usage_error("--baseline: name at least one, such as --baseline torch:flash,torch:math");
 }
 
 /// Candidate of each problem, before the device is opened. A file's own problems apply without

@@ -67,7 +67,7 @@ Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
       return kernel;
   }
   return file_error("no kernel of role 'reference' for " + operation->name +
-                    " is at hand, so nothing could be verified");
+                    ", so nothing can be verified; add one with --kernel-dir");
 }
 
 Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels) {

@@ -122,7 +122,7 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
   const std::vector<std::string> flags = attention_flags(args);
   if (!flags.empty()) return attention_only_error(flags.front(), operation);
   if (args.sizes.empty()) {
-    return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
+    return usage_error("no problem given: add the sizes of " + operation.name + ", such as " +
                        operation.example());
   }
   FATUNE_TRY(const Dtype dtype, resolve_dtype(args));
@@ -259,7 +259,7 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
   }
   if (args.shapes.empty() && args.suite.empty()) {
     return usage_error(
-        "no problem given: add --shape B,H,S,D (say --shape 4,8,512,64) or --suite NAME");
+        "no problem given: add --shape B,H,S,D (such as --shape 4,8,512,64) or --suite NAME");
   }
   if (!args.shapes.empty() && !args.suite.empty())
     return usage_error("--shape and --suite exclude each other; leave one out");
