@@ -42,7 +42,7 @@ OptionTable search_table(SweepArgs& a) {
          "Change exactly one parameter in each move (evo, ga)", Repeat::kChanged,
          kSameAsRun<&RunPlan::one_lever>},
         {"--budget", &a.budget, "N",
-         fmt::format("Limit each problem to this many candidates (150) or this long (60s, 5m); 0 "
+         fmt::format("Limit each problem to this many candidates (150) or this long (60s, 5m). 0 "
                      "takes known configs without a search [150; evo ends after {} in a row "
                      "without a faster config; exhaustive tries all]",
                      kUsualPatience),
