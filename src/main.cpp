@@ -1,4 +1,4 @@
-// main.cpp - arguments to a command, or to the body of a child process, to an exit code.
+// main.cpp: Runs a command or the body of a child process, and returns its exit code.
 #include <exception>
 #include <new>
 #include <optional>
@@ -18,15 +18,15 @@
 
 namespace {
 
-/// A daemon may start fatune without stdin, stdout or stderr: a journal would be opened in its
-/// place and take its words.
+/// Opens missing standard streams: a daemon may start fatune without them, and a journal opened in
+/// their place would receive the output.
 void open_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (::fcntl(stream, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));
   }
 }
 
-/// Also in a thread or a destructor, where an exception would be the end without a word.
+/// Ends the process on lack of memory. Threads and destructors could not report an exception.
 void report_no_memory() {
   constexpr std::string_view kWords =
       "fatune: error: out of memory; is a file damaged, or are there too many --jobs?\n";
@@ -34,7 +34,7 @@ void report_no_memory() {
   ::_exit(fatune::cli::kEnvironment);
 }
 
-/// What a hidden worker command returns; nothing for every other command.
+/// Exit code of a hidden worker command; nothing for any other command.
 std::optional<int> run_worker(std::span<const std::string> args) {
   if (args.empty()) return std::nullopt;
   if (args[0] == "compile-worker") return fatune::compile_worker_main(args.subspan(1));

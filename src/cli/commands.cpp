@@ -1,5 +1,5 @@
-// commands.cpp - registers every command and option with CLI11, describes them as plain data, and
-// turns parse errors into our own.
+// commands.cpp: Registers commands and options with CLI11, describes them as data, and words parse
+// errors.
 #include "cli/commands.hpp"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct CommandInfo {
   const char* name;
   const char* summary;
   Runner (*setup)(CLI::App&);
-  /// Left out of --help's list: of use to packages, to a shell's setup, and to programs
-  /// that read our files.
+  /// Not in --help's list: for packages, for a shell's setup, and for programs that read fatune's
+  /// files.
   bool hidden = false;
 };
 
@@ -30,26 +30,25 @@ constexpr CommandInfo kCommands[] = {
     {"bench", "Measure configs and implementations, with samples and intervals", setup_bench},
     {"verify", "Run every correctness gate on a config or a kernel", setup_verify},
     {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate},
-    {"profile", "Say what binds a config, from hardware counters read by ncu", setup_profile},
-    {"export", "Hand a best config to other programs: machine code, source, header", setup_export},
-    {"merge", "Join the runs of a suite's shards to one run", setup_merge},
-    {"report", "Show what a run tried, or hand it to other tuners", setup_report},
+    {"profile", "Explain what limits a config, from hardware counters read by ncu", setup_profile},
+    {"export", "Export a best config to other programs: machine code, source, header",
+     setup_export},
+    {"merge", "Join the runs of a suite's shards into one run", setup_merge},
+    {"report", "Show what a run tried, or convert it for other tuners", setup_report},
     {"replay", "Score search strategies on recorded data, with no GPU", setup_replay},
     {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},
-    {"judge", "Serve as a referee of kernels to a program or a model, over stdin and stdout",
-     setup_judge},
-    {"evolve", "Let a program propose kernels, and keep those that are right and fast",
-     setup_evolve},
-    {"kernels", "List what can be tuned; `kernels lint` checks it", setup_kernels},
-    {"devices", "List the GPUs that are here", setup_devices},
-    {"doctor", "Check whether this machine is able and quiet enough", setup_doctor},
+    {"judge", "Judge the kernels of a program or a model, over stdin and stdout", setup_judge},
+    {"evolve", "Let a program propose kernels, and keep the correct and fast ones", setup_evolve},
+    {"kernels", "List the kernels that can be tuned; `kernels lint` checks them", setup_kernels},
+    {"devices", "List the GPUs of this machine", setup_devices},
+    {"doctor", "Check whether this machine can tune and is quiet enough", setup_doctor},
     {"completions", "Print the script that completes fatune's words in a shell", setup_completions,
      true},
     {"man", "Print a manual page, or write all of them", setup_man, true},
     {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema, true},
 };
 
-/// --help in two columns, wrapped to the width of the terminal.
+/// Formats --help in two columns, wrapped to the width of the terminal.
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::size_t columns) : columns_(std::min(columns, kWidestHelp)) {}
@@ -101,14 +100,14 @@ std::string footer() {
          join(wrap(text, std::min(text_columns(), kUsualColumns)), "\n");
 }
 
-/// The subcommand the parser stopped in, for "see fatune X --help".
+/// Subcommand in which the parser stopped, for "see fatune X --help".
 std::string help_hint(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   return chosen.empty() ? "fatune --help" : "fatune " + chosen.front()->get_name() + " --help";
 }
 
-/// The first word, when it names neither a command nor an option of fatune itself: the parser only
-/// misses a subcommand.
+/// Error for a first word that is neither a command nor an option. The parser would only report a
+/// missing subcommand.
 std::optional<std::string> unknown_word(const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   const std::string& word = words.front();
@@ -129,7 +128,7 @@ std::optional<std::string> unknown_word(const std::vector<std::string>& words) {
       nearest_hint(word, known, "; did you mean {}?", "; there are " + join(known, ", ")));
 }
 
-/// "4,8,512,64" and "M=4096,N=64" behind a command that takes them with a flag.
+/// Flag that is missing before a word such as "4,8,512,64" or "M=4096,N=64".
 std::string missing_flag(const CLI::App& command, const std::string& word) {
   for (const auto& [flag, letters] : {std::pair("--size", "="), std::pair("--shape", ",")}) {
     if (word.find(letters) != std::string::npos && command.get_option_no_throw(flag) != nullptr)
@@ -138,7 +137,7 @@ std::string missing_flag(const CLI::App& command, const std::string& word) {
   return "";
 }
 
-/// The first word that the command did not expect, with the option it resembles.
+/// Error for the first unexpected word, with the option that it resembles.
 std::string unexpected_argument(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(true);
   const auto option = std::find_if(rest.begin(), rest.end(),
@@ -158,19 +157,20 @@ std::string unexpected_argument(const CLI::App& app) {
                      nearest_hint(*option, known, "; did you mean {}?"));
 }
 
-/// --resume "$UNSET" is a mistake, not a run without --resume.
+/// Refuses an empty value: --resume "$UNSET" is a mistake, not a run without --resume.
 CLI::Validator not_empty() {
-  return {[](const std::string& text) { return std::string(text.empty() ? "it is empty" : ""); },
-          "", "not empty"};
+  return {
+      [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); },
+      "", "not empty"};
 }
 
-/// Of options with too many or too few values the parser's words say little.
+/// Words the parser's error for too many or too few values.
 std::string mismatch_text(const std::string& what) {
   const std::size_t colon = what.find(": ");
   const std::string flag = what.substr(0, colon);
   if (what.find("required but received") != std::string::npos)
-    return flag + ": is given more often than it may be";
-  if (what.ends_with(" missing")) return flag + ": has no value";
+    return flag + ": is given too often; give it once";
+  if (what.ends_with(" missing")) return flag + ": has no value; give it one";
   return what;
 }
 
@@ -188,7 +188,7 @@ struct Register {
   }
   CLI::Option* operator()(std::vector<std::string>* values) const {
     CLI::Option* option = command.add_option(row.flags, *values, row.help);
-    // One value a flag: what stands behind it is the command's argument.
+    // One value for each flag: further words are the command's arguments.
     if (!option->get_positional()) option->allow_extra_args(false);
     if (row.separator != '\0') option->delimiter(row.separator);
     option->check(not_empty());
@@ -200,7 +200,7 @@ struct Register {
   }
 };
 
-constexpr const char* kUntold = "TEXT";  // CLI11's name for a value without a type's name
+constexpr const char* kUnnamedType = "TEXT";  // CLI11's name for a value without a type's name
 
 OptionDoc describe_option(const CLI::Option& option) {
   OptionDoc doc;
@@ -208,8 +208,8 @@ OptionDoc describe_option(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) doc.flags.push_back("--" + name);
   if (doc.flags.empty()) doc.argument = option.get_name();
   if (option.get_type_size() > 0) doc.value = option.get_type_name();
-  // An argument's own name says what it is: FILE, RUN, KERNEL.
-  if (doc.flags.empty() && doc.value == kUntold) doc.value = doc.argument;
+  // The name of an argument is its type: FILE, RUN, KERNEL.
+  if (doc.flags.empty() && doc.value == kUnnamedType) doc.value = doc.argument;
   doc.preset = option.get_default_str();
   doc.description = option.get_description();
   doc.repeatable = option.get_items_expected_max() > 1;
@@ -217,7 +217,7 @@ OptionDoc describe_option(const CLI::Option& option) {
   return doc;
 }
 
-/// A footer's indented lines are command lines.
+/// Command lines of a footer, which are its indented lines.
 std::vector<std::string> examples_in(const std::string& footer) {
   std::vector<std::string> examples;
   for (const std::string& line : split(footer, '\n')) {
@@ -313,7 +313,7 @@ int run_command(const Invocation& invocation) {
   if (const auto wrong = unknown_word(words))
     return fail(invocation, kUsage, *wrong + " (see fatune --help)");
   try {
-    std::reverse(words.begin(), words.end());  // as the parser takes them
+    std::reverse(words.begin(), words.end());  // order of the parser
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return report_parse_error(app, error, invocation);

@@ -1,4 +1,4 @@
-// commands.hpp - the commands: each registers its options on its subcommand and gives what runs it.
+// commands.hpp: Declares the commands, each of which registers its options and returns its runner.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace fatune::cli {
 
-/// Parses, runs, and returns the exit code. --help and --version print and are done.
+/// Parses and runs the command, and returns the exit code. --help and --version only print.
 int run_command(const Invocation& invocation);
 
 Runner setup_sweep(CLI::App& command);
@@ -35,10 +35,11 @@ Runner setup_man(CLI::App& command);
 Runner setup_schema(CLI::App& command);
 
 /// `fatune sweep --compile-only`: compiles up to the plan's budget of configs for each problem and
-/// kernel, for an architecture, "sm_90a"; needs no GPU. 1 when a config did not compile.
+/// kernel, for an architecture such as "sm_90a". Needs no GPU. Returns 1 if a config did not
+/// compile.
 Result<int> compile_only(const std::string& arch, std::size_t jobs, const RunPlan& plan,
                          const std::vector<KernelRef>& kernels, const Settings& settings);
-/// `fatune __complete WORD...`: what a shell's script asks at each tab.
+/// `fatune __complete WORD...`: answers a shell's script at each tab.
 int complete_words(const CLI::App& app, const std::vector<std::string>& typed);
 
 }  // namespace fatune::cli

@@ -1,5 +1,4 @@
-// output.cpp - words to the command that a document repeats; the table of exit codes and the last
-// word of a failed command.
+// output.cpp: Prints results and errors, and holds the table of exit codes.
 #include "cli/output.hpp"
 
 #include <algorithm>
@@ -18,18 +17,20 @@
 namespace fatune::cli {
 namespace {
 
-/// They change neither the answer nor what it is about.
+/// Options that change neither the answer nor its subject.
 constexpr std::string_view kOutputOptions[] = {"--json", "-q", "--quiet", "-v", "--verbose"};
 
 constexpr ExitCode kCodes[] = {
     {kDone, "done", "Done."},
-    {kAnswerIsNo, "the answer is no", "It ran, and the answer is no: a gate that does not pass."},
+    {kAnswerIsNo, "the answer is no",
+     "The command ran, and the answer is no: a gate does not pass."},
     {kUsage, "usage", "An option or its value is wrong; the message names it."},
-    {kEnvironment, "environment", "Something is missing here: the driver, NVRTC, a library."},
+    {kEnvironment, "environment", "The machine lacks a part: the driver, NVRTC, a library."},
     {kFiles, "files", "A file cannot be read or written, or its contents are wrong."},
-    {kDevice, "device", "There is no GPU, or it failed."},
+    {kDevice, "device", "There is no GPU, or the GPU failed."},
     {kBug, "bug", "A bug in fatune."},
-    {kInterrupted, "interrupted", "Interrupted; the journal is intact, sweep --resume goes on."}};
+    {kInterrupted, "interrupted",
+     "Interrupted; the journal is intact, sweep --resume continues it."}};
 
 // In the order of ErrorKind.
 constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted};

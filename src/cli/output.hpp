@@ -1,4 +1,4 @@
-// output.hpp - the only way results reach stdout, what was typed for them, and the exit codes.
+// output.hpp: Writes results to stdout, and declares exit codes and the typed command.
 #pragma once
 
 #include <initializer_list>
@@ -26,27 +26,27 @@ struct ExitCode {
   const char* word;     ///< "files"
   const char* meaning;  ///< a sentence
 };
-/// All of them, in order.
+/// All exit codes, in order.
 std::span<const ExitCode> exit_codes();
 
-/// What was typed.
+/// Typed command.
 struct Invocation {
-  std::vector<std::string> words{};  ///< behind the program's name
-  DocumentHead head{};               ///< of the document that answers it
-  bool json = false;                 ///< an error, too, is answered by a document
+  std::vector<std::string> words{};  ///< words after the program's name
+  DocumentHead head{};               ///< head of the command's document
+  bool json = false;                 ///< an error is also answered by a document
 };
-/// "help sweep" is taken as "sweep --help".
+/// Reads the typed words. "help sweep" becomes "sweep --help".
 Invocation read_invocation(std::vector<std::string> words);
 
-/// Adds a newline when there is none; what files hide from a terminal is shown as \u001b.
+/// Prints text with a final newline. Control characters appear as \u001b.
 void print(std::string_view text);
-/// The command's last act: its exit code, or 4 where stdout did not take all of the answer.
+/// Closes stdout. Returns the exit code, or 4 if stdout did not take the whole answer.
 int close_output(int code);
-/// Logs the error and returns its exit code; where --json was typed, prints fatune.error/1, too.
+/// Logs the error and returns its exit code. With --json, also prints fatune.error/1.
 int fail(const Invocation& invocation, const Error& error);
-/// The same of a message with an exit code of its own.
+/// Overload for a message with an exit code of its own.
 int fail(const Invocation& invocation, int code, const std::string& message);
-/// Files as typed, empty for none: fails when one cannot be written, before anything is measured.
+/// Fails if a named file cannot be written, before anything is measured. Empty names are skipped.
 Status check_files(std::initializer_list<std::string> files);
 
 }  // namespace fatune::cli

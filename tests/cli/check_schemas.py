@@ -37,7 +37,7 @@ CONFIG = (pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "fa_mma
 SUITE = {"schema": "fatune.problems/1", "name": "two", "problems": [
     {"name": "held", "shape": "4,8,512,64"}, {"name": "not-held", "shape": "1,8,512,64"}]}
 NO_DEVICE = ("devices", "doctor", "export", "inspect", "kernels", "replay", "report")
-# What is run in a fresh folder; stdout is one document whatever the exit code, an error as well.
+# Commands for a fresh folder. stdout is one document for every exit code, also for an error.
 COMMANDS = [
     f"sweep {SHAPE} --kernel fa_mma --budget 20 --out run",
     f"bench --kernel fa_mma {SHAPE}",
@@ -72,7 +72,7 @@ WRITTEN = ["run/best.json", "run/journal.jsonl", "bench.json", "suite-impl.json"
 
 
 def load_schemas(fatune):
-    """The committed schemas by file name and, with a program, those that it prints."""
+    """The committed schemas by file name and, with a program, its printed schemas."""
     schemas = {path.name: json.loads(path.read_text()) for path in sorted(SCHEMAS.glob("*.json"))}
     names = subprocess.run([fatune, "schema"], capture_output=True, text=True, check=True).stdout.split() if fatune else []
     for name in names:
@@ -82,7 +82,7 @@ def load_schemas(fatune):
 
 
 def make_validator(schema, schemas):
-    """References between the files go by name; older versions of the library know no registry."""
+    """Resolves references between the files by name; older versions of the library have no registry."""
     try:
         from referencing import Registry, Resource
     except ImportError:
@@ -162,7 +162,7 @@ def check_commands(checker, fatune):
 
 
 def check_judgements(checker, fatune):
-    """What the judge keeps of submissions."""
+    """Submissions that the judge keeps."""
     with tempfile.TemporaryDirectory() as folder:
         env = {"PATH": "/usr/bin:/bin", "HOME": folder, "LC_ALL": "C.UTF-8"}
         with open(SUBMISSIONS) as lines:
@@ -191,7 +191,7 @@ def check_evolution(checker, fatune):
 
 
 def check_devices(checker, fatune, fakes):
-    """On a GPU that a driver made for the tests has."""
+    """Documents of the fake driver's GPU."""
     env = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": fakes, "FATUNE_FAKE_GPU": "quiet", "LC_ALL": "C.UTF-8"}
     done = subprocess.run([fatune, "devices", "--json"], env=env, capture_output=True, text=True, timeout=120, check=False)
     checker.check(json.loads(done.stdout), "fatune devices")
@@ -210,7 +210,7 @@ def check_page(checker, fatune, journal):
 
 
 def is_manifest(path):
-    """No suite, for which the program's own reader is the only check."""
+    """Suites have no schema: the program's reader is their only check."""
     return json.loads(path.read_text())["schema"] != SUITE["schema"]
 
 

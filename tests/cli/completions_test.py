@@ -19,7 +19,7 @@ import time
 import unittest
 
 FATUNE = ""
-# What is typed, and words that must and must not be offered.
+# Typed words, and words that must and must not be offered.
 CASES = [
     ("fatune ", ["sweep", "doctor", "kernels"], ["man", "completions", "lint"]),
     ("fatune sw", ["sweep"], ["doctor"]),
@@ -48,7 +48,7 @@ def needs(program):
 
 
 class Folder(unittest.TestCase):
-    """An empty folder but for the scripts and one file to complete."""
+    """A folder with only the scripts and one file to complete."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -104,7 +104,7 @@ class Bash(Folder):
         self.assertIn("rmsnorm", self.complete(f"fatune sweep --kernel-dir {folder} --kernel rm"))
 
     def test_words_with_colons(self):
-        # readline replaces what is behind the last colon, unless colons are no word breaks.
+        # readline replaces the text after the last colon, unless colons are no word breaks.
         self.assertIn("flash", self.complete("fatune bench --impl torch:fl"))
         self.assertIn("torch:flash", self.complete("fatune bench --impl torch:fl", breaks=" \t\n"))
         self.assertIn("flash", self.complete("fatune bench --impl cudnn,torch:fl"))
@@ -157,7 +157,7 @@ class Zsh(Folder):
         (self.folder / "_fatune").write_text(script("zsh"))
 
     def complete(self, line):
-        """Types the line and a tab into an interactive zsh, and reads what it lists or fills in."""
+        """Types the line and a tab into an interactive zsh, and reads the listed or completed words."""
         master, slave = os.openpty()
         env = dict(os.environ, HOME=str(self.folder), ZDOTDIR=str(self.folder), TERM="vt100", PS1="> ", COLUMNS="500",
                    PATH=f"{pathlib.Path(FATUNE).parent}:{os.environ['PATH']}")
@@ -179,7 +179,7 @@ class Zsh(Folder):
         return re.split(r"[\s\r\x07]+", plain)
 
     def read_until(self, master, word):
-        """Up to the word; without one, until nothing has come for three seconds."""
+        """Reads up to the word; without a word, until three silent seconds have passed."""
         text, deadline = "", time.monotonic() + 30
         while time.monotonic() < deadline:
             ready, _, _ = select.select([master], [], [], 3.0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What code in a worker process can do: a driver and a compiler made for this test try it and say how it went.
+"""Tests the confinement of worker processes: a fake driver and compiler try hostile actions and report them.
 
     confinement_test.py --fatune PATH --fakes FOLDER
 """
@@ -28,7 +28,7 @@ class Comparison(ctypes.Structure):
 
 
 def without(landlock, seccomp):
-    """What a process runs before it becomes fatune: these fail from now on, as on a kernel that does not know them."""
+    """Makes these system calls fail in a process before it becomes fatune, as on an older kernel."""
     library = ctypes.CDLL("libseccomp.so.2")
     library.seccomp_init.restype = ctypes.c_void_p
     number = library.seccomp_syscall_resolve_name
@@ -49,7 +49,7 @@ def without(landlock, seccomp):
 
 
 def elsewhere():
-    """A new folder that is nobody's for temporary files; none where all of this machine's disk is."""
+    """A new folder outside all folders for temporary files; none if the machine has no such folder."""
     for place in (os.path.dirname(FAKES), os.path.expanduser("~"), "/srv"):
         temporary = any(pathlib.Path(place).resolve().is_relative_to(each) for each in ("/tmp", "/var/tmp", "/usr", "/dev"))
         if not temporary and os.access(place, os.W_OK):
@@ -76,7 +76,7 @@ class Workers(unittest.TestCase):
             self.skipTest("no seccomp here to hide parts of the kernel with")
         for new in self.folder.glob("*/new"):
             new.unlink()
-        shutil.rmtree(self.folder / "home/.cache/fatune", ignore_errors=True)  # a failure is remembered
+        shutil.rmtree(self.folder / "home/.cache/fatune", ignore_errors=True)  # the cache remembers a failure
         return done
 
     def attempts(self, text, what):
@@ -93,7 +93,7 @@ class Workers(unittest.TestCase):
         return self.attempts(done.stdout, done.stderr)
 
     def sandbox(self, lacks):
-        """(landlock's version, whether there is seccomp), as doctor says."""
+        """Version of landlock, and whether seccomp works, from doctor's answer."""
         checks = json.loads(self.fatune("doctor", lacks=lacks).stdout)["checks"]
         row, = [each for each in checks if each["what"] == "sandbox"]
         found = re.fullmatch(r"(?:no landlock|landlock ABI (\d+)), (no )?seccomp", row["found"])
@@ -116,7 +116,7 @@ class Workers(unittest.TestCase):
                 if abi >= 1:
                     device -= FILES
                     compiler -= FILES | {"read", "exec", "temporary", "move"}
-                if abi in (1, 2):  # truncate() is not asked about
+                if abi in (1, 2):  # landlock versions 1 and 2 do not check truncate()
                     compiler.add("truncate")
                     device.add("truncate")
                 self.assertEqual(self.device_worker(lacks), device)

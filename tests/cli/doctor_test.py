@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs `fatune doctor` on GPUs that are not there: a driver and an NVML made for this test say how they are.
+"""Runs `fatune doctor` on fake GPUs, whose state a fake driver and a fake NVML report.
 
     doctor_test.py --fatune PATH --fakes FOLDER
 """
@@ -13,7 +13,7 @@ import unittest
 import fakes
 
 FATUNE = FAKES = ""
-QUIET = "nobody else on it, no throttling, 345 of 1980 MHz, 31 degrees C"
+QUIET = "no other process, no throttling, 345 of 1980 MHz, 31 degrees C"
 
 
 class Doctor(unittest.TestCase):
@@ -31,7 +31,7 @@ class Doctor(unittest.TestCase):
         return self.run_fatune(state, "doctor", *options, **environment)
 
     def gpu(self, state):
-        """What is said of the GPU's state, and the whole answer."""
+        """Findings on the GPU's state, and the whole answer."""
         answer = json.loads(self.doctor(state, "--json").stdout)
         rows = [row for row in answer["checks"] if row["what"] == "cuda:0 state"]
         return [(row["health"], row["found"]) for row in rows], answer
@@ -57,9 +57,10 @@ class Doctor(unittest.TestCase):
 
     def test_each_disturbance_has_its_row_and_remedy(self):
         for state, found in [
-            ("shared", "others compute on it: process 4711 with 3.0 GiB"),
-            ("working", "others compute on it, not visible from here: busy 97 % of the time"),
-            ("full", "others compute on it, not visible from here: 12.0 GiB in use"),
+            ("shared", "other processes compute on the GPU: process 4711 with 3.0 GiB"),
+            ("working", "other processes, not visible from here, compute on the GPU: "
+                        "busy 97 % of the time"),
+            ("full", "other processes, not visible from here, compute on the GPU: 12.0 GiB in use"),
             ("hot", "88 degrees C"),
             ("throttled", "slowed down: hw_thermal"),
             ("slow", "clock at 990 of 1980 MHz while it works"),

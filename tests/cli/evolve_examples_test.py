@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The programs of examples/evolve against stand-ins: a server on loopback for openai.py, a recording for both evaluate.py.
+"""Tests examples/evolve on stand-ins: a loopback server for openai.py, a recording for both evaluate.py.
 
     evolve_examples_test.py --fatune PATH
 """
@@ -115,7 +115,7 @@ class OpenAI(unittest.TestCase):
 
 
 class Frameworks(unittest.TestCase):
-    """On the recorded device, which answers for kernels that fatune has."""
+    """Runs on the recorded device, which answers for fatune's kernels."""
 
     environment = {"FATUNE_PROBLEM": "mission/mission", "FATUNE_DEVICE": "recorded", "MANIFEST": str(KERNEL / "fa_rows.json")}
 
@@ -134,7 +134,7 @@ class Frameworks(unittest.TestCase):
                 self.assertEqual(metrics["text_feedback"], told["error"] or "")
 
     def test_openevolve(self):
-        """With a class of the framework's name and fields in its place."""
+        """Replaces the framework's class by one with its name and fields."""
         class EvaluationResult:
             def __init__(self, metrics, artifacts):
                 self.metrics, self.artifacts = metrics, artifacts

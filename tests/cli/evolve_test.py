@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`fatune evolve` on the compiler alone and on recordings: three modes, repetition, hostile proposers, kills.
+"""Tests `fatune evolve` without a GPU: three modes, repetition, hostile proposers, kills.
 
     evolve_test.py --fatune PATH
 """
@@ -53,7 +53,7 @@ def trials_of(folder):
 
 
 def sleepers():
-    """Processes that a proposer of these tests has started and left."""
+    """Processes that a proposer of these tests has left behind."""
     left = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -63,7 +63,7 @@ def sleepers():
 
 
 def with_times(folder, out):
-    """The ledger of a run that only compiled, as if each lever had made its parent faster; every fifth trial is wrong."""
+    """The ledger of a compiled run, with times as if each rule made its parent faster; every fifth trial is wrong."""
     out.mkdir()
     written = []
     for line in lines_of(folder / "ledger.jsonl"):
@@ -87,7 +87,7 @@ class Temporary(unittest.TestCase):
 
 class Rules(Temporary):
     def test_every_edit_compiles(self):
-        """Each rule behind what it needs, all of them, and all but each one, in two types and both masks, for sm_90a."""
+        """Each rule after its prerequisites, all rules, and all but one, in two types and both masks, for sm_90a."""
         rules = load_rules()
         source = (EXAMPLES / "start" / "poor_rows.cu").read_text()
         manifest = json.loads((EXAMPLES / "start" / "poor_rows.json").read_text())
@@ -162,7 +162,7 @@ class Modes(Temporary):
                 self.assert_packed(first, mode)
 
     def test_a_run_that_only_compiled_repeats(self):
-        """What was measured here and what a ledger says of it are the same to proposers."""
+        """Proposers see the same answer from a measurement and from its ledger."""
         run, again = self.folder / "run", self.folder / "again"
         evolve(RULES, run, "--trials", 8)
         done = fatune("evolve", "--proposer", f"replay:{run}", *START, *SHAPE, "--trials", 8, "--device", f"recorded:{run}", "--out", again)
@@ -192,7 +192,7 @@ class Modes(Temporary):
         self.assertNotIn("<script", html)
 
     def assert_packed(self, run, mode):
-        """Packed files serve as well."""
+        """A compressed ledger and transcript work too."""
         packed = self.folder / f"{mode}-packed"
         packed.mkdir()
         for name in ["ledger.jsonl", "transcript.jsonl"]:
@@ -218,7 +218,7 @@ class Committed(Temporary):
                 suite = self.folder / f"{run.name}.json"
                 rows = [{"name": each["name"], "shape": size} for each, size in zip(plan["problems"], sizes)]
                 suite.write_text(json.dumps({"schema": "fatune.problems/1", "name": run.name, "summary": "As it was run", "problems": rows}))
-                plan["trials"] = sum(json.loads(line)["t"] == "trial" for line in lines) - 1  # fewer than planned where its time was up
+                plan["trials"] = sum(json.loads(line)["t"] == "trial" for line in lines) - 1  # fewer than planned if time ran out
                 numbers = [word for key in ("mode", "trials", "wanted", "evaluations", "rounds", "seed") for word in (f"--{key}", plan[key])]
                 out = self.folder / run.name
                 fatune("evolve", "--proposer", f"replay:{run}", "--device", f"recorded:{run}", *START, "--suite", suite, *numbers, "--out", out)
@@ -227,7 +227,7 @@ class Committed(Temporary):
 
 class BadInput(Temporary):
     def reason(self, proposer, *more):
-        """Why the one trial of a run was charged; the run itself ends well, and nothing that was started is left."""
+        """Failure of the only trial of a run, which ends normally and leaves no process."""
         out = self.folder / f"run{len(list(self.folder.iterdir()))}"
         evolve(proposer, out, "--trials", 1, *more)
         trial = trials_of(out)[1]
@@ -250,7 +250,7 @@ class BadInput(Temporary):
         self.assertIn("exit status 0", self.reason("exec >&-; sleep 0.1"))
 
     def test_a_command_that_no_shell_finds(self):
-        """It ends the run before anything is charged; once a proposer has run, it is an answer like another."""
+        """A missing proposer ends the run before the first trial; after a first answer it is a failed trial."""
         out = self.folder / "run"
         done = evolve("./no-such-program", out, code=2)
         self.assertIn("'./no-such-program': the shell cannot start it (exit status 127)", done.stderr)
@@ -314,7 +314,7 @@ class BadInput(Temporary):
             self.assertLessEqual(log.stat().st_size, 16 << 20)
 
     def test_a_guard_that_is_stopped(self):
-        """It still ends all that its proposer has started."""
+        """The run still ends all processes of its proposer."""
         self.assertIn("within 1 s", self.reason(f"kill -STOP $PPID; setsid sleep {MARK} & sleep {MARK}", "--proposer-seconds", 1))
 
     def test_what_json_cannot_hold_repeats(self):
@@ -325,7 +325,7 @@ class BadInput(Temporary):
         self.assertIn("UTF-8", trials_of(run)[1]["reason"])
 
     def test_what_is_read_is_no_duty(self):
-        """A proposer that answers without reading its request, however long that is."""
+        """A proposer may answer without reading its request, whatever the length."""
         out = self.folder / "run"
         evolve("exec <&-; echo '{\"candidates\": [{}]}'", out, "--trials", 2)
         self.assertEqual([trial["reason"] for trial in trials_of(out)[1:]], ["the same as t0, which was elite"] * 2)
@@ -349,7 +349,7 @@ class BadInput(Temporary):
 
 
 class Kills(Temporary):
-    """A run that was killed ends as if it had not been."""
+    """A killed and resumed run ends like an undisturbed run."""
 
     def begin(self, out, proposer):
         return subprocess.Popen([FATUNE, "evolve", "--proposer", proposer, *START, *SHAPE, "--device", "none", "--out", str(out), "--trials", "10"],
@@ -378,10 +378,10 @@ class Kills(Temporary):
                 self.assertEqual(code, 130 if ended == signal.SIGINT else -signal.SIGKILL)
                 fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", out)
                 self.assertEqual((out / "ledger.jsonl").read_bytes(), whole)
-        self.assertIn("leave that out", fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", self.folder / "kill", "--trials", 3, code=2).stderr)
+        self.assertIn("leave out --trials", fatune("evolve", "--proposer", RULES, "--device", "none", "--resume", self.folder / "kill", "--trials", 3, code=2).stderr)
 
     def test_kernels_that_a_kill_has_cost(self):
-        """Between the ledger's line and the files, or within them."""
+        """Kills between the ledger's line and the files, or within the files."""
         out = self.folder / "run"
         evolve(RULES, out, "--trials", 2)
         ledger = (out / "ledger.jsonl").read_text().splitlines(keepends=True)
@@ -401,7 +401,7 @@ class Kills(Temporary):
         evolve("true", out, "--trials", 1)
 
     def test_edited_ledgers(self):
-        """Are refused in words, and stay as they are."""
+        """Damaged ledgers are refused with a message and stay unchanged."""
         run = self.folder / "run"
         evolve(RULES, run, "--trials", 2)
         lines = lines_of(run / "ledger.jsonl")

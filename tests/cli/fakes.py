@@ -1,4 +1,4 @@
-"""fakes - what tests share that run fatune with libraries made for them: their arguments, and unittest's main."""
+"""Gives tests with fake libraries their arguments and unittest's main."""
 import argparse
 import os
 import sys

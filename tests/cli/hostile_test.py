@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs fatune with closed descriptors, full disks and files made to hurt: each is answered by words and an exit code.
+"""Runs fatune with closed descriptors, full disks and hostile files, and expects a message and an exit code.
 
     hostile_test.py --fatune PATH
 
@@ -36,7 +36,7 @@ class Hostile(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def shell(self, line, code=0, timeout=60):
-        """stdout and stderr of a shell line in which `fatune` is the program; its exit code must be `code`."""
+        """Output of a shell line in which `fatune` is the program. The exit code must be `code`."""
         env = {"PATH": f"{pathlib.Path(FATUNE).parent}:/usr/bin:/bin", "HOME": str(self.folder), "NO_COLOR": "1",
                "COLUMNS": "80", "LC_ALL": "C.UTF-8", "RECORDED": str(RECORDED)}
         done = subprocess.run(["bash", "-c", line], cwd=self.folder, env=env, stdin=subprocess.DEVNULL, text=True,
@@ -67,7 +67,7 @@ class Streams(Hostile):
 
 
 class Clients(Hostile):
-    """Of the judge."""
+    """Hostile input of the judge."""
     CALL = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
         "name": "submit_kernel", "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
                                            "io.modelcontextprotocol/clientCapabilities": {}},
@@ -79,7 +79,7 @@ class Clients(Hostile):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def answers(self, text, *options):
-        """What a client that sends the text and goes is answered, line by line."""
+        """Answers, line by line, to a client that sends the text and leaves."""
         judge = self.judge(*options)
         out, said = judge.communicate(text, timeout=120)
         self.assertEqual((judge.returncode, said), (0, b""))
@@ -129,7 +129,7 @@ class Clients(Hostile):
         judge.stdin.flush()
         judge.stdout.readline()
         judge.terminate()
-        self.assertEqual(judge.wait(timeout=20), 130)  # before its stdin ends, which would end it, too
+        self.assertEqual(judge.wait(timeout=20), 130)  # before the end of stdin, which would also end the judge
         self.assertEqual(judge.communicate()[1], b"fatune: error: interrupted\n")
         self.shell("echo '{\"tool\":\"history\"}' | fatune judge --jsonl -q >/dev/full", FILES)
 
@@ -140,7 +140,7 @@ class Outputs(Hostile):
         self.shell(f"fatune {SWEEP} -q")
 
     def test_a_link_to_an_open_file_is_that_file(self):
-        """/dev/stdout is such a link."""
+        """/dev/stdout is a link to the output."""
         (self.folder / "out").symlink_to("/proc/self/fd/1")
         self.shell("echo before >log; fatune report run --json -o out >>log; echo after >>log")
         lines = (self.folder / "log").read_text().splitlines()
@@ -180,7 +180,7 @@ NESTED = "[" * 60_000 + "]" * 60_000
 
 
 class Readers(Hostile):
-    """Each file is refused in words, soon, and in little memory."""
+    """Each file is refused with a message, quickly and in little memory."""
 
     def refused(self, line, words, code=FILES):
         _, said = self.shell(f"ulimit -v 2000000; {line}", code, timeout=20)
@@ -232,7 +232,7 @@ class Readers(Hostile):
         self.refused("fatune replay <(cat /dev/zero)", "holds more than 60.0 MiB")
 
     def test_many_lines(self):
-        """Of a journal's lines that say nothing, as many as are read, and more; and of values."""
+        """Journals with as many meaningless lines and values as are read, and with more."""
         header, nothing = self.journal().splitlines()[0], '{"t":"end","status":"complete"}\n'
         keys = '{"t":"end","x":{"a":1' + "".join(f',"k{i}":1' for i in range(200_000)) + "}}\n"
         values = '{"t":"end","x":[' + "1," * 390_000 + "1]}\n"
@@ -279,7 +279,7 @@ class Readers(Hostile):
         self.assertTrue(list((self.folder / "out/plots").iterdir()))
 
     def test_nothing_commands_the_terminal(self):
-        """Control characters and marks of direction in each text of a journal."""
+        """Puts control characters and marks of direction into each text of a journal."""
         evil = json.dumps("x\x1b[2J\x1b]0;PWN\x07\x9b\u202ePWN")[1:-1]
         self.journal(('"kernel":"', f'"detail":"{evil}","reason":"{evil}","kernel":"'), ('"environment":{"name":"', f'"environment":{{"name":"{evil}'),
                      ('"name":"', f'"name":"{evil}'), ('"config":{', f'"config":{{"{evil}":"{evil}",'),
@@ -298,7 +298,7 @@ class Readers(Hostile):
             xml.etree.ElementTree.parse(picture)
 
     def test_generated_code_is_not_escaped_from(self):
-        """Texts of best.json stay in comments and strings of what is exported."""
+        """Texts of best.json stay within comments and strings of exported files."""
         self.shell(f"fatune {SWEEP} -q")
         best = json.loads((self.folder / "run/best.json").read_text())
         evil = "*/ PWN /*\nPWN\r\n??/\nPWN \"\"\" PWN\nimport PWN # \\\nPWN"

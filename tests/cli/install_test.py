@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs a build folder's program into an empty folder, and looks at what is there.
+"""Installs a build folder's program into an empty folder, and checks the files.
 
     install_test.py --build build/dev
 """

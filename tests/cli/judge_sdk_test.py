@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The official Python SDK of the Model Context Protocol is a client of `fatune judge`, in each revision.
+"""Runs `fatune judge` with the official Python SDK of the Model Context Protocol, in each revision.
 
     judge_sdk_test.py --fatune PATH --venv FOLDER [--approve]
     judge_sdk_test.py --fatune PATH --venv FOLDER --device cuda:0 --transcript FILE
@@ -36,7 +36,7 @@ TOOLS = ["list_problems", "get_problem", "submit_kernel", "tune_kernel", "compar
 
 
 def enter_environment(folder):
-    """Goes on in an interpreter that has the SDK, or skips the test."""
+    """Restarts in an interpreter that has the SDK, or skips the test."""
     if not (folder / f"mcp-{VERSION}").exists():
         fails = bool(os.environ.get("CI"))
         print(f"{'FAILED' if fails else 'skipped'}: no mcp {VERSION} of Python here (tools/bootstrap.sh test installs it)")
@@ -47,12 +47,12 @@ def enter_environment(folder):
 
 
 def transcript_line(name, answer):
-    """What an answer says, as one line of the transcript: no times of this run are among it."""
+    """One line of the transcript for an answer, without times of this run."""
     return json.dumps({name: answer}, sort_keys=True)
 
 
 async def call(client, transcript, tool, arguments, **more):
-    """Calls a tool that has an answer, and notes it."""
+    """Calls a tool, and writes the answer to the transcript."""
     answer = await client.call_tool(tool, arguments, **more)
     assert not answer.is_error, (tool, answer.content[0].text)
     transcript.append(transcript_line(tool, answer.structured_content))
@@ -67,7 +67,7 @@ def recorded_kernel(name="fa_rows", **more):
 
 
 async def judge_kernels(client, transcript, recorded):
-    """Through every tool; returns the id of a kernel that passed."""
+    """Calls every tool. Returns the id of a kernel that passed."""
     phases = []
 
     async def note(progress, total, message):
@@ -106,7 +106,7 @@ async def judge_kernels(client, transcript, recorded):
 
 
 async def read_texts(client, transcript, judged):
-    """Every resource that is listed, and each prompt."""
+    """Reads every listed resource, and each prompt."""
     resources = (await client.list_resources()).resources
     addresses = [str(each.uri) for each in resources]
     assert f"fatune://kernel/{judged}/source" in addresses and "fatune://runs/1/journal" in addresses, addresses
@@ -138,7 +138,7 @@ async def meet_errors(client):
 
 
 async def session(fatune, mode, out, device):
-    """One session through every tool, resource and prompt; returns its transcript."""
+    """Runs a session through every tool, resource and prompt. Returns its transcript."""
     from mcp.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -161,7 +161,7 @@ async def session(fatune, mode, out, device):
 
 
 def check_transcript(transcript, approve):
-    """The answers are those that were approved: a line each, by its hash and its beginning."""
+    """Compares the answers with the approved ones: a line each, with hash and beginning."""
     lines = [f"{hashlib.sha256(line.encode()).hexdigest()[:16]} {len(line):>6} {line[:SHOWN]}" for line in transcript]
     text = "\n".join(lines) + "\n"
     if approve:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernel Tuner itself reads what `fatune report` writes for it, simulates on it, and finds what our journal holds.
+"""Lets Kernel Tuner simulate on a cache of `fatune report`, and compares with the journal.
 
     kernel_tuner_test.py --fatune PATH --venv FOLDER
 
@@ -25,13 +25,13 @@ JOURNAL = ROOT / "configs" / "recorded" / "h200-mission.jsonl.gz"
 KERNEL = "fa_mma"
 BUDGET = 60
 FEWEST = 10  # an optimiser may end early, but not at once
-# The fifth, fifteenth, ... config of the journal becomes one of these; Kernel Tuner has words for two of them.
+# The fifth, fifteenth, ... config of the journal gets one of these failures; Kernel Tuner names two of them.
 FAILURES = ["timeout", "wrong_result", "compile_error", "launch_error", "crashed"]
 INVALIDITY = {"timeout": "timeout", "wrong_result": "correctness", "compile_error": "compile", "launch_error": "runtime", "crashed": "runtime"}
 
 
 def enter_environment(folder):
-    """Goes on in an interpreter that has Kernel Tuner, or skips the test."""
+    """Restarts in an interpreter that has Kernel Tuner, or skips the test."""
     if not (folder / f"kernel_tuner-{VERSION}").exists():
         fails = bool(os.environ.get("CI"))
         print(f"{'FAILED' if fails else 'skipped'}: no Kernel Tuner {VERSION} here (tools/bootstrap.sh test installs it)")

@@ -36,7 +36,7 @@ def mpirun(program, ranks, words, **variables):
 
 
 def finish(process, limit=180):
-    """With the recovery flags mpirun's exit code is 0 whatever happened: the words count."""
+    """Checks the output, because mpirun's exit code is always 0 with the recovery flags."""
     try:
         said, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -65,7 +65,7 @@ def records_of(out):
 
 
 def check_run(out, expected):
-    """The result of one run, and no candidate measured twice."""
+    """Checks the result of a run, and that no candidate was measured twice."""
     check_same(out, expected, by_problem)
     keys = [record["key"] for record in records_of(out) if record["t"] == "candidate"]
     want(len(keys) == len(set(keys)), f"{out}: {len(keys) - len(set(keys))} candidates were repeated")
@@ -86,7 +86,7 @@ def kill_a_rank(program, out, expected):
 
 
 def stop_a_rank(program, out, expected):
-    """As where a host's network is silent: its late words must count for nothing."""
+    """Stops a rank as a silent network would: its late messages must be ignored."""
     process = mpirun(program, 4, [*SWEEP, "--out", out])
     until_it_sweeps(out, 1)
     pid = ranks_of(process)[1]
@@ -112,7 +112,7 @@ def kill_rank_0(program, out, expected, chance):
 
 
 def refusals(program, out):
-    for words, expected in ((["sweep", "--shape", "4,8,512,64", "--compile-only"], "--compile-only runs on no rank"),
+    for words, expected in ((["sweep", "--shape", "4,8,512,64", "--compile-only"], "--compile-only runs in one process"),
                             (["sweep", "--suite", "nowhere", "--out", out], "nowhere")):
         said = finish(mpirun(program, 2, words))
         want(expected in said, f"{words}: {said}")

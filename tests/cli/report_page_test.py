@@ -126,7 +126,7 @@ class Browser:
         return done.stdout
 
     def probe(self, page, folder, width=1200):
-        """What the probe found on a copy of the page."""
+        """Findings of the probe on a copy of the page."""
         text = page.read_text()
         copy = pathlib.Path(folder) / f"probed-{page.name}"
         head, body = text.split("<head>", 1)
@@ -200,7 +200,7 @@ def one_problem(checks, browser, fatune, folder):
 
 
 def without_fa4(record):
-    """FlashAttention-4's final phases as if it had not been there at two problems."""
+    """Final phases in which FlashAttention-4 was unavailable at two problems."""
     record.pop("crc", None)
     shape = record.get("problem", {})
     if record.get("impl") == "fa4" and shape["head_dim"] == 128 and shape["mask"] == "none":
@@ -225,7 +225,7 @@ def suites(checks, browser, fatune, folder):
 
 
 def changed_run(run, journal, lines, change):
-    """A run of the journal's first lines, and of those behind them that are no candidates; `change` edits each."""
+    """A run of the journal's first lines and of all later lines without a candidate; `change` edits each."""
     run.mkdir()
     recorded = subprocess.run(["zcat", journal], capture_output=True, text=True, check=True).stdout.splitlines()
     with open(run / "journal.jsonl", "w") as out:
@@ -239,7 +239,7 @@ def changed_run(run, journal, lines, change):
 
 
 def custom_operation(checks, browser, fatune, folder):
-    """The recording's times as if of a custom operation, which tells no flops: GB/s, and no roofline to draw."""
+    """The recording as a custom operation without flops: the page shows GB/s and no roofline."""
     own = {"operation": "rmsnorm", "sizes": {"ROWS": 4096, "COLUMNS": 1024}, "bytes_read": 8390656, "bytes_written": 8388608, "dtype": "f16"}
 
     def change(record):
@@ -265,7 +265,7 @@ def scaled(us, factor):
 
 
 def four_times(checks, browser, fatune, folder):
-    """The recording's finals as if timed in a layer and by plain launches, too: those lead, and the page shows the layer."""
+    """The recording's finals with in-layer and plain times: the page ranks by these and shows the layer."""
 
     def change(record):
         if record.get("t") == "final" and record["outcome"] == "measured":
@@ -287,7 +287,7 @@ def four_times(checks, browser, fatune, folder):
 
 
 def machine_code(checks, browser, fatune, folder):
-    """Two configs with listings and counters: what differs stands side by side, what is alike is left out."""
+    """Two configs with listings and counters: the page shows differences side by side and omits equal lines."""
     page = report(fatune, folder / "code.html", RESULTS / "mission")
     text = page.read_text()
     found = re.search(r'(?<=<script id="data" type="application/json">).*?(?=</script>)', text, re.DOTALL)
@@ -318,7 +318,7 @@ def machine_code(checks, browser, fatune, folder):
 
 
 def bad_input(checks, browser, fatune, folder):
-    """Nothing measured, reasons that look like markup, and a GPU that nobody knows."""
+    """A run without measurements, with reasons that look like markup and an unknown GPU."""
     run = folder / "none"
     run.mkdir()
     with open(run / "journal.jsonl", "w") as out:
@@ -359,7 +359,7 @@ def waited_for(path):
 
 
 def ends(checks, sweep, url, expected, how):
-    """The sweep ends by itself, and nothing answers at its address any more."""
+    """The sweep ends by itself, and its address no longer answers."""
     try:
         sweep.communicate(timeout=60)
     except subprocess.TimeoutExpired:
@@ -374,7 +374,7 @@ def ends(checks, sweep, url, expected, how):
 
 
 def live(checks, browser, fatune, folder):
-    """A sweep that is served, seen by a browser and by a stranger, and each way in which it ends."""
+    """A served sweep, seen by a browser and by another client, and each of its endings."""
     sweep, url = served(fatune, folder / "live")
     try:
         request = urllib.request.Request(url + "data.json", headers={"Host": "attacker.example"})
@@ -388,7 +388,7 @@ def live(checks, browser, fatune, folder):
         checks.check(re.search(r'id="live"[^>]*>[^<]*(of|candidate|phase|ended)', dom) is not None, "live: nothing says how far the sweep is")
     finally:
         sweep.terminate()
-    ends(checks, sweep, url, (DONE, INTERRUPTED), "SIGTERM")  # it may have come to its own end before the browser did
+    ends(checks, sweep, url, (DONE, INTERRUPTED), "SIGTERM")  # the sweep may end before the browser
     sweep, url = served(fatune, folder / "interrupted")
     viewer = http.client.HTTPConnection(url.split("/")[2])  # keeps its connection, as a browser does
     viewer.request("GET", "/data.json")
@@ -397,7 +397,7 @@ def live(checks, browser, fatune, folder):
     sweep.send_signal(signal.SIGINT)
     ends(checks, sweep, url, (INTERRUPTED,), "Ctrl-C")
     viewer.close()
-    sweep, url = served(fatune, folder / "interrupted")  # where there is a run already
+    sweep, url = served(fatune, folder / "interrupted")  # the folder holds a run already
     ends(checks, sweep, url, (FILES,), "an error")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the command-line cases beside this file and compares what they print, to the letter.
+"""Runs the command-line cases beside this file and compares their output exactly.
 
     run_golden.py --fatune PATH [--approve] [NAME ...]
 
@@ -78,7 +78,7 @@ def main():
     cases = [case for case in cases if not args.names or case.stem in args.names]
     if not cases:
         sys.exit("no case of that name")
-    if has_driver():  # elsewhere these words come from the system
+    if has_driver():  # without a driver the system words these messages
         cases = [case for case in cases if not case.stem.endswith("_without_driver")]
     if not cases:
         print("skipped: there is a driver here")

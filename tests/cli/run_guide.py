@@ -51,7 +51,7 @@ def say(text):
 
 
 def echoed(text):
-    """The commands, each shown before it runs; a command of several lines is not taken apart."""
+    """Commands, each printed before it runs; a command of several lines stays whole."""
     lines = text.splitlines()
     whole = all(subprocess.run(["bash", "-n"], input=line, text=True, stderr=subprocess.DEVNULL, check=False).returncode == 0
                 for line in lines)
@@ -59,7 +59,7 @@ def echoed(text):
 
 
 def run(block, shell, folder, env, transcript):
-    """The block's exit code; its output goes to the transcript, or is shown when it fails."""
+    """Exit code of the block. The output goes to the transcript, or is printed after a failure."""
     done = subprocess.run(shell, cwd=folder, env=env, input=echoed(block.text) if transcript else block.text, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
     if transcript:

@@ -43,7 +43,7 @@ def fatune(program, words, **variables):
 
 
 def finish(process, code=0):
-    """What it said on stderr."""
+    """stderr of the finished process."""
     try:
         _, said = process.communicate(timeout=600)
     except subprocess.TimeoutExpired:
@@ -54,7 +54,7 @@ def finish(process, code=0):
 
 
 def until(condition, what, limit=60):
-    """What the condition gave once that was something."""
+    """Waits until the condition is true, and returns its value."""
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         found = condition()
@@ -65,7 +65,7 @@ def until(condition, what, limit=60):
 
 
 def run_test(main):
-    """The test's exit code is 1 when something that was wanted does not hold, which it says."""
+    """Prints a failed expectation and makes the exit code 1."""
     try:
         main()
     except Broken as broken:
@@ -80,7 +80,7 @@ def best_of(folder):
 
 
 def results_of(folder):
-    """All that the journal says was found out, in its order, without times of day."""
+    """Results in the journal, in order and without times of day."""
     kept = []
     for line in (folder / "journal.jsonl").read_text().splitlines()[1:]:
         record = json.loads(line)
@@ -90,12 +90,12 @@ def results_of(folder):
 
 
 def by_problem(results):
-    """Those of a problem together, each in its order: on several devices problems take turns."""
+    """Results grouped by problem, each in order, because several devices take turns."""
     return sorted(results, key=lambda text: json.dumps(json.loads(text)["problem"], sort_keys=True))
 
 
 def sweep_in_shards(program, of, folder):
-    """As an array of Slurm starts them: all at once, told apart by their variables alone."""
+    """Starts shards like a Slurm array: all at once, distinguished by their variables only."""
     runs = [folder / f"of-{of}-{task}" for task in range(of)]
     shard = "auto" if of > 1 else "auto/1"
     processes = [fatune(program, [*SWEEP, "--shard", shard, "--out", run], SLURM_ARRAY_TASK_ID=str(task),
@@ -106,7 +106,7 @@ def sweep_in_shards(program, of, folder):
 
 
 def difference(lines, expected):
-    """The first lines that differ, shortened."""
+    """First differing lines, shortened."""
     changed = difflib.unified_diff(expected, lines, lineterm="", n=0)
     return "\n".join(line[:300] for line in itertools.islice(changed, 12))
 
@@ -128,20 +128,20 @@ def records_in(journals):
 
 
 def wait_for_records(process, folder, journals, records):
-    """Until its journals have so many, or it has ended."""
+    """Waits until the journals have this many records, or the sweep has ended."""
     while process.poll() is None and records_in(folder.glob(journals)) < records:
         time.sleep(0.005)
 
 
 def kill_after(process, folder, journals, records):
-    """Kills it once its journals have so many records. Whether it was still at work."""
+    """Kills the sweep once its journals have this many records. Returns whether it still ran."""
     wait_for_records(process, folder, journals, records)
     process.kill()
     return process.wait() < 0
 
 
 def kill_and_resume(program, run, records, chance):
-    """A sweep of so many records is killed and resumed again and again, and comes to its end. How many kills it took.
+    """Kills and resumes a sweep of this many records until it ends. Returns the number of kills.
 
     A candidate that is on the device at two kills counts as crashed: between two of them a few records are written.
     """
@@ -158,15 +158,15 @@ def kill_and_resume(program, run, records, chance):
             return kills
         if process.returncode < 0:
             continue
-        # Nothing but a header that was cut off ends a sweep: then nothing was measured.
+        # A sweep ends only if its header was cut off, that is, before any measurement.
         said = process.stderr.read()
         want("header is cut off" in said, f"exit {process.returncode}: {said}")
         (run / "journal.jsonl").unlink()
 
 
 def interrupt(program, folder):
-    """Ctrl-C: what is said to go on with does. The run, ended."""
-    for attempt in range(5):  # it may be too quick
+    """Interrupts a sweep and resumes it with the printed command. Returns the finished run."""
+    for attempt in range(5):  # the sweep may end before the signal
         run = folder / f"interrupted-{attempt}"
         process = fatune(program, [*SWEEP, "--shard", "1/1", "--out", run])
         wait_for_records(process, run, "journal.jsonl", 3)
@@ -218,7 +218,7 @@ def sweep_on_several_devices(program, folder, expected, chance):
 
 
 def sweep_in_one_folder(program, folder):
-    """A second sweep keeps out of the first one's folder, and one with another plan out of its journal."""
+    """A second sweep refuses the first one's folder, and a sweep with another plan its journal."""
     out = folder / "devices-shared"
     command = on_devices([RESULTS] * 2, out)
     process = fatune(program, command)
@@ -264,7 +264,7 @@ def main():
         runs[1] = folder / "killed"
         check_merge(args.fatune, runs, folder / "merged-killed", one)
         check_same(interrupt(args.fatune, folder), one)
-        # A shard that is lost: what remains is merged, and a sweep of the merged run does the rest.
+        # After the loss of a shard, the other shards are merged, and a sweep of the merged run completes it.
         finish(fatune(args.fatune, ["merge", *runs[:1], *runs[2:], "--partial", "--out", folder / "part"]))
         finish(fatune(args.fatune, ["sweep", "--resume", folder / "part", *SWEEP[-3:]]))
         want(best_of(folder / "part") == best_of(one), "a lost shard, run after the merge, changes the result")

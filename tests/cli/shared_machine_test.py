@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What other processes and other users of a machine may not do to fatune: lost exports, planted machine code.
+"""Checks that other processes and users cannot lose exports of fatune or plant machine code.
 
     shared_machine_test.py --fatune PATH [unittest arguments]
 """
@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-STRANGER = 54321  # a user id that nobody has
+STRANGER = 54321  # an unused user id
 SHAPES = ["4,8,512,64", "4,8,512,128", "1,8,512,64", "2,8,1024,64", "1,2,256,64", "8,8,512,64"]
 
 
@@ -126,7 +126,7 @@ class SharedMachine(unittest.TestCase):
         self.assertIn("--cache", said)
 
     def checkout(self):
-        """A checkout with a program in it, in a folder that others may write to."""
+        """A checkout with a program, in a folder that others may write to."""
         program = self.folder / "scratch/checkout/build/release/fatune"
         program.parent.mkdir(parents=True)
         shutil.copy(FATUNE, program)
@@ -134,7 +134,7 @@ class SharedMachine(unittest.TestCase):
         return program
 
     def plant(self, folder):
-        """A library where NVRTC is looked for, which leaves a mark when it is loaded."""
+        """A library in a folder that is searched for NVRTC; loading it leaves a mark."""
         library = folder / ".deps/cuda/nvidia/cu13/lib/libnvrtc.so.13"
         library.parent.mkdir(parents=True)
         code = f'''#include <cstdio>

@@ -1,4 +1,4 @@
-// cmd_bench.cpp - measures configs and implementations beside each other in interleaved rounds.
+// cmd_bench.cpp: Measures configs and implementations in interleaved rounds.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -36,19 +36,21 @@ bool has_choice(const BenchArgs& args) {
 
 OptionTable bench_table(BenchArgs& a) {
   OptionTable choice = choice_table(a.choice);
-  choice.front().rows.push_back(
-      {"--impl", &a.impls, "IMPL,...",
-       "Implementations beside a config, or alone: cudnn,torch:flash [naive]", Repeat::kChanged});
+  choice.front().rows.push_back({"--impl", &a.impls, "IMPL,...",
+                                 "Measure these implementations beside a config, or alone: cudnn, "
+                                 "torch:flash, python:FILE:FUNCTION [naive]",
+                                 Repeat::kChanged});
   const OptionTable files = {
       {"Files",
        {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/1)"},
         {"--suite-out", &a.suite_out, "FILE",
-         "Write a row a problem: best and baselines (fatune.suite/1)"}}}};
+         "Write one row a problem, with best and baselines (fatune.suite/1)"}}}};
   return tables(
       {choice, rounds_table(a.rounds), files, device_table(a.device), common_table(a.common)});
 }
 
-/// The candidate, its kernel's default, and the implementations asked for or else the reference.
+/// Rows of a problem: the candidate, its kernel's default, and the implementations of --impl or the
+/// reference.
 Result<std::vector<Implementation>> contestants_of(const Implementation* chosen,
                                                    const Problem& problem, const BenchArgs& args,
                                                    const Session& session,
@@ -97,7 +99,7 @@ Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Ses
 Result<Session> open(const BenchArgs& args, const Settings& settings) {
   if (has_choice(args)) return open_session(args.choice, args.device, settings);
   if (args.impls.empty()) {
-    return usage_error("say what to measure: --config FILE, --kernel NAME or --impl LIST");
+    return usage_error("choose what to measure: --config FILE, --kernel NAME or --impl LIST");
   }
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto impls, parse_implementations("--impl", args.impls));
@@ -105,8 +107,8 @@ Result<Session> open(const BenchArgs& args, const Settings& settings) {
   return open_session(std::move(catalog), operation, args.device, settings);
 }
 
-/// A problem counts when its candidate was measured, or without one any implementation. What could
-/// not be asked is no answer.
+/// Exit code 1 if a problem's candidate was not timed; without a candidate, if no implementation
+/// was. Unavailable implementations give exit code 3.
 int exit_code(const BenchResult& result, const BenchArgs& args) {
   int code = kDone;
   for (const BenchProblem& problem : result.problems) {
@@ -121,7 +123,7 @@ int exit_code(const BenchResult& result, const BenchArgs& args) {
   return code;
 }
 
-/// The time that the config's file gives for this problem, if it does, beside the one of now.
+/// Compares the time in the config's file for this problem with the new time.
 void add_confirmation(const BestFile& saved, const Session& session, const Environment& here,
                       BenchProblem& measured) {
   if (measured.rows.empty()) return;

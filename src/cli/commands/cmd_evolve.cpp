@@ -1,5 +1,4 @@
-// cmd_evolve.cpp - a start kernel and a program that proposes kernels to a run of trials, and to
-// the best that came of it.
+// cmd_evolve.cpp: Runs trials of proposed kernels from a start kernel, and prints the best.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -46,20 +45,20 @@ struct EvolveArgs {
   bool profile = false;
 };
 
-/// What the header of a resumed run says, besides its problems.
-constexpr const char* kOfNewRuns[] = {"--mode",   "--kernel", "--trials",           "--wanted",
-                                      "--rounds", "--seed",   "--proposer-seconds", "--evaluations",
-                                      "--out"};
+/// Options that the header of a resumed run holds, besides its problems.
+constexpr const char* kNewRunOptions[] = {
+    "--mode", "--kernel",           "--trials",      "--wanted", "--rounds",
+    "--seed", "--proposer-seconds", "--evaluations", "--out"};
 
 Status refuse_with_resume(const EvolveArgs& args) {
-  std::vector<std::string> flags(std::begin(kOfNewRuns), std::end(kOfNewRuns));
+  std::vector<std::string> flags(std::begin(kNewRunOptions), std::end(kNewRunOptions));
   ProblemArgs usual;
   for (const OptionGroup& group : problem_table(usual)) {
     for (const OptionRow& row : group.rows) flags.push_back(long_name(row));
   }
   for (const std::string& flag : flags) {
     if (args.common.typed.count(flag) > 0)
-      return usage_error(fmt::format("--resume: the run has its own {}; leave that out", flag));
+      return usage_error(fmt::format("--resume: the run has its own {0}; leave out {0}", flag));
   }
   return {};
 }
@@ -78,13 +77,13 @@ Result<EvolutionPlan> plan_of(const EvolveArgs& args) {
   FATUNE_TRY(const std::int64_t seed, whole_number("--seed", args.seed, 0));
   plan.seed = static_cast<std::uint64_t>(seed);
   if (args.kernel.empty())
-    return usage_error("--kernel names the kernel that the run starts from; there is none");
+    return usage_error("--kernel is missing; name the kernel that the run starts from");
   plan.kernel = args.kernel;
   FATUNE_TRY(plan.problems, resolve_problems(args.problem));
   return plan;
 }
 
-/// The manifest's text, in the folder that the kernel is from or inside the program.
+/// Text of the manifest, from the kernel's folder or from the program.
 Result<std::string> manifest_text(const Kernel& kernel, const Settings& settings) {
   const std::string& path = kernel.manifest.where;
   for (auto folder = settings.kernel_dirs.rbegin(); folder != settings.kernel_dirs.rend();
@@ -97,7 +96,7 @@ Result<std::string> manifest_text(const Kernel& kernel, const Settings& settings
   return std::move(file.text);
 }
 
-/// A kernel as a proposer would submit it: one file, which its manifest names plainly.
+/// Kernel in the form of a proposal: one file, which its manifest names without a folder.
 Result<Draft> start_draft(const std::string& name, const Settings& settings) {
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, name));
@@ -127,7 +126,7 @@ Result<std::unique_ptr<Bench>> bench_without_gpu(const EvolveArgs& args, const S
   return make_compile_bench(compiler_opener(settings), limits);
 }
 
-/// None unless they are wanted.
+/// Counter of hardware events; null without --profile.
 CountKernel counters(const EvolveArgs& args, const DeviceChoice& device, const Settings& settings) {
   if (!args.profile) return nullptr;
   return [device, &settings](const Candidate& candidate,
@@ -150,8 +149,7 @@ Result<std::unique_ptr<Bench>> open_bench(const EvolveArgs& args,
                              counters(args, device, settings));
   if (device.recording.empty())
     return usage_error(
-        "--device recorded:RUN names a run of evolve; no other recording knows what "
-        "is proposed");
+        "--device recorded holds no proposals; name a run of evolve with --device recorded:RUN");
   FATUNE_TRY(Ledger ledger, load_ledger(device.recording));
   return make_recorded_bench(std::move(ledger));
 }
@@ -174,7 +172,7 @@ std::filesystem::path folder_of(const EvolveArgs& args) {
   return "runs/" + local_time("%Y%m%d-%H%M%S-evolve-") + file_name(args.kernel);
 }
 
-/// The plan and the start, of the command or of the run that goes on.
+/// Plan and start kernel, of the command or of the resumed run.
 struct ReadyEvolution {
   EvolutionPlan plan;
   Draft start;
@@ -205,7 +203,7 @@ Result<int> evolve(const EvolveArgs& args, const Settings& settings) {
   const std::filesystem::path folder = folder_of(args);
   if (args.resume.empty() && holds_run(folder))
     return usage_error(
-        fmt::format("--out: {0} holds a run; go on with it by --resume {0}", folder.string()));
+        fmt::format("--out: {0} holds a run; continue it with --resume {0}", folder.string()));
   FATUNE_TRY_STATUS(make_directories(folder));
   FATUNE_TRY(const auto proposer, open_proposer(args, ready.plan, folder));
   FATUNE_TRY(const auto bench, open_bench(args, folder, settings));
@@ -227,29 +225,32 @@ OptionTable evolve_table(EvolveArgs& a) {
   const OptionTable own = {
       {"Proposer",
        {required({"--proposer", &a.proposer, "CMD|replay:RUN",
-                  "A shell's command that is sent a request on stdin, a line of JSON, and answers "
-                  "with one on stdout; or the answers of a former run"}),
+                  "Ask this shell command, which reads a JSON line on stdin and answers with one "
+                  "on stdout. replay:RUN repeats the answers of a former run"}),
         {"--mode", &a.mode, "free|insight|full",
-         "What it is told: task and best kernel; insights too; elites, parents and history too"},
-        {"--wanted", &a.wanted, "N", "Candidates that a request asks for"},
-        {"--proposer-seconds", &a.answer_seconds, "N", "Time for an answer"},
-        {"--proposer-memory", &a.memory, "GIB", "Memory for a proposer and all that it starts"}}},
+         "Choose what the proposer sees. free: task and best kernel. insight: also insights. full: "
+         "also elites, parents and history"},
+        {"--wanted", &a.wanted, "N", "Ask for this many candidates in a request"},
+        {"--proposer-seconds", &a.answer_seconds, "N", "Wait this many seconds for an answer"},
+        {"--proposer-memory", &a.memory, "GIB",
+         "Limit the memory of the proposer and its child processes"}}},
       {"Run",
-       {{"--kernel", &a.kernel, "KERNEL", "The kernel that the run starts from"},
-        {"--trials", &a.trials, "N", "Candidates that are tried"},
+       {{"--kernel", &a.kernel, "KERNEL", "Start the run from this kernel"},
+        {"--trials", &a.trials, "N", "Try this many candidates"},
         {"--evaluations", &a.evaluations, "N",
-         "Configs of a candidate's template that are tried on each problem"},
-        {"--rounds", &a.rounds, "N", "Rounds of the best against the start at the end; 0: none"},
-        {"--seed", &a.seed, "N", "Seed of parents, insights and searches"},
-        {"--out", &a.out, "DIR", "Folder of the run [runs/DATE-evolve-KERNEL]"},
-        {"--resume", &a.resume, "DIR", "Go on with a run"}}},
+         "Try this many configs of a candidate's template on each problem"},
+        {"--rounds", &a.rounds, "N",
+         "Measure the best against the start in this many rounds at the end. 0: none"},
+        {"--seed", &a.seed, "N", "Seed the choice of parents and insights, and the searches"},
+        {"--out", &a.out, "DIR", "Write the run to this folder [runs/DATE-evolve-KERNEL]"},
+        {"--resume", &a.resume, "DIR", "Continue the run in this folder"}}},
       {"Device",
        {{"--device", &a.device, "auto|none|cuda:N|recorded:RUN",
-         "Where candidates run; none: they are compiled only; recorded: what a former run "
-         "measured"},
+         "Run candidates on this device. none: compile only. recorded: take the measurements of a "
+         "former run"},
         {"--profile", &a.profile, "",
-         "Read hardware counters of each new best by ncu, and tell proposers what they say"},
-        {"--arch", &a.arch, "sm_XX", "What to compile for without a GPU"}}}};
+         "Read the hardware counters of each new best with ncu, and pass them to the proposer"},
+        {"--arch", &a.arch, "sm_XX", "Compile for this architecture without a GPU"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }
 

@@ -1,4 +1,4 @@
-// cmd_export.cpp - the configs of best.json files, compiled and written in the formats asked for.
+// cmd_export.cpp: Compiles the configs of best.json files and writes them in the requested formats.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ bool knows_device(const BestFile& saved, const Arch& arch) {
   return saved.device && saved.device->limits.sm_count > 0 && saved.device->limits.arch == arch;
 }
 
-/// The number of multiprocessors is compiled in, so a guess is worth a word.
+/// Logs a guessed number of multiprocessors, because it is compiled into the kernels.
 void note_guesses(const std::vector<ExportRequest>& requests) {
   for (const ExportRequest& request : requests) {
     if (knows_device(*request.saved, request.limits.arch)) continue;
@@ -44,11 +44,11 @@ void note_guesses(const std::vector<ExportRequest>& requests) {
   }
 }
 
-/// The device that the file was measured on, or a typical one of --arch.
+/// Limits of the measured device, or of a typical device of --arch.
 Result<DeviceLimits> limits_for(const BestFile& saved, const std::string& wanted) {
   if (wanted.empty() && !saved.device)
     return usage_error(saved.where +
-                       ": names no device to compile for; say --arch sm_90a or alike");
+                       ": names no device to compile for; name one with --arch, such as sm_90a");
   const auto arch = parse_arch(wanted.empty() ? name(saved.device->limits.arch) : wanted);
   if (!arch) {
     return usage_error((wanted.empty() ? saved.where + ": field 'device.arch'" : "--arch") + ": " +
@@ -81,10 +81,8 @@ Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
   if (!args.name.empty()) {
     FATUNE_TRY_STATUS(check_export_name(args.name, "--name"));
     if (names.size() > 1)
-      return usage_error(
-          fmt::format("--name is for one kernel, and these are {}; choose one with "
-                      "--shape",
-                      names.size()));
+      return usage_error(fmt::format(
+          "--name takes one kernel, but {} are exported; choose one with --shape", names.size()));
     names = {args.name};
   }
   make_distinct(names);
@@ -130,7 +128,7 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
     if (fresh) formats.push_back(format);
   }
   if (args.files.empty())
-    return usage_error("say what to export: --config FILE, a best.json or a run's folder");
+    return usage_error("choose what to export: --config FILE, a best.json or a run folder");
   std::vector<BestFile> saved;
   for (const std::string& file : args.files) {
     FATUNE_TRY(BestFile best, load_best_file(file));
@@ -157,7 +155,7 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
 }
 
 std::string formats_help() {
-  std::string text = "What to write, comma-separated";
+  std::string text = "Write these formats, comma-separated";
   for (const ExportFormat& format : export_formats())
     text += fmt::format("\n{}: {}", format.name, format.summary);
   return text;
@@ -167,13 +165,15 @@ OptionTable export_table(ExportArgs& a) {
   const OptionTable own = {
       {"Export",
        {{"--config,RUN", &a.files, "FILE",
-         "best.json files, runs' folders, or {\"kernel\":NAME,\"config\":{...}}"},
+         "Export the configs of best.json files, run folders, or "
+         "{\"kernel\":NAME,\"config\":{...}}"},
         comma_separated({"--to", &a.formats, "FORMAT,...", formats_help()}),
-        {"-o,--out", &a.out, "DIR", "Folder to write into, or the .py file of --to torch"},
-        {"--name", &a.name, "NAME", "Stem of the files and functions, of a single kernel"},
-        {"--arch", &a.arch, "sm_XX", "Compile for it [that of the device measured on]"},
+        {"-o,--out", &a.out, "DIR",
+         "Write into this folder, or with --to torch into this .py file"},
+        {"--name", &a.name, "NAME", "Name the files and functions of a single kernel"},
+        {"--arch", &a.arch, "sm_XX", "Compile for this architecture [that of the measured device]"},
         {"--unverified", &a.unverified, "",
-         "Also export what no gate has checked; every file then says so"}}}};
+         "Also export configs that no gate has checked; every file says so"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }
 

@@ -1,4 +1,4 @@
-// cmd_gate.cpp - measures a candidate beside its baselines and decides by interval: exit 0 or 1.
+// cmd_gate.cpp: Measures a candidate beside its baselines and decides by interval: exit 0 or 1.
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ namespace {
 
 struct GateArgs {
   CommonArgs common;
-  std::string candidate;  ///< a config file, a kernel, or an implementation
+  std::string candidate;  ///< config file, kernel or implementation
   /// comma-separated: implementations, kernels, config files, saved results
   std::string baselines;
   ProblemArgs problem;
@@ -54,21 +54,23 @@ Result<GateRules> rules_of(const GateArgs& args) {
 OptionTable gate_table(GateArgs& a) {
   const OptionTable sides = {
       {"Compared",
-       {required({"--candidate", &a.candidate, "WHAT",
-                  "A best.json or config file, a kernel, or an implementation", Repeat::kAlways}),
+       {required(
+            {"--candidate", &a.candidate, "WHAT",
+             "Compare this candidate: a best.json or config file, a kernel, or an implementation",
+             Repeat::kAlways}),
         required({"--baseline", &a.baselines, "WHAT,...",
-                  "What it must beat, each of them: implementations, kernels, files of `bench "
-                  "--out`",
+                  "Beat each of these baselines: implementations, kernels, python:FILE:FUNCTION, "
+                  "files of `bench --out`",
                   Repeat::kAlways})}}};
   const OptionTable rules = {
       {"Decision",
        {{"--threshold", &a.threshold, "R",
-         "Pass when the whole interval of candidate/baseline is below", Repeat::kChanged},
+         "Pass when the whole interval of candidate/baseline is below R", Repeat::kChanged},
         {"--objective", &a.objective, "in_layer|plain|hot|cold",
-         "What is compared: time between two products, or latency of plain launches, of launches "
-         "of each one's own kind, or cold",
+         "Compare the time between two matrix products, or the latency of plain, hot or cold "
+         "launches",
          Repeat::kChanged},
-        {"--format", &a.format, "text|md", "text, or md for a pull request's comment"},
+        {"--format", &a.format, "text|md", "Print text, or md for a pull request's comment"},
         {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/1)"}}}};
   return tables({sides, problem_table(a.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});
@@ -79,7 +81,7 @@ Status check_format(const std::string& format) {
   return usage_error("--format: '" + format + "' is neither text nor md");
 }
 
-/// A file, or the folder of a run, be it there or not.
+/// Whether the word names a file or a run folder, also a missing one.
 bool is_file(const std::string& word) {
   std::error_code ignored;
   const bool has_folders = word.find('/') != std::string::npos && !word.starts_with(kPythonPrefix);
@@ -95,7 +97,7 @@ Result<Implementation> from_name(const std::string& impl, const Problem& problem
   return std::move(rows.front());
 }
 
-/// A config file as a baseline: its config for this very problem, or its only one.
+/// Baseline from a config file: its config for this problem, or its only config.
 Result<Implementation> config_baseline(const std::string& file, const NamedProblem& problem,
                                        const std::vector<KernelRef>& catalog) {
   FATUNE_TRY(const BestFile best, load_best_file(file));
@@ -127,11 +129,11 @@ Result<Baselines> sort_baselines(const std::string& list) {
     }
   }
   if (!words.empty()) return baselines;
-  return usage_error("--baseline: name at least one, say --baseline torch:flash,torch:math");
+  return usage_error("--baseline: name at least one, such as --baseline torch:flash,torch:math");
 }
 
-/// Before the device is opened: the candidate of each problem. A file's own problems hold unless
-/// --shape or --suite is given.
+/// Candidate of each problem, before the device is opened. A file's own problems apply without
+/// --shape and --suite.
 Result<std::vector<Implementation>> gate_candidates(const GateArgs& args,
                                                     const std::vector<KernelRef>& catalog,
                                                     const Settings& settings) {
@@ -155,8 +157,8 @@ Result<std::vector<Implementation>> gate_candidates(const GateArgs& args,
   return candidates;
 }
 
-/// With the device known: baselines to run in the same rounds, and rows of saved results, which
-/// must be of the same device and problem.
+/// Baselines for the same rounds, and rows of saved results, which must come from the same device
+/// and problem.
 Result<std::vector<GateQuestion>> gate_questions(const GateArgs& args,
                                                  const std::vector<Implementation>& candidates,
                                                  const Session& session, const Settings& settings) {

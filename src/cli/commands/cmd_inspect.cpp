@@ -1,5 +1,5 @@
-// cmd_inspect.cpp - prints a kernel's space for a problem, or one config's fate, launch and
-// resources.
+// cmd_inspect.cpp: Prints a kernel's space for a problem, or feasibility, launch and resources of a
+// config.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -30,7 +30,7 @@ struct InspectArgs {
   bool importance = false;
 };
 
-/// What is inspected: a kernel and problem, and one config where the user gave one.
+/// Inspected kernel and problem, and a config if the user gave one.
 struct Subject {
   KernelRef kernel;
   Problem problem;
@@ -52,10 +52,8 @@ Result<Subject> resolve_subject(const InspectArgs& args, const Settings& setting
   FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(auto chosen, resolve_choice(args.choice, catalog));
   if (chosen.size() > 1) {
-    return usage_error(
-        fmt::format("inspect shows one problem, and these are {}; name one, as with "
-                    "--shape",
-                    chosen.size()));
+    return usage_error(fmt::format(
+        "inspect shows one problem, but {} are named; choose one with --shape", chosen.size()));
   }
   FATUNE_TRY(const DeviceLimits limits, inspected_limits(args.arch));
   Candidate& first = chosen.front().candidate;
@@ -72,7 +70,7 @@ SpaceSummary summary_of(const Space& space) {
   return summary;
 }
 
-/// What every document about a kernel begins with.
+/// Members that every document about a kernel has.
 InspectDocument document_of(const Subject& subject, const Settings& settings) {
   InspectDocument document;
   document.head = settings.head;
@@ -183,7 +181,8 @@ Result<int> inspect_run(const InspectArgs& args, const Settings& settings) {
     return usage_error("--importance: name a run's folder, a journal or another tuner's results");
   }
   if (!args.importance) {
-    return usage_error("'" + args.run + "' is for --importance; a config is --config FILE");
+    return usage_error("'" + args.run +
+                       "' requires --importance; name a config with --config FILE");
   }
   if (settings.json) {
     InspectDocument document;
@@ -208,16 +207,15 @@ OptionTable inspect_table(InspectArgs& a) {
   const OptionTable run = {
       {"Run",
        {{"RUN", &a.run, "",
-         "With --importance: a run's folder, a journal or another tuner's results"},
+         "With --importance, read this run folder, journal or another tuner's results"},
         {"--importance", &a.importance, "",
-         "Show what each parameter, and each pair, explains of the times in RUN"}}}};
+         "Show how much of the times in RUN each parameter and each pair explains"}}}};
   const OptionTable code = {
       {"Machine code",
-       {{"--arch", &a.arch, "sm_XX", "Architecture instead of the device's"},
+       {{"--arch", &a.arch, "sm_XX", "Use this architecture instead of the device's"},
         {"--inert", &a.inert, "", "Compile neighbours and show which parameters change nothing"},
         {"--census", &a.census, "",
-         "Count the instructions of a config, by a disassembler; with --kernel, of its "
-         "default config"}}}};
+         "Disassemble a config and count its instructions; with --kernel, the default config"}}}};
   return tables({run, choice_table(a.choice), code, common_table(a.common)});
 }
 

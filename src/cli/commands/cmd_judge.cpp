@@ -1,5 +1,4 @@
-// cmd_judge.cpp - problems and a client on stdin and stdout to a judge that serves until the client
-// goes.
+// cmd_judge.cpp: Serves a judge of kernels to a client on stdin and stdout.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -33,7 +32,7 @@ struct JudgeArgs {
   std::string out;
 };
 
-/// Empty where kernels are only compiled: by choice, or as there is no driver.
+/// Device of --device; empty if kernels are only compiled, by choice or without a driver.
 Result<std::optional<DeviceChoice>> device_of(const std::string& text) {
   std::optional<DeviceChoice> device;
   if (text == "none") return device;
@@ -65,7 +64,7 @@ Result<std::unique_ptr<Examiner>> make_examiner(const JudgeArgs& args,
   return make_compile_examiner(compiler_opener(settings), limits);
 }
 
-/// What kernels are compared with; names that mean nothing are an error before anything is judged.
+/// Baselines of judged kernels. An unknown name is an error before anything is judged.
 Result<MakeBaselines> baselines_of(const std::string& text, const Catalog& catalog,
                                    const Settings& settings) {
   FATUNE_TRY(const auto names, parse_implementations("--baselines", text));
@@ -81,7 +80,7 @@ CountKernel counter_of(const DeviceChoice& device, const Settings& settings) {
                              const DeviceLimits& limits) -> Result<NcuOutcome> {
     if (device.kind != DeviceChoice::Kind::kGpu) {
       return NcuOutcome{.reason = "a recorded device has no counters to read",
-                        .remedies = {"run it where an NVIDIA GPU is: --device cuda:0"}};
+                        .remedies = {"run it on a machine with an NVIDIA GPU: --device cuda:0"}};
     }
     FATUNE_TRY(CompilePool pool, open_pool(settings));
     return take_profile(candidate, {limits, device.ordinal}, pool, settings);
@@ -113,7 +112,7 @@ Result<JudgementLog> open_log(const std::string& folder) {
   return folder.empty() ? JudgementLog() : JudgementLog::open(folder);
 }
 
-/// Those of --shape or --suite; else of every suite that fatune has.
+/// Problems of --shape or --suite, else of every built-in suite.
 Result<std::vector<BookedProblem>> booked_problems(const ProblemArgs& args) {
   if (names_problem(args)) {
     FATUNE_TRY(const auto problems, resolve_problems(args));
@@ -134,7 +133,7 @@ Status write_line(const Descriptor& out, std::string_view line) {
 }
 
 Result<int> judge(const JudgeArgs& args, const Settings& settings) {
-  if (args.common.json) return usage_error("judge: --json is for one document; try --jsonl");
+  if (args.common.json) return usage_error("judge: --json prints one document; use --jsonl");
   FATUNE_TRY(std::vector<BookedProblem> booked, booked_problems(args.problem));
   FATUNE_TRY(const Catalog catalog, load_catalog(settings));
   FATUNE_TRY(const auto device, device_of(args.device));
@@ -158,15 +157,17 @@ Result<int> judge(const JudgeArgs& args, const Settings& settings) {
 OptionTable judge_table(JudgeArgs& a) {
   const OptionTable own = {
       {"Client",
-       {{"--jsonl", &a.jsonl, "", "Plain JSON lines in place of MCP, the Model Context Protocol"},
+       {{"--jsonl", &a.jsonl, "",
+         "Speak plain JSON lines instead of MCP, the Model Context Protocol"},
         {"--out", &a.out, "DIR",
-         "Keep judgements and kernels in this folder, and go on from those that it has"}}},
+         "Keep judgements and kernels in this folder, and continue from its contents"}}},
       {"Device",
        {{"--device", &a.device, "auto|none|cuda:N|recorded:FILE",
-         "Where gates run and times come from; none: kernels are compiled only"},
-        {"--arch", &a.arch, "sm_XX", "What to compile for without a GPU"},
+         "Run gates and take times on this device. none: compile kernels only"},
+        {"--arch", &a.arch, "sm_XX", "Compile for this architecture without a GPU"},
         {"--baselines", &a.baselines, "LIST",
-         "What kernels are compared with, as in `fatune sweep`; none: nothing"}}}};
+         "Compare kernels with these implementations, as in `fatune sweep`, also "
+         "python:FILE:FUNCTION. none: no baseline"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }
 

@@ -1,5 +1,4 @@
-// cmd_kernels.cpp - lists kernels; lints manifests, templates and parameters that do nothing;
-// counts a space that a T1 file declares.
+// cmd_kernels.cpp: Lists and lints kernels, and counts a space that a T1 file declares.
 #include <memory>
 
 #include <fmt/format.h>
@@ -41,7 +40,7 @@ std::string arch_text(const Manifest& manifest) {
   return manifest.min_arch > 0 ? fmt::format("sm_{}+", manifest.min_arch) : "any";
 }
 
-/// Of a candidate what it computes, of others what they are for.
+/// Operation of a candidate, or the role of another kernel.
 std::string role_name(const Manifest& manifest) {
   if (manifest.role == Role::kAttention) return manifest.operation->name;
   if (manifest.role == Role::kReference) return "reference";
@@ -81,7 +80,7 @@ int list(const std::vector<KernelRef>& kernels, const Settings& settings) {
   return kDone;
 }
 
-/// Where inert parameters are looked for: the first of these that the kernel supports.
+/// Problems for the search of inert parameters. The first problem that the kernel supports is used.
 std::vector<Problem> lint_problems(const Manifest& manifest) {
   if (const DeclaredOperation* declared = manifest.operation->declared())
     return declared->typical_problems(manifest.dtypes.front());
@@ -94,7 +93,7 @@ std::vector<Problem> lint_problems(const Manifest& manifest) {
   return {mission, wide, decode};
 }
 
-/// Machine-code findings of one kernel.
+/// Finds inert parameters of a kernel in its machine code.
 Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const DeviceLimits& limits,
                                            CompilePool& pool) {
   std::vector<LintFinding> findings;
@@ -175,7 +174,7 @@ std::string t1_space_text(const Space& space, std::size_t columns) {
                      rules.empty() ? "" : "\n" + rules.text(columns));
 }
 
-/// The space of another tuner's T1 file, counted: how many configs each condition leaves.
+/// Counts the configs that each condition of another tuner's T1 file leaves.
 Result<int> show_t1_space(const std::string& path, const Settings& settings) {
   FATUNE_TRY(const Space space, read_t1_space(path));
   print(settings.json ? dump_pretty(to_json(space_document(settings.head, space)))
@@ -199,21 +198,22 @@ Result<int> kernels(const KernelsArgs& args, const Settings& settings) {
 
 OptionTable list_table(KernelsArgs& a) {
   const OptionTable own = {
-      {"List", {{"--all", &a.all, "", "Also the fixtures that misbehave on purpose"}}}};
+      {"List", {{"--all", &a.all, "", "List the fault kernels too, which misbehave on purpose"}}}};
   return tables({own, common_table(a.common)});
 }
 
 OptionTable lint_table(KernelsArgs& a) {
   const OptionTable own = {{"Lint",
-                            {{"KERNEL", &a.names, "", "Kernels to check [all]"},
-                             {"--arch", &a.arch, "sm_XX", "Architecture to compile for"},
+                            {{"KERNEL", &a.names, "", "Check these kernels [all]"},
+                             {"--arch", &a.arch, "sm_XX", "Compile for this architecture"},
                              {"--static-only", &a.static_only, "",
-                              "Do not compile, so inert parameters are not found"}}}};
+                              "Skip compilation, so that inert parameters are not found"}}}};
   return tables({own, common_table(a.common)});
 }
 
 OptionTable space_table(KernelsArgs& a) {
-  const OptionTable own = {{"Space", {required({"FILE", &a.space_file, "", "T1 input file"})}}};
+  const OptionTable own = {
+      {"Space", {required({"FILE", &a.space_file, "", "Read this T1 input file"})}}};
   return tables({own, common_table(a.common)});
 }
 
@@ -224,7 +224,7 @@ Runner setup_kernels(CLI::App& command) {
   add_options(command, list_table(*args));
   add_example(command, "fatune kernels\n  fatune kernels lint fa_mma");
   args->lint = add_command(command, "lint",
-                           "Check manifests, templates, and that every parameter does something",
+                           "Check manifests, templates, and that every parameter has an effect",
                            lint_table(*args));
   args->space = add_command(command, "space",
                             "Count the configs of a space that a T1 file of another tuner declares",

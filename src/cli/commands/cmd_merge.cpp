@@ -1,4 +1,4 @@
-// cmd_merge.cpp - runs of a plan's shards to one run.
+// cmd_merge.cpp: Merges the runs of a plan's shards into one run.
 #include <algorithm>
 #include <filesystem>
 
@@ -25,15 +25,15 @@ struct MergeArgs {
 OptionTable merge_table(MergeArgs& a) {
   const OptionTable own = {
       {"Merge",
-       {required({"RUN", &a.runs, "", "The folders of the shards' runs, or their journals"}),
-        required({"-o,--out", &a.out, "DIR", "Folder of the merged run; holds no run yet"}),
+       {required({"RUN", &a.runs, "", "Merge these runs of shards, each a folder or a journal"}),
+        required({"-o,--out", &a.out, "DIR",
+                  "Write the merged run to this folder, which holds no run yet"}),
         {"--partial", &a.partial, "",
-         "Merge what there is, though shards are missing or unfinished; sweep --resume runs the "
-         "rest"}}}};
+         "Merge although shards are missing or unfinished; sweep --resume runs the rest"}}}};
   return tables({own, common_table(a.common)});
 }
 
-/// "sm_90a, recorded"
+/// Device and architecture: "NVIDIA H200 (sm_90a, recorded)".
 std::string device_line(const Environment& environment) {
   return fmt::format("{} ({}{})", environment.device_name, name(environment.limits.arch),
                      environment.recorded ? ", recorded" : "");
@@ -62,7 +62,7 @@ Result<int> merge(const MergeArgs& args, const Settings& settings) {
              load_shard_runs({args.runs.begin(), args.runs.end()}));
   const std::vector<std::string> lacks = lacking(runs);
   if (!lacks.empty() && !args.partial)
-    return usage_error(join(lacks, "; ") + "; --partial merges what there is");
+    return usage_error(join(lacks, "; ") + "; --partial merges the given shards");
   FATUNE_TRY(const Journal merged, merge_journals(runs));
   FATUNE_TRY(const BestFile best, merge_best(runs, merged));
   FATUNE_TRY_STATUS(save_merged(merged, best, args.out, local_time()));

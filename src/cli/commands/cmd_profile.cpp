@@ -1,4 +1,4 @@
-// cmd_profile.cpp - checks and times configs, then has ncu count what the hardware did in a launch.
+// cmd_profile.cpp: Checks and times configs, and reads hardware counters of a launch with ncu.
 #include <system_error>
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ struct ProfileArgs {
   std::string out;
 };
 
-/// A config that passed the gates or did not, with what is known of its launch.
+/// Config after the gates, with facts about its launch.
 struct Profiled {
   NamedProblem problem;
   Candidate candidate;
@@ -37,7 +37,7 @@ NcuOutcome not_run(std::string reason, std::vector<std::string> remedies = {}) {
   return {ProfileStatus::kNotRun, std::move(reason), std::move(remedies)};
 }
 
-/// Through every gate first: the counters of a wrong kernel explain nothing.
+/// Runs every gate first, because counters of a wrong kernel explain nothing.
 Result<std::vector<Profiled>> evaluate_all(const Session& session) {
   const DeviceLimits& limits = session.evaluator->environment().limits;
   std::vector<Profiled> results;
@@ -59,12 +59,13 @@ std::string outcome_reason(const CandidateRecord& record) {
   return record.reason.empty() ? word : word + ": " + record.reason;
 }
 
-/// The folder of the run that --out names, else of the one that --config is of; empty: no run.
+/// Run folder of --out, else of --config; empty if --config belongs to no run.
 Result<std::filesystem::path> run_folder(const ProfileArgs& args) {
   std::error_code none;
   if (!args.out.empty()) {
     if (!std::filesystem::is_directory(args.out, none))
-      return usage_error(fmt::format("--out {}: there is no such folder of a run", args.out));
+      return usage_error(fmt::format(
+          "--out {}: there is no such run folder; name a folder that holds a journal", args.out));
     FATUNE_TRY_STATUS(find_results(args.out));
     return std::filesystem::path(args.out);
   }
@@ -90,7 +91,7 @@ ProfileDocument document_of(const DocumentHead& head, const std::vector<Profiled
   return document;
 }
 
-/// Counts each that was measured; into the run's folder go counters and ncu's own report.
+/// Reads counters of each measured config. Keeps counters and ncu's report in the run folder.
 Status count_all(std::vector<Profiled>& results, const Environment& environment, int device,
                  const std::filesystem::path& run, const Settings& settings) {
   FATUNE_TRY(CompilePool pool, open_pool(settings));
@@ -135,10 +136,10 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
   if (environment.recorded) {
     for (Profiled& result : results) {
       result.outcome = not_run("a recorded device has no counters to read",
-                               {"run it where an NVIDIA GPU is: --device cuda:0"});
+                               {"run it on a machine with an NVIDIA GPU: --device cuda:0"});
     }
   } else {
-    session.evaluator.reset();  // its worker's memory and context are not to stand beside ncu's
+    session.evaluator.reset();  // frees the worker's memory and context before ncu runs
     FATUNE_TRY_STATUS(count_all(results, environment, device.ordinal, run, settings));
   }
   print(settings.json ? dump_pretty(to_json(document_of(settings.head, results, environment)))
@@ -150,11 +151,10 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
 }
 
 OptionTable profile_table(ProfileArgs& a) {
-  const OptionTable kept = {
-      {"Run",
-       {{"--out", &a.out, "RUN",
-         "A run's folder: it keeps the counters, for its page, and ncu's own report [the run "
-         "that --config is of]"}}}};
+  const OptionTable kept = {{"Run",
+                             {{"--out", &a.out, "RUN",
+                               "Keep the counters, for the run's page, and ncu's report in this "
+                               "run folder [the run of --config]"}}}};
   return tables({choice_table(a.choice), device_table(a.device), kept, common_table(a.common)});
 }
 

@@ -1,4 +1,4 @@
-// cmd_replay.cpp - reads recorded data, runs strategies on it, prints and draws their scores.
+// cmd_replay.cpp: Runs strategies on recorded data, and prints and draws their scores.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -38,7 +38,7 @@ struct ReplayArgs {
 
 constexpr std::int64_t kMostRepeats = 100'000, kMostBudget = 1'000'000, kMostBatch = 1'000;
 
-/// A recording with the name that its rows have.
+/// Recording and the name of its rows.
 struct NamedRecording {
   std::string file;
   Recording recording;
@@ -50,7 +50,7 @@ Result<std::uint64_t> parse_count(const std::string& flag, const std::string& te
   return static_cast<std::uint64_t>(number);
 }
 
-/// Every strategy but the one that ignores what it is told and comes last.
+/// Names of all strategies but `exhaustive`, which ignores observations.
 std::vector<std::string> default_strategies() {
   std::vector<std::string> names;
   for (const StrategyInfo& info : strategies()) {
@@ -76,12 +76,12 @@ Result<ReplayOptions> options_of(const ReplayArgs& args) {
                                    [&](const StrategyInfo& info) { return info.name == name; });
     if (!known) return make_strategy(name, Lattice(), {}).error();
   }
-  std::set<std::string> seen;  // a repeated one would count twice in the means
+  std::set<std::string> seen;  // a repeated strategy would count twice in the means
   std::erase_if(options.strategies, [&](const auto& name) { return !seen.insert(name).second; });
   return options;
 }
 
-/// Rows name the file and not its folder; a file of several recordings also says which.
+/// Name of a row: the file without its folder, and the recording if the file holds several.
 std::string row_name(const std::string& where, const std::filesystem::path& path) {
   const auto base = path.has_filename() ? path.filename() : path.parent_path().filename();
   if (!where.starts_with(path.string())) return where;
@@ -139,28 +139,28 @@ Result<int> replay_files(const ReplayArgs& args, const Settings& settings) {
 OptionTable replay_table(ReplayArgs& a) {
   const OptionTable own = {
       {"Replay",
-       {required(
-            {"FILE", &a.files, "",
-             "Recorded data: a journal or the folder of a run, a Kernel Tuner cache, T4 or KTT "
-             "results; plain or .gz"}),
+       {required({"FILE", &a.files, "",
+                  "Read recorded data: a journal or run folder, a Kernel Tuner cache, T4 or KTT "
+                  "results; plain or .gz"}),
         comma_separated({"--strategy", &a.strategies, "STRATEGY,...",
-                         "Strategies to score, comma-separated [all but exhaustive]"}),
-        {"--repeats", &a.repeats, "N", "Runs of each strategy, each with its own seed"},
-        {"--budget", &a.budget, "N", "Evaluations of a run; failed configs count"},
+                         "Score these strategies, comma-separated [all but exhaustive]"}),
+        {"--repeats", &a.repeats, "N",
+         "Run each strategy this many times, each time with its own seed"},
+        {"--budget", &a.budget, "N", "Evaluate this many configs in a run; failed configs count"},
         {"--batch", &a.batch, "N",
-         "Candidates in flight: asked for before the first of them is told"},
+         "Keep this many candidates in flight before the first of them is observed"},
         {"--gpus", &a.gpus, "N",
          fmt::format(
-             "Times as N GPUs in turn have them, of which the slowest takes {:.1f} % longer",
+             "Take times from N simulated GPUs in turn, of which the slowest takes {:.1f} % longer",
              100 * kGpuSpread)},
-        {"--seed", &a.seed, "N", "Seed of all runs"},
+        {"--seed", &a.seed, "N", "Seed all runs"},
         {"--space", &a.space, "FILE",
-         "Only configs that this T1 file's space has; it needs the same parameters"},
-        {"--one-lever", &a.one_lever, "", "Each move changes exactly one parameter"},
+         "Keep only the configs of this T1 file's space, which needs the same parameters"},
+        {"--one-lever", &a.one_lever, "", "Change exactly one parameter in each move"},
         {"--published", &a.published, "",
-         "The published score also where its runs are longer than the budget"},
-        {"--plot", &a.plot, "FILE", "Write the curves to this SVG"},
-        {"--jobs", &a.jobs, "N", "Threads [cores]"}}}};
+         "Print the published score even where its runs are longer than the budget"},
+        {"--plot", &a.plot, "FILE", "Write the curves to this SVG file"},
+        {"--jobs", &a.jobs, "N", "Run this many threads [cores]"}}}};
   return tables({own, common_table(a.common)});
 }
 

@@ -1,4 +1,4 @@
-// cmd_report.cpp - runs as text, Markdown, CSV, JSON, a web page, pictures, or files of other
+// cmd_report.cpp: Prints runs as text, Markdown, CSV, JSON, page, pictures or files of other
 // tuners.
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ constexpr std::array<const char*, 7> kFormats = {"text", "md", "csv",         "h
 struct ReportArgs {
   CommonArgs common;
   std::vector<std::string> runs;
-  std::string format;  ///< empty: what the suffix of `out` says, else text
+  std::string format;  ///< empty: by the suffix of `out`, else text
   std::vector<std::string> kernels;
   std::string out;
   bool sass = false;
@@ -68,9 +68,9 @@ Status check_format(const ReportArgs& args, const std::string& format) {
         args.common.json ? "--json" : "--format " + format, args.runs.size()));
   }
   if (args.format.empty() && std::filesystem::path(args.out).extension() == ".svg")
-    return usage_error("--out " + args.out +
-                       ": several pictures are drawn, not one file; say --format svg and name a "
-                       "folder with --out");
+    return usage_error(
+        "--out " + args.out +
+        ": svg is a folder of pictures; add --format svg and name a folder with --out");
   if (args.sass && format != "html")
     return usage_error("--sass puts machine code into a page: name one with --out FILE.html");
   if (format == "svg" && args.out.empty())
@@ -78,7 +78,7 @@ Status check_format(const ReportArgs& args, const std::string& format) {
   return {};
 }
 
-/// The journal's kernels and problems, or those of --kernel.
+/// Kernels and problems of the journal, or those of --kernel.
 Result<std::vector<JournalGroup>> choose_groups(const ReportArgs& args, const Journal& journal,
                                                 const std::string& where) {
   std::vector<JournalGroup> groups = group_candidates(journal);
@@ -90,7 +90,7 @@ Result<std::vector<JournalGroup>> choose_groups(const ReportArgs& args, const Jo
   if (groups.empty()) return file_error(where + ": holds no candidate");
   for (const std::string& wanted : args.kernels) {
     if (std::find(held.begin(), held.end(), wanted) != held.end()) continue;
-    return usage_error("--kernel: " + where + " holds nothing of '" + wanted + "', only of " +
+    return usage_error("--kernel: " + where + " has no results of '" + wanted + "', only of " +
                        join(held, ", "));
   }
   std::erase_if(groups, [&](const JournalGroup& group) {
@@ -100,7 +100,7 @@ Result<std::vector<JournalGroup>> choose_groups(const ReportArgs& args, const Jo
   return groups;
 }
 
-/// These formats hold one kernel and problem each: several go into a folder.
+/// Writes a format that holds one kernel and problem a file; several go into a folder.
 Result<int> write_interchange(const ReportArgs& args, const std::string& format,
                               const std::vector<JournalGroup>& groups, const Journal& journal) {
   if (args.out.empty() && groups.size() > 1) {
@@ -145,10 +145,10 @@ Status write_or_print(const std::string& out, const std::string& text) {
   return {};
 }
 
-/// Chosen: about a megabyte of page, some 35 finalists.
-constexpr std::size_t kMostLines = 60'000;
+/// Chosen: about a megabyte of page, or some 35 finalists.
+constexpr std::size_t kMaxPageLines = 60'000;
 
-/// A finalist whose machine code is wanted, and what compiles it.
+/// Finalist whose machine code is disassembled, and its candidate.
 struct Wanted {
   PageRun* run;
   const FinalRecord* final;
@@ -187,7 +187,7 @@ Result<std::vector<Wanted>> finalists_of(std::vector<PageRun>& runs, const Setti
   return wanted;
 }
 
-/// As recorded of the candidate; empty: not recorded.
+/// Recorded hash of the candidate's machine code; empty: not recorded.
 std::string measured_cubin(const PageRun& run, const std::string& id) {
   for (const PageProblem& problem : run.problems) {
     for (const TriedConfig& each : tried(problem)) {
@@ -197,7 +197,7 @@ std::string measured_cubin(const PageRun& run, const std::string& id) {
   return "";
 }
 
-/// Compiles finalists again, where the cache does not have them, and disassembles them.
+/// Disassembles finalists, after compiling those that the cache lacks.
 Status add_code(std::vector<PageRun>& runs, const Settings& settings) {
   FATUNE_TRY(const std::vector<Wanted> wanted, finalists_of(runs, settings));
   if (wanted.empty()) return {};
@@ -208,7 +208,7 @@ Status add_code(std::vector<PageRun>& runs, const Settings& settings) {
         pool.submit(compile_request(each.candidate, each.run->header.environment.limits)));
   }
   std::size_t lines = 0;
-  for (std::size_t i = 0; i < wanted.size() && lines < kMostLines; ++i) {
+  for (std::size_t i = 0; i < wanted.size() && lines < kMaxPageLines; ++i) {
     const auto& [run, final, candidate, rank] = wanted[i];
     FATUNE_TRY(const Compiled compiled, wait_for(pool, tickets[i]));
     if (!compiled.ok) {
@@ -227,7 +227,7 @@ Status add_code(std::vector<PageRun>& runs, const Settings& settings) {
   return {};
 }
 
-/// What the records of a run add up to: a page, pictures, a document.
+/// Writes the runs as a page, pictures or a document.
 Result<int> show_pages(const ReportArgs& args, const std::string& format,
                        const Settings& settings) {
   FATUNE_TRY(std::vector<PageRun> runs, load_page_runs(args.runs, args.kernels, damage_of(args)));
@@ -244,7 +244,7 @@ Result<int> show_pages(const ReportArgs& args, const std::string& format,
   return kDone;
 }
 
-/// Of a run of `fatune evolve`.
+/// Shows a run of `fatune evolve`.
 Result<int> show_evolution(const ReportArgs& args, const std::string& format,
                            const Settings& settings) {
   if (args.runs.size() > 1)
@@ -286,21 +286,22 @@ OptionTable report_table(ReportArgs& a) {
   const std::vector<std::string> formats(kFormats.begin(), kFormats.end());
   const OptionTable own = {
       {"Report",
-       {required({"RUN", &a.runs, "", "A run's folder, or a journal; html and svg take several"}),
+       {required(
+            {"RUN", &a.runs, "", "Show this run folder or journal; html and svg take several"}),
         {"--format", &a.format, join(formats, "|"),
-         "text, md, csv; html (one page, opens anywhere), svg (a folder of pictures); t4 "
-         "(T4 results), kernel-tuner (a cache file it can simulate on) [by the suffix of "
+         "Write text, md, csv, html (one page), svg (a folder of pictures), t4 (T4 results) or "
+         "kernel-tuner (a cache file to simulate on) [by the suffix of "
          "--out, else text]"},
         comma_separated(
-            {"--kernel", &a.kernels, "KERNEL,...", "Only these kernels, comma-separated"}),
+            {"--kernel", &a.kernels, "KERNEL,...", "Show only these kernels, comma-separated"}),
         {"-o,--out", &a.out, "PATH",
-         "Write to this file; svg, and t4 and kernel-tuner of several problems: to this "
+         "Write to this file. svg, and t4 and kernel-tuner with several problems, write to this "
          "folder"},
         {"--sass", &a.sass, "",
-         "Put the finalists' machine code into the page, to compare it: compiled again where the "
-         "cache lacks it, and disassembled"},
+         "Add the finalists' disassembled machine code to the page, for comparison; compile it "
+         "again where the cache lacks it"},
         {"--salvage", &a.salvage, "",
-         "Of a journal with damaged lines: leave them out and say how many"}}}};
+         "Leave out the damaged lines of a journal, and report their number"}}}};
   return tables({own, common_table(a.common)});
 }
 

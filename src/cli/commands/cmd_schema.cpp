@@ -1,4 +1,4 @@
-// cmd_schema.cpp - names of formats to their JSON Schemas, made of the lists of their fields.
+// cmd_schema.cpp: Prints the JSON Schema of a format from the list of its fields.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@
 namespace fatune::cli {
 namespace {
 
-/// As a line of the journal, whose last member is its checksum.
+/// Journal line, whose last member is its checksum.
 template <typename T>
 struct Sealed : T {};
 
@@ -42,7 +42,7 @@ using JournalLine = std::variant<Sealed<JournalHeader>, Sealed<BeginRecord>, Sea
                                  Sealed<CandidateRecord>, Sealed<FinalRecord>, Sealed<EndRecord>>;
 
 struct WrittenFormat {
-  const char* name;  ///< "best.1": of fatune.best/1
+  const char* name;  ///< "best.1" for fatune.best/1
   const char* about;
   Json (*schema)(const char* name, const char* about);
 };
@@ -105,7 +105,9 @@ struct SchemaArgs {
   std::string name;
 };
 OptionTable schema_table(SchemaArgs& a) {
-  return {{"Format", {{"NAME", &a.name, "", "A format, say best; none: list them"}}}};
+  return {{"Format",
+           {{"NAME", &a.name, "",
+             "Print the schema of this format, such as best; without a name, list the formats"}}}};
 }
 
 Result<int> schema(const SchemaArgs& args, const Settings&) {

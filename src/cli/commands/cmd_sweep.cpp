@@ -17,11 +17,13 @@
 namespace fatune::cli {
 namespace {
 
-/// Of a search and a run --compile-only has only problems, kernels and the number of configs.
+/// Refuses options that --compile-only ignores: it takes only problems, kernels and the number of
+/// configs.
 Status check_compile_only(const SweepArgs& args) {
   if (!args.compile_only) {
-    return args.arch.empty() ? Status()
-                             : usage_error("--arch goes with --compile-only; a GPU knows its own");
+    return args.arch.empty()
+               ? Status()
+               : usage_error("--arch requires --compile-only; a GPU reports its own architecture");
   }
   for (const char* flag : {"--baselines", "--device", "--finals", "--import", "--no-warm-start",
                            "--objective", "--one-lever", "--out", "--record-cold", "--resume",
@@ -29,7 +31,7 @@ Status check_compile_only(const SweepArgs& args) {
     if (args.common.typed.count(flag) > 0)
       return usage_error(fmt::format("--compile-only runs and writes nothing; leave out {}", flag));
   }
-  if (args.serve) return usage_error("--serve shows a search; --compile-only does none");
+  if (args.serve) return usage_error("--compile-only searches nothing; leave out --serve");
   return {};
 }
 
@@ -42,7 +44,7 @@ Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   FATUNE_TRY(ReadySweep ready, make_ready(args, {devices, cores}, catalog, settings));
   if (args.compile_only && ready.options.plan.budget_seconds)
-    return usage_error("--compile-only compiles a number of configs; --budget is a time here");
+    return usage_error("--compile-only takes --budget as a number of configs, not as a time");
   if (args.compile_only) {
     return compile_only(args.arch.empty() ? "sm_90a" : args.arch, ready.device.jobs,
                         ready.options.plan, ready.kernels, settings);

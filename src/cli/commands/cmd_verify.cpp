@@ -1,5 +1,4 @@
-// cmd_verify.cpp - every gate on a config, edge problems included, or kernels that cheat through
-// the gates; exit 1 when one fails.
+// cmd_verify.cpp: Runs every gate on configs, or on kernels that cheat; exit 1 if a gate fails.
 #include <algorithm>
 #include <utility>
 
@@ -39,14 +38,14 @@ Result<std::vector<VerifiedConfig>> verify_all(const Session& session) {
   return results;
 }
 
-/// A config that every gate passed may still fail under compute-sanitizer.
+/// Word for a result. A config may pass every gate and fail under compute-sanitizer.
 std::string result_word(const VerifiedConfig& result) {
   const FinalRecord& record = result.record;
   if (result.passed()) return record.recorded ? "passed then" : "passed";
   return record.outcome == Outcome::kMeasured ? "failed" : std::string(name(record.outcome));
 }
 
-/// Adds what compute-sanitizer says to every result that passed the gates.
+/// Adds the verdicts of compute-sanitizer to results that passed the gates.
 Status sanitize_all(const Session& session, const VerifyArgs& args, const Settings& settings,
                     std::vector<VerifiedConfig>& results) {
   FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
@@ -72,7 +71,7 @@ std::string sanitizer_text(const std::vector<VerifiedConfig>& results) {
   return text;
 }
 
-/// With columns for the log-sum-exp and for fp8 when any result has one.
+/// Table of results, with columns for the log-sum-exp and for fp8 if any result has them.
 std::string results_text(const std::vector<VerifiedConfig>& results, const Paint& paint) {
   const auto any_has = [&](auto Verification::*errors) {
     return std::any_of(results.begin(), results.end(), [&](const VerifiedConfig& result) {
@@ -112,17 +111,17 @@ std::string results_text(const std::vector<VerifiedConfig>& results, const Paint
   reasons += sanitizer_text(results);
   return table.text(paint.columns()) + (reasons.empty() ? "" : paint.fitted(reasons)) +
          "margin is the worst value over its limit: below 1 passes\n" +
-         (recorded ? "no gate ran here: the recording says what they gave then\n" : "");
+         (recorded ? "no gate ran here: the verdicts come from the recording\n" : "");
 }
 
-/// Of a self-test: do the gates catch what they are meant to catch?
+/// Subject of a self-test, which checks that each gate catches its kernel.
 struct SelftestSubject {
   OperationRef operation = attention();
-  std::optional<Problem> problem = {};  ///< of a declared operation
+  std::optional<Problem> problem = {};  ///< problem of a declared operation
 };
 
-/// Attention, whose fixtures have problems of their own; or the operation of --kernel, at --size or
-/// the first typical problem.
+/// Attention, whose fixtures have their own problems; or the operation of --kernel, at --size or
+/// its first typical problem.
 Result<SelftestSubject> subject_of(const ChoiceArgs& choice,
                                    const std::vector<KernelRef>& catalog) {
   if (!choice.config.empty())
@@ -177,7 +176,8 @@ std::string selftest_text(const SelftestResult& result, const Paint& paint) {
 }
 
 Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
-  if (args.sanitize) return usage_error("--selftest and --sanitize exclude each other");
+  if (args.sanitize)
+    return usage_error("--selftest and --sanitize exclude each other; leave one out");
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const SelftestSubject subject, subject_of(args.choice, catalog));
   FATUNE_TRY_STATUS(need_gpu(args.device));
@@ -192,7 +192,7 @@ Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
   return result.passed() ? kDone : kAnswerIsNo;
 }
 
-/// What could not be asked is no answer.
+/// Exit code 1 if a config failed, 3 if a config was only unavailable.
 int exit_code(const std::vector<VerifiedConfig>& results) {
   int code = kDone;
   for (const VerifiedConfig& result : results) {
@@ -216,12 +216,12 @@ Result<int> verify(const VerifyArgs& args, const Settings& settings) {
 }
 
 OptionTable verify_table(VerifyArgs& a) {
-  const OptionTable gates = {
-      {"Gates",
-       {{"--sanitize", &a.sanitize, "", "Run it under compute-sanitizer, too, on a small problem"},
-        {"--selftest", &a.selftest, "",
-         "Run kernels that cheat or fail: does its gate catch each? With --kernel: cheats at that "
-         "kernel's own operation"}}}};
+  const OptionTable gates = {{"Gates",
+                              {{"--sanitize", &a.sanitize, "",
+                                "Also run the config under compute-sanitizer, on a small problem"},
+                               {"--selftest", &a.selftest, "",
+                                "Check that the gates catch kernels that cheat or fail; with "
+                                "--kernel, cheats at the custom operation of that kernel"}}}};
   return tables({choice_table(a.choice), gates, device_table(a.device), common_table(a.common)});
 }
 

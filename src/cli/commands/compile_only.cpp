@@ -1,5 +1,4 @@
-// compile_only.cpp - configs of a space through the compile pool; resources and failures as a
-// table.
+// compile_only.cpp: Compiles configs without a GPU, and prints resources and failures as a table.
 #include <algorithm>
 #include <set>
 
@@ -21,7 +20,7 @@
 namespace fatune::cli {
 namespace {
 
-/// What the compiler and the launch plan tell of a config, as a measurement has it.
+/// Resources of a config from the compiler and the launch plan, in the form of a measurement.
 Result<Resources> resources_of(const Candidate& candidate, const DeviceLimits& limits,
                                const Compiled& compiled) {
   FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
@@ -32,8 +31,8 @@ Result<Resources> resources_of(const Candidate& candidate, const DeviceLimits& l
   return used;
 }
 
-/// Up to `budget` valid points in the random strategy's order, so that a small budget still sees
-/// the whole space.
+/// Returns up to `budget` valid points in random order, so that a small budget covers the whole
+/// space.
 Result<std::vector<Point>> some_points(const Space& space, const RunPlan& plan) {
   FATUNE_TRY(auto strategy,
              make_strategy("random", space.lattice(),
@@ -68,7 +67,7 @@ Result<std::vector<CompiledConfig>> compile_space(const Space& space, const std:
   return results;
 }
 
-/// What one kernel's configs for one problem came to.
+/// Results of one kernel's configs for one problem.
 struct Group {
   std::string problem, kernel;
   std::size_t compiled = 0, failed = 0, spilled = 0;
@@ -123,8 +122,8 @@ std::string summary_text(const std::vector<CompiledConfig>& results, const Paint
   return text;
 }
 
-/// Everything of one problem. Kernels that cannot do it are left out; when none can, that is an
-/// error with their reasons.
+/// Compiles all configs of a problem. Leaves out kernels that do not support it; if none does,
+/// returns their reasons as an error.
 Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
                                                     const std::vector<KernelRef>& kernels,
                                                     const DeviceLimits& limits, const RunPlan& plan,

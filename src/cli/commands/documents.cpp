@@ -1,4 +1,4 @@
-// documents.cpp - fields of the documents that commands print.
+// documents.cpp: Lists the fields of the documents that commands print.
 #include "cli/commands/documents.hpp"
 
 #include <nlohmann/json.hpp>

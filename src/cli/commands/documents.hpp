@@ -1,4 +1,4 @@
-// documents.hpp - what commands print with --json and no other wing writes: one record a document.
+// documents.hpp: Declares the documents that commands print with --json, a record each.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,10 @@
 
 namespace fatune::cli {
 
-/// fatune.error/1: instead of the document that was asked for. stderr has the sentence, too.
+/// fatune.error/1: replaces the requested document after an error. stderr repeats the message.
 struct ErrorDocument {
   DocumentHead head;
-  std::string kind;  ///< the word of the exit code: "usage", "files"
+  std::string kind;  ///< word of the exit code: "usage", "files"
   std::string message;
   int exit_code = 0;
 };
@@ -65,25 +65,26 @@ struct CompileDocument {
 void fields(CompiledConfig& x, FieldList& f);
 void fields(CompileDocument& x, FieldList& f);
 
-/// What a space holds, for inspect.
+/// Summary of a space, for inspect.
 struct SpaceSummary {
   std::uint64_t raw_points = 0, valid_points = 0;
   std::vector<Term> terms;
   std::vector<RuledOut> ruled_out;
-  std::optional<Json> standard;  ///< the default config; empty: ruled out here
+  std::optional<Json> standard;  ///< default config; empty if a rule excludes it
 };
-/// Of an entry of the machine code, with what the launch adds.
+/// Resources of an entry of the machine code and of its launch.
 struct EntryResources {
   std::string entry;
   Resources resources;
 };
-/// What the parameters of recorded data explain.
+/// Parameter importance in recorded data.
 struct ExplainedRecording {
   std::string name, label, device, objective;
   std::optional<Problem> problem;
   ParameterImportance importance;
 };
-/// fatune.inspect/1: of a kernel's space, of one config, or of recorded data; the rest is empty.
+/// fatune.inspect/1: describes a kernel's space, a config or recorded data. Other members are
+/// empty.
 struct InspectDocument {
   DocumentHead head;
   std::string kernel;
@@ -94,7 +95,7 @@ struct InspectDocument {
   std::vector<ParameterEffect> parameters;
   std::optional<Json> config;
   std::optional<bool> feasible;  ///< the config can run
-  std::string reason;            ///< why not
+  std::string reason;            ///< reason if unsupported or infeasible
   std::optional<LaunchPlan> launch;
   std::optional<Forecast> forecast;
   std::optional<bool> compiled;

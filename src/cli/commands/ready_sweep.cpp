@@ -14,9 +14,9 @@
 namespace fatune::cli {
 namespace {
 
-constexpr std::size_t kMostJobs = 16;  // of a sweep, as without --jobs
+constexpr std::size_t kMostJobs = 16;  // limit of a sweep, also without --jobs
 
-/// runs/20260131-174500-4-8-512-64-f16, of a shard with "-shard-2-of-4"
+/// Folder runs/20260131-174500-4-8-512-64-f16; a shard adds "-shard-2-of-4".
 std::string default_folder(const RunPlan& plan) {
   std::string folder = "runs/" + local_time("%Y%m%d-%H%M%S-") + slug(plan.problems.front().problem);
   if (plan.shard && plan.shard->of > 1)
@@ -24,7 +24,7 @@ std::string default_folder(const RunPlan& plan) {
   return folder;
 }
 
-/// The names of --device without repetition: they say what was measured, not by how many.
+/// Distinct names of --device, which tell the measured devices but not their number.
 std::string distinct_devices(const std::vector<std::string>& devices) {
   std::vector<std::string> names;
   for (const std::string& device : devices) {
@@ -33,13 +33,14 @@ std::string distinct_devices(const std::vector<std::string>& devices) {
   return join(names, ",");
 }
 
-/// On several devices each problem is searched for itself, as in a shard: the result does not
-/// depend on their number.
+/// Searches each problem independently on several devices, as in a shard, so that the result does
+/// not depend on their number.
 Status share_out(std::size_t problems, const SweepHosts& hosts, SweepArgs& args) {
   if (!hosts.several() || !args.shard.empty()) return {};
   if (problems < 2 && !hosts.ranks) return {};
   if (args.plan.objective == kScoreObjective)
-    return usage_error("--objective score takes one device, whose counters it reads");
+    return usage_error(
+        "--objective score reads the counters of one device; name one with --device");
   args.shard = "1/1";
   return {};
 }
@@ -67,17 +68,20 @@ Result<RunPlan> plan_of(const SweepArgs& args, const std::vector<KernelRef>& cat
   SweepArgs chosen = args;
   if (operation->declared() != nullptr && args.common.typed.count("--baselines") == 0) {
     FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
-    chosen.baselines = reference->manifest.name;  // of attention's, none computes this
+    chosen.baselines =
+        reference->manifest.name;  // no baseline of attention computes this operation
   }
   if (!resuming) FATUNE_TRY_STATUS(share_out(problems.size(), hosts, chosen));
   if (hosts.devices.size() > 1) chosen.device = distinct_devices(hosts.devices);
   const bool by_default = names.empty() && !recorded_kernels;
-  FATUNE_TRY(RunPlan typed,
-             resolve_plan(chosen, problems, by_default ? of_types(kernels, problems) : kernels));
+  FATUNE_TRY(
+      RunPlan typed,
+      resolve_plan(chosen, problems, by_default ? kernels_for_types(kernels, problems) : kernels));
   return resuming ? resumed_plan(args, std::move(recorded), typed) : typed;
 }
 
-/// Devices for problems that are searched side by side, or GPUs for the candidates of one.
+/// Assigns devices to problems that are searched side by side, or GPUs to the candidates of one
+/// problem.
 Status choose_places(const SweepArgs& args, const SweepHosts& hosts, ReadySweep& ready) {
   std::vector<OpenRequest> requests;
   FATUNE_TRY(const std::size_t jobs, jobs_of_each(args, hosts.devices.size(), hosts.cores));
@@ -91,7 +95,7 @@ Status choose_places(const SweepArgs& args, const SweepHosts& hosts, ReadySweep&
   const bool independent =
       ready.options.plan.shard && shard_problems(ready.options.plan).size() > 1;
   if (hosts.ranks && !ready.options.plan.shard)
-    return usage_error("--resume: this run is of one device; resume it without mpirun or srun");
+    return usage_error("--resume: this run used one device; resume it without mpirun or srun");
   if (hosts.ranks || (independent && hosts.several())) {
     ready.lanes = std::move(requests);
     return {};
@@ -99,8 +103,7 @@ Status choose_places(const SweepArgs& args, const SweepHosts& hosts, ReadySweep&
   if (!hosts.several()) return {};
   if (ready.device.device.kind == DeviceChoice::Kind::kRecorded) {
     return usage_error(
-        "--device names several recordings, and problems are not searched side by side here: name "
-        "one");
+        "--device names several recordings, but this sweep takes one; name one recording");
   }
   for (std::size_t i = 1; i < requests.size(); ++i)
     ready.device.helpers.push_back(requests[i].device);
@@ -117,7 +120,7 @@ Result<std::size_t> jobs_of_each(const SweepArgs& args, std::size_t sweeps, std:
   return std::max<std::size_t>(jobs / shares, 1);
 }
 
-/// --size without --kernel: every kernel at hand of a custom operation.
+/// Names the kernels of --kernel. With --size alone, names every kernel of a custom operation.
 std::vector<std::string> named_kernels(const SweepArgs& args,
                                        const std::vector<KernelRef>& catalog) {
   std::vector<std::string> names = args.kernels;
@@ -148,9 +151,9 @@ Result<ReadySweep> make_ready(const SweepArgs& args, const SweepHosts& hosts,
   ready.options.finals.seed = ready.options.plan.seed;
   ready.options.date = local_time();
   if (args.no_warm_start && !args.warm.empty())
-    return usage_error("--warm and --no-warm-start exclude each other");
+    return usage_error("--warm and --no-warm-start exclude each other; leave one out");
   if (!args.no_warm_start && !ready.options.resume) {
-    // Which runs lie beside a shard's is a matter of time and host.
+    // A shard ignores runs beside its own, because those depend on time and host.
     const bool alone = ready.options.plan.shard.has_value();
     FATUNE_TRY(ready.options.known, known_configs(args.warm, alone ? "" : ready.options.out));
   }

@@ -15,11 +15,11 @@
 
 namespace fatune::cli {
 
-/// Where a sweep runs.
+/// Devices and cores on which a sweep runs.
 struct SweepHosts {
-  std::vector<std::string> devices;  ///< of this process, as --device takes each alone
-  std::size_t cores = 1;             ///< of this process
-  bool ranks = false;                ///< other processes have devices, too
+  std::vector<std::string> devices;  ///< devices of this process, each in the form of --device
+  std::size_t cores = 1;             ///< cores of this process
+  bool ranks = false;                ///< other processes also have devices
   bool several() const { return ranks || devices.size() > 1; }
 };
 
@@ -27,18 +27,18 @@ struct SweepHosts {
 struct ReadySweep {
   SweepOptions options;
   std::vector<KernelRef> kernels;
-  OpenRequest device;                   ///< the only one, or the first
+  OpenRequest device;                   ///< only device, or the first device
   std::vector<OpenRequest> lanes = {};  ///< devices that sweep problems side by side
   std::vector<Recording> imports;
   bool sanitize = false;
   std::optional<int> serve;  ///< a port
-  bool names_folder = true;  ///< else options.out is to be made
-  std::string device_words;  ///< " --device recorded:FILE"; empty where none was typed
+  bool names_folder = true;  ///< false: options.out is created
+  std::string device_words;  ///< " --device recorded:FILE"; empty without --device
 };
 
-/// Compile processes of each of `sweeps`: those of --jobs, or so many cores, in equal shares.
+/// Compile processes of each of `sweeps`: an equal share of --jobs, or of the cores.
 Result<std::size_t> jobs_of_each(const SweepArgs& args, std::size_t sweeps, std::size_t cores);
-/// The kernels that the arguments name: those of --kernel, or all at hand of --size.
+/// Kernels of --kernel, or with --size all kernels of custom operations.
 std::vector<std::string> named_kernels(const SweepArgs& args,
                                        const std::vector<KernelRef>& catalog);
 

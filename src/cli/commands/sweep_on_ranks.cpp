@@ -31,11 +31,11 @@
 namespace fatune::cli {
 namespace {
 
-/// For all ranks to leave MPI, which takes them less than a second; chosen.
+/// Time for all ranks to leave MPI, which takes less than a second; chosen.
 constexpr double kLeaving_s = 10;
 
-/// Calls `late`, which ends the process, unless it is destroyed before: a rank that died leaves the
-/// others waiting in MPI for ever.
+/// Calls `late`, which ends the process, unless destroyed before: a dead rank blocks the others in
+/// MPI for ever.
 class Watchdog {
  public:
   Watchdog(double patience_s, std::function<void()> late)
@@ -61,22 +61,22 @@ Result<std::unique_ptr<Transport>> join_ranks(int launched) {
   const double patience_s = joining_s();
   const Watchdog watchdog(patience_s, [launched, patience_s] {
     log::error(fmt::format(
-        "the other ranks have not joined within {:.0f} s: of the {} that were started one died or "
-        "did not begin; what the launcher and that rank said above is why. Give the same command "
-        "again; FATUNE_SILENCE, a quarter of that time, makes it longer",
+        "the other ranks have not joined within {:.0f} s: one of the {} started ranks died or did "
+        "not begin. The output of the launcher and of that rank above gives the reason. Run the "
+        "command again; FATUNE_SILENCE, a quarter of that time, sets a longer wait",
         patience_s, launched));
     ::_exit(kEnvironment);
   });
   return open_mpi(mpi_plugin_places(), launched);
 }
 
-/// Of a command that is done. An error is logged, with its document where one was asked for.
+/// Exit code of a finished command. Logs an error, and prints its document with --json.
 int exit_code(const Result<int>& done, const Settings& settings) {
   return done ? *done
               : fail({.words = {}, .head = settings.head, .json = settings.json}, done.error());
 }
 
-/// Leaves MPI with the other ranks, or without them once they have had time for it.
+/// Leaves MPI with the other ranks, or alone after `patience_s`.
 Status leave_ranks(Transport& transport, double patience_s, const Result<int>& done,
                    const Settings& settings) {
   const Watchdog watchdog(patience_s, [&, patience_s] {
@@ -87,7 +87,7 @@ Status leave_ranks(Transport& transport, double patience_s, const Result<int>& d
   return transport.end();
 }
 
-/// Where this rank sweeps. Launchers bind a rank to some of the host's cores.
+/// Devices and cores of this rank. Launchers bind a rank to some of the host's cores.
 SweepHosts hosts_of(const HelloMessage& hello, const LocalRank& local) {
   SweepHosts hosts{{}, static_cast<std::size_t>(hello.cores), true};
   if (hello.cores == hello.host_cores)
@@ -96,7 +96,7 @@ SweepHosts hosts_of(const HelloMessage& hello, const LocalRank& local) {
   return hosts;
 }
 
-/// Ranks and their devices, as rank 0 has them.
+/// Devices of all ranks, as seen by rank 0.
 class RankDevices final : public FleetDevices {
  public:
   explicit RankDevices(std::optional<bool>& together) : together_(together) {}
@@ -113,7 +113,7 @@ class RankDevices final : public FleetDevices {
   std::optional<bool>& together_;
 };
 
-/// How rank 0 leads: what it says of itself, and when other ranks count as lost.
+/// Context of rank 0: its own greeting, and the silence after which another rank counts as lost.
 struct Lead {
   Transport& transport;
   FleetClock& clock;
@@ -137,11 +137,12 @@ Result<std::unique_ptr<SweepDevices>> gather_ranks(const Lead& lead, const Ready
   return std::unique_ptr<SweepDevices>(std::move(fleet));
 }
 
-/// What rank 0 does. `together`: empty until the ranks are told to stop, then whether all of them
-/// were there.
+/// Leads the ranks from rank 0. `together` is empty until the ranks are told to stop, then says
+/// whether all of them answered.
 Result<int> lead_ranks(Transport& transport, FleetClock& clock, const SweepArgs& args,
                        const Settings& settings, std::optional<bool>& together) {
-  if (args.compile_only) return usage_error("--compile-only runs on no rank; start one process");
+  if (args.compile_only)
+    return usage_error("--compile-only runs in one process; start it without mpirun or srun");
   FATUNE_TRY(const double silence_s, rank_silence(environment));
   const LocalRank local = local_rank(transport);
   FATUNE_TRY(const auto catalog, load_catalog(settings));
@@ -154,7 +155,7 @@ Result<int> lead_ranks(Transport& transport, FleetClock& clock, const SweepArgs&
       settings);
 }
 
-/// Sweeps an order of rank 0, whose journal is in the folder.
+/// Sweeps an order of rank 0. The folder holds its journal.
 Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, const SweepArgs& args,
                    const Settings& settings, SweepOptions options) {
   FATUNE_TRY(const Journal journal, load_journal(folder / "journal.jsonl"));

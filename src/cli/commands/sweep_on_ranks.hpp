@@ -7,8 +7,8 @@
 
 namespace fatune::cli {
 
-/// Rank 0 hands out the plan's problems, keeps the journal, and prints the result. Other ranks
-/// serve it.
+/// Runs rank 0, which distributes the problems, keeps the journal and prints the result, or another
+/// rank, which serves rank 0.
 Result<int> sweep_on_ranks(int launched, const SweepArgs& args, const Settings& settings);
 
 }  // namespace fatune::cli

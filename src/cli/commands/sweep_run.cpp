@@ -34,7 +34,7 @@ std::string shard_notice(const RunPlan& plan) {
                      plan.problems.size(), join(labels, "; "));
 }
 
-/// A new folder of that name; of NAME-2, NAME-3 where other runs of the same second are.
+/// Creates the folder, or NAME-2, NAME-3 if runs of the same second exist.
 Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
   FATUNE_TRY_STATUS(make_directories(wanted.parent_path()));
   std::filesystem::path folder = wanted;
@@ -49,7 +49,7 @@ Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wante
   return folder;
 }
 
-/// Says of each winner that a tool failed that it did.
+/// Logs each winner that failed a tool.
 bool all_are_sound(const SweepResult& result) {
   bool sound = true;
   for (const ProblemResult& problem : result.problems) {
@@ -79,13 +79,13 @@ int print_result(const ReadySweep& ready, const SweepResult& result, const Setti
   if (!found) {
     log::error(result.environment.recorded
                    ? "the recording holds no measured candidate of these kernels for this problem"
-                   : "no candidate passed every gate; the table above says what became of them");
+                   : "no candidate passed every gate; the table above gives the reasons");
   }
   return found && all_are_sound(result) ? kDone : kAnswerIsNo;
 }
 
-/// Runs the winners under compute-sanitizer and writes what it says into best.json. A winner that a
-/// tool fails stays the best that was found, and is no longer verified.
+/// Runs the winners under compute-sanitizer and writes the verdicts to best.json. A failed winner
+/// stays the best, but is not verified.
 Status sanitize_winners(const ReadySweep& ready, const Settings& settings, SweepResult& result) {
   for (ProblemResult& problem : result.problems) {
     const FinalRecord* best = problem.best();
@@ -103,7 +103,7 @@ Status sanitize_winners(const ReadySweep& ready, const Settings& settings, Sweep
 
 constexpr std::size_t kColumnsUnknown = 100;
 
-/// Silent with --quiet, redrawn in place on a terminal, a plain line now and then elsewhere.
+/// Progress display: silent with --quiet, redrawn in place on a terminal, plain lines elsewhere.
 class LiveProgress {
  public:
   explicit LiveProgress(const Settings& settings) {
@@ -140,7 +140,7 @@ class OneDevice final : public SweepDevices {
   std::unique_ptr<Evaluator> evaluator_;
 };
 
-/// Runs the sweep with its progress on stderr, of one device, and with --serve on a page.
+/// Runs the sweep, with progress of one device on stderr, and with --serve on a page.
 Result<SweepResult> run_watched(ReadySweep& ready, SweepDevices& devices, LiveServer* server,
                                 const Settings& settings) {
   std::optional<LiveProgress> progress;
@@ -156,7 +156,7 @@ Result<SweepResult> run_watched(ReadySweep& ready, SweepDevices& devices, LiveSe
   return result;
 }
 
-/// What is known for the devices' architecture.
+/// Adds known configs for the devices' architecture.
 void find_known(ReadySweep& ready, const Arch& arch) {
   std::vector<SavedConfig>& known = ready.options.known;
   const auto imported =
@@ -232,7 +232,7 @@ Result<int> run_ready(ReadySweep& ready, const OpenDevices& open, const Settings
     for (OpenRequest& lane : ready.lanes) lane.log_folder = ready.options.out;
   }
   auto done = open_and_sweep(ready, open, settings);
-  // The folder of a run that failed before it wrote anything.
+  // Removes the empty folder of a run that failed before it wrote anything.
   std::error_code not_empty;
   if (!done && !ready.names_folder) std::filesystem::remove(ready.options.out, not_empty);
   return done;

@@ -11,14 +11,14 @@
 
 namespace fatune::cli {
 
-/// The devices of a sweep, open.
+/// Open devices of a sweep.
 class SweepDevices {
  public:
   virtual ~SweepDevices() = default;
-  /// Of all devices in common.
+  /// Environment common to all devices.
   virtual const Environment& environment() const = 0;
   virtual Result<SweepResult> sweep(const ReadySweep& ready) = 0;
-  /// Called once the sweep has ended, before its result is printed.
+  /// Called after the sweep and before its result is printed.
   virtual void finish(Result<SweepResult>& /*result*/) {}
 };
 
@@ -48,7 +48,7 @@ using OpenDevices = std::function<Result<std::unique_ptr<SweepDevices>>(const Re
 Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
                                                    const Settings& settings);
 
-/// Sweeps in the run's folder, which is made if it has no name yet, and prints the result.
+/// Sweeps in the run's folder, which is created if the user named none, and prints the result.
 Result<int> run_ready(ReadySweep& ready, const OpenDevices& open, const Settings& settings);
 
 }  // namespace fatune::cli

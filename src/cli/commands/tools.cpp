@@ -1,4 +1,4 @@
-// tools.cpp - finds the tools, and has them watch this very program run a compiled candidate.
+// tools.cpp: Runs NVIDIA's tools on this program with a compiled candidate.
 #include "cli/commands/tools.hpp"
 
 #include <algorithm>
@@ -21,14 +21,14 @@
 namespace fatune::cli {
 namespace {
 
-/// Lives until the tool has ended.
+/// Job file of a worker; its folder lives until the tool has ended.
 struct JobFile {
   ScratchFolder folder;
-  std::filesystem::path program;       ///< this one
-  std::vector<std::string> arguments;  ///< that make it a worker of the job
+  std::filesystem::path program;       ///< this program
+  std::vector<std::string> arguments;  ///< arguments that make the program a worker of the job
 };
 
-/// `job` says device and warm-ups; program and problem are filled in from the candidate.
+/// Writes a job. The caller sets device and warm-ups; the candidate gives program and problem.
 Result<JobFile> write_job(ProfileJob job, const Candidate& candidate, const Compiled& compiled,
                           const DeviceLimits& limits) {
   job.problem = candidate.problem;
@@ -102,7 +102,7 @@ class UseCounter {
   DeviceLimits limits_;
   Settings settings_;
   std::optional<CompilePool> pool_;
-  std::string no_counters_;  ///< why ncu gave none
+  std::string no_counters_;  ///< reason if ncu gave no counters
 };
 
 }  // namespace

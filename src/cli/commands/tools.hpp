@@ -1,4 +1,4 @@
-// tools.hpp - a candidate to what NVIDIA's tools say of it: ncu, compute-sanitizer, disassemblers.
+// tools.hpp: Runs ncu, compute-sanitizer and disassemblers on a candidate.
 #pragma once
 
 #include <filesystem>
@@ -24,41 +24,41 @@ struct OptionalTool {
   std::string purpose;  ///< "checks winners for races"
 };
 std::vector<OptionalTool> optional_tools();
-/// On PATH, or in bin/ of a CUDA folder.
+/// Searches PATH and bin/ of each CUDA folder.
 std::optional<std::filesystem::path> find_tool(const std::string& name, const Settings& settings);
 
 struct ProfileOptions {
   DeviceLimits limits;
   int device = 0;
-  std::filesystem::path report{};  ///< ncu's own is kept there; empty: nowhere
+  std::filesystem::path report{};  ///< file for ncu's report; empty: not kept
 };
-/// Machine code from the pool's cache, a job file, ncu around `fatune profile-worker`. No ncu, no
-/// permission and no counters are outcomes, not errors.
+/// Runs ncu around `fatune profile-worker` on machine code from the pool's cache. A missing ncu,
+/// permission or counter is an outcome, not an error.
 Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,
                                 CompilePool& pool, const Settings& settings);
 
-/// Runs the config at sanitizer_candidates() under every tool. Whatever keeps it from running, a
-/// compute-sanitizer that is not installed or a recorded device, is the reason of "not_run".
+/// Runs the config at sanitizer_candidates() under every tool. A missing compute-sanitizer or a
+/// recorded device gives "not_run" with the reason.
 Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,
                                           const DeviceChoice& device, const Settings& settings);
 
-/// By ncu and a disassembler, where there are any. Once ncu gave no counters it is not asked again:
-/// scores are compared by the terms that all have.
+/// Measures device use with ncu and a disassembler. ncu is not asked again once it gave no
+/// counters, because scores compare common terms only.
 CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
                         const Settings& settings);
 
-/// Machine code as text, by the disassembler on PATH or in a CUDA folder; none there, or one that
-/// fails, is an environment error.
+/// Disassembles machine code with a tool on PATH or in a CUDA folder. A missing or failing
+/// disassembler is an environment error.
 Result<std::string> disassembly_of(const std::filesystem::path& cubin, const Settings& settings);
 
 struct CubinCensus {
   std::vector<Census> entries;  ///< empty: see reason
-  std::string reason;           ///< why nothing was counted
+  std::string reason;           ///< reason if nothing was counted
   std::string remedy;
 };
-/// Of its disassembly; that there is none is an outcome.
+/// Counts instructions in the disassembly. A missing disassembler is an outcome.
 CubinCensus census_of(const std::filesystem::path& cubin, const Settings& settings);
-/// A row for each class of instructions that occurs, a column for each entry.
+/// Table with a row for each class of instructions that occurs, and a column for each entry.
 std::string census_text(const CubinCensus& census, const Paint& paint);
 
 }  // namespace fatune::cli

@@ -1,5 +1,4 @@
-// doctor.cpp - looks at GPU, compiler, machine, baselines and tools; one word a finding: ok, note,
-// noisy or missing.
+// doctor.cpp: Checks GPU, compiler, machine, baselines and tools, and prints a finding a line.
 #include "cli/doctor/doctor.hpp"
 
 #include <algorithm>
@@ -36,7 +35,7 @@ bool none_is(const Checks& checks, Health health) {
                       [&](const Check& check) { return check.health == health; });
 }
 
-/// Remedies stay whole: most are commands to copy.
+/// Writes a finding. A remedy is not wrapped, because most remedies are commands to copy.
 std::string check_text(const Check& check, const Paint& paint) {
   const std::string label(info(check).word);
   const std::string behind = kIndent + std::string(kWordWidth, ' ');
@@ -55,7 +54,7 @@ std::string conclusion(const Checks& checks, const Paint& paint) {
   text = paint.fitted(text);
   if (is_quiet(checks)) return text;
   return text + paint(Tone::kWarn, "NOISY") +
-         ": small differences will drown; the lines above say what to do\n";
+         ": noise hides small differences; follow the remedies above\n";
 }
 
 std::string driver_version(const GpusSeen& seen) {

@@ -1,5 +1,4 @@
-// doctor_gpu.cpp - asks driver and NVML, then judges their answers; an idle GPU's low clock is no
-// noise, a busy one's is.
+// doctor_gpu.cpp: Judges the answers of driver and NVML. A low clock is noise on a busy GPU only.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -33,11 +32,13 @@ constexpr Slowdown kSlowdowns[] = {
      "application clocks are set: numbers hold for this clock only; `nvidia-smi -rac` resets "
      "them"},
     {0x4,
-     "its power cap slows it: expect lower clocks at full load; `nvidia-smi -q -d POWER` shows "
+     "the power cap slows the GPU: expect lower clocks at full load; `nvidia-smi -q -d POWER` "
+     "shows "
      "the cap"},
-    {0x8 | 0x80, "the hardware brakes it, for heat or power: look at its cooling and power supply"},
-    {0x10, "it follows the clocks of other GPUs (sync boost): take it out of the group"},
-    {0x20 | 0x40, "it is too hot: let it cool, and look at its airflow"},
+    {0x8 | 0x80,
+     "the hardware slows the GPU for heat or power: check its cooling and power supply"},
+    {0x10, "the GPU follows the clocks of other GPUs (sync boost): take it out of the group"},
+    {0x20 | 0x40, "the GPU is too hot: let it cool, and check its airflow"},
 };
 
 std::string describe(const gpu::GpuProcess& process) {
@@ -50,12 +51,12 @@ void add_processes(const GpuWatch& watch, std::vector<Noise>& noise) {
   if (watch.processes.empty()) return;
   std::vector<std::string> names;
   for (const gpu::GpuProcess& process : watch.processes) names.push_back(describe(process));
-  noise.push_back({"others compute on it: " + join(names, ", "),
+  noise.push_back({"other processes compute on the GPU: " + join(names, ", "),
                    "end them, or choose another GPU with --device cuda:N; rounds that they disturb "
                    "widen every interval"});
 }
 
-/// In a container, processes of others are not listed; their work shows all the same.
+/// Finds other processes by utilization and memory, because a container does not list them.
 void add_unseen(const GpuWatch& watch, std::vector<Noise>& noise) {
   if (!watch.processes.empty()) return;
   int busy = 0;
@@ -66,9 +67,10 @@ void add_unseen(const GpuWatch& watch, std::vector<Noise>& noise) {
   if (busy >= kBusyPercent) signs.push_back(fmt::format("busy {} % of the time", busy));
   if (memory > kDriversOwn.value) signs.push_back(describe(Bytes(memory)) + " in use");
   if (signs.empty()) return;
-  noise.push_back({"others compute on it, not visible from here: " + join(signs, ", "),
-                   "end them, or choose another GPU with --device cuda:N; from within a container "
-                   "only the host's nvidia-smi names them"});
+  noise.push_back(
+      {"other processes, not visible from here, compute on the GPU: " + join(signs, ", "),
+       "end them, or choose another GPU with --device cuda:N; from within a container "
+       "only the host's nvidia-smi names them"});
 }
 
 std::uint64_t reasons_seen(const GpuWatch& watch) {
@@ -93,7 +95,7 @@ int hottest(const GpuWatch& watch) {
   return celsius;
 }
 
-/// The lowest clock of the moments at which it was not idle.
+/// Lowest clock of the readings in which the GPU was not idle.
 std::optional<int> lowest_busy_clock(const GpuWatch& watch) {
   std::optional<int> lowest;
   for (const gpu::Reading& reading : watch.readings) {
@@ -109,7 +111,7 @@ void add_low_clock(const GpuWatch& watch, std::vector<Noise>& noise) {
   if (!lowest || !watch.max_sm_clock_mhz || *lowest >= kLowClock * *watch.max_sm_clock_mhz) return;
   noise.push_back(
       {fmt::format("clock at {} of {} MHz while it works", *lowest, *watch.max_sm_clock_mhz),
-       "wait until it is free; if its clocks were locked low, `nvidia-smi -rgc` "
+       "wait until the GPU is free; if its clocks were locked low, `nvidia-smi -rgc` "
        "unlocks them"});
 }
 
@@ -121,7 +123,7 @@ GpuSeen look_at(int ordinal) {
   const gpu::Telemetry telemetry = gpu::Telemetry::open(seen.facts->pci_bus_id);
   seen.telemetry_problem = telemetry.problem();
   if (telemetry.available()) seen.watch = watch_gpu(telemetry);
-  // In some containers the system files that tell the version are hidden.
+  // Some containers hide the system files that hold the version.
   if (seen.facts->driver.empty()) seen.facts->driver = telemetry.driver_version().value_or("");
   seen.watch.watchdog = seen.facts->display_watchdog;
   return seen;
@@ -140,8 +142,8 @@ Check driver_check(const GpusSeen& seen) {
     return {Health::kGood, kGroup, "NVIDIA driver",
             version + ", runs programs of CUDA " + gpu.facts->cuda_driver + " and older", ""};
   }
-  return {Health::kBad, kGroup, "NVIDIA driver", "it answers for none of its GPUs",
-          "`nvidia-smi` and the system's log tell more"};
+  return {Health::kBad, kGroup, "NVIDIA driver", "the driver answers for none of its GPUs",
+          "see `nvidia-smi` and the system's log"};
 }
 
 void add_state(const GpuSeen& gpu, const std::string& name, Checks& checks) {
@@ -157,7 +159,7 @@ void add_state(const GpuSeen& gpu, const std::string& name, Checks& checks) {
   const std::vector<Noise> noise = gpu_noise(gpu.watch);
   for (const Noise& each : noise) add(Health::kNoisy, each.found, each.remedy);
   if (noise.empty())
-    add(Health::kGood, "nobody else on it, no throttling, " + describe(gpu.watch), "");
+    add(Health::kGood, "no other process, no throttling, " + describe(gpu.watch), "");
   for (const Noise& each : gpu_notes(gpu.watch)) add(Health::kNote, each.found, each.remedy);
 }
 
@@ -185,14 +187,14 @@ std::vector<Noise> gpu_noise(const GpuWatch& watch) {
   add_slowdowns(watch, noise);
   add_low_clock(watch, noise);
   if (const int celsius = hottest(watch); celsius >= kWarmGpuCelsius)
-    noise.push_back({fmt::format("{} degrees C", celsius), "wait until it is cooler"});
+    noise.push_back({fmt::format("{} degrees C", celsius), "wait until the GPU is cooler"});
   if (watch.mig) {
     noise.push_back(
         {"MIG is on: the GPU is shared in slices",
          "numbers hold for this slice only, and its neighbours share memory and power"});
   }
   if (watch.watchdog) {
-    noise.push_back({"it drives a display: shared with the desktop, which also ends long kernels",
+    noise.push_back({"the GPU drives a display: the desktop shares it and ends long kernels",
                      "stop the desktop, or choose another GPU with --device cuda:N"});
   }
   return noise;
@@ -240,12 +242,13 @@ GpusSeen look_at_gpus() {
 
 Checks gpu_checks(const GpusSeen& seen, const HostSystem& host) {
   if (!seen.driver) {
-    // A driver that is there but finds no GPU is not mended by installing one.
+    // Installing a driver does not help if the driver is there and finds no GPU.
     const bool absent = seen.driver.error().kind == ErrorKind::kEnvironment;
-    // What else the message advises is the remedy's part here.
+    // The remedy replaces the advice that follows in the message.
     const std::string& message = seen.driver.error().message;
-    return {{Health::kBad, kGroup, "NVIDIA driver", message.substr(0, message.find(". ")),
-             absent ? driver_line(host) : "see that a GPU is there, and CUDA_VISIBLE_DEVICES"}};
+    return {
+        {Health::kBad, kGroup, "NVIDIA driver", message.substr(0, message.find(". ")),
+         absent ? driver_line(host) : "check that a GPU is there, and check CUDA_VISIBLE_DEVICES"}};
   }
   Checks checks = {driver_check(seen)};
   for (std::size_t i = 0; i < seen.gpus.size(); ++i) {

@@ -1,8 +1,9 @@
-// doctor_tools.cpp - opens or finds each thing as the other commands would.
+// doctor_tools.cpp: Checks compilers, libraries and programs, and writes the lines that install
 //
-// Install lines: apt for what a distribution has, pip for what NVIDIA publishes as wheels, into
-// fatune's own folder (--target): a system's Python refuses packages from outside on Debian 12 and
-// Ubuntu 24.04, and nothing else needs these.
+// Install lines use apt for packages of the distribution and pip --target for NVIDIA's wheels. The
+// target is fatune's own folder: Debian 12 and Ubuntu 24.04 refuse foreign packages in the system's
+// Python, and no other program needs these wheels.
+// them.
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -46,7 +47,7 @@ std::string wheels(const HostSystem& host, std::vector<std::string> cuda_13,
   return pip(host, join(cuda_major(host) >= 13 ? cuda_13 : cuda_12, " "));
 }
 
-/// Packages of NVIDIA's own archive are named after the release: cuda-sanitizer-13-0.
+/// Release in the names of packages of NVIDIA's archive: cuda-sanitizer-13-0.
 std::string release(const HostSystem& host) { return cuda_major(host) >= 13 ? "13-0" : "12-9"; }
 
 constexpr const char* kCompiler = "Compiler";
@@ -55,7 +56,7 @@ constexpr const char* kBaselines = "Baselines";
 constexpr const char* kTools = "Tools";
 constexpr std::chrono::seconds kPatience{20};  // chosen: a Python from a cold disk
 
-/// Files that container runtimes put into a container.
+/// Looks for files that container runtimes create.
 bool is_container() {
   std::error_code ignored;
   return std::filesystem::exists("/.dockerenv", ignored) ||
@@ -92,7 +93,7 @@ void add_headers(const Toolchain& toolchain, const std::string& compiler, const 
   checks.push_back(std::move(check));
 }
 
-/// The line that installs what an implementation lacks; for programs, their own words.
+/// Line that installs a missing implementation; programs give their own remedy.
 std::string remedy_of(const Availability& missing, const HostSystem& host) {
   if (missing.impl == "cudnn") return cudnn_line(host);
   if (missing.impl == "cublas") return cublas_line(host);

@@ -1,5 +1,4 @@
-// complete.cpp - follows the typed words through the commands, the same for every shell; offers the
-// names that options take: kernels, strategies, suites; prints the script of one shell.
+// complete.cpp: Completes commands, options and their values, and prints the script of a shell.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -21,8 +20,8 @@ namespace {
 
 constexpr std::string_view kListEnd = ",...";
 
-/// bash breaks words at colons and equals signs, so what is typed is taken from the line itself,
-/// and what readline keeps of the last word is cut off the answers.
+/// Script for bash. bash splits words at colons and equals signs, so the script reads the line
+/// itself and removes the part that readline keeps.
 constexpr std::string_view kBash =
     R"(# Completes fatune in bash; written by `fatune completions bash`.
 _fatune() {
@@ -109,11 +108,11 @@ bool takes(const OptionDoc* option, std::string_view word) {
   return !(option->value.starts_with('[') && word.starts_with('-'));
 }
 
-/// Where the last word stands.
+/// Command and option that the last word belongs to.
 struct Place {
   const CommandDoc* command = nullptr;
-  const OptionDoc* option = nullptr;   ///< whose value it is
-  std::set<const OptionDoc*> given{};  ///< before it
+  const OptionDoc* option = nullptr;   ///< option whose value the last word is
+  std::set<const OptionDoc*> given{};  ///< options typed before the last word
 };
 
 Place place_of(const CommandDoc& program, const std::vector<std::string>& typed) {
@@ -174,7 +173,7 @@ void add_names(const Place& place, const std::string& current, std::vector<Word>
   }
 }
 
-/// "Write RUN's plots, as:\n..." without what follows.
+/// First line of a help text, without a final colon.
 std::string summary(std::string_view text) {
   std::string line = first_line(text);
   if (line.ends_with(':')) line.pop_back();
@@ -201,7 +200,7 @@ Result<int> write_script(const CompletionsArgs& args, const Settings&) {
   return kDone;
 }
 
-/// The fixtures that misbehave on purpose are not among them.
+/// Adds all kernels except the fault kernels.
 void add_kernels(const Settings& settings, std::vector<Word>& words) {
   const auto catalog = load_catalog(settings);
   if (!catalog) return;
@@ -256,11 +255,11 @@ Values known_values(const std::string& type, const Settings& settings) {
 
 OptionTable completions_table(CompletionsArgs& a) {
   return {{"Script",
-           {required({"SHELL", &a.shell, "bash|zsh|fish", "The shell to complete in"}),
-            {"--out", &a.out, "FILE", "Write it to this file, in folders made as needed"}}}};
+           {required({"SHELL", &a.shell, "bash|zsh|fish", "Print the script for this shell"}),
+            {"--out", &a.out, "FILE", "Write the script to this file, and make its folders"}}}};
 }
 
-/// Kernels of --kernel-dir are offered, too.
+/// Common options for completion, with the typed --kernel-dir folders.
 CommonArgs common_of(const std::vector<std::string>& typed) {
   CommonArgs args;
   args.quiet = true;

@@ -1,5 +1,4 @@
-// man_page.cpp - writes the sections of a manual page in their customary order; prints one page, or
-// writes all of them into a folder.
+// man_page.cpp: Writes the manual page of a command, or all pages into a folder.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -26,7 +25,7 @@ std::string italic(std::string_view text) { return "\\fI" + roff_text(text) + "\
 
 std::string section(std::string_view title) { return ".SH " + std::string(title) + "\n"; }
 
-/// No date: the same sources give the same page on every day.
+/// Header of a page, without a date: the same sources give the same page on every day.
 std::string head(const std::string& title, const ManFacts& facts) {
   return ".TH " + upper(title) + " 1 \"\" \"fatune " + facts.version + "\" \"User Commands\"\n" +
          ".nh\n.ad l\n";
@@ -36,7 +35,7 @@ std::string name_section(const std::string& title, const std::string& summary) {
   return section("NAME") + roff_text(title) + " \\- " + roff_text(summary) + "\n";
 }
 
-/// Several lines become lines of their own, "word: meaning" ones as a list.
+/// Text of a description. Each line of a description becomes a line of its own.
 std::string paragraphs(const std::string& description) {
   std::string text;
   for (const std::string& line : split(description, '\n')) {
@@ -64,7 +63,7 @@ std::string options_section(const CommandDoc& command, const std::string& title)
          (options.empty() ? "" : section(title) + options);
 }
 
-/// "fatune report [OPTIONS] RUN".
+/// Usage line: "fatune report [OPTIONS] RUN".
 std::string usage(const std::string& called, const CommandDoc& command) {
   std::string text = bold(called) + " [" + italic("OPTIONS") + "]";
   for (const OptionDoc& option : command.options) {
@@ -104,14 +103,15 @@ std::string see_also(const std::vector<std::string>& pages) {
   return section("SEE ALSO") + join(names, ", ") + "\n";
 }
 
-/// Options that a command shares with those below it are told once.
+/// Whether the command has the option, so that pages of subcommands leave it out.
 bool has_option(const CommandDoc& command, const OptionDoc& option) {
   return !option.flags.empty() &&
          std::any_of(command.options.begin(), command.options.end(),
                      [&](const OptionDoc& other) { return other.flags == option.flags; });
 }
 
-/// "fatune finds kernels." as the rest of a line that begins with "fatune - ".
+/// Summary without its subject: "fatune finds kernels." continues a line that begins with "fatune -
+/// ".
 std::string what_it_does(const CommandDoc& program) {
   std::string text = program.summary;
   if (text.starts_with(program.name + " ")) text.erase(0, program.name.size() + 1);
@@ -136,7 +136,7 @@ ManFacts facts() {
   for (const EnvironmentVariable& each : environment_variables())
     facts.environment.emplace_back(each.name, each.meaning);
   facts.files = {
-      {"runs/DATE-TIME-PROBLEM", "what a sweep writes: best.json, and journal.jsonl as it goes"},
+      {"runs/DATE-TIME-PROBLEM", "output of a sweep: best.json, and journal.jsonl during the run"},
       {"~/.cache/fatune", "compiled kernels; may be deleted at any time"},
       {"~/.local/share/fatune/cuda",
        "NVRTC and CUDA's headers from pip, where there is no CUDA toolkit; doctor prints the line"},
@@ -230,12 +230,11 @@ std::string command_page(const CommandDoc& program, const CommandDoc& command,
 
 Runner setup_man(CLI::App& command) {
   auto args = std::make_shared<ManArgs>();
-  add_options(
-      command,
-      {{"Pages",
-        {{"COMMAND", &args->command, "", "The command whose page is printed [fatune itself]"},
-         {"--out", &args->out, "DIR",
-          "Write all pages, fatune.1 and fatune-COMMAND.1, to here"}}}});
+  add_options(command,
+              {{"Pages",
+                {{"COMMAND", &args->command, "", "Print the page of this command [fatune itself]"},
+                 {"--out", &args->out, "DIR",
+                  "Write all pages, fatune.1 and fatune-COMMAND.1, to this folder"}}}});
   add_example(command, "fatune man sweep | man -l -");
   return [args, &command](const Invocation& invocation) {
     return with_settings({}, invocation,

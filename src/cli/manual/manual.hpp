@@ -1,5 +1,4 @@
-// manual.hpp - the option parser's commands and options as plain data, to manual pages in the
-// man(7) macros and to the words that a shell offers next.
+// manual.hpp: Describes commands and options as data, for manual pages and shell completion.
 #pragma once
 
 #include <functional>
@@ -17,40 +16,39 @@ namespace fatune::cli {
 struct OptionDoc {
   std::vector<std::string> flags{};  ///< "-q", "--quiet"; empty for an argument without a flag
   std::string argument{};            ///< name of an argument without a flag: "RUN"
-  std::string value{};   ///< what it takes: "FILE", "KERNEL,...", "text|md"; empty for a switch
-  std::string preset{};  ///< the value when it is not given; empty: none
-  std::string description{};  ///< one line, more where values are explained
+  std::string value{};   ///< type of the value: "FILE", "KERNEL,...", "text|md"; empty for a switch
+  std::string preset{};  ///< default value; empty: none
+  std::string description{};  ///< one line, or more lines where the help explains values
   bool repeatable = false;
   bool required = false;
 };
 
 struct CommandDoc {
-  std::string name{};  ///< as it is typed, without those above it: "lint"
+  std::string name{};  ///< name as typed, without the parent commands: "lint"
   std::string summary{};
   std::vector<OptionDoc> options{};
   std::vector<CommandDoc> commands{};
   std::vector<std::string> examples{};  ///< command lines
-  std::vector<CommandDoc> hidden{};     ///< have a page and are not listed
+  std::vector<CommandDoc> hidden{};     ///< commands with a page that --help does not list
 };
 
-/// The very definitions that --help prints; hidden options are left out.
+/// Definitions that --help prints, without hidden options.
 CommandDoc describe_commands(const CLI::App& app);
-/// Of the program that has the command.
+/// Describes the program of the command.
 CommandDoc describe_program(const CLI::App& command);
 
-/// What every page says beside its command.
+/// Facts that every page repeats.
 struct ManFacts {
   using Entry = std::pair<std::string, std::string>;  ///< a term and its meaning
   std::string version{};
   std::vector<Entry> exit_codes{}, environment{}, files{};
 };
 
-/// `text` so that troff prints it as it is: backslashes, hyphens, and lines that begin like a
-/// macro.
+/// Escapes `text` for troff: backslashes, hyphens, and lines that begin like a macro.
 std::string roff_text(std::string_view text);
-/// Page of the program: PROGRAM(1), with a line a command.
+/// Page PROGRAM(1), with a line for each command.
 std::string program_page(const CommandDoc& program, const ManFacts& facts);
-/// Page of one of its commands, with the commands below that: PROGRAM-COMMAND(1).
+/// Page PROGRAM-COMMAND(1) of a command and its subcommands.
 std::string command_page(const CommandDoc& program, const CommandDoc& command,
                          const ManFacts& facts);
 
@@ -59,32 +57,31 @@ struct Word {
   std::string meaning;  ///< one line; may be empty
 };
 
-/// What the shell itself offers beside the words.
+/// Paths that the shell completes beside the words.
 enum class Paths { kNone, kFile, kFolder, kProgram };
 
 struct Values {
   std::vector<Word> words;
   Paths paths = Paths::kNone;
 };
-/// A type of value, as --help shows it, to what it can be: "KERNEL" to the kernels. Asked for
-/// single types only, neither for "f16|bf16", which names its words itself, nor for "KERNEL,...". A
-/// number has no words.
+/// Maps a value type of --help to its values, such as "KERNEL" to the kernels. Never called for a
+/// list "KERNEL,..." or for words "f16|bf16". A number has no words.
 using KnownValues = std::function<Values(const std::string& type)>;
 
 struct Completion {
-  std::vector<Word> words;  ///< the whole last word each: "--kernel=fa_mma,fa_split"
+  std::vector<Word> words;  ///< each replaces the whole last word: "--kernel=fa_mma,fa_split"
   Paths paths = Paths::kNone;
-  std::string head;  ///< of the last word, in front of the path: "--kernel=fa_mma,"
+  std::string head;  ///< part of the last word before the path: "--kernel=fa_mma,"
 };
-/// `typed`: the words behind the program's name; the last is being typed and may be empty. Options
-/// that are there once, and a list's words, are not offered again.
+/// Completes the last word of `typed`, which may be empty. `typed` leaves out the program's name.
+/// Words of a list and options that are typed once are not offered again.
 Completion complete(const CommandDoc& program, const KnownValues& known,
                     std::vector<std::string> typed);
-/// What the scripts read: a line a word, a tab before its meaning; last ":files HEAD", or with
-/// folders, programs or none instead.
+/// Answer to a shell's script: a line for each word, with a tab before its meaning. The last line
+/// is ":files HEAD", or names folders, programs or none.
 std::string completion_lines(const Completion& completion);
-/// The script that a shell reads once: it asks `fatune __complete WORD...` at each tab. Empty for
-/// other shells than bash (4.2 or newer; no bash-completion package), zsh and fish (3 or newer).
+/// Script that calls `fatune __complete WORD...` at each tab. Supports bash (4.2 or newer, without
+/// bash-completion), zsh and fish (3 or newer); empty for other shells.
 std::string_view completion_script(std::string_view shell);
 
 }  // namespace fatune::cli

@@ -1,4 +1,4 @@
-// catalog.cpp - looks up names of kernels and implementations.
+// catalog.cpp: Looks up kernels and implementations by name.
 #include "cli/options/catalog.hpp"
 
 #include <algorithm>
@@ -48,8 +48,8 @@ Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& cata
   return chosen;
 }
 
-std::vector<KernelRef> of_types(const std::vector<KernelRef>& kernels,
-                                const std::vector<NamedProblem>& problems) {
+std::vector<KernelRef> kernels_for_types(const std::vector<KernelRef>& kernels,
+                                         const std::vector<NamedProblem>& problems) {
   std::vector<KernelRef> chosen;
   std::ranges::copy_if(kernels, std::back_inserter(chosen), [&](const KernelRef& kernel) {
     return std::ranges::any_of(problems, [&](const NamedProblem& each) {
@@ -67,7 +67,7 @@ Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
       return kernel;
   }
   return file_error("no kernel of role 'reference' for " + operation->name +
-                    " is at hand, so nothing could be verified");
+                    ", so nothing can be verified; add one with --kernel-dir");
 }
 
 Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels) {

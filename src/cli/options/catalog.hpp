@@ -1,5 +1,4 @@
-// catalog.hpp - the kernels at hand, those built in and those of --kernel-dir, and implementations
-// from elsewhere, chosen by name.
+// catalog.hpp: Chooses kernels, built in or from --kernel-dir, and other implementations by name.
 #pragma once
 
 #include <string>
@@ -15,34 +14,33 @@ namespace fatune::cli {
 
 /// All kernels, sorted by name. A user's kernel replaces a built-in one of the same name.
 Result<std::vector<KernelRef>> load_catalog(const Settings& settings);
-/// By name; the error begins with `where` the name stands, and lists what there is, nearest first.
+/// Finds a kernel by name. The error begins with `where` and lists all names, the nearest first.
 Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name,
                               const std::string& where = "--kernel");
-/// Those named in comma-separated --kernel values; those of attention that are tuned by default
-/// when none is named.
+/// Kernels named in comma-separated --kernel values; without a name, the attention kernels that are
+/// tuned by default.
 Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
                                               const std::vector<std::string>& names);
-/// Those that handle the element type of one of the problems; all of them when none does.
-std::vector<KernelRef> of_types(const std::vector<KernelRef>& kernels,
-                                const std::vector<NamedProblem>& problems);
+/// Kernels that support the element type of at least one problem; all kernels if none does.
+std::vector<KernelRef> kernels_for_types(const std::vector<KernelRef>& kernels,
+                                         const std::vector<NamedProblem>& problems);
 /// The one kernel of role "reference" of an operation.
 Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
                                    const OperationRef& operation = attention());
-/// What the kernels compute. Several operations are a usage error.
+/// Operation of the kernels. Kernels of several operations are a usage error.
 Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels);
-/// What the first of these implementations computes that is a kernel of a custom operation, else
-/// attention.
+/// Operation of the first implementation that is a kernel of a custom operation; attention if there
+/// is none.
 OperationRef operation_of(const std::vector<std::string>& impls,
                           const std::vector<KernelRef>& catalog);
 
-/// "naive,cudnn,torch:flash" to its names, each once; "none" to nothing. `option` is named in
-/// errors.
+/// Splits "naive,cudnn,torch:flash" into distinct names; "none" is empty. Errors name `option`.
 Result<std::vector<std::string>> parse_implementations(const std::string& option,
                                                        const std::string& text);
-/// Whether the reference kernel is among them.
+/// Whether `impls` names the reference kernel.
 bool names_reference(const std::vector<std::string>& impls, const KernelRef& reference);
-/// Those of `impls` that are not the reference kernel, for each problem of a sweep. Names that mean
-/// nothing are an error at once.
+/// Makes the baselines of each problem, without the reference kernel. An unknown name is an error
+/// at once.
 Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
                                      const KernelRef& reference,
                                      const std::vector<KernelRef>& catalog,

@@ -1,4 +1,4 @@
-// imports.cpp - reads recordings, and maps the best of each onto the kernels here.
+// imports.cpp: Reads recordings, and maps the best configs of each onto kernels.
 #include "cli/options/imports.hpp"
 
 #include <algorithm>
@@ -10,11 +10,12 @@
 namespace fatune::cli {
 namespace {
 
-constexpr std::size_t kTaken = 5;  // of a file for a kernel; a handful, chosen
+constexpr std::size_t kMostImported = 5;  // best configs of a recording for a kernel; chosen
 
-/// A journal's configs are of the kernel it names, if that takes part.
-bool concerns(const Recording& recording, const KernelRef& kernel,
-              const std::vector<KernelRef>& kernels) {
+/// Whether the recording's configs apply to the kernel: only its own kernel if that kernel takes
+/// part.
+bool applies_to(const Recording& recording, const KernelRef& kernel,
+                const std::vector<KernelRef>& kernels) {
   const bool takes_part = std::any_of(kernels.begin(), kernels.end(), [&](const KernelRef& each) {
     return each->manifest.name == recording.name;
   });
@@ -41,8 +42,8 @@ std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
   for (const Recording& recording : recordings) {
     const std::size_t before = known.size();
     for (const KernelRef& kernel : kernels) {
-      if (!concerns(recording, kernel, kernels)) continue;
-      const ImportedConfigs imported = import_configs(recording, kernel->manifest, kTaken);
+      if (!applies_to(recording, kernel, kernels)) continue;
+      const ImportedConfigs imported = import_configs(recording, kernel->manifest, kMostImported);
       log::info("--import " + recording.where + ": for " + kernel->manifest.name + " " +
                 imported.note);
       for (const NamedProblem& problem : problems) {

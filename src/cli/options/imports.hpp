@@ -1,4 +1,4 @@
-// imports.hpp - results of other tuners to configs that a sweep starts from.
+// imports.hpp: Imports starting configs of a sweep from other tuners' results.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace fatune::cli {
 
 Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths);
 
-/// The few best configs of each recording for each kernel that they map onto, as known for every
-/// problem of the plan. Logs what was taken and why the rest was not.
+/// Maps the best configs of each recording onto the kernels, as known configs of every problem.
+/// Logs each import and the reason of each omission.
 std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
                                       const std::vector<KernelRef>& kernels,
                                       const std::vector<NamedProblem>& problems, const Arch& arch);

@@ -1,4 +1,4 @@
-// option_table.cpp - the options that several commands share; rows written back as words of a
+// option_table.cpp: Declares the options of several commands, and writes options back as words of a
 // command.
 #include "cli/options/option_table.hpp"
 
@@ -10,8 +10,8 @@
 namespace fatune::cli {
 namespace {
 
-/// What stands behind the flag, each time that it is typed; nothing behind a switch.
-struct WordsBehind {
+/// Values of an option, one for each time that it was typed; nothing for each time of a switch.
+struct TypedValues {
   using Words = std::vector<std::optional<std::string>>;
 
   Words operator()(const bool* value) const { return Words(*value ? 1 : 0); }
@@ -26,7 +26,7 @@ struct WordsBehind {
   }
 };
 
-bool is_repeated(Repeat repeat, const WordsBehind::Words& typed, const WordsBehind::Words& usual) {
+bool is_repeated(Repeat repeat, const TypedValues::Words& typed, const TypedValues::Words& usual) {
   switch (repeat) {
     case Repeat::kNo:
       return false;
@@ -41,8 +41,8 @@ bool is_repeated(Repeat repeat, const WordsBehind::Words& typed, const WordsBehi
 }
 
 std::string words(const OptionRow& row, const OptionRow& usual) {
-  const auto typed = std::visit(WordsBehind(), row.value);
-  if (!is_repeated(row.repeat, typed, std::visit(WordsBehind(), usual.value))) return "";
+  const auto typed = std::visit(TypedValues(), row.value);
+  if (!is_repeated(row.repeat, typed, std::visit(TypedValues(), usual.value))) return "";
   std::string text;
   for (const auto& word : typed)
     text += " " + long_name(row) + (word ? " " + shell_word(*word) : "");
@@ -72,73 +72,80 @@ OptionTable common_table(CommonArgs& a) {
   return {
       {"Kernels, compilers and libraries",
        {{"--kernel-dir", &a.kernel_dirs, "DIR",
-         "Folder with your own kernels, besides those built in (repeatable)", Repeat::kChanged},
-        {"--nvrtc", &a.nvrtc, "PATH", "The NVRTC library to compile with: a file or its folder"},
-        {"--cache", &a.cache, "DIR", "Folder of the compilation cache [$XDG_CACHE_HOME/fatune]"},
+         "Add the kernels of this folder to the built-in kernels (repeatable)", Repeat::kChanged},
+        {"--nvrtc", &a.nvrtc, "PATH", "Compile with this NVRTC library, a file or its folder"},
+        {"--cache", &a.cache, "DIR",
+         "Keep compiled kernels in this folder [$XDG_CACHE_HOME/fatune]"},
         {"--python", &a.python, "PROGRAM",
-         "The Python with PyTorch and the packages beside it [$FATUNE_PYTHON, python3]"}}},
+         "Use this Python, with PyTorch and the packages beside it [$FATUNE_PYTHON, python3]"}}},
       {"Output",
        {{"--json", &a.json, "", "Print one JSON document on stdout"},
-        {"-q,--quiet", &a.quiet, "", "No progress, warnings and errors only"},
-        {"-v,--verbose", &a.verbose, "", "Say more on stderr"}}}};
+        {"-q,--quiet", &a.quiet, "", "Print warnings and errors only, no progress"},
+        {"-v,--verbose", &a.verbose, "", "Print more on stderr"}}}};
 }
 
 OptionTable problem_table(ProblemArgs& a) {
   return {
       {"Problem",
        {{"--shape", &a.shapes, "B,H,S,D",
-         "Batch, heads, sequence length, head dimension (repeatable)", Repeat::kChanged,
+         "Set batch, heads, sequence length and head dimension (repeatable)", Repeat::kChanged,
          kSameAsRun<&RunPlan::problems>},
         {"--size", &a.sizes, "NAME=N,...",
-         "Problem of a kernel's own operation, instead of --shape (repeatable)", Repeat::kChanged,
-         kSameAsRun<&RunPlan::problems>},
+         "Set the sizes of a problem of a custom operation, instead of --shape (repeatable)",
+         Repeat::kChanged, kSameAsRun<&RunPlan::problems>},
         {"--suite", &a.suite, "SUITE",
-         "Named list of problems: mission, models, fa3, fp8, decode, or a file", Repeat::kChanged,
-         kSameAsRun<&RunPlan::problems>},
-        {"--dtype", &a.dtype, "f16|bf16|e4m3|e5m2", "Element type [f16]", Repeat::kChanged},
-        {"--out-dtype", &a.out_dtype, "f16|bf16", "Of out, where --dtype is e4m3 or e5m2 [bf16]",
+         "Take the problems of a suite: mission, models, fa3, fp8, decode, or a file",
+         Repeat::kChanged, kSameAsRun<&RunPlan::problems>},
+        {"--dtype", &a.dtype, "f16|bf16|e4m3|e5m2", "Set the element type of the inputs [f16]",
+         Repeat::kChanged},
+        {"--out-dtype", &a.out_dtype, "f16|bf16",
+         "Set the element type of the output where --dtype is e4m3 or e5m2 [bf16]",
          Repeat::kChanged},
         {"--quant", &a.quant, "given|fused|smooth_k",
-         "Of e4m3 and e5m2: q, k and v come quantized, or the kernel does it, of smooth_k without "
-         "K's mean over keys [given]",
+         "fp8 only. given: inputs are fp8. fused: the kernel quantizes 16-bit inputs. smooth_k: "
+         "fused, with K centred first [given]",
          Repeat::kChanged},
-        {"--kv-heads", &a.kv_heads, "N", "Key/value heads; divides heads [heads]",
-         Repeat::kChanged},
-        {"--seq-kv", &a.seq_kv, "N", "Length of keys and values [seq]", Repeat::kChanged},
+        {"--kv-heads", &a.kv_heads, "N",
+         "Set the number of key/value heads, a divisor of the heads [heads]", Repeat::kChanged},
+        {"--seq-kv", &a.seq_kv, "N", "Set the length of keys and values [seq]", Repeat::kChanged},
         {"--layout", &a.layout, "LAYOUT",
-         "How tensors lie: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]", Repeat::kChanged},
-        {"--scale", &a.scale, "S", "Of scores before the softmax [1/sqrt(head dim)]",
+         "Set the tensor layout: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]",
          Repeat::kChanged},
-        {"--causal", &a.causal, "", "Causal mask, aligned bottom-right", Repeat::kChanged},
-        {"--lse", &a.lse, "", "Also write the log-sum-exp of each row, fp32", Repeat::kChanged}}}};
+        {"--scale", &a.scale, "S",
+         "Scale scores by this factor before the softmax [1/sqrt(head dim)]", Repeat::kChanged},
+        {"--causal", &a.causal, "", "Apply a causal mask, aligned bottom-right", Repeat::kChanged},
+        {"--lse", &a.lse, "", "Also write the log-sum-exp of each row in fp32",
+         Repeat::kChanged}}}};
 }
 
 OptionTable choice_table(ChoiceArgs& a) {
-  return tables(
-      {{{"Config",
-         {{"--config", &a.config, "FILE", "A best.json, or {\"kernel\":NAME,\"config\":{...}}",
-           Repeat::kChanged},
-          {"--kernel", &a.kernel, "KERNEL", "A kernel, at its default config", Repeat::kChanged}}}},
-       problem_table(a.problem)});
+  return tables({{{"Config",
+                   {{"--config", &a.config, "FILE",
+                     "Take the config from a best.json, or from {\"kernel\":NAME,\"config\":{...}}",
+                     Repeat::kChanged},
+                    {"--kernel", &a.kernel, "KERNEL", "Take this kernel at its default config",
+                     Repeat::kChanged}}}},
+                 problem_table(a.problem)});
 }
 
 OptionTable rounds_table(RoundsArgs& a) {
-  return {{"Measuring",
-           {{"--rounds", &a.rounds, "N", "Interleaved rounds", Repeat::kChanged},
-            {"--seed", &a.seed, "N", "Seed of the order and the intervals", Repeat::kAlways}}}};
+  return {
+      {"Measuring",
+       {{"--rounds", &a.rounds, "N", "Measure this many interleaved rounds", Repeat::kChanged},
+        {"--seed", &a.seed, "N", "Seed the measuring order and the intervals", Repeat::kAlways}}}};
 }
 
 OptionTable device_table(std::string& device) {
   return {{"Device",
-           {{"--device", &device, "DEVICE", "auto, cuda:N, recorded or recorded:FILE",
+           {{"--device", &device, "DEVICE", "Run on auto, cuda:N, recorded or recorded:FILE",
              Repeat::kRecording}}}};
 }
 
 OptionTable devices_table(std::string& devices) {
   return {{"Device",
            {{"--device", &devices, "DEVICE,...",
-             "auto, cuda:N, a GPU's UUID, recorded or recorded:FILE; several, as cuda:all or "
-             "cuda:0,2, share the problems of a suite, or the candidates of one problem",
+             "Run on auto, cuda:N, a GPU's UUID, recorded or recorded:FILE. Several (cuda:all; "
+             "cuda:0,2) share the problems of a suite, or the candidates of one problem",
              Repeat::kRecording}}}};
 }
 

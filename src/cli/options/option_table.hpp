@@ -1,5 +1,5 @@
-// option_table.hpp - the one declaration of an option to its registration, its --help and its words
-// in a recorded command; the tables that commands share, and what is typed for them.
+// option_table.hpp: Declares an option once, for its parsing, its --help and its words in a
+// recorded command.
 #pragma once
 
 #include <cstdint>
@@ -22,27 +22,27 @@ struct RunPlan;
 
 namespace fatune::cli {
 
-/// Where the typed value goes. A bool is a switch, an int counts a switch; an optional text may
-/// stand without its value, then it is empty.
+/// Target of the typed value. A bool is a switch, and an int counts a switch. An optional text is
+/// empty when typed without a value.
 using OptionValue =
     std::variant<bool*, int*, std::string*, std::vector<std::string>*, std::optional<std::string>*>;
 
-/// Whether a recorded command has the option.
+/// When a recorded command repeats the option.
 enum class Repeat {
   kNo,
-  kChanged,    ///< when it differs from its default
-  kRecording,  ///< when it names recordings: they say what was measured, a GPU's number does not
+  kChanged,    ///< if it differs from its default
+  kRecording,  ///< if it names recordings, since a GPU's number does not say what was measured
   kAlways,
 };
 
-/// What becomes of an option that is typed beside --resume.
+/// Effect of an option that is typed beside --resume.
 struct Resume {
   bool only_new_runs = false;
-  /// Takes over what is typed: the run continues only if that is what its journal says.
+  /// Copies the typed members into the plan, so that the run continues only if its journal agrees.
   void (*take)(RunPlan& plan, const RunPlan& typed) = nullptr;
 };
 inline constexpr Resume kOnlyNewRuns{.only_new_runs = true};
-/// For the members of RunPlan that the option sets.
+/// Takes the members of RunPlan that the option sets.
 template <auto... members>
 inline constexpr Resume kSameAsRun{
     .take = [](auto& plan, const auto& typed) { ((plan.*members = typed.*members), ...); }};
@@ -51,11 +51,11 @@ struct OptionRow {
   const char* flags;  ///< "-q,--quiet"; "RUN" for an argument without a flag
   OptionValue value;
   std::string type{};  ///< "FILE"; empty for a switch
-  std::string help{};  ///< one line, more where values are explained
+  std::string help{};  ///< one line, or more lines where the help explains values
   Repeat repeat = Repeat::kNo;
   Resume resume{};
   bool required = false;
-  char separator = '\0';  ///< at which a list's values are cut apart
+  char separator = '\0';  ///< separator of the values of a list
 };
 inline OptionRow required(OptionRow row) {
   row.required = true;
@@ -69,14 +69,14 @@ struct OptionGroup {
   std::string title;
   std::vector<OptionRow> rows;
 };
-/// In the order of --help and of the recorded command.
+/// Groups in the order of --help and of the recorded command.
 using OptionTable = std::vector<OptionGroup>;
 
 OptionTable tables(std::initializer_list<OptionTable> parts);
-/// "--quiet" of "-q,--quiet".
+/// Returns "--quiet" for "-q,--quiet".
 std::string long_name(const OptionRow& row);
 
-/// As a shell would read it: " --seed 42 --kernel-dir my/kernels". `usual` has the defaults.
+/// Options as a shell reads them: " --seed 42 --kernel-dir my/kernels". `usual` holds the defaults.
 std::string repeat_options(const OptionTable& typed, const OptionTable& usual);
 template <typename Args>
 std::string repeat_options(OptionTable (*table)(Args&), const Args& args) {
@@ -84,20 +84,20 @@ std::string repeat_options(OptionTable (*table)(Args&), const Args& args) {
   return repeat_options(table(typed), table(usual));
 }
 
-// By CLI11; in commands.cpp, so that no other source includes it.
+// Defined in commands.cpp, so that no other source includes CLI11.
 
-/// Default values are those that the rows' targets have now.
+/// Registers the options. The current values of the targets are the defaults.
 void add_options(CLI::App& command, const OptionTable& table);
-/// The example under a command's --help.
+/// Sets the example below a command's --help.
 void add_example(CLI::App& command, const std::string& example);
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
                       const OptionTable& table);
-/// Whether the command is the one that was typed.
+/// Whether the command was typed.
 bool is_typed(const CLI::App& command);
-/// The long names that the command line has, those typed with their default value included.
+/// Long names of the typed options, also of options typed with their default value.
 std::set<std::string> typed_options(const CLI::App& command);
 
-/// Options every command has.
+/// Options of every command.
 struct CommonArgs {
   bool json = false;
   bool quiet = false;
@@ -106,7 +106,7 @@ struct CommonArgs {
   std::string nvrtc;
   std::string cache;
   std::string python;
-  std::set<std::string> typed;  ///< flags on the command line, those with their defaults included
+  std::set<std::string> typed;  ///< long names of the typed options, also with default values
 };
 OptionTable common_table(CommonArgs& args);
 
@@ -126,15 +126,15 @@ struct ProblemArgs {
 };
 OptionTable problem_table(ProblemArgs& args);
 
-/// A config or a kernel, with problems.
+/// Config or kernel, with problems.
 struct ChoiceArgs {
   std::string config;  ///< best.json, or {"kernel":...,"config":{...}}
-  std::string kernel;  ///< its default config
+  std::string kernel;  ///< kernel at its default config
   ProblemArgs problem;
 };
 OptionTable choice_table(ChoiceArgs& args);
 
-/// The rounds of a final phase.
+/// Options of the rounds of a final phase.
 struct RoundsArgs {
   std::string rounds = "40";
   std::string seed = "42";
@@ -142,9 +142,9 @@ struct RoundsArgs {
 OptionTable rounds_table(RoundsArgs& args);
 
 OptionTable device_table(std::string& device);
-OptionTable devices_table(std::string& devices);  ///< one or several
+OptionTable devices_table(std::string& devices);  ///< for one or several devices
 
-/// The value of `flag`; else a usage error that names the range.
+/// Parses the value of `flag`. The usage error names the range.
 Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,
                                   std::int64_t least,
                                   std::int64_t most = std::numeric_limits<std::int64_t>::max());

@@ -1,5 +1,4 @@
-// problems.cpp - reads shapes and suites, one problem per shape, all with the same companions;
-// reads a config file or takes a kernel's default, for the problems asked for.
+// problems.cpp: Resolves shapes, suites and configs into problems and candidates.
 #include "cli/options/problems.hpp"
 
 #include <algorithm>
@@ -28,15 +27,16 @@ Result<Dtype> resolve_dtype(const ProblemArgs& args) {
 }
 
 Result<std::optional<Dtype>> resolve_out_dtype(const ProblemArgs& args, Dtype dtype) {
-  const std::optional<Dtype> untold = default_out_dtype(dtype);
-  if (args.out_dtype.empty()) return untold;
-  FATUNE_TRY(const Dtype told, dtype_of("--out-dtype", args.out_dtype));
-  if (!untold) {
-    return usage_error(fmt::format("--out-dtype: is for --dtype e4m3 and e5m2; out of {} is {}",
-                                   name(dtype), name(dtype)));
+  const std::optional<Dtype> usual = default_out_dtype(dtype);
+  if (args.out_dtype.empty()) return usual;
+  FATUNE_TRY(const Dtype typed, dtype_of("--out-dtype", args.out_dtype));
+  if (!usual) {
+    return usage_error(
+        fmt::format("--out-dtype requires --dtype e4m3 or e5m2; the output of {} is {}",
+                    name(dtype), name(dtype)));
   }
-  if (size_of(told) == 2) return std::optional(told);
-  return usage_error(fmt::format("--out-dtype: must be f16 or bf16, not {}", name(told)));
+  if (size_of(typed) == 2) return std::optional(typed);
+  return usage_error(fmt::format("--out-dtype: must be f16 or bf16, not {}", name(typed)));
 }
 
 Result<Quant> resolve_quant(const ProblemArgs& args, Dtype dtype) {
@@ -44,12 +44,12 @@ Result<Quant> resolve_quant(const ProblemArgs& args, Dtype dtype) {
   const auto quant = parse_quant(args.quant);
   if (!quant) return usage_error("--quant: " + quant.error().message);
   if (size_of(dtype) == 1) return *quant;
-  return usage_error(fmt::format(
-      "--quant: is for --dtype e4m3 and e5m2; nothing of {} is quantized", name(dtype)));
+  return usage_error(
+      fmt::format("--quant requires --dtype e4m3 or e5m2; {} is not quantized", name(dtype)));
 }
 
-/// Laid out as --layout says. `place` stands before what is wrong, a suite's problem say.
-Result<Problem> laid_out(Problem problem, const std::string& layout, const std::string& place) {
+/// Applies --layout. Errors begin with `place`, such as the name of a suite's problem.
+Result<Problem> with_layouts(Problem problem, const std::string& layout, const std::string& place) {
   const auto refused = [&](const std::string& why) {
     return usage_error(fmt::format("--layout {}: {}{}", layout, place, why));
   };
@@ -92,15 +92,15 @@ Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args)
   }
   if (auto valid = validate(problem); !valid)
     return usage_error("--shape " + shape + ": " + valid.error().message);
-  return args.layout.empty() ? problem : laid_out(problem, args.layout, "");
+  return args.layout.empty() ? problem : with_layouts(problem, args.layout, "");
 }
 
-Error not_for(const std::string& flag, const DeclaredOperation& operation) {
+Error attention_only_error(const std::string& flag, const DeclaredOperation& operation) {
   return usage_error(flag + " is for attention; the kernel computes " + operation.name + ": " +
                      operation.example());
 }
 
-/// What was typed of what --shape leaves open and only attention has.
+/// Typed options that only attention has, beside --shape.
 std::vector<std::string> attention_flags(const ProblemArgs& args) {
   std::vector<std::string> flags;
   if (!args.out_dtype.empty()) flags.emplace_back("--out-dtype");
@@ -114,15 +114,15 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   return flags;
 }
 
-/// What --size says, with --dtype.
+/// Problems of --size and --dtype.
 Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
                                                 const DeclaredOperation& operation) {
-  if (!args.shapes.empty()) return not_for("--shape", operation);
-  if (!args.suite.empty()) return not_for("--suite", operation);
+  if (!args.shapes.empty()) return attention_only_error("--shape", operation);
+  if (!args.suite.empty()) return attention_only_error("--suite", operation);
   const std::vector<std::string> flags = attention_flags(args);
-  if (!flags.empty()) return not_for(flags.front(), operation);
+  if (!flags.empty()) return attention_only_error(flags.front(), operation);
   if (args.sizes.empty()) {
-    return usage_error("no problem given: add the sizes of " + operation.name + ", say " +
+    return usage_error("no problem given: add the sizes of " + operation.name + ", such as " +
                        operation.example());
   }
   FATUNE_TRY(const Dtype dtype, resolve_dtype(args));
@@ -136,21 +136,21 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
   return problems;
 }
 
-/// Whether the path is one that tasks of other benchmarks have, and suites do not.
-bool names_task(const std::filesystem::path& path) {
+/// Whether the path looks like a task of another benchmark instead of a suite.
+bool looks_like_task(const std::filesystem::path& path) {
   const std::filesystem::path extension = path.extension();
   return std::filesystem::is_directory(path) || extension == ".py" || extension == ".yml" ||
          extension == ".yaml";
 }
 
-Error is_task(const std::string& path) {
+Error task_error(const std::string& path) {
   return usage_error(
-      fmt::format("--suite: '{0}' is no suite. Turn a task of another benchmark into one: "
+      fmt::format("--suite: '{0}' is not a suite. Turn a task of another benchmark into one: "
                   "python -m fatune import {0} -o suite.json",
                   path));
 }
 
-/// --layout is of every problem of a suite that says none.
+/// Loads a suite. --layout applies to all of its problems if the suite sets no layout.
 Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
   FATUNE_TRY(Suite suite, load_suite(args.suite));
   ProblemArgs others = args;
@@ -159,10 +159,11 @@ Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
   if (args.layout.empty()) return std::move(suite.problems);
   for (NamedProblem& named : suite.problems) {
     if (!named.problem.layouts.plain()) {
-      return usage_error(fmt::format("--layout: --suite {} says its own layouts: {} is {}",
-                                     args.suite, named.name, name(named.problem.layouts)));
+      return usage_error(
+          fmt::format("--layout: --suite {} sets its own layouts ({} is {}); leave out --layout",
+                      args.suite, named.name, name(named.problem.layouts)));
     }
-    FATUNE_TRY(named.problem, laid_out(named.problem, args.layout, named.name + ": "));
+    FATUNE_TRY(named.problem, with_layouts(named.problem, args.layout, named.name + ": "));
   }
   return std::move(suite.problems);
 }
@@ -225,10 +226,11 @@ Result<Suite> load_suite(const std::string& name_or_file) {
                                    name_or_file, join(names, ", "),
                                    nearest_hint(name_or_file, names, "; did you mean {}?")));
   }
-  if (names_task(name_or_file)) return is_task(name_or_file);
+  if (looks_like_task(name_or_file)) return task_error(name_or_file);
   FATUNE_TRY(const std::string text, read_file(name_or_file));
   const Result<Json> document = parse_json(text, name_or_file);
-  if (document && document->is_object() && document->contains("axes")) return is_task(name_or_file);
+  if (document && document->is_object() && document->contains("axes"))
+    return task_error(name_or_file);
   return parse_suite(text, name_or_file);
 }
 
@@ -240,8 +242,8 @@ Status refuse_companions(const ProblemArgs& args, const std::string& source) {
   std::vector<std::string> flags = attention_flags(args);
   if (!args.dtype.empty()) flags.insert(flags.begin(), "--dtype");
   if (flags.empty()) return {};
-  return usage_error(join(flags, ", ") + ": only with a problem given by --shape or --size; " +
-                     source + " describes its problems whole");
+  return usage_error(join(flags, ", ") + ": valid only with --shape or --size; " + source +
+                     " sets every property of its problems");
 }
 
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
@@ -257,10 +259,10 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
   }
   if (args.shapes.empty() && args.suite.empty()) {
     return usage_error(
-        "no problem given: add --shape B,H,S,D (say --shape 4,8,512,64) or --suite NAME");
+        "no problem given: add --shape B,H,S,D (such as --shape 4,8,512,64) or --suite NAME");
   }
   if (!args.shapes.empty() && !args.suite.empty())
-    return usage_error("--shape and --suite exclude each other");
+    return usage_error("--shape and --suite exclude each other; leave one out");
   if (!args.suite.empty()) return resolve_suite(args);
   std::vector<NamedProblem> problems;
   for (const std::string& shape : args.shapes) {
@@ -286,7 +288,7 @@ Result<std::size_t> position_for(const std::vector<SavedConfig>& saved, const Pr
     if (saved[i].problem) held.push_back(describe(*saved[i].problem));
   }
   if (saved.size() == 1) return std::size_t{0};
-  return usage_error(file + " has no config for " + describe(problem) + "; it has those for " +
+  return usage_error(file + " has no config for " + describe(problem) + "; it has configs for " +
                      join(held, "; "));
 }
 
@@ -297,7 +299,8 @@ Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved
   if (!names_problem(args) && saved.front().problem) {
     FATUNE_TRY_STATUS(refuse_companions(args, file));
     for (const SavedConfig& each : saved) {
-      if (!each.problem) return usage_error(file + ": a config of it names no problem");
+      if (!each.problem)
+        return usage_error(file + ": a config names no problem; name one with --shape");
       uses.push_back({uses.size(), {each.problem_name, *each.problem}});
     }
     return uses;
@@ -314,7 +317,7 @@ Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved
 Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args,
                                                    const std::vector<KernelRef>& catalog) {
   if (args.config.empty() == args.kernel.empty()) {
-    return usage_error("say what to take: --config FILE or --kernel NAME" +
+    return usage_error("choose a config: --config FILE or --kernel NAME" +
                        std::string(args.config.empty() ? "" : ", not both"));
   }
   return args.config.empty() ? from_kernel(args, catalog) : from_file(args, catalog);

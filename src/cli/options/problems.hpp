@@ -1,6 +1,5 @@
-// problems.hpp - --shape, --suite and their companions turned into named problems; with --config
-// FILE or
-// --kernel NAME, into candidates to time.
+// problems.hpp: Resolves --shape, --suite, --config and --kernel into named problems and
+// candidates.
 #pragma once
 
 #include <string>
@@ -15,40 +14,40 @@
 
 namespace fatune::cli {
 
-/// At least one problem; those of --shape and --size have no name. Errors name the flag. Without
-/// any it is a usage error with an example. `operation`: what the kernels in question compute.
+/// Returns at least one problem; problems of --shape and --size have no name. A missing problem is
+/// a usage error with an example. `operation` is the operation of the kernels.
 Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
                                                    const OperationRef& operation = attention());
-/// Whether a problem is given at all.
+/// Whether an option names a problem.
 bool names_problem(const ProblemArgs& args);
-/// A usage error for --causal and the like, which say what --shape or --size leaves open, where
-/// `source`, "--suite mission" say, gives whole problems.
+/// Refuses --causal and similar options beside `source`, such as "--suite mission", which defines
+/// whole problems.
 Status refuse_companions(const ProblemArgs& args, const std::string& source);
-/// Of the built-in suites.
+/// Names of the built-in suites.
 std::vector<std::string> suite_names();
-/// Loads a built-in suite or a file of fatune.problems/1. A task of another benchmark is a usage
-/// error that names the command which imports it.
+/// Loads a built-in suite or a file of fatune.problems/1. For a task of another benchmark, the
+/// usage error names the command that imports it.
 Result<Suite> load_suite(const std::string& name_or_file);
 
-/// The position of the file's config for a problem; a file with one config has it for every
+/// Position of the file's config for a problem. The config of a file with one config fits every
 /// problem.
 Result<std::size_t> position_for(const std::vector<SavedConfig>& saved, const Problem& problem,
                                  const std::string& file);
 
-/// A config of a file, by its position, for a problem.
+/// Position of a config in a file, and the problem that uses it.
 struct ConfigUse {
   std::size_t position = 0;
   NamedProblem problem;
 };
-/// A file's own problems hold unless --shape or --suite is given; then each problem takes the
-/// file's config for it, or the only config of the file.
+/// Takes the file's own problems without --shape or --suite. Otherwise each problem takes the
+/// file's config for it, or the only config.
 Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved,
                                            const ProblemArgs& args, const std::string& file,
                                            const std::vector<KernelRef>& catalog);
 Result<Implementation> chosen_of(const SavedConfig& entry, const NamedProblem& problem,
                                  const std::string& file, const std::vector<KernelRef>& catalog);
 
-/// One candidate per problem, as a finalist. Exactly one of config and kernel must be set.
+/// Returns one finalist per problem. Exactly one of config and kernel must be set.
 Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args,
                                                    const std::vector<KernelRef>& catalog);
 

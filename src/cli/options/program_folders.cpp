@@ -1,4 +1,4 @@
-// program_folders.cpp - looks upwards from the program, and at who can write what it finds.
+// program_folders.cpp: Searches the folders around the program, and checks who can write to them.
 #include "cli/options/program_folders.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The folder `inner` in `outer`, when it is there and both are trusted.
+/// Whether `outer/inner` exists and both folders are trusted.
 bool is_usable(const fs::path& program, const fs::path& outer, const char* inner) {
   if (!is_there(outer / inner)) return false;
   if (is_trusted(outer, program) && is_trusted(outer / inner, program)) return true;

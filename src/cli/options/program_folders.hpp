@@ -1,5 +1,4 @@
-// program_folders.hpp - where the program lies to the folders that its build or its installation
-// may have put NVRTC into.
+// program_folders.hpp: Finds the folders into which the build or an installation put NVRTC.
 #pragma once
 
 #include <filesystem>
@@ -7,18 +6,18 @@
 
 namespace fatune::cli {
 
-/// Libraries from a folder may be run: it is this user's, root's or the owner's of `program`, and
-/// not for all to write to.
+/// Whether libraries of a folder may be loaded: this user, root or the owner of `program` owns the
+/// folder, and others cannot write to it.
 bool is_trusted(const std::filesystem::path& folder, const std::filesystem::path& program);
 
-// Of the following, a folder that is not trusted is left out, with a warning.
+// The following functions leave out folders that are not trusted, with a warning.
 
-/// `.deps` of the checkout that `program` was built in, where ./fatune puts the wheels: beside the
-/// program or up to three folders above it.
+/// `.deps` of the checkout of `program`, where ./fatune puts the wheels: at most three folders
+/// above the program.
 std::vector<std::filesystem::path> checkout_folders(const std::filesystem::path& program);
 
-/// Of PREFIX/bin/fatune: PREFIX/share/fatune. Of SITE/fatune/bin/fatune, where pip puts it: also
-/// SITE, into which pip puts the wheels that fatune's asks for.
+/// PREFIX/share/fatune of PREFIX/bin/fatune. For pip's SITE/fatune/bin/fatune also SITE, where pip
+/// puts the required wheels.
 std::vector<std::filesystem::path> installed_folders(const std::filesystem::path& program);
 
 }  // namespace fatune::cli

@@ -1,4 +1,5 @@
-// ranks.cpp - launchers' variables to a number of ranks, and a host's devices to those of a rank.
+// ranks.cpp: Reads the number of ranks from launchers' variables, and assigns a host's devices to
+// its ranks.
 #include "cli/options/ranks.hpp"
 
 #include <thread>
@@ -23,7 +24,7 @@ int ranks_in(const char* name, const ReadVariable& variable) {
   return number && *number > 1 && *number < 1'000'000 ? static_cast<int>(*number) : 1;
 }
 
-/// Launchers bind a rank to some of the host's cores, mpirun of two ranks to one each.
+/// Cores of this process: mpirun binds each of two ranks to one core.
 std::int64_t usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -82,7 +83,8 @@ Result<std::vector<std::string>> devices_of_rank(const std::string& device, cons
     return choose_devices("cuda:all", list);
   if (local.number < here.size()) return std::vector{fmt::format("cuda:{}", local.number)};
   return environment_error(
-      fmt::format("{} of its host are for the first ranks there", counted(here.size(), "GPU")));
+      fmt::format("{} of the host belong to its first ranks; start one rank a GPU",
+                  counted(here.size(), "GPU")));
 }
 
 Result<double> rank_silence(const ReadVariable& variable) {
@@ -90,7 +92,7 @@ Result<double> rank_silence(const ReadVariable& variable) {
   if (text.empty()) return kSilence_s;
   const auto seconds = parse_number(text);
   if (seconds && *seconds >= 2 && *seconds <= 86400) return *seconds;
-  return usage_error("FATUNE_SILENCE is '" + text + "', not seconds from 2 to 86400");
+  return usage_error("FATUNE_SILENCE is '" + text + "'; set it to seconds from 2 to 86400");
 }
 
 std::vector<std::filesystem::path> mpi_plugin_places() {

@@ -1,4 +1,4 @@
-// ranks.hpp: Finds the ranks that a launcher of MPI started, and the devices of this one.
+// ranks.hpp: Finds the ranks that an MPI launcher started, and the devices of this rank.
 #pragma once
 
 #include <filesystem>
@@ -14,29 +14,29 @@
 
 namespace fatune::cli {
 
-/// Without these Open MPI ends the whole job when one rank dies.
+/// Options of mpirun without which Open MPI ends the whole job when one rank dies.
 inline constexpr const char* kMpiRecovery =
     "--mca orte_enable_recovery 1 --mca orte_abort_on_non_zero_status 0";
 
-/// How many processes mpirun or srun started together; 1 without either.
+/// Number of processes that mpirun or srun started together; 1 without a launcher.
 int launched_ranks(const ReadVariable& variable);
-/// Seconds of silence after which a rank's work goes to others: FATUNE_SILENCE, else 30.
+/// Seconds of silence after which other ranks take over a rank's work: FATUNE_SILENCE, or 30.
 Result<double> rank_silence(const ReadVariable& variable);
 
-/// Where the plug-in for MPI may be: beside the program, and where it is installed.
+/// Folders that may hold the MPI plug-in: the program's folder and the installation's.
 std::vector<std::filesystem::path> mpi_plugin_places();
 
-/// A rank among those of its host.
+/// Number of a rank among the ranks of its host.
 struct LocalRank {
   std::size_t number = 0, of = 1;
 };
 LocalRank local_rank(const Transport& transport);
-/// Those of --device, of which `auto` is one GPU for each rank of a host; where Slurm has bound as
-/// many GPUs as it gives a task, all of them.
+/// Devices of --device. `auto` is one GPU for each rank of a host, or all GPUs if Slurm bound as
+/// many as SLURM_GPUS_PER_TASK.
 Result<std::vector<std::string>> devices_of_rank(const std::string& device, const LocalRank& local,
                                                  const ReadVariable& variable,
                                                  const ListDevices& list);
-/// This process as it greets the others, with its devices. Without a GPU of its own it says why.
+/// Greeting of this process, with its devices. Without a GPU the greeting gives the reason.
 HelloMessage make_hello(const std::string& device, const LocalRank& local,
                         const Settings& settings);
 

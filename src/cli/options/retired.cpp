@@ -13,7 +13,7 @@ struct RetiredWord {
 
 constexpr RetiredWord kRetired[] = {
     {"--confirm-on", "run `fatune bench --config RUN --device cuda:N` on each GPU"},
-    {"--descale-block", "a factor is for a whole head"},
+    {"--descale-block", "a descale factor applies to a whole head"},
     {"--external-dir", "a Python function takes its place: --impl python:FILE:FUNCTION"},
     {"--one-config", "each problem has its own config"},
     {"--per-problem", "each problem has its own config"},

@@ -1,4 +1,4 @@
-// retired.hpp: Answers a word that fatune no longer takes with what takes its place.
+// retired.hpp: Answers a retired word with its replacement.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace fatune::cli {
 
-/// The answer to a retired option ("--portfolio", "--portfolio=3") or to a retired prefix of an
+/// Answer to a retired option ("--portfolio", "--portfolio=3") or to a retired prefix of an
 /// implementation ("external:fa3"). Empty for any other word.
 std::optional<std::string> retired_answer(std::string_view word);
 

@@ -1,4 +1,4 @@
-// session.cpp - opens the GPU's evaluator or the recorded one.
+// session.cpp: Opens the evaluator of a GPU or of a recording.
 #include "cli/options/session.hpp"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
 bool is_uuid(const std::string& word) { return word.starts_with("GPU-"); }
 bool names_gpu(const std::string& word) { return is_uuid(word) || word.starts_with("cuda:"); }
 
-/// "cuda:0,2" is cuda:0 and cuda:2; commas in names of files stay.
+/// Splits "cuda:0,2" into cuda:0 and cuda:2. Commas in file names stay.
 std::vector<std::string> words_of_list(const std::string& text) {
   std::vector<std::string> words;
   for (const std::string& piece : split(text, ',')) {
@@ -70,7 +70,7 @@ std::vector<std::string> words_of_list(const std::string& text) {
   return words;
 }
 
-/// A GPU by its one spelling, "cuda:2", of which a UUID and "cuda:02" are others.
+/// Returns the canonical name of a GPU, "cuda:2", for a UUID or for "cuda:02".
 Result<std::string> by_name(const std::string& word, const std::vector<ListedDevice>& here) {
   if (!is_uuid(word)) {
     FATUNE_TRY(const DeviceChoice choice, choose_device(word));
@@ -79,10 +79,11 @@ Result<std::string> by_name(const std::string& word, const std::vector<ListedDev
   for (std::size_t i = 0; i < here.size(); ++i) {
     if (here[i].device_uuid == word) return fmt::format("cuda:{}", i);
   }
-  return usage_error("--device: no GPU here is " + word + "; `fatune devices --json` lists UUIDs");
+  return usage_error("--device: no GPU of this machine has the UUID " + word +
+                     "; `fatune devices --json` lists UUIDs");
 }
 
-/// Times of a GPU and of a recording do not stand in one table.
+/// Refuses GPUs beside recordings: one table cannot hold times of both.
 Status check_unmixed(const std::vector<std::string>& words) {
   const auto gpu = std::ranges::find_if(words, names_gpu);
   const auto other = std::ranges::find_if_not(words, names_gpu);
@@ -91,8 +92,8 @@ Status check_unmixed(const std::vector<std::string>& words) {
                      ": name GPUs alone, or recordings alone");
 }
 
-/// Those on which final phases would not be their own are left out, and named.
-Result<std::vector<std::string>> all_fit(const std::vector<ListedDevice>& here) {
+/// Returns the GPUs fit for final phases. Warns about each GPU that it leaves out.
+Result<std::vector<std::string>> fit_gpus(const std::vector<ListedDevice>& here) {
   std::vector<std::string> fit, unfit;
   for (std::size_t i = 0; i < here.size(); ++i) {
     const std::string device = fmt::format("cuda:{}", i);
@@ -109,7 +110,7 @@ Result<std::vector<std::string>> all_fit(const std::vector<ListedDevice>& here) 
   return fit;
 }
 
-/// Whoever names one that is not fit is told.
+/// Refuses a named GPU that is not fit for final phases.
 Status check_fit(const std::vector<std::string>& devices, const std::vector<ListedDevice>& here) {
   for (std::size_t i = 0; i < here.size(); ++i) {
     const std::string device = fmt::format("cuda:{}", i);
@@ -120,14 +121,13 @@ Status check_fit(const std::vector<std::string>& devices, const std::vector<List
   return {};
 }
 
-/// Each GPU once, all of one kind: their times stand in one table.
+/// Requires each GPU once and GPUs of one kind, because one table holds their times.
 Status check_alike(const std::vector<std::string>& devices, const std::vector<ListedDevice>& here) {
   const Environment* first = nullptr;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (!devices[i].starts_with("cuda:")) continue;
     if (std::count(devices.begin(), devices.end(), devices[i]) > 1)
-      return usage_error("--device names " + devices[i] +
-                         " twice: sweeps would measure each other");
+      return usage_error("--device names " + devices[i] + " twice; name each GPU once");
     FATUNE_TRY(const DeviceChoice choice, choose_device(devices[i]));
     const auto ordinal = static_cast<std::size_t>(choice.ordinal);
     if (ordinal >= here.size()) {
@@ -192,7 +192,7 @@ Result<std::vector<std::string>> choose_devices(const std::string& text, const L
   }
   std::vector<std::string> devices;
   if (all) {
-    FATUNE_TRY(devices, all_fit(here));
+    FATUNE_TRY(devices, fit_gpus(here));
   }
   for (std::size_t i = 0; !all && i < words.size(); ++i) {
     FATUNE_TRY(std::string device, by_name(words[i], here));
@@ -228,7 +228,7 @@ Error no_driver(const Error& missing) {
   return environment_error(
       "no NVIDIA driver here, and " + missing.message +
       ". Without a GPU: `fatune sweep --compile-only` compiles any problem, `fatune inspect` shows "
-      "its configs, and report, replay and export read what was measured elsewhere");
+      "its configs, and report, replay and export read results of other machines");
 }
 
 std::string recorded_notice(const DeviceChoice& choice, const Environment& environment) {

@@ -1,5 +1,4 @@
-// session.hpp - --device, alone or with a choice of configs, to an evaluator: a GPU, or a recording
-// that stands in for one.
+// session.hpp: Opens the evaluator that --device names: a GPU, or a recording in its place.
 #pragma once
 
 #include <filesystem>
@@ -18,23 +17,23 @@
 
 namespace fatune::cli {
 
-/// What --device asks for.
+/// Device that --device names.
 struct DeviceChoice {
   enum class Kind { kGpu, kRecorded };
   Kind kind = Kind::kGpu;
   int ordinal = 0;
   std::string recording;   ///< a file; empty: the recording that ships with fatune
-  bool fell_back = false;  ///< auto, and there is no NVIDIA driver
+  bool fell_back = false;  ///< --device auto without an NVIDIA driver
 };
 Result<DeviceChoice> choose_device(const std::string& text);
 std::string name_of(const DeviceChoice& choice);  ///< "cuda:1", "recorded:FILE"
-/// That it could be opened, for commands that open it when they are asked.
+/// Checks that the device can be opened, for commands that open it later.
 Status check_device(const DeviceChoice& choice);
-/// Each device that the text names, as --device takes it alone: cuda:0,2 or cuda:all or
-/// GPU-UUID,... are GPUs of one kind, each once, without recordings and slices, and nobody else's;
-/// cuda:all leaves out those that are. Any other text is itself.
+/// Splits --device into single devices. cuda:0,2, cuda:all and GPU-UUID,... name distinct GPUs of
+/// one kind that are fit for final phases. cuda:all leaves out unfit GPUs; a named unfit GPU is an
+/// error. Any other text stays whole.
 Result<std::vector<std::string>> choose_devices(const std::string& text);
-/// The same with the GPUs that are here, asked for where the text names one of several.
+/// Overload with a function that lists the GPUs, called if the text names one of several.
 using ListDevices = std::function<Result<std::vector<ListedDevice>>()>;
 Result<std::vector<std::string>> choose_devices(const std::string& text, const ListDevices& list);
 
@@ -43,20 +42,21 @@ struct OpenRequest {
   KernelRef reference;
   std::filesystem::path log_folder;
   std::size_t jobs = 0;
-  std::vector<NamedProblem> problems = {};  ///< what will be asked, as far as it is known
-  std::vector<KernelRef> catalog = {};      ///< by which a recording's names are brought up to date
-  std::vector<DeviceChoice> helpers = {};   ///< GPUs that measure candidates beside a GPU
+  std::vector<NamedProblem> problems = {};  ///< known problems of the command; may be empty
+  std::vector<KernelRef> catalog = {};      ///< kernels that update a recording's names
+  std::vector<DeviceChoice> helpers = {};   ///< further GPUs that measure candidates
 };
-/// A recording that does not hold one of the problems is refused: nothing is written for it.
+/// Opens the device. Refuses a recording that lacks a problem, before anything is written.
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
                                                   const Settings& settings);
 
-/// For a machine without a driver whose recording lacks the problem: `missing` says which.
+/// Error for a machine without a driver whose recording lacks the problem. `missing` names the
+/// problem.
 Error no_driver(const Error& missing);
-/// The first and last line of every command that ran on a recording; empty on a GPU.
+/// First and last line of a command that ran on a recording; empty on a GPU.
 std::string recorded_notice(const DeviceChoice& choice, const Environment& environment);
 
-/// The text between two of them; without a notice, the text.
+/// Puts the text between two notices; without a notice, returns the text.
 std::string between_notices(const std::string& notice, const std::string& text);
 
 struct Session {
@@ -64,25 +64,26 @@ struct Session {
   std::vector<Implementation> chosen;
   KernelRef reference;
   std::unique_ptr<Evaluator> evaluator;
-  bool fell_back = false;  ///< to the recording, as there is no driver
-  std::string notice;      ///< of a recorded device: the first and last line; empty on a GPU
+  bool fell_back = false;  ///< the recording replaces a GPU, because there is no driver
+  std::string notice;      ///< notice of a recorded device; empty on a GPU
 
-  /// The text between the notices.
+  /// Puts the text between two notices.
   std::string with_notice(const std::string& text) const;
 };
-/// Without configs: for commands that choose otherwise. `operation`: what will be computed.
+/// Opens a session without configs, for commands that choose otherwise. `operation` is the computed
+/// operation.
 Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef& operation,
                              const std::string& device, const Settings& settings);
 Result<Session> open_session(const ChoiceArgs& choice, const std::string& device,
                              const Settings& settings);
-/// A kernel that cannot do the candidate's problem is a usage error with the reason.
+/// Refuses a kernel that does not support the candidate's problem, with the reason.
 Status check_supported(const Candidate& candidate, const Evaluator& evaluator);
-/// Without a driver: an error unless the recording holds one of the problems.
+/// Without a driver, requires that the recording holds one of the problems.
 Status need_recording(const Session& session, const std::vector<Problem>& problems);
 /// Makes the device ready for the candidate's problem, which its kernel must support.
 Status begin_candidate(const Candidate& candidate, Evaluator& evaluator);
 
-/// Of a pool of its own, where there is no device.
+/// Opens a compile pool for a command without a device.
 OpenCompilers compiler_opener(const Settings& settings);
 
 }  // namespace fatune::cli

@@ -1,4 +1,4 @@
-// settings.cpp - resolves common options against HOME, PATH, CUDA_HOME and the like.
+// settings.cpp: Resolves common options against HOME, PATH, CUDA_HOME and other variables.
 #include "cli/options/settings.hpp"
 
 #include <algorithm>
@@ -19,26 +19,29 @@ namespace fatune::cli {
 namespace {
 
 constexpr EnvironmentVariable kVariables[] = {
-    {"CUDA_HOME, CUDA_PATH", "A CUDA toolkit to look for NVRTC, its headers and tools in first."},
+    {"CUDA_HOME, CUDA_PATH",
+     "CUDA toolkit that is searched first for NVRTC, its headers and tools."},
     {"FATUNE_CACHE_SIZE",
-     "What the compilation cache may take, say 500M or 20G; what was not used for longest goes "
-     "first. 0: no limit [5G]."},
-    {"FATUNE_PYTHON", "The Python with PyTorch and the packages beside it; --python wins."},
-    {"PATH", "Where python3, ncu, compute-sanitizer and cuobjdump are looked for."},
+     "Size limit of the compilation cache, such as 500M or 20G; the least recently used files are "
+     "deleted first. 0: no limit [5G]."},
+    {"FATUNE_PYTHON", "Python to use, with PyTorch and the packages beside it; --python wins."},
+    {"PATH", "Folders that are searched for python3, ncu, compute-sanitizer and cuobjdump."},
     {"SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP; SLURM_PROCID, SLURM_NTASKS",
-     "Which part sweep --shard auto takes: of a job array's tasks, or of a step's."},
-    {"JOB_COMPLETION_INDEX", "The same of an indexed job of Kubernetes: --shard auto/N."},
+     "Part that sweep --shard auto takes: a task of a job array, or of a step."},
+    {"JOB_COMPLETION_INDEX",
+     "Part that sweep --shard auto/N takes in an indexed job of Kubernetes."},
     {"OMPI_COMM_WORLD_SIZE, PMI_SIZE; PMIX_RANK, SLURM_STEP_NUM_TASKS",
-     "That mpirun or srun started sweep as one of several, and how many."},
+     "Number of processes that mpirun or srun started for one sweep."},
     {"FATUNE_SILENCE",
-     "Seconds after which a rank of mpirun or srun that says nothing is taken for dead [30]."},
-    {"XDG_CACHE_HOME", "The compilation cache is fatune in here [~/.cache]; --cache wins."},
-    {"XDG_DATA_HOME", "NVRTC from pip is looked for in fatune/cuda in here [~/.local/share]."},
-    {"COLUMNS", "The width of tables and of --help [the terminal's, 80 where there is none]."},
-    {"NO_COLOR", "No colours, whatever it is set to."},
-    {"TERM", "With dumb: no colours, and plain lines of progress."}};
+     "Seconds of silence after which a rank of mpirun or srun counts as dead [30]."},
+    {"XDG_CACHE_HOME", "Parent folder of the compilation cache, fatune [~/.cache]; --cache wins."},
+    {"XDG_DATA_HOME",
+     "Parent folder of fatune/cuda, which is searched for NVRTC from pip [~/.local/share]."},
+    {"COLUMNS", "Width of tables and of --help [the terminal's, 80 without a terminal]."},
+    {"NO_COLOR", "Turns colours off, whatever the value."},
+    {"TERM", "dumb turns colours off and prints progress as plain lines."}};
 
-/// A terminal that knows more than letters.
+/// Whether the descriptor is a terminal with control sequences.
 bool is_capable_terminal(int descriptor) {
   return isatty(descriptor) == 1 && environment("TERM") != "dumb";
 }
@@ -47,7 +50,7 @@ bool takes_colour(int descriptor) {
   return is_capable_terminal(descriptor) && environment("NO_COLOR").empty();
 }
 
-/// Of a user without a home; empty where the system has no folder for temporary files.
+/// Cache folder of a user without HOME; empty if the system has no temporary folder.
 std::filesystem::path temporary_cache() {
   std::error_code failure;
   const auto base = std::filesystem::temp_directory_path(failure);
@@ -63,7 +66,7 @@ std::filesystem::path cache_folder(const CommonArgs& args) {
   return temporary_cache();
 }
 
-/// As ccache has it: 5 GB, some 50,000 candidates.
+/// Default of ccache; holds some 50,000 candidates.
 constexpr const char* kUsualCacheSize = "5G";
 
 Result<std::uint64_t> cache_limit() {
@@ -82,8 +85,8 @@ Result<std::uint64_t> cache_limit() {
   return usage_error("FATUNE_CACHE_SIZE is '" + set + "', not a size like 500M or 20G");
 }
 
-/// Machine code of the cache runs in this user's name; empty, hence no cache, where another user
-/// was first to make the temporary one.
+/// Returns the cache folder, or an empty path if another user made the temporary folder first.
+/// Machine code from the cache runs as this user.
 std::filesystem::path trusted_cache(const std::filesystem::path& folder) {
   if (folder.empty()) return folder;
   const bool temporary = folder == temporary_cache();
@@ -94,7 +97,7 @@ std::filesystem::path trusted_cache(const std::filesystem::path& folder) {
   if (temporary) {
     if (own && (found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return folder;
     log::warn(
-        fmt::format("compiling without the cache: {} is not this user's alone; set HOME or "
+        fmt::format("compiling without the cache: {} is not private to this user; set HOME or "
                     "name a folder with --cache",
                     folder.string()));
     return {};
@@ -116,7 +119,7 @@ log::Level log_level(const CommonArgs& args) {
   return args.verbose > 0 ? log::Level::kDebug : log::Level::kInfo;
 }
 
-/// The virtual environment that doctor's line for PyTorch makes; else the one on PATH.
+/// Python of the virtual environment that doctor's PyTorch line makes, else the Python on PATH.
 std::string own_python() {
   for (const auto& folder : data_folders()) {
     const auto python = folder / "torch" / "bin" / "python3";
@@ -136,7 +139,7 @@ Result<std::vector<std::filesystem::path>> folders_of(const std::string& flag,
   return std::vector<std::filesystem::path>(typed.begin(), typed.end());
 }
 
-/// What implementations from elsewhere need.
+/// Resolves Python and PATH, for implementations outside fatune.
 Status resolve_outside(const CommonArgs& args, Settings& settings) {
   settings.python = args.python.empty() ? environment("FATUNE_PYTHON") : args.python;
   if (settings.python.empty()) settings.python = own_python();
@@ -164,7 +167,8 @@ Result<Settings> resolve(const CommonArgs& args) {
   settings.search = gpu::default_search_paths(cuda_home, folders);
   settings.search.nvrtc = args.nvrtc;
   if (!args.nvrtc.empty() && !std::filesystem::exists(args.nvrtc)) {
-    return environment_error("--nvrtc: " + args.nvrtc + " does not exist");
+    return environment_error("--nvrtc: " + args.nvrtc +
+                             " does not exist; name a library or its folder");
   }
   settings.cache = cache_folder(args);
   FATUNE_TRY(settings.cache_limit, cache_limit());
@@ -260,7 +264,7 @@ OutsideOptions outside_options(const Settings& settings) {
   options.python = settings.python;
   for (const auto& root : settings.search.cuda_roots) {
     options.library_folders.push_back(root);
-    // Of a wheel: SITE_PACKAGES/nvidia/cu13. The wheels of other libraries lie beside it.
+    // A wheel's folder is SITE_PACKAGES/nvidia/cu13; other libraries' wheels lie beside it.
     if (root.parent_path().filename() == "nvidia")
       options.library_folders.push_back(root.parent_path().parent_path());
   }

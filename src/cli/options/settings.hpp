@@ -1,5 +1,5 @@
-// settings.hpp - common options and the environment, resolved, and what a command starts from with
-// them; the only reader of environment variables.
+// settings.hpp: Resolves common options and environment variables. No other source reads
+// environment variables.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@
 namespace fatune::cli {
 
 struct Settings {
-  DocumentHead head;  ///< of the document that answers what was typed
+  DocumentHead head;  ///< head of the command's document
   bool json = false;
   bool quiet = false;
   bool live = false;  ///< stderr is a terminal: a progress line may be redrawn
-  Paint paint;       ///< of stdout: its columns, and colours unless NO_COLOR is set or TERM is dumb
-  Paint live_paint;  ///< the same of stderr
+  Paint paint;        ///< columns and colours of stdout; no colours with NO_COLOR or TERM=dumb
+  Paint live_paint;   ///< columns and colours of stderr
   gpu::SearchPaths search;
   std::filesystem::path cache;
-  std::uint64_t cache_limit = 0;  ///< bytes; 0: none
+  std::uint64_t cache_limit = 0;  ///< bytes; 0: no limit
   std::vector<std::filesystem::path> kernel_dirs;
   std::string python;
   std::vector<std::filesystem::path> program_folders;  ///< PATH, split
@@ -39,27 +39,27 @@ struct EnvironmentVariable {
   const char* name;
   const char* meaning;
 };
-/// The value of one of them; empty where it is not set.
+/// Value of a variable; empty if it is not set.
 std::string environment(const char* name);
-/// Those that are read, for the manual.
+/// Variables that fatune reads, for the manual.
 std::span<const EnvironmentVariable> environment_variables();
-/// Where fatune's data may lie, whether or not they exist: the user's own first.
+/// Folders that may hold fatune's data, the user's own first. They may not exist.
 std::vector<std::filesystem::path> data_folders();
 
-/// Of the terminal behind a descriptor, `otherwise` where there is none.
+/// Columns of the terminal behind a descriptor; `otherwise` without a terminal.
 std::size_t terminal_columns(int descriptor, std::size_t otherwise);
-/// $COLUMNS, else the width of the terminal on stdout; 80 where there is none.
+/// $COLUMNS, else the width of the terminal on stdout, else 80.
 std::size_t text_columns();
-/// Messages have colours by the same rule; comes before the first of them.
+/// Sets the colours of messages by the rule of Settings::paint. Call before the first message.
 void set_log_colour();
 
-/// Resolves the common options and sets the log level. The exit code of `body`, or of the error
-/// that it or the options gave, which is logged.
+/// Resolves the common options, sets the log level and runs `body`. Logs an error and returns the
+/// exit code.
 int with_settings(const CommonArgs& args, const Invocation& invocation,
                   const std::function<Result<int>(const Settings&)>& body);
-/// A command registers its options on its subcommand and returns what runs it.
+/// Runs a command. Each command registers its options on its subcommand and returns a Runner.
 using Runner = std::function<int(const Invocation&)>;
-/// Registers a command's options and example. What it gives runs `body` on them.
+/// Registers a command's options and example. The result runs `body` on the options.
 template <typename Args>
 Runner make_runner(CLI::App& command, OptionTable (*table)(Args&), const std::string& example,
                    Result<int> (*body)(const Args&, const Settings&)) {
@@ -72,22 +72,22 @@ Runner make_runner(CLI::App& command, OptionTable (*table)(Args&), const std::st
                          [&](const Settings& settings) { return body(*args, settings); });
   };
 }
-/// `jobs`: 0 is decided by the number of cores.
+/// `jobs` 0: decided by the number of cores.
 PoolOptions pool_options(const Settings& settings, std::size_t jobs = 0);
 Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs = 0);
-/// Names Python and folders of libraries.
+/// Names the Python and the library folders of implementations.
 OutsideOptions outside_options(const Settings& settings);
-/// Local time by a format of strftime; of "%Y-%m-%d" without one, which written results carry.
+/// Local time in a format of strftime. The default is the date in written results.
 std::string local_time(const char* format = "%Y-%m-%d");
 
-/// Where the driver and PyTorch keep files between runs: a device worker writes nowhere else.
-/// Variables that name other places are asked, as the driver asks them.
+/// Folders to which the driver and PyTorch write, also by their variables. A device worker may
+/// write nowhere else.
 std::vector<std::filesystem::path> device_worker_folders();
-/// Leaves the driver, which this process must not have started, one device of those that it would
-/// see: to start, it takes 0.2 s for each.
+/// Makes one device visible to the driver, which must not have started: each visible device adds
+/// 0.2 s to its start.
 void see_device_alone(const std::string& ordinal);
-/// CUDA_VISIBLE_DEVICES for that, of its present value (null: it is not set): empty, so that none
-/// is visible, where there is no such device among them.
+/// CUDA_VISIBLE_DEVICES for one device, from the present value (null: not set). Empty, so that no
+/// device is visible, if the device is not in the list.
 std::string visible_alone(const std::string& ordinal, const char* visible);
 
 }  // namespace fatune::cli

@@ -1,4 +1,4 @@
-// shard.cpp - reads --shard, and the variables of Slurm and Kubernetes behind "auto".
+// shard.cpp: Reads --shard, and the variables of Slurm and Kubernetes for "auto".
 #include "cli/options/shard.hpp"
 
 #include <string_view>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostShards = 100'000;  // chosen
 constexpr const char* kArrayTask = "SLURM_ARRAY_TASK_ID";
 
-/// A scheduler's variable; without one, nothing.
+/// Reads a number from a scheduler's variable. Returns nothing if the variable is not set.
 Result<std::optional<std::int64_t>> number_in(const char* name, const ReadVariable& variable) {
   const std::string text = variable(name);
   if (text.empty()) return std::optional<std::int64_t>();
@@ -25,21 +25,21 @@ Result<std::optional<std::int64_t>> number_in(const char* name, const ReadVariab
   return std::optional(number);
 }
 
-/// A process of a job, from 0, and how many there are, as far as that is said.
+/// Index of a process in its job, from 0, and the number of processes where a variable gives it.
 struct RankInJob {
   std::string variable;
   std::int64_t index = 0;
   std::optional<std::int64_t> count;
 };
 
-/// An array that names its tasks one by one may leave some out.
+/// Refuses an array with gaps: an array that lists its tasks may leave some out.
 Status check_no_gaps(std::int64_t first, std::int64_t stride, std::optional<std::int64_t> count,
                      const ReadVariable& variable) {
   FATUNE_TRY(const auto last, number_in("SLURM_ARRAY_TASK_MAX", variable));
   if (!last || !count || *last < first || (*last - first) / stride + 1 == *count) return {};
   return usage_error(fmt::format(
-      "--shard auto: from {} to {} by {} an array has {}, and SLURM_ARRAY_TASK_COUNT is {}; say "
-      "which part is meant: --shard I/N, or give an array without gaps: --array=0-{}",
+      "--shard auto: an array from {} to {} by {} has {}, but SLURM_ARRAY_TASK_COUNT is {}; name "
+      "the part with --shard I/N, or submit an array without gaps: --array=0-{}",
       first, *last, stride, counted(static_cast<std::size_t>((*last - first) / stride + 1), "task"),
       *count, std::max<std::int64_t>(1, *count) - 1));
 }
@@ -52,19 +52,20 @@ Result<RankInJob> place_in_array(std::int64_t id, const ReadVariable& variable) 
   if (processes.value_or(1) > 1) {
     return usage_error(
         "--shard auto: this is an array of jobs with several tasks each (SLURM_NTASKS is " +
-        std::to_string(*processes) + "); say which part is meant: --shard I/N");
+        std::to_string(*processes) + "); name the part with --shard I/N");
   }
   const std::int64_t first = least.value_or(0);
   if (first > 1) {
-    return usage_error(fmt::format(
-        "--shard auto: the array begins at {}, so it is a piece of another; say which part is "
-        "meant: --shard I/N",
-        first));
+    return usage_error(
+        fmt::format("--shard auto: the array begins at {}, so it is a part of another array; name "
+                    "the part with --shard I/N",
+                    first));
   }
   const std::int64_t stride = std::max<std::int64_t>(1, step.value_or(1));
   if (id < first || (id - first) % stride != 0)
-    return usage_error(fmt::format("--shard auto: {} is {}, in an array from {} by {}", kArrayTask,
-                                   id, first, stride));
+    return usage_error(fmt::format(
+        "--shard auto: {} is {}, in an array from {} by {}; name the part with --shard I/N",
+        kArrayTask, id, first, stride));
   FATUNE_TRY_STATUS(check_no_gaps(first, stride, count, variable));
   return RankInJob{kArrayTask, (id - first) / stride, count};
 }
@@ -81,7 +82,7 @@ Result<RankInJob> place_in_job(const ReadVariable& variable) {
   if (pod) return RankInJob{"JOB_COMPLETION_INDEX", *pod, std::nullopt};
   return usage_error(
       "--shard auto: none of SLURM_ARRAY_TASK_ID, SLURM_PROCID and JOB_COMPLETION_INDEX is set; "
-      "say which part is meant: --shard I/N");
+      "name the part with --shard I/N");
 }
 
 Result<ShardChoice> automatic(std::optional<std::int64_t> of, const ReadVariable& variable) {
@@ -92,13 +93,13 @@ Result<ShardChoice> automatic(std::optional<std::int64_t> of, const ReadVariable
   }
   if (!of && place.variable == kArrayTask && place.count == 1) {
     return usage_error(
-        "--shard auto: SLURM_ARRAY_TASK_COUNT is 1, as where one task of an array was given again "
-        "alone; say which part is meant: --shard I/N, or auto/1 for all of it");
+        "--shard auto: SLURM_ARRAY_TASK_COUNT is 1, as after one task of an array was resubmitted "
+        "alone; name the part with --shard I/N, or take all problems with auto/1");
   }
   if (!of) of = place.count;
   if (!of) {
     return usage_error(
-        fmt::format("--shard auto: nothing says how many there are beside {}; say it: "
+        fmt::format("--shard auto: no variable beside {} gives the number of parts; give it with "
                     "--shard auto/N",
                     place.variable));
   }
@@ -114,7 +115,9 @@ Result<ShardChoice> automatic(std::optional<std::int64_t> of, const ReadVariable
 Result<std::optional<Shard>> resolve_shard(const std::string& text, const RunPlan& plan) {
   if (text.empty()) return std::optional<Shard>();
   if (plan.objective == kScoreObjective)
-    return usage_error("--shard: scores come from hardware counters, which no journal keeps");
+    return usage_error(
+        "--shard does not work with --objective score: no journal keeps the hardware counters of "
+        "scores");
   FATUNE_TRY(const ShardChoice choice, parse_shard(text, environment));
   FATUNE_TRY(Shard shard, deal(plan.problems, choice.number, choice.of));
   return std::optional(std::move(shard));

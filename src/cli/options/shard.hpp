@@ -1,4 +1,4 @@
-// shard.hpp - --shard to a part of a plan: typed, or taken from the scheduler that started this.
+// shard.hpp: Resolves --shard, typed or from the scheduler's variables, to a part of a plan.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace fatune::cli {
 
-/// The value of an environment variable; empty where it is not set.
+/// Reads an environment variable; empty if it is not set.
 using ReadVariable = std::function<std::string(const char* name)>;
 
 struct ShardChoice {
-  std::uint64_t number = 1, of = 1;  ///< number from 1
+  std::uint64_t number = 1, of = 1;  ///< `number` counts from 1
 };
-/// "2/4"; "auto" by the variables of a Slurm array or step; "auto/4" also by the index that
-/// Kubernetes gives a pod of an indexed job, where nothing says how many there are.
+/// Parses "2/4". "auto" reads the variables of a Slurm array or step. "auto/4" also reads the index
+/// of a pod of a Kubernetes indexed job, which gives no count.
 Result<ShardChoice> parse_shard(const std::string& text, const ReadVariable& variable);
 
-/// The part of a plan's problems that --shard names; nothing without it. A usage error for plans
-/// that need all problems in one run.
+/// Part of a plan's problems that --shard names; nothing without --shard. Refuses plans that need
+/// all problems in one run.
 Result<std::optional<Shard>> resolve_shard(const std::string& text, const RunPlan& plan);
 
 }  // namespace fatune::cli

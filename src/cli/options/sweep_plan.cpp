@@ -1,5 +1,4 @@
-// sweep_plan.cpp - the options of `fatune sweep`, the plan that they fill, and the known configs
-// from files, folders and the program itself.
+// sweep_plan.cpp: Declares the options of `fatune sweep`, makes its plan, and loads known configs.
 #include "cli/options/sweep_plan.hpp"
 
 #include <algorithm>
@@ -25,7 +24,7 @@ namespace {
 constexpr std::uint64_t kUsualPatience = 60;  // chosen on recorded spaces: decision 0014
 
 std::string strategy_help() {
-  std::string text = "How to search:";
+  std::string text = "Choose the search strategy:";
   for (const StrategyInfo& info : strategies())
     text += "\n" + std::string(info.name) + ": " + std::string(info.summary);
   return text;
@@ -35,74 +34,79 @@ OptionTable search_table(SweepArgs& a) {
   return {
       {"Search",
        {{"--kernel", &a.kernels, "KERNEL,...",
-         "Kernels to tune, comma-separated [those tuned by default]", Repeat::kChanged,
+         "Tune these kernels, comma-separated [the kernels tuned by default]", Repeat::kChanged,
          kSameAsRun<&RunPlan::kernels>},
         {"--strategy", &a.plan.strategy, "STRATEGY", strategy_help(), Repeat::kChanged,
          kSameAsRun<&RunPlan::strategy>},
-        {"--one-lever", &a.plan.one_lever, "", "Each move changes exactly one parameter (evo, ga)",
-         Repeat::kChanged, kSameAsRun<&RunPlan::one_lever>},
+        {"--one-lever", &a.plan.one_lever, "",
+         "Change exactly one parameter in each move (evo, ga)", Repeat::kChanged,
+         kSameAsRun<&RunPlan::one_lever>},
         {"--budget", &a.budget, "N",
-         fmt::format("For each problem: candidates (150), time (60s, 5m), or 0: no search, only "
-                     "what is known [150, but evo ends after {} in a row that bring nothing "
-                     "faster; everything if exhaustive]",
+         fmt::format("Limit each problem to this many candidates (150) or this long (60s, 5m). 0 "
+                     "takes known configs without a search [150; evo ends after {} in a row "
+                     "without a faster config; exhaustive tries all]",
                      kUsualPatience),
          Repeat::kChanged,
          kSameAsRun<&RunPlan::budget_evaluations, &RunPlan::budget_seconds, &RunPlan::patience>},
         {"--baselines", &a.baselines, "IMPL,...",
-         "Implementations measured beside the winners; none for none", Repeat::kChanged,
-         kSameAsRun<&RunPlan::baselines>},
+         "Measure these implementations beside the winners, also python:FILE:FUNCTION. none: no "
+         "baseline",
+         Repeat::kChanged, kSameAsRun<&RunPlan::baselines>},
         {"--objective", &a.plan.objective, "in_layer|hot|cold|score",
-         "What the final phase ranks by: time between two products, hot or cold latency, or score "
-         "of speed and use of the device",
+         "Rank the finals by the time between two matrix products, hot or cold latency, or a score "
+         "of speed and device use",
          Repeat::kChanged, kSameAsRun<&RunPlan::objective>},
         {"--shard", &a.shard, "I/N",
-         "Sweep only the I-th of N parts of the problems; `fatune merge` joins them. auto takes I "
-         "and N from Slurm; auto/N takes I from Kubernetes, too",
+         "Sweep only part I of N of the problems; `fatune merge` joins the parts. auto takes I and "
+         "N from Slurm; auto/N also takes I from Kubernetes",
          Repeat::kChanged, kSameAsRun<&RunPlan::shard>}}}};
 }
 
 OptionTable start_table(SweepArgs& a) {
-  return {{"Configs to start from",
-           {{"--warm", &a.warm, "PATH",
-             "The best configs of this best.json, journal or run's folder, too (repeatable)",
-             Repeat::kChanged, kOnlyNewRuns},
-            {"--import", &a.imports, "FILE",
-             "The best configs of another tuner's results, where they map: a Kernel Tuner "
-             "cache, T4 or KTT results, a journal (repeatable)",
-             Repeat::kChanged, kOnlyNewRuns},
-            {"--no-warm-start", &a.no_warm_start, "",
-             "None that were best elsewhere: neither of earlier runs beside this one, nor "
-             "of those that ship with fatune",
-             Repeat::kChanged, kOnlyNewRuns}}}};
+  return {
+      {"Configs to start from",
+       {{"--warm", &a.warm, "PATH",
+         "Also start from the best configs of this best.json, journal or run folder (repeatable)",
+         Repeat::kChanged, kOnlyNewRuns},
+        {"--import", &a.imports, "FILE",
+         "Also start from another tuner's best configs that map onto a kernel: a Kernel Tuner "
+         "cache, T4 or KTT results, or a journal (repeatable)",
+         Repeat::kChanged, kOnlyNewRuns},
+        {"--no-warm-start", &a.no_warm_start, "",
+         "Start without known configs, neither from earlier runs beside this run nor from fatune "
+         "itself",
+         Repeat::kChanged, kOnlyNewRuns}}}};
 }
 
 OptionTable run_table(SweepArgs& a) {
   return {
       {"Run",
-       {{"--seed", &a.seed, "N", "Seed of the search, the inputs and the final rounds",
+       {{"--seed", &a.seed, "N", "Seed the search, the inputs and the final rounds",
          Repeat::kAlways, kSameAsRun<&RunPlan::seed>},
-        {"--out", &a.out, "DIR", "Folder of the run [runs/DATE-TIME-PROBLEM]", Repeat::kNo,
-         kOnlyNewRuns},
-        {"--resume", &a.resume, "DIR", "Continue the run in this folder; repeats nothing"},
+        {"--out", &a.out, "DIR", "Write the run to this folder [runs/DATE-TIME-PROBLEM]",
+         Repeat::kNo, kOnlyNewRuns},
+        {"--resume", &a.resume, "DIR",
+         "Continue the run in this folder without repeating finished work"},
         {"--finals", &a.finals, "",
-         "With --resume: the final phase of what was searched so far, and no more; once more where "
-         "a baseline was not there"},
+         "With --resume, skip the search and run the final phase only; rerun it where a baseline "
+         "was unavailable"},
         {"--record-cold", &a.plan.record_cold, "",
-         "Measure every candidate cold too, not only finalists", Repeat::kChanged,
+         "Measure every candidate cold, not only the finalists", Repeat::kChanged,
          kSameAsRun<&RunPlan::record_cold>},
         {"--skip-correctness", &a.plan.skip_correctness, "",
-         "Do not check results; every output is marked with it", Repeat::kChanged,
+         "Skip the correctness gates; every output records this option", Repeat::kChanged,
          kSameAsRun<&RunPlan::skip_correctness>},
         {"--sanitize", &a.sanitize, "",
-         "Run the winner under compute-sanitizer; best.json has what it says"},
+         "Run the winner under compute-sanitizer and write the verdict to best.json"},
         {"--serve", &a.serve, "[PORT]",
-         "Show the search as a page while it runs, on 127.0.0.1 only: at this port "
-         "[8712]; 0: any that is free"},
-        {"--jobs", &a.jobs, "N", "Compile processes [cores, at most 16 a GPU]"}}},
+         "Serve a page of the running search on 127.0.0.1 only, at this port [8712]. 0: any free "
+         "port"},
+        {"--jobs", &a.jobs, "N", "Run this many compile processes [cores, at most 16 a GPU]"}}},
       {"Without a GPU",
        {{"--compile-only", &a.compile_only, "",
-         "Compile, show resources, run nothing; needs no GPU; --budget is of each kernel"},
-        {"--arch", &a.arch, "sm_XX", "Architecture for --compile-only [sm_90a]"}}}};
+         "Compile, show resources and run nothing, without a GPU; --budget applies to each kernel"},
+        {"--arch", &a.arch, "sm_XX",
+         "Compile for this architecture with --compile-only [sm_90a]"}}}};
 }
 
 Status check_strategy(const std::string& name) {
@@ -127,15 +131,15 @@ Status check_one_lever(const SweepArgs& args) {
   const bool keeps = std::find(keepers.begin(), keepers.end(), args.plan.strategy) != keepers.end();
   if (!args.plan.one_lever || keeps) return {};
   return usage_error("--one-lever: the strategy '" + args.plan.strategy +
-                     "' does not know it; --strategy takes " + join(keepers, " or "));
+                     "' does not support it; choose --strategy " + join(keepers, " or "));
 }
 
-/// --budget 0 leaves nothing to search, and needs what --no-warm-start leaves out.
+/// Refuses options that --budget 0 makes meaningless: it searches nothing and needs known configs.
 Status check_known_only(const SweepArgs& args) {
   for (const char* flag : {"--no-warm-start", "--strategy", "--one-lever", "--compile-only"}) {
     if (args.common.typed.count(flag) > 0) {
       return usage_error(
-          fmt::format("--budget 0 takes what is known and searches nothing; leave out {}", flag));
+          fmt::format("--budget 0 takes known configs and searches nothing; leave out {}", flag));
     }
   }
   return {};
@@ -145,7 +149,8 @@ void append(std::vector<SavedConfig>& known, std::vector<SavedConfig> more) {
   std::move(more.begin(), more.end(), std::back_inserter(known));
 }
 
-/// Relative where the run's folder is: sources are written down, and should read alike elsewhere.
+/// Folder that holds the run's folder. Relative paths stay relative, because the journal records
+/// sources.
 std::filesystem::path folder_of(std::filesystem::path run) {
   if (!run.has_filename()) run = run.parent_path();
   const std::filesystem::path folder = run.parent_path();
@@ -193,7 +198,7 @@ Result<std::optional<int>> parse_serve(const std::optional<std::string>& text) {
   if (!text) return std::optional<int>();
   if (text->empty()) return std::optional<int>(kLivePort);
   const auto port = whole_number("--serve", *text, 0, 65535);
-  if (!port) return usage_error(port.error().message + ", as a port is; 0: any that is free");
+  if (!port) return usage_error(port.error().message + "; 0 takes any free port");
   return std::optional<int>(static_cast<int>(*port));
 }
 
@@ -234,7 +239,8 @@ Status refuse_new_run_options(const SweepArgs& args) {
     for (const OptionRow& row : group.rows) {
       if (!row.resume.only_new_runs || args.common.typed.count(long_name(row)) == 0) continue;
       return usage_error(
-          fmt::format("--resume goes on as the run began; {} is for new runs", long_name(row)));
+          fmt::format("--resume continues the run as it began; leave out {}, which is for new runs",
+                      long_name(row)));
     }
   }
   return {};
@@ -301,13 +307,15 @@ std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& kn
   }
   if (plan.strategy == kKnownStrategy) {
     if (without.empty()) return "";
-    return fmt::format("nothing is known for exactly {}; --budget 0 takes the nearest and defaults",
-                       join(without, "; "));
+    return fmt::format(
+        "no config is known for exactly {}; --budget 0 takes the nearest known configs and the "
+        "defaults",
+        join(without, "; "));
   }
   if (first.empty()) return "";
   if (problems.size() > 1) {
     return fmt::format(
-        "known: a config for exactly each of {} of {} problems; --budget 0 takes what is known",
+        "known: an exact config for {} of {} problems; --budget 0 takes the known configs",
         first.size(), problems.size());
   }
   const SavedConfig& best = first.front();

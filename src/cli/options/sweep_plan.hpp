@@ -1,5 +1,4 @@
-// sweep_plan.hpp - the options of `fatune sweep` turned into a run plan, and the configs it starts
-// from.
+// sweep_plan.hpp: Makes the run plan of `fatune sweep` and loads its starting configs.
 #pragma once
 
 #include <filesystem>
@@ -21,8 +20,8 @@ struct SweepArgs {
   ProblemArgs problem;
   std::vector<std::string> kernels;
   std::string device = "auto";
-  RunPlan plan;  ///< the members that options set as they are typed: strategy, objective, switches
-  std::string budget;  ///< empty: by the strategy
+  RunPlan plan;        ///< members that options set as typed: strategy, objective, switches
+  std::string budget;  ///< empty: the strategy's default
   std::string baselines = "naive,cudnn,torch:flash";
   std::string seed = "42";
   std::string out, resume;
@@ -33,46 +32,46 @@ struct SweepArgs {
   bool no_warm_start = false;
   std::vector<std::string> imports;
   bool compile_only = false;
-  std::optional<std::string> serve;  ///< a port; empty: the usual one
+  std::optional<std::string> serve;  ///< a port; empty: the default port
   bool sanitize = false;
-  bool finals = false;  ///< of a resumed run, nothing else
+  bool finals = false;  ///< run only the final phase of a resumed run
 };
 OptionTable sweep_table(SweepArgs& args);
 
-/// "150" is candidates, "60s" or "5m" is time; both apply to each problem.
+/// Limit of each problem: "150" is candidates, "60s" and "5m" are time.
 struct Budget {
   std::uint64_t evaluations = 150;  ///< 0: no limit
   std::optional<double> seconds;
 };
 Result<Budget> parse_budget(const std::string& text);
 
-/// Every flag checked, before anything is opened or written.
+/// Checks every flag before anything is opened or written.
 Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
                              const std::vector<KernelRef>& kernels);
-/// 0 when the flag is absent: decided by the number of cores.
+/// 0 without the flag: decided by the number of cores.
 Result<std::size_t> parse_jobs(const std::string& text);
 Result<std::uint64_t> parse_seed(const std::string& text);
-/// Of --serve: a port, its own default without a value; nothing without the flag.
+/// Port of --serve, or the default port without a value. Nothing without the flag.
 Result<std::optional<int>> parse_serve(const std::optional<std::string>& text);
-/// What is typed beside --resume and only makes sense for a new run is a usage error.
+/// Refuses options beside --resume that apply to new runs only.
 Status refuse_new_run_options(const SweepArgs& args);
-/// A resumed run's plan is the journal's, `recorded`. What is typed beside --resume takes its place
-/// there: where it says otherwise, run_sweep refuses it.
+/// Plan of a resumed run: the journal's plan with the typed options. run_sweep refuses a
+/// difference.
 RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typed);
-/// --rounds and --seed of a final phase.
+/// Parses --rounds and --seed of a final phase.
 Result<FinalPlan> resolve_rounds(const RoundsArgs& args);
 
-/// The configs that ship with fatune.
+/// Known configs that ship with fatune.
 Result<std::vector<SavedConfig>> shipped_configs();
 
-/// Files named by `paths` first, then the runs beside `own_folder` unless that is empty, then what
-/// ships with fatune: of two equally near configs the earlier one starts. A path that cannot be
-/// read is an error.
+/// Loads known configs from `paths`, then from runs beside `own_folder` unless it is empty, then
+/// from fatune itself. The earlier of two equally near configs starts first. An unreadable path is
+/// an error.
 Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
                                                const std::filesystem::path& own_folder);
 
-/// "known: fa_wgmma for exactly 4,8,512,64 f16, 5.62 us hot, from FILE; --budget 0 takes it"; of
-/// --budget 0, for which problems the nearest stand in. Empty when there is nothing to say.
+/// Notice "known: fa_wgmma for exactly 4,8,512,64 f16, 5.62 us hot, from FILE; --budget 0 takes
+/// it". With --budget 0, names the problems that use the nearest config. May be empty.
 std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& known,
                          const Arch& arch);
 

@@ -1,5 +1,4 @@
-// attempts.hpp - what hostile code in a worker process could do, tried, to the names of what went
-// well.
+// attempts.hpp: Tries hostile actions in a worker process and names those that succeed.
 #pragma once
 
 #include <cstdlib>
@@ -25,7 +24,7 @@ inline bool opens(const std::string& path, int flags) {
   return opened >= 0 && ::close(opened) == 0;
 }
 
-/// In a child, whose exit code 0 means that it could.
+/// Runs the attempt in a child process, whose exit code 0 means success.
 template <typename Work>
 bool can(Work work) {
   const pid_t child = ::fork();
@@ -38,14 +37,14 @@ inline bool starts_program() {
   return can([] { return ::execl("/bin/true", "true", nullptr) == 0; });
 }
 
-/// As the PyTorch helper takes tensors from its parent.
+/// Opens a memory file of the parent, as the PyTorch helper opens tensors.
 inline bool shares_memory() {
   const int memory = ::memfd_create("attempts", 0);
   const std::string path = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(memory);
   return memory >= 0 && can([&] { return opens(path, O_RDWR); }) && ::close(memory) == 0;
 }
 
-/// Of folders that the variables name: TMPDIR, and FATUNE_FOREIGN, of which nobody told fatune.
+/// Tries the folders of TMPDIR and of FATUNE_FOREIGN, which fatune does not know.
 inline std::string succeeded() {
   const auto in = [](const char* variable, const char* file) {
     const char* folder = std::getenv(variable);

@@ -1,5 +1,5 @@
-// cuda.cpp - a libcuda.so.1 with one GPU that has facts and can do nothing; with
-// FATUNE_FAKE_GPU=hostile its name says what code in the process that asks for it could do.
+// cuda.cpp: Fakes libcuda.so.1 with one GPU that has facts and runs nothing. With
+// FATUNE_FAKE_GPU=hostile the GPU's name lists successful attempts.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 constexpr int kSuccess = 0;
 constexpr int kNotSupported = 801;
 
-/// CUdevice_attribute by its number; 0 for what nobody asks here.
+/// Value of a CUdevice_attribute; 0 for attributes that no test reads.
 int attribute(int which) {
   switch (which) {
     case 1:  // threads of a block
@@ -62,7 +62,7 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   return *bytes = std::size_t{140} << 30, kSuccess;
 }
 
-// A device worker can greet with these, and then has no memory.
+// A device worker greets with these functions, and then finds no memory.
 int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &context, kSuccess; }
 int cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
 int cuCtxSetCurrent(void*) { return kSuccess; }
@@ -80,7 +80,7 @@ int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
 }
 int cuMemFreeHost(void* memory) { return std::free(memory), kSuccess; }
 
-// The rest of what a driver must have; nobody comes to call them.
+// Required functions of a driver that no test calls.
 #define FAKE(name) \
   int name() { return kNotSupported; }
 FAKE(cuMemGetInfo_v2)

@@ -1,4 +1,4 @@
-// nvml.cpp - a libnvidia-ml.so.1 whose GPU is as FATUNE_FAKE_GPU says: words like "busy hot mig".
+// nvml.cpp: Fakes libnvidia-ml.so.1 with a GPU in the state of FATUNE_FAKE_GPU: "busy hot mig".
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-// nvrtc.cpp - a libnvrtc.so that compiles nothing: the log of a compilation says what it could do.
+// nvrtc.cpp: Fakes a libnvrtc.so that compiles nothing and logs successful attempts.
 #include <cstring>
 #include <string>
 
@@ -31,7 +31,7 @@ int nvrtcCreateProgram(void** program, const char* text, const char*, int, const
   return kSuccess;
 }
 int nvrtcDestroyProgram(void**) { return kSuccess; }
-/// Of the line that fatune compiles before all others, the code.
+/// Code of the line that fatune compiles first.
 int nvrtcCompileProgram(void*, int, const char* const*) {
   result = "// fake";
   if (source.find("warm_up") != std::string::npos) return kSuccess;

@@ -1,4 +1,5 @@
-// doctor_check_test.cpp - findings as text, in colour, and as JSON; and what a cuda.h tells.
+// doctor_check_test.cpp: Checks the text, colours and JSON of findings, and the release in a
+// cuda.h.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
@@ -24,7 +25,7 @@ TEST_CASE("findings are grouped, remedies below them, the conclusion last") {
         "  noisy    fan: loud\n"
         "           -> stop it\n"
         "able to tune on a GPU\n"
-        "NOISY: small differences will drown; the lines above say what to do\n");
+        "NOISY: noise hides small differences; follow the remedies above\n");
 }
 
 TEST_CASE("something missing is the conclusion, and the way out is named") {

@@ -1,4 +1,4 @@
-// doctor_gpu_test.cpp - GPUs as they may be found, to findings.
+// doctor_gpu_test.cpp: Checks the findings on GPUs in various states.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
@@ -28,7 +28,7 @@ gpu::Reading reading(int clock_mhz, int celsius, std::uint64_t reasons, int busy
   return reading;
 }
 
-/// One quiet GPU.
+/// A driver with one quiet GPU.
 GpuWatch quiet() {
   GpuWatch watch;
   watch.readings = {reading(345, 31, 0x1, 0)};
@@ -52,7 +52,7 @@ TEST_CASE("a quiet GPU is told in three findings") {
         "GPU\n"
         "  ok       NVIDIA driver: 580.159.04, runs programs of CUDA 13.0 and older\n"
         "  ok       cuda:0: NVIDIA H200, sm_90, 132 multiprocessors, 140.0 GiB\n"
-        "  ok       cuda:0 state: nobody else on it, no throttling, 345 of 1980 MHz, 31\n"
+        "  ok       cuda:0 state: no other process, no throttling, 345 of 1980 MHz, 31\n"
         "             degrees C\n"
         "able to tune on a GPU\n");
 }

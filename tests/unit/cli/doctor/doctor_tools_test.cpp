@@ -1,4 +1,4 @@
-// doctor_tools_test.cpp - the line that installs something, by distribution and driver.
+// doctor_tools_test.cpp: Checks install lines by distribution and driver.
 #include <catch2/catch_test_macros.hpp>
 
 #include "cli/doctor/doctor.hpp"

@@ -1,4 +1,4 @@
-// quiet_test.cpp - what counts as noise, and what an idle GPU may look like.
+// quiet_test.cpp: Checks which readings count as noise, also on an idle GPU.
 #include <catch2/catch_test_macros.hpp>
 
 #include "cli/doctor/doctor.hpp"
@@ -32,7 +32,8 @@ TEST_CASE("other processes are named") {
                      {.pid = 18, .memory_bytes = std::nullopt}};
   const auto noise = gpu_noise(watch);
   REQUIRE(noise.size() == 1);
-  CHECK(noise.front().found == "others compute on it: process 17 with 1.0 GiB, process 18");
+  CHECK(noise.front().found ==
+        "other processes compute on the GPU: process 17 with 1.0 GiB, process 18");
   CHECK_FALSE(noise.front().remedy.empty());
 }
 
@@ -60,10 +61,11 @@ TEST_CASE("others that cannot be seen are felt") {
   const auto noise = gpu_noise(watch);
   REQUIRE(noise.size() == 1);
   CHECK(noise.front().found ==
-        "others compute on it, not visible from here: busy 97 % of the time, 12.0 GiB in use");
+        "other processes, not visible from here, compute on the GPU: busy 97 % of the time, 12.0 "
+        "GiB in use");
   watch.processes = {{.pid = 17, .memory_bytes = std::nullopt}};
   CHECK(gpu_noise(watch).size() == 1);
-  CHECK(gpu_noise(watch).front().found == "others compute on it: process 17");
+  CHECK(gpu_noise(watch).front().found == "other processes compute on the GPU: process 17");
 }
 
 TEST_CASE("a driver's own memory and an idle second are no sign of others") {

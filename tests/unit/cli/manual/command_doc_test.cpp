@@ -1,4 +1,4 @@
-// command_doc_test.cpp - CLI11's definitions as descriptions.
+// command_doc_test.cpp: Checks the descriptions of CLI11's definitions.
 #include <CLI/CLI.hpp>
 #include <catch2/catch_test_macros.hpp>
 

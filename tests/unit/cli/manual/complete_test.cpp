@@ -1,5 +1,4 @@
-// complete_test.cpp - what is offered behind words of a small program; tests/cli asks in the
-// shells.
+// complete_test.cpp: Checks completions of a small program; tests/cli completes in the shells.
 #include <catch2/catch_test_macros.hpp>
 
 #include "cli/manual/manual.hpp"

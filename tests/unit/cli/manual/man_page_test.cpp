@@ -1,4 +1,4 @@
-// man_page_test.cpp - pages against approved ones, and what troff would misread.
+// man_page_test.cpp: Compares pages with approved pages, and checks text that troff would misread.
 #include <catch2/catch_test_macros.hpp>
 
 #include "cli/manual/manual.hpp"

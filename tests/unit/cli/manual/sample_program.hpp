@@ -1,4 +1,4 @@
-// sample_program.hpp - a small program with every kind of option, for manual pages and completions.
+// sample_program.hpp: Defines a small program with every kind of option, for pages and completions.
 #pragma once
 
 #include "cli/manual/manual.hpp"

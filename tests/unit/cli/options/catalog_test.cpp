@@ -1,4 +1,4 @@
-// catalog_test.cpp - lists of implementations as typed, and the rows they make of a problem.
+// catalog_test.cpp: Checks typed lists of implementations and their rows of a problem.
 #include "cli/options/catalog.hpp"
 
 #include <catch2/catch_test_macros.hpp>

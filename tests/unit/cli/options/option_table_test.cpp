@@ -1,4 +1,4 @@
-// option_table_test.cpp - what one declaration of an option gives.
+// option_table_test.cpp: Checks parsing and repetition of a declared option.
 #include "cli/options/option_table.hpp"
 
 #include <CLI/CLI.hpp>
@@ -58,7 +58,7 @@ TEST_CASE("options of new runs are refused beside --resume") {
   const auto refused = refuse_new_run_options(sweep_args("--resume run --no-warm-start"));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message ==
-        "--resume goes on as the run began; --no-warm-start is for new runs");
+        "--resume continues the run as it began; leave out --no-warm-start, which is for new runs");
 }
 
 }  // namespace

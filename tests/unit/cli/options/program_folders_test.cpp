@@ -1,4 +1,4 @@
-// program_folders_test.cpp - checks from where beside the program libraries may come.
+// program_folders_test.cpp: Checks which folders around the program may provide libraries.
 #include "cli/options/program_folders.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -20,7 +20,7 @@ fs::path file(const fs::path& path) {
   return path;
 }
 
-/// SITE as pip leaves it: fatune's package, and NVRTC's wheel beside it.
+/// SITE after pip: fatune's package, and NVRTC's wheel beside it.
 fs::path program_of_a_wheel(const fs::path& site) {
   file(site / "fatune/__init__.py");
   file(site / "nvidia/cu13/lib/libnvrtc.so.13");

@@ -1,4 +1,4 @@
-// ranks_test.cpp - what launchers say of how many processes they started.
+// ranks_test.cpp: Checks the number of processes in launchers' variables, and the devices of ranks.
 #include "cli/options/ranks.hpp"
 
 #include <map>
@@ -46,7 +46,7 @@ TEST_CASE("FATUNE_SILENCE is a number of seconds") {
 
 using GpuNames = std::vector<std::string>;
 
-/// Of a rank that sees so many GPUs.
+/// Devices of a rank that sees this number of GPUs.
 Result<GpuNames> gpus_of_rank(std::size_t seen, const LocalRank& local,
                               const Variables& variables = {}) {
   return devices_of_rank("auto", local, reader(variables),
@@ -57,14 +57,15 @@ TEST_CASE("each rank of a host has a GPU, as long as there are some") {
   CHECK(*gpus_of_rank(4, {2, 4}) == GpuNames{"cuda:2"});
   const auto fifth = gpus_of_rank(4, {4, 5});
   REQUIRE_FALSE(fifth);
-  CHECK(fifth.error().message == "4 GPUs of its host are for the first ranks there");
+  CHECK(fifth.error().message ==
+        "4 GPUs of the host belong to its first ranks; start one rank a GPU");
 }
 
 TEST_CASE("a rank to which the launcher has bound GPUs has those") {
   CHECK(*gpus_of_rank(1, {3, 4}) == GpuNames{"cuda:0"});
   const Variables two{{"SLURM_GPUS_PER_TASK", "2"}};
   CHECK(*gpus_of_rank(2, {1, 2}, two) == GpuNames{"cuda:0", "cuda:1"});
-  CHECK(*gpus_of_rank(4, {1, 2}, two) == GpuNames{"cuda:1"});  // they are not bound
+  CHECK(*gpus_of_rank(4, {1, 2}, two) == GpuNames{"cuda:1"});  // the ranks are not bound
 }
 
 }  // namespace

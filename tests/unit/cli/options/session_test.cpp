@@ -1,4 +1,4 @@
-// session_test.cpp - --device with several names to the devices that a sweep uses.
+// session_test.cpp: Checks which devices a --device list names.
 #include "cli/options/session.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +15,7 @@ ListedDevice gpu(const std::string& uuid, const std::string& device_name = "NVID
   return device;
 }
 
-/// On a machine with two GPUs of one kind and one of another.
+/// Devices of a machine with two GPUs of one kind and one of another.
 Result<Names> chosen(const std::string& text) {
   return choose_devices(text, [] {
     return std::vector{gpu("GPU-a"), gpu("GPU-b"), gpu("GPU-c", "NVIDIA H100")};
@@ -54,10 +54,12 @@ TEST_CASE("a GPU that is named twice is refused, however it is spelled") {
 TEST_CASE("GPUs that are not here, and of two kinds, are refused") {
   check_refused("cuda:0,3", "there is no cuda:3, only 3 GPUs");
   check_refused("cuda:all", "cuda:2 is NVIDIA H100");
-  check_refused("GPU-0707", "no GPU here is GPU-0707; `fatune devices --json` lists UUIDs");
+  check_refused(
+      "GPU-0707",
+      "no GPU of this machine has the UUID GPU-0707; `fatune devices --json` lists UUIDs");
 }
 
-/// On a machine with two GPUs, of which the second is another's, too.
+/// Devices of a machine with two GPUs, one of them shared with another process.
 Result<Names> chosen_beside_others(const std::string& text, const std::string& first = "") {
   return choose_devices(text, [&] {
     std::vector<ListedDevice> here{gpu("GPU-a"), gpu("GPU-b")};

@@ -1,4 +1,4 @@
-// shard_test.cpp - --shard as typed, and by the variables of schedulers.
+// shard_test.cpp: Checks --shard as typed and from schedulers' variables.
 #include "cli/options/shard.hpp"
 
 #include <map>
@@ -92,7 +92,7 @@ TEST_CASE("an array with gaps is refused in each of its tasks") {
                     {"SLURM_ARRAY_TASK_COUNT", "2"},
                     {"SLURM_ARRAY_TASK_MIN", "1"},
                     {"SLURM_ARRAY_TASK_MAX", "3"}};
-  check_no_shard(shard_of("auto", task), "an array has 3 tasks, and SLURM_ARRAY_TASK_COUNT is 2");
+  check_no_shard(shard_of("auto", task), "has 3 tasks, but SLURM_ARRAY_TASK_COUNT is 2");
   check_no_shard(shard_of("auto/2", task), "--array=0-1");
   task["SLURM_ARRAY_TASK_STEP"] = "2";
   check_shard(shard_of("auto", task), 1, 2);

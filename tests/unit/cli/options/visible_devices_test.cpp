@@ -1,4 +1,4 @@
-// visible_devices_test.cpp - which device a worker sees.
+// visible_devices_test.cpp: Checks which device a worker sees.
 #include <catch2/catch_test_macros.hpp>
 
 #include "cli/options/settings.hpp"
