@@ -190,7 +190,7 @@ class DeviceEvaluator : public Evaluator {
   std::string phase_ = "starting";
   std::optional<Pipeline> pipeline_;
   std::optional<PendingProblem> pending_;  ///< the begun problem, until the devices have it
-  /// What the final phase expects, until the devices have it.
+  /// Announcement of the final phase, until the devices have it.
   std::optional<ExpectOrder> expected_;
   std::vector<Ticket> ahead_;  ///< compilations of the baselines of the final phase
   Problem problem_;

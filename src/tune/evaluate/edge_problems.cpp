@@ -150,7 +150,7 @@ Status FinalPhase::settle_winner(Stage& main, std::vector<Stage>& edges) {
   return {};
 }
 
-/// Returns the winner if its interval is wide and its times are those that chose it.
+/// Returns the winner if its interval is wide and its present times made it the winner.
 std::optional<std::size_t> FinalPhase::noisy_winner() const {
   const auto winner = place_of_winner();
   if (!winner || records_[*winner].timed_again) return std::nullopt;

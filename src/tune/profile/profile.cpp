@@ -62,7 +62,7 @@ constexpr Threshold kWillingStalls[] = {
 };
 
 constexpr double kTensorPercent = 50;
-// Of the tensor pipe; the best that fused attention reaches.
+// Use of the tensor pipe that the best fused attention reaches.
 constexpr double kNearRoofPercent = 70;
 constexpr double kWarpsPercent = 40;
 constexpr double kConflictRatio = 0.05;  // chosen: extra passes of shared memory

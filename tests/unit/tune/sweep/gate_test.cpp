@@ -38,8 +38,8 @@ FinalRecord failed(const std::string& impl, Outcome outcome, const std::string& 
   return record;
 }
 
-GateProblem decide(const FinalRecord& candidate, const std::vector<Rival>& rivals) {
-  auto decision = decide_gate(kProblem, candidate, rivals, {});
+GateProblem decide(const FinalRecord& candidate, const std::vector<GateBaseline>& baselines) {
+  auto decision = decide_gate(kProblem, candidate, baselines, {});
   if (!decision) FAIL(decision.error().message);
   return *std::move(decision);
 }
@@ -99,7 +99,7 @@ TEST_CASE("an interval around 1 is a tie, above it slower") {
 }
 
 TEST_CASE("every baseline must be beaten") {
-  const Rival flash{timed("torch:flash", 60), ""}, math{timed("torch:math", 600), ""};
+  const GateBaseline flash{timed("torch:flash", 60), ""}, math{timed("torch:math", 600), ""};
   CHECK(decide(timed("x", 50), {flash, math}).passed);
   const GateProblem one = decide(timed("x", 59), {flash, math});
   CHECK_FALSE(one.rows[0].passed);
