@@ -1,4 +1,4 @@
-// service_test.cpp - what idle compilers take, what they leave, and what becomes of it.
+// service_test.cpp: Checks which requests idle compilers take and which wait.
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/evaluate_fakes.hpp"

@@ -35,7 +35,7 @@ Environment gpu(const std::string& uuid, const std::string& driver = "580.1") {
 
 /// Rank 0 with a mailbox for each other rank, which tests fill and empty.
 struct Ranks {
-  std::map<std::size_t, std::string> journals;  ///< of parts
+  std::map<std::size_t, std::string> journals;  ///< by part
   test::InProcessNetwork network;
   test::InProcessTransport transport{network, 0};
   SetClock clock;
@@ -145,7 +145,7 @@ TEST_CASE(
   CHECK(test::captured_stderr([&] { ranks.pump(); }).find("rank 1 on host-b is heard again") !=
         std::string::npos);
   CHECK(ranks.journals[0] == "one\n");
-  CHECK_FALSE(ranks.pool.executors[0]->able());  // it may still be at work
+  CHECK_FALSE(ranks.pool.executors[0]->able());  // may still be running
   ranks.say(1, BeatMessage{{{lease, 0, ""}}});
   const auto drop = ranks.heard<DropMessage>(1);
   REQUIRE(drop);

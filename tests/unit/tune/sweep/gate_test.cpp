@@ -1,4 +1,4 @@
-// gate_test.cpp - decisions of a gate: faster, tie, slower, and everything that is no pass.
+// gate_test.cpp: Checks gate decisions: faster, tie, slower, and all failures.
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>
@@ -44,7 +44,7 @@ GateProblem decide(const FinalRecord& candidate, const std::vector<GateBaseline>
   return *std::move(decision);
 }
 
-/// A question of two toy configs, as the command line asks it.
+/// Returns a question about two toy configs, as the command line makes it.
 GateQuestion question(const std::string& candidate, const std::string& baseline) {
   const KernelRef kernel = test::toy_kernel();
   const auto contestant = [&](const std::string& config, const std::string& role) {

@@ -1,4 +1,4 @@
-// repeat_finals_test.cpp - --finals: what it measures again, what it keeps, and when it is cut off.
+// repeat_finals_test.cpp: Checks what --finals repeats, keeps, and does after an interrupt.
 #include <map>
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,10 +13,10 @@ namespace {
 using test::FakeEvaluator;
 using test::text_of;
 
-/// A suite of two against a baseline that was not there, and is by now.
+/// A suite of two problems with a baseline that becomes available later.
 struct RepeatFixture : test::SweepFixture {
   test::FakeDevice device = test::toy_device();
-  std::map<std::string, double> baselines = {};  ///< those that are there, with their times
+  std::map<std::string, double> baselines = {};  ///< times of available baselines
 
   RepeatFixture() {
     Problem other = test::test_problem();
@@ -40,7 +40,7 @@ struct RepeatFixture : test::SweepFixture {
     device.seconds_finals = 2;
   }
 
-  /// The finals of a run without fa4; with cuDNN.
+  /// Runs finals with cuDNN and without fa4.
   SweepResult first() {
     baselines = {{"cudnn", 9.0}};
     FakeEvaluator evaluator(device);
@@ -93,7 +93,7 @@ TEST_CASE("a baseline that is still not there is asked for once, and what was me
   const std::string before = fixture.text("best.json");
   fixture.again(1);
   CHECK(fixture.gates() == "cudnn cudnn");
-  fixture.baselines = {{"fa4", 5.0}};  // and cuDNN is gone
+  fixture.baselines = {{"fa4", 5.0}};  // cuDNN is no longer available
   fixture.again(2);
   CHECK(fixture.gates() == "cudnn cudnn");
   CHECK(fixture.best().problems.front().finalists.size() ==
