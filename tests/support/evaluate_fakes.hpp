@@ -97,14 +97,14 @@ class FakeCompiler : public CompileService {
     results_.erase(ticket);
   }
   Status pump(std::chrono::milliseconds) override {
-    handed_out = requests.size();
+    dispatched = requests.size();
     for (auto& [ticket, result] : results_) --result.second;
     return {};
   }
   std::vector<int> descriptors() const override { return {}; }
 
   std::vector<CompileRequest> requests;
-  std::size_t handed_out = 0;  ///< number of requests dispatched by the last pump
+  std::size_t dispatched = 0;  ///< number of requests dispatched by the last pump
   std::size_t jobs = 4;
   std::vector<int> cancelled;  ///< tiles of the cancelled requests
 

@@ -55,7 +55,7 @@ Status LocalCompilers::start_worker() {
 }
 
 /// Retries one order alone, because the system may kill workers when compilations exhaust memory.
-Status LocalCompilers::hand_out_second_try() {
+Status LocalCompilers::dispatch_second_try() {
   if (compiling() > 0) return {};
   const auto fresh = std::ranges::find(workers_, true, &Worker::fresh);
   if (fresh == workers_.end()) {
@@ -70,8 +70,8 @@ Status LocalCompilers::hand_out_second_try() {
   return {};
 }
 
-Status LocalCompilers::hand_out(CompileQueue& queue) {
-  if (!second_tries_.empty()) return hand_out_second_try();
+Status LocalCompilers::dispatch(CompileQueue& queue) {
+  if (!second_tries_.empty()) return dispatch_second_try();
   if (second_try_ && compiling() > 0) return {};
   second_try_.reset();
   for (Worker& worker : workers_) {

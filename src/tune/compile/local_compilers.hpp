@@ -28,7 +28,7 @@ class LocalCompilers {
   Status start_worker();
   /// Number of tickets that are with a process, or wait for a second try.
   std::size_t busy() const { return compiling() + second_tries_.size(); }
-  Status hand_out(CompileQueue& queue);
+  Status dispatch(CompileQueue& queue);
   /// Returns new answers and kills processes past their deadline. A process that does not start is
   /// an environment error.
   Result<std::vector<Answered>> hear();
@@ -55,7 +55,7 @@ class LocalCompilers {
   };
 
   std::size_t compiling() const;
-  Status hand_out_second_try();
+  Status dispatch_second_try();
   Status give(Worker& worker, Ticket ticket, const CompileOrder& order);
   Status handle(Worker& worker, std::vector<Answered>& answers);
   Status take_greeting(Worker& worker, const Json& message);

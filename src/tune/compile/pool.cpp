@@ -192,10 +192,10 @@ Ticket CompilePool::submit(const CompileRequest& request) {
 }
 
 Status CompilePool::pump(milliseconds patience) {
-  FATUNE_TRY_STATUS(state_->local->hand_out(state_->queue));
+  FATUNE_TRY_STATUS(state_->local->dispatch(state_->queue));
   if (state_->busy() == 0) return {};
   FATUNE_TRY_STATUS(state_->wait_and_settle(patience));
-  return state_->local->hand_out(state_->queue);
+  return state_->local->dispatch(state_->queue);
 }
 
 std::size_t CompilePool::idle() const { return jobs() - std::min(jobs(), state_->busy()); }

@@ -95,7 +95,7 @@ class Gathered {
   }
 
   /// Moves the records of a problem to the output, shifted to the current clock.
-  void hand_over(const Problem& problem, std::vector<Record>& records) {
+  void append_records(const Problem& problem, std::vector<Record>& records) {
     double last_s = 0;
     for (Record& record : by_problem_[problem]) {
       if (double* const at_s = time_of(record)) {
@@ -232,7 +232,7 @@ Result<Journal> merge_journals(const std::vector<ShardRun>& runs) {
   Journal merged;
   merged.header = merged_header(runs);
   for (const NamedProblem& named : merged.header.plan.problems)
-    gathered.hand_over(named.problem, merged.records);
+    gathered.append_records(named.problem, merged.records);
   if (measured_elsewhere(merged)) merged.header.environment.device_uuid.clear();
   merged.records.emplace_back(
       EndRecord{lacking(runs).empty() ? "complete" : "interrupted", seconds_of(runs)});

@@ -41,7 +41,7 @@ TEST_CASE("idle compilers take the likeliest, and some stay free") {
   CHECK(bench.begun().empty());
   bench.begin(2);
   CHECK(bench.begun() == std::vector<int>{3, 1});
-  CHECK(bench.compiler.handed_out == 2);
+  CHECK(bench.compiler.dispatched == 2);
   bench.begin(2);
   CHECK(bench.begun() == std::vector<int>{3, 1});
   bench.begin(0);

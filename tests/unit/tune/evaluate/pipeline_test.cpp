@@ -93,9 +93,9 @@ TEST_CASE("records come in the order of submission, also when compilations do no
 TEST_CASE("a submitted candidate is with a compiler before anybody waits") {
   Bench bench;
   bench.submit({1});
-  CHECK(bench.compiler.handed_out == 1);
+  CHECK(bench.compiler.dispatched == 1);
   bench.submit({2, 3});
-  CHECK(bench.compiler.handed_out == 3);
+  CHECK(bench.compiler.dispatched == 3);
 }
 
 TEST_CASE("an infeasible candidate is told why, without compiler or device") {
