@@ -1,4 +1,4 @@
-// append_file.cpp - lines to the kernel at once, and to the disk within a second.
+// append_file.cpp: Appends lines to a file and syncs the file at least every second.
 #include "core/append_file.hpp"
 
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A power cut may cost what was appended within it; chosen: a sweep has some ten results a second.
+/// Longest time whose lines a power cut may lose; chosen: a sweep has about ten results a second.
 constexpr std::chrono::seconds kSyncPause{1};
 
 }  // namespace
@@ -44,13 +44,13 @@ Status AppendFile::append(std::string_view lines) {
   if (!before) return before.error();
   const int reason = write_all(file_, lines);
   if (reason == 0) return {};
-  // Half a line would spoil the next one; where cutting fails too, readers drop the cut line.
+  // A partial line would corrupt the next one. If the cut fails too, readers drop the partial line.
   static_cast<void>(cut(*before));
   return system_failure(path_, "append", reason);
 }
 
 Status AppendFile::sync() {
-  // A pipe or a device has no disk.
+  // A pipe or a device cannot be synced.
   if (uninterrupted([&] { return ::fdatasync(file_.raw()); }) != 0 && errno != EINVAL &&
       errno != EROFS)
     return system_failure(path_, "append", errno);
@@ -74,7 +74,7 @@ Status AppendFile::lock_exclusively() {
   FATUNE_CHECK(file_.open(), "lock_exclusively needs an opened file");
   if (uninterrupted([&] { return ::flock(file_.raw(), LOCK_EX | LOCK_NB); }) == 0) return {};
   const bool none = errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS;
-  if (none) {  // a network's, say; one writer a file is safe there, too
+  if (none) {  // for example a network file system
     log::warn(path_.string() + ": its file system has no locks; keep other sweeps out yourself");
     return {};
   }

@@ -1,4 +1,4 @@
-// append_file.hpp - a file that only grows, line by line, and is kept through kills and power cuts.
+// append_file.hpp: Declares an append-only file of lines that survives kills and power cuts.
 #pragma once
 
 #include <chrono>
@@ -11,21 +11,21 @@
 
 namespace fatune {
 
-/// A file opened for appending. Each line is the kernel's at once, so that no end of this process
-/// loses it, and the disk's at the latest with the first line a second later, and with sync().
+/// A file opened for appending. Each line is handed to the kernel at once and survives the end of
+/// this process. It is synced to disk by sync(), or by the first line at least a second later.
 class AppendFile {
  public:
   static Result<AppendFile> open(const std::filesystem::path& path);
-  /// Adds one line; a full disk is an error that names the path.
+  /// Appends one line; a full disk is an error that names the path.
   Status append_line(std::string_view line);
-  /// Adds whole lines, which are the disk's with sync(); a full disk as for one.
+  /// Appends complete lines, which sync() brings to the disk; errors as for append_line().
   Status append(std::string_view lines);
   Status sync();
   Result<std::uint64_t> size() const;
-  /// Cuts off what follows the first `size` bytes.
+  /// Removes everything after the first `size` bytes.
   Status cut(std::uint64_t size);
-  /// Takes an exclusive lock (flock); fails at once when another process holds it. Where the file
-  /// system has no locks, a warning says so.
+  /// Takes an exclusive lock (flock); fails at once if another process holds it. On a file system
+  /// without locks it warns and succeeds.
   Status lock_exclusively();
 
  private:

@@ -1,4 +1,4 @@
-// channel.cpp - JSON messages to framed bytes on a socket and back.
+// channel.cpp: Sends and receives framed JSON messages on a socket.
 #include "core/channel.hpp"
 
 #include <algorithm>
@@ -20,19 +20,19 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kHeader = sizeof(std::uint32_t);
 static_assert(std::endian::native == std::endian::little, "lengths are sent as they lie in memory");
-/// Chosen: far above any message, so a larger length means that the stream is out of step.
+/// Chosen far above any message: a larger length means that the stream is corrupt.
 constexpr std::size_t kLargestMessage = std::size_t{1} << 30;
 constexpr Peer kWorker{ErrorKind::kEnvironment, "the worker process",
                        "the worker process closed its channel"};
 
-/// Milliseconds for poll(2), rounded up so that it does not spin before the deadline.
+/// Returns the milliseconds for poll(2), rounded up so that poll does not spin before the deadline.
 int remaining(std::optional<Clock::time_point> deadline) {
   if (!deadline) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000));
 }
 
-/// Takes one message off the front of `buffer`, if a whole one is there.
+/// Removes the first message from `buffer`; empty if the message is incomplete.
 Result<std::optional<Json>> take_message(std::string& buffer) {
   if (buffer.size() < kHeader) return std::optional<Json>();
   std::uint32_t length = 0;
@@ -49,7 +49,7 @@ Result<std::optional<Json>> take_message(std::string& buffer) {
   return std::optional<Json>(*std::move(message));
 }
 
-/// Its length, then itself.
+/// Returns the message behind its length.
 std::string framed(const Json& message) {
   const std::string body = dump(message);
   const auto length = static_cast<std::uint32_t>(body.size());

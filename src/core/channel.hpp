@@ -1,4 +1,4 @@
-// channel.hpp - framed JSON messages over a socket between a parent and its child process.
+// channel.hpp: Declares framed JSON messages over a socket between parent and child process.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace fatune {
 
-/// The process at the other end of a socket, as errors speak of it.
+/// The process at the other end of a socket, as error messages name it.
 struct Peer {
   ErrorKind kind;
   std::string_view name;  ///< "the worker process"
@@ -20,14 +20,14 @@ struct Peer {
   Error broken(std::string_view doing, int reason) const;
 };
 Status send_all(int descriptor, std::string_view bytes, const Peer& peer);
-/// Adds what has arrived to `buffer`, for which it waits; false at the deadline. An error when the
-/// peer is gone.
+/// Waits for bytes and adds them to `buffer`; false at the deadline. It is an error if the peer is
+/// gone.
 Result<bool> receive_some(int descriptor,
                           std::optional<std::chrono::steady_clock::time_point> deadline,
                           const Peer& peer, std::string& buffer);
 
-/// One end of a socket pair; a message is a 4-byte little-endian length and that many bytes of
-/// JSON. Owns the descriptor.
+/// One end of a socket pair. A message is a 4-byte little-endian length and as many bytes of JSON.
+/// The channel owns the descriptor.
 class Channel {
  public:
   Channel() = default;
@@ -35,13 +35,12 @@ class Channel {
 
   int descriptor() const { return socket_.raw(); }
   Status send(const Json& message);
-  /// Keeps the message; flush() sends on what the other end takes without waiting.
+  /// Queues the message; flush() sends as much as the other end takes without waiting.
   void post(const Json& message);
   Status flush();
-  /// Blocks until a whole message is there, the deadline passes (empty optional) or the peer is
-  /// gone (error).
+  /// Waits for a complete message. Empty after `timeout`; an error if the peer is gone.
   Result<std::optional<Json>> receive(std::chrono::milliseconds timeout);
-  /// Blocks without limit.
+  /// Waits without limit.
   Result<Json> receive();
   void close() { *this = Channel(); }
 
@@ -53,7 +52,7 @@ class Channel {
   std::string buffer_, posted_;
 };
 
-/// Two connected ends; neither survives an exec.
+/// Two connected ends, both close-on-exec.
 using ChannelPair = std::pair<Channel, Channel>;
 Result<ChannelPair> make_channel_pair();
 

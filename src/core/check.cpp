@@ -1,4 +1,4 @@
-// check.cpp - a broken condition becomes a line on stderr and exit code 70.
+// check.cpp: Reports a failed check on stderr and ends the process with exit code 70.
 #include "core/check.hpp"
 
 #include <algorithm>
@@ -10,8 +10,7 @@
 
 namespace fatune {
 
-// Neither allocates nor runs destructors or exit handlers: the program's state is not to be
-// trusted.
+// No allocation, destructor or exit handler runs, because the program's state may be corrupt.
 void fail_check(const char* condition, const char* why, const char* file, int line) noexcept {
   std::array<char, 1024> text;
   const int length = std::snprintf(
@@ -19,7 +18,7 @@ void fail_check(const char* condition, const char* why, const char* file, int li
       why, condition, file, line);
   const auto bytes = std::min(static_cast<std::size_t>(std::max(length, 0)), text.size() - 1);
   const ssize_t written = ::write(STDERR_FILENO, text.data(), bytes);
-  static_cast<void>(written);  // nowhere left to report it
+  static_cast<void>(written);  // there is nowhere left to report a failure
   ::_exit(70);
 }
 

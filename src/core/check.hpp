@@ -1,9 +1,9 @@
-// check.hpp - stops the program on a bug, in release builds too.
+// check.hpp: Declares the check that stops the program on a bug, in release builds too.
 #pragma once
 
 namespace fatune {
 
-/// Prints the broken condition with its reason to stderr and ends with exit code 70.
+/// Prints the failed condition and its reason to stderr and exits with code 70.
 [[noreturn]] void fail_check(const char* condition, const char* why, const char* file,
                              int line) noexcept;
 

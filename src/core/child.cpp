@@ -1,4 +1,4 @@
-// child.cpp - a command to a process of its own, and back to how it ended.
+// child.cpp: Starts a command in its own process group, waits for it and kills it.
 #include "core/child.hpp"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// All that the new process needs, made before the fork: after it only async-signal-safe calls may
-/// be made.
+/// Everything the new process needs, made before the fork: afterwards only async-signal-safe calls
+/// are allowed.
 struct Launch {
   const char* program = nullptr;
-  std::vector<char*> arguments;    // ends with a null pointer, as execve wants it
-  std::vector<char*> environment;  // the same
-  /// Each becomes the number of its place: stdin, stdout, stderr, the channel, and the pipe that
-  /// takes errno when the program cannot be started.
+  std::vector<char*> arguments;    // ends with a null pointer for execve
+  std::vector<char*> environment;  // ends with a null pointer for execve
+  /// Descriptors by their number in the child: stdin, stdout, stderr, the channel, and the pipe
+  /// that receives errno if the program cannot be started.
   std::array<int, Child::kChannelDescriptor + 2> descriptors;
   pid_t parent = 0;
 };
@@ -48,7 +48,7 @@ bool is_inherited(std::string_view name, std::span<const std::string_view> patte
          });
 }
 
-/// What is inherited, with `extra` in place of variables of the same name.
+/// Returns the inherited environment; `extra` replaces variables of equal name.
 std::vector<std::string> environment_of(const ChildCommand& command) {
   const std::vector<std::string>& extra = command.extra_environment;
   std::vector<std::string> merged = extra;
@@ -72,24 +72,24 @@ std::vector<std::string> environment_of(const ChildCommand& command) {
 
 void close_from(int first) {
   if (::close_range(static_cast<unsigned>(first), ~0U, 0) == 0) return;
-  rlimit limit{};  // kernels before 5.9
+  rlimit limit{};  // fallback for kernels before 5.9
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const auto end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 65536));
   for (int descriptor = first; descriptor < end; ++descriptor) ::close(descriptor);
 }
 
-/// Runs in the new process. Only async-signal-safe calls.
-[[noreturn]] void become(const Launch& launch) {
+/// Executes the program in the new process with async-signal-safe calls only.
+[[noreturn]] void exec_child(const Launch& launch) {
   constexpr int kFailure = Child::kChannelDescriptor + 1;
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != launch.parent) ::_exit(127);  // it died before the line above
+  if (::getppid() != launch.parent) ::_exit(127);  // the parent died before prctl
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   sigset_t all;
   sigemptyset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  // First out of the way of the numbers they are to have, then to these.
+  // Move the descriptors out of the way of the numbers 0 to 4, then to these numbers.
   auto descriptors = launch.descriptors;
   for (int& each : descriptors) {
     each = ::fcntl(each, F_DUPFD, 16);
@@ -109,7 +109,7 @@ Error start_failure(const ChildCommand& command, int reason) {
                            std::generic_category().message(reason));
 }
 
-/// errno of the new process when it could not become the program; 0 once it did.
+/// Returns errno of the new process if it could not start the program, else 0.
 int read_failure(int pipe) {
   int reason = 0;
   ssize_t count = 0;
@@ -119,7 +119,7 @@ int read_failure(int pipe) {
   return count == static_cast<ssize_t>(sizeof reason) ? reason : 0;
 }
 
-/// Where the child's stderr goes: the file, or a copy of our stderr.
+/// Opens the child's stderr: the file, or a copy of this process's stderr.
 int open_errors(const ChildCommand& command) {
   if (command.stderr_file.empty()) return ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
   return ::open(command.stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -162,9 +162,9 @@ Result<Child> Child::start(const ChildCommand& command) {
                       .parent = ::getpid()};
   Child child;
   child.pid_ = ::fork();
-  if (child.pid_ == 0) become(launch);
+  if (child.pid_ == 0) exec_child(launch);
   if (child.pid_ < 0) return start_failure(command, errno);
-  // Parent and child both do this: a kill right after the fork must reach the group.
+  // Parent and child both set the group, because a kill right after the fork must reach it.
   ::setpgid(child.pid_, child.pid_);
   failure_write.close();
   if (const int reason = read_failure(failure_read.raw())) return start_failure(command, reason);
@@ -202,14 +202,14 @@ std::optional<ChildEnd> Child::wait(std::chrono::milliseconds patience) {
   for (auto pause = std::chrono::milliseconds(1);;
        pause = std::min(2 * pause, std::chrono::milliseconds(16))) {
     siginfo_t info{};
-    // Left unreaped at first, so that the group's number cannot be reused yet.
+    // The child is not reaped yet, so that the number of its group cannot be reused.
     const int asked = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (asked == 0 && info.si_pid == pid_) break;
     FATUNE_CHECK(asked == 0 || errno == EINTR, "a child that was not reaped can be waited for");
     if (Clock::now() >= deadline) return std::nullopt;
     std::this_thread::sleep_for(pause);
   }
-  ::kill(-pid_, SIGKILL);  // what it may have started itself
+  ::kill(-pid_, SIGKILL);  // ends processes that the child started
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }

@@ -1,4 +1,4 @@
-// child.hpp - starts this program again as a worker process, or another, and ends it for sure.
+// child.hpp: Declares a child process that is reliably ended, for workers and other programs.
 #pragma once
 
 #include <chrono>
@@ -15,52 +15,51 @@
 
 namespace fatune {
 
-/// How a child and its parent talk.
+/// Connection between a child and its parent.
 enum class ChildTalk {
-  kMessages,  ///< a Channel on descriptor 3; stdin is empty, stdout is joined to stderr
-  kText,      ///< stdin and stdout are the other end of channel().descriptor(), for any program
-  kOutput     ///< stdout and stderr are that, stdin is empty
+  kMessages,  ///< a Channel on descriptor 3; stdin is empty, stdout goes to stderr
+  kText,      ///< stdin and stdout are the peer of channel().descriptor(), for any program
+  kOutput     ///< stdout and stderr are the peer of channel().descriptor(), stdin is empty
 };
 
 struct ChildCommand {
   std::filesystem::path program;  ///< usually executable_path()
   std::vector<std::string> arguments{};
   std::vector<std::string> extra_environment{};  ///< "NAME=value"
-  /// Variables of this process that the child gets, too: "HOME", or "LC_*" for all that begin so.
-  /// Empty: all of them.
+  /// Variables that the child inherits: "HOME", or "LC_*" for a prefix. Empty: all variables.
   std::span<const std::string_view> inherited{};
   std::filesystem::path stderr_file{};  ///< empty: inherited
   ChildTalk talk = ChildTalk::kMessages;
 };
 
-/// How a child ended.
+/// Exit status or signal of a child.
 struct ChildEnd {
   bool signalled = false;
   int code = 0;  ///< exit status or signal number
 };
 std::string describe(const ChildEnd& end);
 
-/// A process in its own process group. Dies with the thread that started it (PR_SET_PDEATHSIG), so
-/// start it from one that lasts.
+/// A process in its own process group. The kernel kills it when the starting thread ends
+/// (PR_SET_PDEATHSIG), so the starting thread should live as long as the child.
 class Child {
  public:
-  static constexpr int kChannelDescriptor = 3;  ///< in the child
+  static constexpr int kChannelDescriptor = 3;  ///< descriptor number in the child
 
   Child() = default;
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;
-  ~Child();  ///< kills what still runs
+  ~Child();  ///< kills a running child
 
   static Result<Child> start(const ChildCommand& command);
   Channel& channel() { return channel_; }
   pid_t pid() const { return pid_; }
   bool started() const { return pid_ > 0; }
-  /// SIGKILL to the group and wait; no value when it is still there after `patience` (a process
-  /// stuck in the driver).
+  /// Sends SIGKILL to the group and waits. Empty if the process is still there after `patience`,
+  /// for example stuck in the driver.
   std::optional<ChildEnd> kill(std::chrono::milliseconds patience = std::chrono::seconds(30));
-  /// The same without waiting: wait() or kill() later, so that nothing of it is left.
+  /// Sends SIGKILL without waiting; wait() or kill() must follow to reap the process.
   void begin_kill() const;
-  /// Waits for an end of its own accord.
+  /// Waits for the child to exit by itself.
   std::optional<ChildEnd> wait(std::chrono::milliseconds patience);
 
  private:

@@ -1,4 +1,4 @@
-// confinement.cpp - folders to a Landlock ruleset, system calls to a seccomp filter.
+// confinement.cpp: Confines a process with a Landlock ruleset and a seccomp filter.
 #include "core/confinement.hpp"
 
 #include <cerrno>
@@ -22,18 +22,18 @@ namespace {
 
 // ---- Landlock: files, and from ABI 4 on TCP -----------------------------------------------------
 
-// Of linux/landlock.h, of which Debian 12 has ABI 2.
+// From linux/landlock.h, because Debian 12's has ABI 2 only.
 constexpr std::uint64_t kTruncate = 1U << 14;          // from ABI 3
 constexpr std::uint64_t kDeviceControl = 1U << 15;     // from ABI 5
 constexpr std::uint64_t kTcp = 3;                      // bind, connect; from ABI 4
 constexpr std::uint64_t kSocketsAndSignals = 3;        // abstract sockets, signals; from ABI 6
-constexpr std::uint64_t kAllOfFirst = (1U << 13) - 1;  // the rights of ABI 1
+constexpr std::uint64_t kAbi1Rights = (1U << 13) - 1;  // all rights of ABI 1
 
 constexpr std::uint64_t kReading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-constexpr std::uint64_t kOfFiles =
+constexpr std::uint64_t kFileRights =
     LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | kTruncate;
 constexpr std::uint64_t kWriting =
-    (kAllOfFirst & ~kReading & ~std::uint64_t{LANDLOCK_ACCESS_FS_EXECUTE}) |
+    (kAbi1Rights & ~kReading & ~std::uint64_t{LANDLOCK_ACCESS_FS_EXECUTE}) |
     LANDLOCK_ACCESS_FS_REFER | kTruncate;
 
 /// landlock_ruleset_attr as of ABI 6.
@@ -46,7 +46,7 @@ std::size_t known_size(int abi) {
 }
 
 std::uint64_t known_rights(int abi) {
-  std::uint64_t rights = kAllOfFirst;
+  std::uint64_t rights = kAbi1Rights;
   if (abi >= 2) rights |= LANDLOCK_ACCESS_FS_REFER;
   if (abi >= 3) rights |= kTruncate;
   if (abi >= 5) rights |= kDeviceControl;
@@ -66,14 +66,15 @@ void allow(const Descriptor& ruleset, const std::vector<std::filesystem::path>& 
     struct stat found {};
     if (!opened.open() || ::fstat(opened.raw(), &found) != 0) continue;
     landlock_path_beneath_attr rule{};
-    rule.allowed_access = S_ISDIR(found.st_mode) ? rights : rights & kOfFiles;  // none: refused
+    // The kernel refuses a rule without rights.
+    rule.allowed_access = S_ISDIR(found.st_mode) ? rights : rights & kFileRights;
     rule.parent_fd = opened.raw();
     static_cast<void>(
         ::syscall(SYS_landlock_add_rule, ruleset.raw(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0));
   }
 }
 
-/// Takes those rights, and gives them back below the folders.
+/// Removes the rights of `taken` from the process, except below the folders.
 void restrict_to(const ConfinedFolders& folders, const Ruleset& taken) {
   const Descriptor ruleset(static_cast<int>(::syscall(
       SYS_landlock_create_ruleset, &taken, known_size(landlock_abi()), std::uint32_t{0})));
@@ -86,9 +87,9 @@ void restrict_to(const ConfinedFolders& folders, const Ruleset& taken) {
 
 // ---- seccomp: system calls ----------------------------------------------------------------------
 
-// Those that look into other processes or change the system. io_uring opens sockets unseen.
-constexpr int kNeverNeeded[] = {
-#ifndef __SANITIZE_ADDRESS__  // its search for leaks traces its own threads
+// System calls that look into other processes or change the system. io_uring opens sockets unseen.
+constexpr int kAlwaysRefused[] = {
+#ifndef __SANITIZE_ADDRESS__  // its leak search traces its own threads
     SCMP_SYS(ptrace),
 #endif
     SCMP_SYS(acct),
@@ -114,36 +115,36 @@ constexpr int kNeverNeeded[] = {
     SCMP_SYS(swapoff),
     SCMP_SYS(swapon),
     SCMP_SYS(umount2)};
-// Of a process that starts no other and talks to its parent alone.
-constexpr int kOfPrograms[] = {SCMP_SYS(accept),
-                               SCMP_SYS(accept4),
-                               SCMP_SYS(bind),
-                               SCMP_SYS(connect),
-                               SCMP_SYS(execve),
-                               SCMP_SYS(execveat),
-                               SCMP_SYS(listen),
-                               SCMP_SYS(perf_event_open),
-                               SCMP_SYS(pidfd_getfd),
-                               SCMP_SYS(process_vm_readv),
-                               SCMP_SYS(process_vm_writev),
-                               SCMP_SYS(socket),
-                               SCMP_SYS(unshare),
-                               SCMP_SYS(userfaultfd)};
+// Also refused for compile workers, which start no program and talk to their parent only.
+constexpr int kRefusedForCompilers[] = {SCMP_SYS(accept),
+                                        SCMP_SYS(accept4),
+                                        SCMP_SYS(bind),
+                                        SCMP_SYS(connect),
+                                        SCMP_SYS(execve),
+                                        SCMP_SYS(execveat),
+                                        SCMP_SYS(listen),
+                                        SCMP_SYS(perf_event_open),
+                                        SCMP_SYS(pidfd_getfd),
+                                        SCMP_SYS(process_vm_readv),
+                                        SCMP_SYS(process_vm_writev),
+                                        SCMP_SYS(socket),
+                                        SCMP_SYS(unshare),
+                                        SCMP_SYS(userfaultfd)};
 
 bool has_seccomp() {
   const std::uint32_t wanted = SECCOMP_RET_ERRNO;
   return ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &wanted) == 0;
 }
 
-/// A filter that lets everything pass but what is refused.
+/// A seccomp filter that allows everything except the refused calls.
 class Filter {
  public:
   Filter() : context_(::seccomp_init(SCMP_ACT_ALLOW)) {
-    // Programs for another processor's calls (32 bits) would pass the numbers below.
+    // Calls of another architecture (32 bits) would bypass the numbers below.
     ::seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
     ::seccomp_attr_set(context_, SCMP_FLTATR_CTL_TSYNC, 1);
-    // Else the processor speculates less for filtered processes on Linux before 5.16, which slows
-    // compilers down.
+    // Without this attribute, Linux before 5.16 disables speculation for filtered processes, which
+    // slows compilers.
     ::seccomp_attr_set(context_, SCMP_FLTATR_CTL_SSB, 1);
   }
   Filter(const Filter&) = delete;
@@ -153,7 +154,8 @@ class Filter {
   void refuse(std::span<const int> calls) {
     for (const int call : calls) ::seccomp_rule_add(context_, SCMP_ACT_ERRNO(EPERM), call, 0);
   }
-  /// As on a system that has no such network. The kernel looks at the lower 32 bits alone.
+  /// Refuses sockets as a kernel without these networks does. The kernel compares the lower 32 bits
+  /// only.
   void refuse_networks() {
     for (unsigned family = 0; family < AF_MAX; ++family) {
       if (family == AF_UNIX || family == AF_NETLINK) continue;
@@ -182,15 +184,15 @@ std::string describe(const Confinement& confinement) {
 void confine(const ConfinedFolders& folders) {
   restrict_to(folders, {known_rights(landlock_abi()), kTcp, kSocketsAndSignals});
   Filter filter;
-  filter.refuse(kNeverNeeded);
-  filter.refuse(kOfPrograms);
+  filter.refuse(kAlwaysRefused);
+  filter.refuse(kRefusedForCompilers);
   filter.load();
 }
 
 void confine_writing(const std::vector<std::filesystem::path>& folders) {
   restrict_to({{}, folders}, {known_rights(landlock_abi()) & kWriting, 0, 0});
   Filter filter;
-  filter.refuse(kNeverNeeded);
+  filter.refuse(kAlwaysRefused);
   filter.refuse_networks();
   filter.load();
 }

@@ -1,4 +1,4 @@
-// confinement.hpp - takes from a worker process what its work does not need.
+// confinement.hpp: Declares the confinement of worker processes.
 #pragma once
 
 #include <filesystem>
@@ -7,26 +7,25 @@
 
 namespace fatune {
 
-/// What the system offers.
+/// Confinement that the system offers.
 struct Confinement {
-  int landlock = 0;  ///< version of the interface; 0: files are not confined
+  int landlock = 0;  ///< ABI version; 0: files are not confined
   bool seccomp = false;
 };
 Confinement confinement_here();
-/// "landlock ABI 7, seccomp".
+/// Returns "landlock ABI 7, seccomp".
 std::string describe(const Confinement& confinement);
 
-// Both hold for this process until its end and for all that it starts, and take no effect where the
-// system has nothing of the kind. Call them before the process has threads. Folders that are not
-// there are passed over.
+// Confinement holds for this process and its children until they end, and has no effect on systems
+// without support. Call before the process has threads. Missing folders are ignored.
 
-/// No network, no other program, no file but those below these folders. For compile workers.
+/// For compile workers: no network, no other program, and only files below these folders.
 struct ConfinedFolders {
-  std::vector<std::filesystem::path> readable, writable;  ///< what is writable is readable
+  std::vector<std::filesystem::path> readable, writable;  ///< writable folders are readable, too
 };
 void confine(const ConfinedFolders& folders);
-/// No network, and nothing is written but below these folders; sockets to neighbours on this
-/// machine, other programs and reading stay. For device workers.
+/// For device workers: no network, and writing only below these folders. Reading, other programs
+/// and local sockets stay allowed.
 void confine_writing(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace fatune

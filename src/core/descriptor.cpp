@@ -1,4 +1,4 @@
-// descriptor.cpp - system calls on files, repeated where a signal interrupts them.
+// descriptor.cpp: Makes system calls on files and retries interrupted ones.
 #include "core/descriptor.hpp"
 
 #include <system_error>

@@ -1,5 +1,4 @@
-// descriptor.hpp - file descriptors: opened, written, locked by system calls whose failures are
-// told in full.
+// descriptor.hpp: Declares owned file descriptors and system calls with complete error messages.
 #pragma once
 
 #include <cerrno>
@@ -13,7 +12,7 @@
 
 namespace fatune {
 
-/// Closes itself.
+/// A file descriptor that closes itself.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -24,17 +23,17 @@ class Descriptor {
 
   int raw() const { return raw_; }
   bool open() const { return raw_ >= 0; }
-  /// 0, or the system's reason when it finds only now that it could not write.
+  /// Returns 0, or the errno of a write that failed late.
   int close();
 
  private:
   int raw_ = -1;
 };
 
-/// "PATH: cannot DOING: " and the system's words.
+/// Makes an error "PATH: cannot DOING: " and the system's reason.
 Error system_failure(const std::filesystem::path& path, const std::string& doing, int reason);
 
-/// A system call, again as long as a signal interrupts it.
+/// Repeats a system call while a signal interrupts it.
 template <typename Call>
 auto uninterrupted(Call call) {
   for (;;) {
@@ -43,18 +42,17 @@ auto uninterrupted(Call call) {
   }
 }
 
-/// Not inherited by children; a new file is readable by whom the umask allows.
+/// Opens a file close-on-exec; a new file has the permissions that the umask allows.
 Descriptor open_file(const std::filesystem::path& path, int flags);
-/// 0 or the system's reason.
+/// Returns 0 or errno.
 int write_all(const Descriptor& file, std::string_view bytes);
 
-/// A descriptor with a lock that ends with the process, however that ends; not open where another
-/// process holds it.
+/// Takes a lock that ends with the process. The result is closed if another process holds the lock.
 Descriptor locked(Descriptor file);
-/// Whether somebody has removed what is open.
+/// True if the open file has been removed from its folder.
 bool is_gone(const Descriptor& file);
 
-/// Removes this user's entries of the folder that have such a name, and no holder of their lock.
+/// Removes this user's entries of the folder with such a name that no process has locked.
 void remove_abandoned(const std::filesystem::path& folder,
                       const std::function<bool(const std::string& name)>& named);
 

@@ -1,5 +1,4 @@
-// field_types.cpp - texts, numbers, optionals, lists, maps and pairs to JSON and back, under the
-// rules of their field.
+// field_types.cpp: Writes and reads the C++ types of fields under the rules of their field.
 #include <algorithm>
 #include <cmath>
 #include <limits>

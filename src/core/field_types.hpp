@@ -1,4 +1,4 @@
-// field_types.hpp - C++ types to the FieldType that writes and reads them; part of fields.hpp.
+// field_types.hpp: Declares how each C++ type of a field is written and read; part of fields.hpp.
 #pragma once
 
 #include "core/fields.hpp"

@@ -1,5 +1,4 @@
-// fields.cpp - lists of fields to JSON objects and back, to their schema and to their first
-// difference.
+// fields.cpp: Writes, reads, compares and describes records by their lists of fields.
 #include "core/fields.hpp"
 
 #include <algorithm>

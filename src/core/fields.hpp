@@ -1,4 +1,4 @@
-// fields.hpp - one list of a record's fields to its writer, reader, first difference and schema.
+// fields.hpp: Declares the list of a record's fields, from which writer, reader and schema follow.
 #pragma once
 
 #include <array>

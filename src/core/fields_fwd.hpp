@@ -1,4 +1,4 @@
-// fields_fwd.hpp - what a header needs in order to declare the fields of its records.
+// fields_fwd.hpp: Declares the types that headers need to declare the fields of their records.
 #pragma once
 
 namespace fatune {

@@ -1,4 +1,4 @@
-// file.cpp - paths to bytes, within limits; what the system refuses is told in full.
+// file.cpp: Reads files within limits of size and time.
 #include "core/file.hpp"
 
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a FIFO or a terminal: waits until there is something to read, or its end.
+/// Waits until a FIFO or terminal has bytes or ends.
 Status wait_for_bytes(const Descriptor& file, const fs::path& path) {
   constexpr int kMostSilentSeconds = 30;  // chosen
   pollfd wanted{file.raw(), POLLIN, 0};
@@ -33,7 +33,7 @@ Status wait_for_bytes(const Descriptor& file, const fs::path& path) {
 }
 
 Result<std::string> read_bytes(const fs::path& path, std::size_t limit) {
-  // Without O_NONBLOCK, open waits for a FIFO's writer.
+  // Without O_NONBLOCK, open() waits for the FIFO's writer.
   const Descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!file.open()) return system_failure(path, "open", errno);
   struct stat what {};
@@ -47,7 +47,8 @@ Result<std::string> read_bytes(const fs::path& path, std::size_t limit) {
     if (count < 0 && errno == EAGAIN) continue;
     if (count < 0) return system_failure(path, "read", errno);
     if (count == 0) return bytes;
-    if (bytes.size() > limit / 2) bytes.reserve(limit + chunk.size());  // and not twice that
+    // Instead of twice the limit.
+    if (bytes.size() > limit / 2) bytes.reserve(limit + chunk.size());
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
     FATUNE_TRY_STATUS(check_size(bytes, limit, path.string()));
   }

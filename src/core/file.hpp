@@ -1,4 +1,4 @@
-// file.hpp - reads and replaces files; errors carry the path and the system's reason.
+// file.hpp: Reads and replaces files; errors have the path and the system's reason.
 #pragma once
 
 #include <filesystem>
@@ -9,26 +9,26 @@
 
 namespace fatune {
 
-/// Limits of files, packed or not, so that no file takes the machine; chosen.
+/// Limits of a file's size, packed or not, to protect the machine's memory; chosen.
 inline constexpr std::size_t kUsualFile = std::size_t{16} << 20U;
 inline constexpr std::size_t kLargeFile = std::size_t{60} << 20U;  ///< journals, results
-/// Fails when there is more: what reads a text needs several times its size.
+/// Fails for a larger text, because parsing needs several times its size.
 Status check_size(std::string_view text, std::size_t limit, const std::string& where);
-/// Whole file; a path ending in .gz is decompressed. A FIFO that is silent for 30 s is an error.
+/// Reads the whole file; a path ending in .gz is decompressed. A FIFO silent for 30 s is an error.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = kUsualFile);
-/// Writes beside and renames, so a reader sees the old or the new content, never half. `.gz` is
-/// compressed. A symbolic link is followed, the permissions of what is there stay; what is no
-/// regular file, say /dev/stdout, is written to. What killed writers of this file have left beside
-/// it is removed.
+/// Writes a new file and renames it, so that readers see the old or the new content. A path ending
+/// in .gz is compressed. Symbolic links are followed and permissions are kept. A path that is no
+/// regular file, such as /dev/stdout, is written in place. Files that killed writers left are
+/// removed.
 Status replace_file(const std::filesystem::path& path, std::string_view content);
-/// Whether replace_file could write there: to be asked before work whose result it would lose.
+/// Checks that replace_file() can write there, before work whose result would be lost.
 Status check_replaceable(const std::filesystem::path& path);
-/// After a rename or a new file: the folder's entry survives a power cut. Some file systems know no
-/// such thing.
+/// Syncs the folder of a renamed or new file, where the file system supports this, against power
+/// cuts.
 void sync_folder(const std::filesystem::path& file);
 Status make_directories(const std::filesystem::path& path);
 
-/// This program's own file, to start it again as a worker; empty without /proc.
+/// Returns this program's own file, to start workers; empty without /proc.
 std::filesystem::path executable_path();
 
 }  // namespace fatune

@@ -1,7 +1,7 @@
-// gzip.cpp - zlib's streams, fed in parts.
+// gzip.cpp: Compresses and decompresses with zlib in chunks.
 #include "core/gzip.hpp"
 
-#define ZLIB_CONST  // zlib then takes its input as const
+#define ZLIB_CONST  // makes zlib's input const
 #include <algorithm>
 #include <array>
 
@@ -13,13 +13,13 @@
 namespace fatune {
 namespace {
 
-// zlib's window size with 16 added asks for the gzip format.
+// zlib's window size plus 16 selects the gzip format.
 constexpr int kGzip = MAX_WBITS + 16;
-/// A kilobyte of gzip can stand for a megabyte; journals shrink by 10 to 25 times. Chosen.
+/// Highest ratio of sizes, against decompression bombs. Journals shrink by 10 to 25 times. Chosen.
 constexpr std::size_t kLargestRatio = 100;
 constexpr std::size_t kChunk = std::size_t{1} << 16U;
 
-/// Hands zlib, which counts in 32 bits, the next of `bytes` once it has none left.
+/// Gives zlib, which counts in 32 bits, the next part of `bytes` when its input is used up.
 void feed(z_stream& stream, std::string_view& bytes) {
   if (stream.avail_in > 0) return;
   const std::string_view part = bytes.substr(0, 1U << 30U);
@@ -28,7 +28,7 @@ void feed(z_stream& stream, std::string_view& bytes) {
   bytes.remove_prefix(part.size());
 }
 
-/// Adds what zlib makes of it to `out`; its state.
+/// Adds zlib's output to `out` and returns zlib's state.
 int step(z_stream& stream, std::string& out, int (*run)(z_stream*, int), int flush) {
   std::array<unsigned char, kChunk> chunk;
   stream.next_out = chunk.data();
@@ -64,10 +64,10 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& where, std
   int state = Z_OK;
   while (state == Z_OK && out.size() <= std::min(limit, plausible)) {
     feed(stream, bytes);
-    if (out.size() > limit / 2) out.reserve(limit + kChunk);  // and not twice that
+    if (out.size() > limit / 2) out.reserve(limit + kChunk);  // instead of twice the limit
     state = step(stream, out, inflate, Z_NO_FLUSH);
     const bool another = state == Z_STREAM_END && stream.avail_in + bytes.size() > 0;
-    if (another) state = inflateReset(&stream);  // a file may be several, one after the other
+    if (another) state = inflateReset(&stream);  // a file may have several gzip members
   }
   const std::string reason = stream.msg ? stream.msg : "it ends too early";
   inflateEnd(&stream);

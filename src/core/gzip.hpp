@@ -1,4 +1,4 @@
-// gzip.hpp - bytes to gzip and back, within limits.
+// gzip.hpp: Compresses bytes to gzip and decompresses them within limits.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace fatune {
 
 std::string gzip(std::string_view bytes);
-/// Returns the input unchanged when it is not gzip.
+/// Returns the input unchanged if it is not gzip.
 Result<std::string> gunzip(std::string_view bytes, const std::string& where,
                            std::size_t limit = kLargeFile);
 

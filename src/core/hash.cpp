@@ -1,4 +1,4 @@
-// hash.cpp - bytes to SHA-256, computed by OpenSSL, and to CRC-32, by zlib.
+// hash.cpp: Computes SHA-256 by OpenSSL and CRC-32 by zlib.
 #include "core/hash.hpp"
 
 #include <array>

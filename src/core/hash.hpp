@@ -1,4 +1,4 @@
-// hash.hpp - SHA-256 as hex, for the identity of content; CRC-32 for accidents.
+// hash.hpp: Declares SHA-256 for the identity of content and CRC-32 against corruption.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 namespace fatune {
 
 std::string sha256_hex(std::string_view bytes);  ///< 64 characters
-std::string crc32_hex(std::string_view bytes);   ///< 8 characters; finds accidents, no forger
+std::string crc32_hex(std::string_view bytes);   ///< 8 characters; detects accidents but no forgery
 
-/// Hashes several fields without ambiguity: each is preceded by its length.
+/// Hashes several fields unambiguously: each is preceded by its length.
 class Hasher {
  public:
   Hasher& add(std::string_view field);

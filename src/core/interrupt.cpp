@@ -1,4 +1,4 @@
-// interrupt.cpp - signals SIGINT, SIGTERM and SIGHUP set a flag; a second one ends the process.
+// interrupt.cpp: Sets a flag on SIGINT, SIGTERM or SIGHUP; a second signal ends the process.
 #include "core/interrupt.hpp"
 
 #include <atomic>
@@ -25,7 +25,7 @@ void install_interrupt_handler() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // A terminal that closes, an ssh line that drops; under nohup they are no reason to end.
+  // SIGHUP comes from a closed terminal or a lost connection; under nohup it stays ignored.
   struct sigaction before {};
   sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);

@@ -1,11 +1,11 @@
-// interrupt.hpp - Ctrl-C, SIGTERM and SIGHUP as a flag that loops look at.
+// interrupt.hpp: Declares the flag that Ctrl-C, SIGTERM and SIGHUP set.
 #pragma once
 
 namespace fatune {
 
-void install_interrupt_handler();  ///< second signal ends the process at once with code 130
+void install_interrupt_handler();  ///< a second signal ends the process with code 130
 bool interrupted() noexcept;
-void request_interrupt() noexcept;  ///< as if Ctrl-C had come; for tests
+void request_interrupt() noexcept;  ///< acts as Ctrl-C; for tests
 void clear_interrupt() noexcept;
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// json.cpp - text to JSON and JSON to typed fields; the library's exceptions end here.
+// json.cpp: Parses JSON and reads typed fields; the library's exceptions are caught here.
 #include "core/json.hpp"
 
 #include <algorithm>

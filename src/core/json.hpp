@@ -1,4 +1,4 @@
-// json.hpp - text to JSON values and typed fields whose errors name file and path.
+// json.hpp: Declares JSON values and typed fields whose errors name file and path.
 #pragma once
 
 #include <cstdint>

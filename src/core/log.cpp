@@ -1,4 +1,4 @@
-// log.cpp - messages to lines on stderr, written by spdlog.
+// log.cpp: Writes messages to stderr with spdlog.
 #include "core/log.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace fatune::log {
 namespace {
 
-/// Two loggers because information needs no level in front, and the others do.
+/// Two loggers, because only warnings and errors print their level.
 struct State {
   State() {
     plain.set_pattern("fatune: %v");

@@ -1,4 +1,4 @@
-// log.hpp - leveled messages to stderr; the only interface to the logging library.
+// log.hpp: Declares leveled messages on stderr; the only interface to the logging library.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@ enum class Level { kQuiet, kWarn, kInfo, kDebug };
 
 enum class Colour { kNone, kAnsi };
 
-void set_colour(Colour colour);  ///< of the word "error" or "warning"; none unless told
+void set_colour(Colour colour);  ///< colour of the words "error" and "warning"; none by default
 void set_level(Level level);
-/// Called around every message so that a live progress line is cleared first and drawn again after.
+/// Calls these around each message, to clear and redraw a live progress line.
 void set_interlude(std::function<void()> before, std::function<void()> after);
 void debug(std::string_view message);
 void info(std::string_view message);

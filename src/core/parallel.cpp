@@ -1,4 +1,4 @@
-// parallel.cpp - pieces to whoever comes first: the caller, and threads that wait for a range.
+// parallel.cpp: Runs the pieces of a range on the calling thread and a pool of threads.
 #include "core/parallel.hpp"
 
 #include <algorithm>
@@ -15,20 +15,20 @@ namespace {
 
 constexpr std::size_t kMostThreads = 16;  // chosen: memory is saturated by then
 
-/// A call's pieces.
+/// A range of indices, taken piece by piece.
 class Range {
  public:
   Range(std::size_t count, std::size_t pieces, const RangeWork& work)
       : count_(count), pieces_(pieces), work_(work) {}
 
-  /// Takes pieces until none is left.
+  /// Runs pieces until none is left.
   void share() {
     for (std::size_t piece = next_++; piece < pieces_; piece = next_++) {
       work_(start_of(piece), start_of(piece + 1));
       if (++done_ == pieces_) done_.notify_one();
     }
   }
-  /// For those that others took.
+  /// Waits for pieces that other threads took.
   void wait() const {
     for (std::size_t done = done_; done < pieces_; done = done_) done_.wait(done);
   }
@@ -39,42 +39,41 @@ class Range {
   }
 
   std::size_t count_, pieces_;
-  const RangeWork& work_;  ///< the caller's, who waits for every piece that was taken
+  const RangeWork& work_;  ///< owned by the caller, which waits for every piece taken
   std::atomic<std::size_t> next_{0}, done_{0};
 };
 
-/// Threads that help callers. On a host whose cores all work, a new thread begins a timer tick or
-/// more later, and a caller that divided its work would wait for it; of these one that is late
-/// finds nothing to do.
-class Helpers {
+/// Threads that help callers. On a busy host a new thread starts a timer tick or more late, and a
+/// fixed division of the work would wait for it. Here a late thread finds no piece left.
+class ThreadPool {
  public:
-  /// Of the process. They end with it: nothing is destroyed that one of them waits on.
-  static Helpers& here() {
-    static Helpers& helpers = *new Helpers;
-    return helpers;
+  /// Returns the pool of the process, which is never destroyed, because its threads may wait on it.
+  static ThreadPool& instance() {
+    static ThreadPool& pool = *new ThreadPool;
+    return pool;
   }
 
-  void call(std::shared_ptr<Range> range, std::size_t wanted) {
+  void offer(std::shared_ptr<Range> range, std::size_t wanted) {
     const std::scoped_lock lock(mutex_);
     start(wanted);
     range_ = std::move(range);
     wanted_ = wanted;
-    for (std::size_t i = 0; i < wanted; ++i) called_.notify_one();
+    for (std::size_t i = 0; i < wanted; ++i) offered_.notify_one();
   }
 
  private:
   void start(std::size_t wanted) {
     try {
-      for (; started_ < wanted; ++started_) std::thread([this] { help(); }).detach();
+      for (; started_ < wanted; ++started_) std::thread([this] { run(); }).detach();
     } catch (const std::system_error&) {
-      // No more threads: the callers have more to do.
+      // No thread could be started: the callers do more pieces.
     }
   }
 
-  [[noreturn]] void help() {
+  [[noreturn]] void run() {
     for (;;) {
       std::unique_lock lock(mutex_);
-      called_.wait(lock, [this] { return wanted_ > 0; });
+      offered_.wait(lock, [this] { return wanted_ > 0; });
       --wanted_;
       const std::shared_ptr<Range> range = range_;
       lock.unlock();
@@ -83,9 +82,9 @@ class Helpers {
   }
 
   std::mutex mutex_;
-  std::condition_variable called_;
-  std::shared_ptr<Range> range_;  ///< the newest
-  std::size_t wanted_ = 0;        ///< who may still begin with it
+  std::condition_variable offered_;
+  std::shared_ptr<Range> range_;  ///< the newest range
+  std::size_t wanted_ = 0;        ///< threads that may still join `range_`
   std::size_t started_ = 0;
 };
 
@@ -98,7 +97,7 @@ void parallel_for(std::size_t count, std::size_t least, const RangeWork& work) {
       std::clamp<std::size_t>(count / std::max<std::size_t>(least, 1), 1, cores);
   if (pieces == 1) return work(0, count);
   const auto range = std::make_shared<Range>(count, pieces, work);
-  Helpers::here().call(range, pieces - 1);
+  ThreadPool::instance().offer(range, pieces - 1);
   range->share();
   range->wait();
 }

@@ -13,8 +13,8 @@
 
 namespace fatune {
 
-/// Calls `take(record, place)`, which returns a Status, for each line that is not empty. A killed
-/// process may have left half a line at the end, which is not read. `place` is "line 3 of FILE".
+/// Calls `take(record, place)`, which returns a Status, for each line that is not empty. A partial
+/// last line, left by a killed process, is ignored. `place` is "line 3 of FILE".
 template <typename T, typename Take>
 Status read_record_lines(std::string_view text, const std::string& where, const Take& take) {
   std::size_t number = 0;

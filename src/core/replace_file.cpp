@@ -1,4 +1,4 @@
-// replace_file.cpp - a file's new content, written beside it and renamed over it.
+// replace_file.cpp: Writes a file's new content beside the file and renames it.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -20,22 +20,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a path that is to be written leads to, its symbolic links followed.
+/// The final target of a path after its symbolic links.
 struct Target {
   fs::path path;
-  std::optional<mode_t> mode{};  ///< of the regular file that is there, which a new one takes over
-  bool in_place = false;         ///< a device, a FIFO, an open file: to be written to, not replaced
+  std::optional<mode_t> mode{};  ///< mode of the existing regular file, for the new one
+  bool in_place = false;         ///< a device, a FIFO or an open file is written, not replaced
 };
 
 Target find_target(fs::path path) {
-  constexpr int kMostLinks = 40;  // as many as Linux follows
+  constexpr int kMostLinks = 40;  // Linux's limit
   struct stat there {};
   const bool found = ::stat(path.c_str(), &there) == 0;
   if (found && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
     return {path, std::nullopt, true};
   std::error_code ignored;
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, ignored); ++i) {
-    // /dev/stdout is one: what the link names may be gone, or somebody's log.
+    // For /dev/stdout the linked name may be gone or may be another program's log.
     if (path.string().starts_with("/proc/")) return {path, std::nullopt, true};
     path = path.parent_path() / fs::read_symlink(path, ignored);
   }
@@ -57,7 +57,7 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-/// A name in the same folder that no other process and no other call takes.
+/// Returns a name in the same folder that is unique among processes and calls.
 fs::path name_beside(const fs::path& path) {
   static std::atomic<unsigned> counter = 0;
   fs::path beside = path;
@@ -65,7 +65,7 @@ fs::path name_beside(const fs::path& path) {
   return beside;
 }
 
-/// Whether name_beside() makes such names for the file.
+/// True if name_beside() makes such names for the file.
 bool is_beside(const std::string& file, std::string_view name) {
   constexpr std::string_view kEnd = ".tmp";
   if (!name.starts_with(file + ".") || !name.ends_with(kEnd)) return false;
@@ -74,15 +74,15 @@ bool is_beside(const std::string& file, std::string_view name) {
   return !name.empty() && name.find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
-/// Writes a new file that is to take the target's place; on failure it may be there in part. Locked
-/// until it is whole, and so is not taken for one that a killed process has left.
+/// Writes a new file for the target; after a failure it may be incomplete. The file is locked until
+/// it is complete, so that no writer removes it as abandoned.
 Status write_new(const fs::path& path, const Target& target, std::string_view content,
                  Descriptor& file) {
   const fs::path& named = target.path;
-  do {  // again where it was taken for abandoned before it was locked
+  do {  // retried if another writer removed the file before it was locked
     file = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
     if (!file.open()) return system_failure(named, "write", errno);
-    // Some file systems have no locks; there nothing is taken for abandoned either.
+    // On file systems without locks no file is removed as abandoned.
     ::flock(file.raw(), LOCK_EX);
   } while (is_gone(file));
   if (target.mode && ::fchmod(file.raw(), *target.mode) != 0) {

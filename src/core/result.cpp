@@ -1,4 +1,4 @@
-// result.cpp - what every Result and Status does with its error.
+// result.cpp: Implements the shared error handling of Result and Status.
 #include "core/result.hpp"
 
 namespace fatune {

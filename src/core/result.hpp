@@ -1,4 +1,4 @@
-// result.hpp - a value or the reason why there is none; how failures travel up.
+// result.hpp: Declares a value or the error that prevented it, and how errors propagate.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace fatune {
 
-/// Decides the exit code; the message is for people and names flag, file or field.
+/// The kind decides the exit code; the message names flag, file or field.
 enum class ErrorKind { kUsage, kEnvironment, kFile, kDevice, kInterrupted };
 
-/// Every call that can fail has code for one: its members are compiled once, in result.cpp.
+/// Members are defined in result.cpp, because every call that can fail has code for an Error.
 struct Error {
   Error();
   Error(ErrorKind what, std::string why);
@@ -26,7 +26,7 @@ struct Error {
   std::string message;
 };
 
-/// Puts what the caller was doing in front of the message: "while X: ...".
+/// Prefixes the message with the caller's action: "while X: ...".
 Error with_context(Error error, const std::string& doing);
 Error usage_error(std::string message);
 Error environment_error(std::string message);
@@ -58,7 +58,7 @@ class [[nodiscard]] Result {
     return *value_;
   }
   std::optional<T> value_;
-  std::optional<Error> error_;  ///< one of the two
+  std::optional<Error> error_;  ///< set if and only if value_ is not
 };
 
 /// A Result without a value.
@@ -85,6 +85,6 @@ class [[nodiscard]] Status {
   auto name = (expression);                            \
   if (!name) return std::move(name).error();           \
   declaration = *std::move(name)
-/// The same for a Status: `FATUNE_TRY_STATUS(f());`.
+/// `FATUNE_TRY_STATUS(f());` returns the error of a failed Status to the caller.
 #define FATUNE_TRY_STATUS(expression) \
   if (auto fatune_status = (expression); !fatune_status) return std::move(fatune_status).error()

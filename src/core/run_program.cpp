@@ -1,4 +1,4 @@
-// run_program.cpp - a program's socket to text or lines, with an eye on clock and Ctrl-C.
+// run_program.cpp: Runs programs with a deadline and Ctrl-C, for their text or line by line.
 #include "core/run_program.hpp"
 
 #include <algorithm>
@@ -14,15 +14,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kGlance{200};        // how soon Ctrl-C is noticed
-constexpr std::size_t kMostText = std::size_t{1} << 26;  // chosen: a disassembly takes megabytes
+constexpr std::chrono::milliseconds kInterruptPeriod{200};  // between checks for Ctrl-C; chosen
+constexpr std::size_t kMostText = std::size_t{1} << 26;     // chosen: a disassembly takes megabytes
 
-constexpr std::chrono::milliseconds kMoment{300};  // to end of its own accord
-/// Chosen: far above any line, so a longer one means that the program does not speak in lines.
+constexpr std::chrono::milliseconds kGracePeriod{300};  // for a program to exit by itself; chosen
+/// Chosen far above any line: a longer one means that the program does not write lines.
 constexpr std::size_t kLongestLine = std::size_t{1} << 24;
 constexpr Peer kProgram{ErrorKind::kDevice, "it", "it closed its stdout"};
 
-/// Adds what has arrived within `patience` to `text`; false at the end of all output.
+/// Adds bytes that arrive within `patience` to `text`; false at the end of all output.
 bool read_some(int descriptor, std::chrono::milliseconds patience, std::string& text) {
   const auto read = receive_some(descriptor, Clock::now() + patience, kProgram, text);
   text.resize(std::min(text.size(), kMostText));
@@ -44,9 +44,9 @@ Result<ProgramRun> run_program(ChildCommand command, std::chrono::milliseconds p
       return Error{ErrorKind::kInterrupted,
                    "interrupted while " + command.program.string() + " ran"};
     }
-    // Its children may keep the output open after its end.
-    if (open) open = read_some(child.channel().descriptor(), kGlance, run.text);
-    run.end = child.wait(open ? std::chrono::milliseconds(0) : kGlance);
+    // Children of the program may keep the output open after its end.
+    if (open) open = read_some(child.channel().descriptor(), kInterruptPeriod, run.text);
+    run.end = child.wait(open ? std::chrono::milliseconds(0) : kInterruptPeriod);
   }
   if (!run.end) child.kill();
   while (open && child.channel().descriptor() >= 0) {
@@ -102,7 +102,7 @@ Result<std::optional<std::string>> LineProcess::receive(std::chrono::millisecond
 }
 
 ChildEnd LineProcess::stop() {
-  auto end = child_.wait(kMoment);
+  auto end = child_.wait(kGracePeriod);
   if (!end) end = child_.kill();
   *this = LineProcess();
   return end.value_or(ChildEnd{.signalled = true, .code = SIGKILL});

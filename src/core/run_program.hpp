@@ -1,4 +1,4 @@
-// run_program.hpp - other programs: run to their end, or spoken to line by line.
+// run_program.hpp: Runs other programs to their end, or exchanges lines with them.
 #pragma once
 
 #include <chrono>
@@ -13,32 +13,33 @@
 namespace fatune {
 
 struct ProgramRun {
-  std::optional<ChildEnd> end;  ///< empty: it was still running at the deadline and was killed
-  std::string text;             ///< stdout and stderr together, the first 64 MiB
+  std::optional<ChildEnd> end;  ///< empty: killed at the deadline
+  std::string text;             ///< stdout and stderr combined, the first 64 MiB
   bool succeeded() const { return end && !end->signalled && end->code == 0; }
 };
-/// `command.talk` and `command.stderr_file` are set here. Ctrl-C ends the program and is an
-/// interrupted error; a program that cannot be started is an environment error.
+/// Runs the command, whose `talk` and `stderr_file` are overwritten. Ctrl-C ends the program and
+/// gives an interrupted error. A program that cannot be started is an environment error.
 Result<ProgramRun> run_program(ChildCommand command, std::chrono::milliseconds patience);
 
-/// A name with a slash as it is, another in the first of the folders that has it; always absolute.
-/// Empty when there is no such executable file.
+/// Resolves a name without a slash in the folders, in order. The result is absolute, or empty if
+/// there is no such executable file.
 std::optional<std::filesystem::path> find_program(const std::string& name,
                                                   std::span<const std::filesystem::path> folders);
 
-/// A program spoken to over its stdin and stdout.
+/// A program that reads and writes lines on stdin and stdout.
 class LineProcess {
  public:
-  /// Its stderr goes where the command says.
+  /// Starts the program; its stderr goes to `stderr_file` of the command.
   static Result<LineProcess> start(ChildCommand command);
 
   bool started() const { return child_.started(); }
-  /// Adds the end of the line. An error when the program reads no more.
+  /// Sends the line and a line end. An error if the program has closed its stdin.
   Status send(std::string_view line);
-  /// The next line without its end. Empty when there is none within `patience`; an error when the
-  /// program has closed its stdout.
+  /// Returns the next line without its line end. Empty after `patience`; an error if the program
+  /// has closed its stdout.
   Result<std::optional<std::string>> receive(std::chrono::milliseconds patience);
-  /// How it ended; a program that has just closed its stdout is given a moment, then it is killed.
+  /// Returns the program's end. A program that just closed its stdout has a short grace period,
+  /// others are killed.
   ChildEnd stop();
 
  private:

@@ -1,4 +1,4 @@
-// scratch_folder.cpp - makes the folder, locks it, and removes those that killed processes left.
+// scratch_folder.cpp: Makes and locks scratch folders, and removes those of killed processes.
 #include "core/scratch_folder.hpp"
 
 #include <cerrno>
@@ -23,7 +23,7 @@ Result<ScratchFolder> ScratchFolder::make() {
   const fs::path base = fs::temp_directory_path(problem);
   const std::string pattern = (base / kScratchName).string() + "XXXXXX";
   ScratchFolder made;
-  do {  // again where it was taken for abandoned before it was locked
+  do {  // retried if another process removed the folder before it was locked
     std::string name = pattern;
     if (problem || ::mkdtemp(name.data()) == nullptr)
       return file_error("cannot make a folder for temporary files (" + pattern +

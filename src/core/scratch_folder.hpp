@@ -1,4 +1,4 @@
-// scratch_folder.hpp - a folder for the files of one run.
+// scratch_folder.hpp: Declares a temporary folder for the files of one run.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,12 @@
 
 namespace fatune {
 
-/// A folder for the files of one run, gone with everything in it afterwards. It is locked
-/// meanwhile, so that the next one can tell it from those that a killed process has left, and
-/// removes these.
+/// A folder that is removed with its content. A lock distinguishes it from folders of killed
+/// processes, which the next run removes.
 class ScratchFolder {
  public:
-  ScratchFolder() = default;  ///< none
-  /// In the system's folder for temporary files; only this user can read it.
+  ScratchFolder() = default;  ///< no folder
+  /// Makes a folder for this user only, in the system's folder for temporary files.
   static Result<ScratchFolder> make();
   ScratchFolder(ScratchFolder&& other) noexcept
       : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}

@@ -1,4 +1,4 @@
-// svg.cpp - writes the elements that all pictures share.
+// svg.cpp: Writes the SVG elements that all figures share.
 #include "core/svg.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// text.cpp - numbers to words for people, and text to numbers.
+// text.cpp: Formats numbers for people and parses numbers and patterns.
 #include "core/text.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace fatune {
 namespace {
 
-/// Decimals that leave three significant digits once the number is rounded.
+/// Returns the decimals that leave three significant digits after rounding.
 int decimals_for_three_digits(double magnitude) {
   if (magnitude < 9.995) return magnitude < 0.9995 ? 3 : 2;
   return magnitude < 99.95 ? 1 : 0;
@@ -27,7 +27,7 @@ std::optional<T> parse_whole(std::string_view text) {
   return value;
 }
 
-/// The most of a quantifier behind a class, which is then removed from the pattern; {least, most}.
+/// Removes the quantifier behind a class from the pattern and returns {least, most}.
 std::pair<std::size_t, std::size_t> take_quantifier(std::string_view& pattern) {
   constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
   const char sign = pattern.empty() ? 0 : pattern.front();
@@ -44,7 +44,7 @@ std::pair<std::size_t, std::size_t> take_quantifier(std::string_view& pattern) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Levenshtein distance, blind to case.
+/// Levenshtein distance, ignoring case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -60,7 +60,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// Reads one code point and moves past it; a broken byte counts as itself.
+/// Reads one code point and moves past it; an invalid byte is its own code point.
 char32_t next_code_point(std::string_view utf8, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(utf8[i]); };
   const unsigned first = byte(at++);
@@ -73,14 +73,14 @@ char32_t next_code_point(std::string_view utf8, std::size_t& at) {
   return point;
 }
 
-/// Control characters of ASCII and Latin 1, and Unicode's marks of direction.
+/// True for control characters of ASCII and Latin 1 and Unicode's direction marks.
 bool is_unprintable(char32_t p) {
   if (p == '\n' || p == '\t') return false;
   return p < 0x20 || (p >= 0x7F && p <= 0x9F) || p == 0x61C || p == 0x200E || p == 0x200F ||
          (p >= 0x202A && p <= 0x202E) || (p >= 0x2066 && p <= 0x2069);
 }
 
-/// The blocks of Unicode's East Asian Width "wide" that terminals draw over two columns.
+/// True for blocks of Unicode's East Asian Width "wide", which take two columns.
 bool is_wide(char32_t p) {
   return (p >= 0x1100 && p <= 0x115F) || (p >= 0x2E80 && p <= 0xA4CF) ||
          (p >= 0xAC00 && p <= 0xD7A3) || (p >= 0xF900 && p <= 0xFAFF) ||
@@ -206,7 +206,7 @@ std::optional<std::string> nearest_name(std::string_view text, std::span<const s
   std::size_t least = 4;
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(text, name);
-    // Half the letters must agree, or "ga" would be offered for anything short.
+    // At least half the letters must agree, or "ga" would be suggested for any short word.
     if (distance < least && 2 * distance <= std::max(text.size(), name.size())) {
       least = distance;
       nearest = name;
@@ -274,7 +274,8 @@ std::string printable(std::string_view text) {
 }
 
 std::string file_name(std::string_view text) {
-  constexpr std::size_t kLongest = 100;  // chosen: a name beside it may be 255 bytes long
+  // Chosen: leaves room for suffixes in names of at most 255 bytes.
+  constexpr std::size_t kLongest = 100;
   std::string name(text.substr(0, kLongest));
   for (char& c : name) c = in_class(c, "A-Za-z0-9._-") ? c : '_';
   if (name.empty() || name.front() == '.') name.insert(name.begin(), '_');

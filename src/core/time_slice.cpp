@@ -1,4 +1,4 @@
-// time_slice.cpp - sched_setattr, which the C library of Debian 12 has no function for.
+// time_slice.cpp: Calls sched_setattr, for which Debian 12's C library has no function.
 #include "core/time_slice.hpp"
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace fatune {
 namespace {
 
-/// As the kernel has it (sched_setattr(2)); runtime is in nanoseconds.
+/// The kernel's struct sched_attr (sched_setattr(2)); `runtime` is in nanoseconds.
 struct Attributes {
   std::uint32_t size = sizeof(Attributes), policy = SCHED_OTHER;
   std::uint64_t flags = 0;
@@ -31,7 +31,7 @@ void set_time_slice(std::chrono::microseconds slice) {
   std::optional<Attributes> asked = attributes();
   if (!asked || asked->policy != SCHED_OTHER) return;
   asked->runtime = static_cast<std::uint64_t>(std::chrono::nanoseconds(slice).count());
-  // Refused, things stay as they are.
+  // If the kernel refuses, the time slice stays.
   static_cast<void>(::syscall(SYS_sched_setattr, 0, &*asked, 0));
 }
 

@@ -1,4 +1,4 @@
-// time_slice.hpp - how soon threads that wake run on a host whose cores all work.
+// time_slice.hpp: Declares the scheduling time slice of threads on a busy host.
 #pragma once
 
 #include <chrono>
@@ -6,12 +6,12 @@
 
 namespace fatune {
 
-/// For this thread and all that it starts, other processes included. The shorter the slice that a
-/// thread asks for, the sooner it runs when it wakes or begins, and the sooner others run again;
-/// its share of a core stays. Linux takes 0.1 to 100 ms, from 6.12 on; elsewhere, and in threads
-/// that are not scheduled in the usual way (chrt), nothing happens.
+/// Sets the time slice of this thread and of all threads and processes that it starts. With a
+/// shorter slice a thread runs sooner after it wakes, and is preempted sooner; its share of a core
+/// stays. Linux supports 0.1 to 100 ms from 6.12 on. Elsewhere, and for threads with another
+/// scheduling policy (chrt), the call has no effect.
 void set_time_slice(std::chrono::microseconds slice);
-/// Empty where the system does not tell.
+/// Empty if the system does not report the slice.
 std::optional<std::chrono::microseconds> time_slice();
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// units.hpp - quantities that cannot be mixed up; only flops over time give a rate.
+// units.hpp: Declares units as types, so that only flops over time give a rate.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// driver.cpp - fills the process's table from libcuda.so.1; names and severity of return codes.
+// driver.cpp: Loads the CUDA driver's entry points and classifies its return codes.
 #include "gpu/driver.hpp"
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 namespace fatune::gpu {
 namespace {
 
-constexpr int kOldestVersion = 11080;  ///< cuLaunchKernelEx came with CUDA 11.8
+constexpr int kOldestVersion = 11080;  ///< the first CUDA with cuLaunchKernelEx, 11.8
 
 struct Loaded {
   Driver driver;
   int version = 0;
-  std::optional<Status> status;  ///< of the one attempt to load
-  SymbolSource symbols;          ///< in place of libcuda.so.1's
+  std::optional<Status> status;  ///< result of the first attempt to load
+  SymbolSource symbols;          ///< replaces the symbols of libcuda.so.1 in tests
 };
 
 /// The only mutable global of the program.
@@ -70,7 +70,7 @@ Status load_once(Loaded& state) {
                   reason));
 }
 
-/// Either call that bounds a profiler's range; an old driver may lack them.
+/// Starts or ends a profiler's range; an old driver may lack the call.
 Status bound_range(CUresult (*call)(), const char* symbol) {
   if (call == nullptr)
     return environment_error(fmt::format("the NVIDIA driver has no {}: it is too old", symbol));
@@ -103,7 +103,7 @@ std::string cuda_version_text(int version) {
 }
 
 std::string parse_kernel_module_version(std::string_view text) {
-  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build ..."
+  // Example: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Release Build ..."
   for (const auto& line : split(text, '\n')) {
     if (!line.starts_with("NVRM version:")) continue;
     for (const auto& word : split(line, ' ')) {

@@ -1,4 +1,4 @@
-// driver.hpp - the process's table of driver entry points, and its return codes to errors.
+// driver.hpp: Declares access to the CUDA driver's entry points and errors from its return codes.
 #pragma once
 
 #include <string>
@@ -9,38 +9,38 @@
 
 namespace fatune::gpu {
 
-/// No CUDA library is linked: opens libcuda.so.1 and initialises it; later calls return at once. A
-/// missing driver, or one older than CUDA 11.8, is an environment error with the remedy. Makes no
-/// context.
+/// Opens libcuda.so.1 and initialises it; later calls return at once. No CUDA library is linked and
+/// no context is made. A missing driver, or one older than CUDA 11.8, is an environment error with
+/// a remedy.
 Status load_driver();
-/// The table; load_driver() must have succeeded in this process.
+/// Returns the entry points; load_driver() must have succeeded in this process.
 const Driver& driver();
-/// Newest CUDA that the driver serves, 13000 for 13.0.
+/// Returns the newest CUDA that the driver supports: 13000 for 13.0.
 int driver_version();
-/// For tests: the next load_driver() takes these symbols instead of libcuda.so.1's; with an empty
-/// source libcuda.so.1's again.
+/// For tests: makes the next load_driver() use these symbols; an empty source restores
+/// libcuda.so.1.
 void use_driver(SymbolSource symbols);
 
 std::string cuda_version_text(int version);  ///< 13000 -> "13.0"
-/// Version of the kernel module ("580.159.04") from the system's files; empty when it is not told.
+/// Returns the kernel module's version ("580.159.04") from /proc; empty if unknown.
 std::string kernel_module_version();
-/// The version in the text of /proc/driver/nvidia/version; empty when there is none.
+/// Parses /proc/driver/nvidia/version; empty if the text has no version.
 std::string parse_kernel_module_version(std::string_view text);
 
-/// An error while doing something: "cannot load the cubin: CUDA_ERROR_... ". Its kind is kDevice.
+/// Makes a kDevice error: "cannot load the cubin: CUDA_ERROR_... ".
 Error call_error(CUresult code, std::string_view doing);
-/// Nothing for success, else call_error(); `doing` reads "cannot ...".
+/// Returns call_error() unless the call succeeded; `doing` reads "cannot ...".
 Status check(CUresult code, std::string_view doing);
 
-/// After such a code the process must end: every later call fails (illegal address, launch failure,
-/// ...).
+/// True for errors after which every later call fails, such as an illegal address. The process must
+/// end.
 bool is_sticky(CUresult code);
-/// True when the context of this thread can do no more work, whatever call met the error first.
-/// Does not wait for running kernels.
+/// True if the context of this thread is unusable, whichever call met the error first. Does not
+/// wait for running kernels.
 bool context_broken(CUstream stream);
 
-/// The part of this process that a profiler records lies between the two; without a profiler both
-/// do nothing. They need a current context.
+/// Bound the part of the process that a profiler records; no effect without a profiler. Both need a
+/// current context.
 Status start_profiler_range();
 Status stop_profiler_range();
 

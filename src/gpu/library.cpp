@@ -1,5 +1,4 @@
-// library.cpp - opens shared libraries; folders that may hold CUDA to the files a compilation
-// needs.
+// library.cpp: Opens shared libraries and searches folders for NVRTC and CUDA headers.
 #include "gpu/library.hpp"
 
 #include <algorithm>
@@ -31,7 +30,7 @@ void add_folder(std::vector<fs::path>& folders, const fs::path& folder) {
   if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
 }
 
-/// Numbers of "cuda-12.9", so that 12.10 comes after 12.9.
+/// Returns the numbers of "cuda-12.9", so that 12.10 sorts after 12.9.
 std::pair<std::int64_t, std::int64_t> toolkit_version(const fs::path& folder) {
   const std::string file = folder.filename().string();
   const auto parts = split(file.substr(std::min(file.find('-'), file.size() - 1) + 1), '.');
@@ -41,7 +40,7 @@ std::pair<std::int64_t, std::int64_t> toolkit_version(const fs::path& folder) {
   return {number(0), number(1)};
 }
 
-/// /usr/local/cuda first, as it is the one the system chose, then /usr/local/cuda-*, newest first.
+/// Adds /usr/local/cuda, the system's choice, and then /usr/local/cuda-*, newest first.
 void add_system_toolkits(std::vector<fs::path>& roots) {
   add_folder(roots, "/usr/local/cuda");
   std::vector<fs::path> versioned;
@@ -54,8 +53,7 @@ void add_system_toolkits(std::vector<fs::path>& roots) {
   add_folder(roots, "/opt/cuda");
 }
 
-/// A folder named by the user or the project: a toolkit, a site-packages folder, or a `.deps`
-/// folder.
+/// Adds a toolkit, a site-packages folder, or a `.deps` folder of the project.
 void add_any(std::vector<fs::path>& roots, const fs::path& folder) {
   for (const auto& place : {folder / "cuda", folder}) {
     for (const auto& root : wheel_roots(place)) add_folder(roots, root);
@@ -140,14 +138,14 @@ namespace {
 
 constexpr const char* kIncludeFolders[] = {"include", "targets/x86_64-linux/include",
                                            "targets/sbsa-linux/include"};
-/// Each header that kernels with toolkit headers start from.
+/// Headers from which kernels include the toolkit's other headers.
 constexpr const char* kHeaders[] = {"cuda_fp16.h", "mma.h", "crt/mma.h"};
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
 
-/// The numbers after "libnvrtc.so": {13, 0, 88}; no value for another file.
+/// Returns the numbers after "libnvrtc.so", {13, 0, 88}; empty for another file.
 std::optional<std::vector<std::int64_t>> version_of(const fs::path& file) {
   constexpr std::string_view kName = "libnvrtc.so";
   const std::string name = file.filename().string();
@@ -182,7 +180,7 @@ std::vector<fs::path> roots_of_python() {
   return roots;
 }
 
-/// The first include folder of the roots that has the header.
+/// Returns the first include folder of the roots that has the header.
 fs::path folder_with(const std::vector<fs::path>& roots, const char* header) {
   for (const auto& root : roots) {
     for (const char* folder : kIncludeFolders) {
@@ -192,7 +190,7 @@ fs::path folder_with(const std::vector<fs::path>& roots, const char* header) {
   return {};
 }
 
-/// Collects include folders; what is missing stays listed.
+/// Adds include folders and returns the headers that no root has.
 std::vector<std::string> find_headers(const std::vector<fs::path>& roots,
                                       std::vector<fs::path>& folders) {
   std::vector<std::string> missing;
@@ -204,7 +202,7 @@ std::vector<std::string> find_headers(const std::vector<fs::path>& roots,
       add(folders, folder);
     }
   }
-  // Headers of the C++ library for CUDA moved into a folder of their own with CUDA 13.
+  // CUDA 13 moved the headers of its C++ library to a folder of their own.
   for (const char* header : {"cccl/cuda/std/cstdint", "cuda/std/cstdint"}) {
     const fs::path folder = folder_with(roots, header);
     if (folder.empty()) continue;
@@ -214,7 +212,7 @@ std::vector<std::string> find_headers(const std::vector<fs::path>& roots,
   return missing;
 }
 
-/// The folder above lib, lib64 or targets/.../lib; empty for a bare name.
+/// Returns the folder above lib, lib64 or targets/.../lib; empty for a bare name.
 fs::path root_of_library(const fs::path& library) {
   if (!library.has_parent_path()) return {};
   fs::path folder = library.parent_path().parent_path();
@@ -230,7 +228,7 @@ std::vector<fs::path> explicit_nvrtc(const fs::path& given) {
   if (!files.empty()) add(found, files.front());
   add_nvrtc_of_root(found, given);
   for (const auto& root : gpu::wheel_roots(given)) add_nvrtc_of_root(found, root);
-  if (found.empty()) found.push_back(given / "libnvrtc.so");  // its absence is the message
+  if (found.empty()) found.push_back(given / "libnvrtc.so");  // the error will name this file
   return found;
 }
 
@@ -281,12 +279,12 @@ Toolchain find_toolchain(const gpu::SearchPaths& search) {
       toolchain.nvrtc.emplace_back(name);
     }
   }
-  // Headers of the same toolkit as the library come first, so that versions match if they can.
+  // Headers beside the library come first, because their version matches.
   if (const fs::path own = root_of_library(toolchain.nvrtc.front()); !own.empty()) {
     std::erase(roots, own);
     roots.insert(roots.begin(), own);
   }
-  add(roots, "/usr");  // distributions' packages
+  add(roots, "/usr");  // for packages of distributions
   auto missing = find_headers(roots, toolchain.include_folders);
   if (!missing.empty()) {
     for (const auto& root : ask_python()) add(roots, root);

@@ -1,5 +1,4 @@
-// objects.cpp - creation, use and destruction of the driver's objects; launches and tensor maps are
-// checked, as the driver refuses them without reasons.
+// objects.cpp: Implements CUDA objects, and checks launches and tensor maps before the driver does.
 #include "gpu/objects.hpp"
 
 #include <algorithm>
@@ -16,8 +15,7 @@
 namespace fatune::gpu {
 namespace {
 
-/// A failed destroy is only worth a word when it is neither the driver's end nor an earlier
-/// failure.
+/// Logs a failed destroy, unless the driver ended or an earlier failure caused it.
 void note(CUresult code, const char* what) noexcept {
   const bool expected = code == CUDA_SUCCESS || code == CUDA_ERROR_DEINITIALIZED ||
                         code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
@@ -25,9 +23,10 @@ void note(CUresult code, const char* what) noexcept {
   if (!expected) log::debug(fmt::format("destroying {}: {}", what, describe(driver(), code)));
 }
 
-constexpr std::size_t kMostWindowBytes = 1 << 20;  // chosen: every device with persisting lines
+// Chosen: fits every device with persisting lines.
+constexpr std::size_t kMostWindowBytes = 1 << 20;
 
-/// Devices and drivers without persisting lines say so in one of these ways.
+/// True for the errors of devices and drivers without persisting lines.
 bool unsupported(CUresult code) {
   return code == CUDA_ERROR_NOT_SUPPORTED || code == CUDA_ERROR_UNSUPPORTED_LIMIT ||
          code == CUDA_ERROR_INVALID_VALUE;
@@ -52,7 +51,7 @@ std::string text(const Extent& extent) {
   return fmt::format("{},{},{}", extent[0], extent[1], extent[2]);
 }
 
-/// The driver's fields are 32 bits wide; a larger number must not wrap round to a valid one.
+/// Rejects sizes that would wrap in the driver's 32-bit fields.
 Status check_range(const LaunchShape& shape) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   for (const auto& [what, extent] : {std::pair("grid", shape.grid), std::pair("block", shape.block),
@@ -72,8 +71,8 @@ Result<int> function_attribute(CUfunction function, CUfunction_attribute attribu
   return value;
 }
 
-/// The rules of cuTensorMapEncodeTiled that a kernel's manifest can break; it only says "invalid
-/// value".
+/// Checks the rules of cuTensorMapEncodeTiled that a manifest can break, because the driver only
+/// reports "invalid value".
 Status check_map(const TensorMapFacts& facts) {
   const auto broken = [](const std::string& why) {
     return device_error("cannot make a tensor map: " + why);
@@ -149,7 +148,7 @@ Status record(CUevent event, CUstream stream) {
 
 Result<bool> wait(CUevent event, std::chrono::microseconds limit) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::microseconds kSpin{200};  // chosen: longer than most kernels take
+  constexpr std::chrono::microseconds kSpin{200};  // chosen: longer than most kernels
   constexpr std::chrono::microseconds kNap{100};
   const auto start = Clock::now();
   while (true) {
@@ -170,7 +169,7 @@ Result<Micros> elapsed(CUevent start, CUevent stop) {
 }
 
 Result<Module> load_module(const Context&, std::string_view cubin) {
-  // An ELF image carries its own length; the driver takes no size.
+  // The driver takes no size, because an ELF image has its own length.
   if (!cubin.starts_with("\x7f"
                          "ELF"))
     return device_error("cannot load the cubin: no ELF image");

@@ -1,4 +1,4 @@
-// objects.hpp - contexts, streams, events, modules, memory and graphs as owned values; launches.
+// objects.hpp: Declares owned CUDA contexts, streams, events, modules, memory, graphs and launches.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,7 @@
 
 namespace fatune::gpu {
 
-/// The one RAII template: owns a CUDA object. Raw is comparable, and means "none" when it is
-/// value-initialised.
+/// Owns a CUDA object; the only RAII template. A value-initialised Raw means no object.
 template <typename Raw, void (*destroy)(Raw) noexcept>
 class Handle {
  public:
@@ -53,7 +52,7 @@ struct PrimaryContext {
   friend bool operator==(const PrimaryContext&, const PrimaryContext&) = default;
 };
 
-/// Destroying after the driver shut down or the context broke is silent.
+/// Logs nothing after the driver shut down or the context broke.
 void destroy(PrimaryContext context) noexcept;
 void destroy(CUstream stream) noexcept;
 void destroy(CUevent event) noexcept;
@@ -64,31 +63,31 @@ void destroy(CUgraph graph) noexcept;
 void destroy(CUgraphExec graph) noexcept;
 
 using Context = Handle<PrimaryContext, destroy>;
-/// Loads the driver, retains the device's primary context and makes it current in this thread. What
-/// is made below belongs to the current context and must go before it.
+/// Loads the driver, retains the device's primary context and makes it current in this thread.
+/// Objects below belong to the current context and must be destroyed before it.
 Result<Context> make_context(int ordinal);
 
 using Stream = Handle<CUstream, destroy>;
-/// Independent of the default stream; every copy and launch here names its stream.
+/// Makes a non-blocking stream; every copy and launch here names its stream.
 Result<Stream> make_stream(const Context& context);
-/// Waits without limit; an error of an earlier launch comes out here.
+/// Waits without limit; returns errors of earlier launches.
 Status synchronize(CUstream stream);
 
 using Event = Handle<CUevent, destroy>;
-Result<Event> make_event(const Context& context);  ///< with a time stamp
+Result<Event> make_event(const Context& context);  ///< with timing
 Status record(CUevent event, CUstream stream);
-/// Polls, so that a hung kernel is noticed: false when the event was not reached within `limit`. An
-/// error of the work before the event comes out here.
+/// Polls the event, so that a hung kernel is detected. False if it was not reached within `limit`.
+/// Returns errors of the work before the event.
 Result<bool> wait(CUevent event, std::chrono::microseconds limit);
-/// Both events must be done. Resolution is about half a microsecond.
+/// Returns the time between two completed events; the resolution is about 0.5 us.
 Result<Micros> elapsed(CUevent start, CUevent stop);
 
 using Module = Handle<CUmodule, destroy>;
 Result<Module> load_module(const Context& context, std::string_view cubin);
-/// Valid as long as the module; a missing entry is an error that names it.
+/// The function is valid as long as the module; a missing entry is an error that names it.
 Result<CUfunction> find_function(const Module& module, const std::string& entry);
 
-/// Device memory, aligned to 256 bytes at least. Zero bytes make an empty buffer with address 0.
+/// Device memory, aligned to at least 256 bytes. An empty buffer has address 0.
 class Buffer {
  public:
   Buffer() = default;
@@ -100,10 +99,10 @@ class Buffer {
   Handle<CUdeviceptr, destroy> memory_;
   std::size_t bytes_ = 0;
 };
-/// Out of memory is an error that says how much was asked for and how much is free.
+/// An out-of-memory error names the requested and the free bytes.
 Result<Buffer> make_buffer(const Context& context, std::size_t bytes);
 
-/// Page-locked host memory, for copies at full speed.
+/// Page-locked host memory for full-speed copies.
 class HostBuffer {
  public:
   HostBuffer() = default;
@@ -117,51 +116,50 @@ class HostBuffer {
 };
 Result<HostBuffer> make_host_buffer(const Context& context, std::size_t bytes);
 
-/// Both host copies wait until the stream has finished with everything up to and including them.
+/// Both host copies wait until the stream has completed them and all earlier work.
 Status copy_to_device(CUdeviceptr to, std::span<const std::byte> from, CUstream stream);
 Status copy_to_host(std::span<std::byte> to, CUdeviceptr from, CUstream stream);
-/// Only queues the work.
+/// Queues the fill and returns.
 Status fill_bytes(CUdeviceptr to, std::uint8_t value, std::size_t bytes, CUstream stream);
 
 using Graph = Handle<CUgraph, destroy>;
 using GraphExec = Handle<CUgraphExec, destroy>;
-/// Records what `work` queues on the stream instead of running it. Neither waits nor host copies
-/// are allowed in `work`.
+/// Captures the work that `work` queues on the stream. `work` must not wait or copy to or from the
+/// host.
 Result<Graph> capture(CUstream stream, const std::function<Status()>& work);
 struct GraphEdges {
   std::size_t all = 0;
-  std::size_t programmatic = 0;  ///< those that let the kernel behind them begin early
+  std::size_t programmatic = 0;  ///< edges of programmatic dependent launches
 };
-/// As the driver has them; empty where it does not tell (before CUDA 12.3).
+/// Returns the numbers of edges; empty if the driver does not report them (before CUDA 12.3).
 Result<std::optional<GraphEdges>> edges_of(const Graph& graph);
-/// Makes the graph launchable and brings it to the device of the stream.
+/// Makes the graph launchable and uploads it to the stream's device.
 Result<GraphExec> instantiate(const Graph& graph, CUstream stream);
 Status launch(const GraphExec& graph, CUstream stream);
 
-// Persisting lines of the L2 cache survive a flush; timed launches must not have any.
+// Persisting L2 lines survive a flush, so timed launches must not have any.
 
-/// What the current context may set aside for persisting lines; empty when device or driver has no
-/// such limit. A limit of this process, not a setting of the GPU.
+/// Returns the bytes that the context may set aside for persisting lines; empty without support.
+/// The limit belongs to this process and is no setting of the GPU.
 Result<std::optional<std::size_t>> persisting_limit();
-/// Nothing may be set aside, and no window of addresses on the stream persists. Does nothing where
-/// there is no such limit.
+/// Sets the limit to zero and removes the stream's access window; no effect without support.
 Status forbid_persisting_lines(CUstream stream);
-/// Lines that are marked as persisting become ordinary ones.
+/// Turns persisting lines into ordinary ones.
 Status reset_persisting_lines();
 
-/// Sets cache aside and lets launches on the stream keep the window's lines, as a cheating host
-/// would. For fixtures that the gates must catch.
+/// Makes launches on the stream keep the window's lines in L2. Only for fixtures that imitate a
+/// cheating host.
 Status keep_window(CUstream stream, CUdeviceptr address, std::size_t bytes);
 
-/// Once per function before its first launch or occupancy query, see settings_of().
+/// Applies settings_of(); call once per function before its first launch or occupancy query.
 Status prepare(CUfunction function, const LaunchShape& shape);
 
-/// `arguments` are pointers to the argument values, in the entry's order; copied before the return.
-/// Queues only. Inside capture() the launch becomes a node of the graph.
+/// Queues a launch. `arguments` point to the argument values in the entry's order, which are copied
+/// before the return. Inside capture() the launch becomes a graph node.
 Status launch(CUfunction function, const LaunchShape& shape, std::span<void*> arguments,
               CUstream stream);
 
-/// Resident blocks per multiprocessor; 0 when none fits.
+/// Returns the resident blocks per multiprocessor; 0 if none fits.
 Result<int> blocks_per_sm(CUfunction function, const LaunchShape& shape);
 
 struct FunctionFacts {
@@ -172,10 +170,10 @@ struct FunctionFacts {
 };
 Result<FunctionFacts> function_facts(CUfunction function);
 
-/// On the heap, where it keeps the alignment that the driver asks for. The pointer is the launch
-/// argument of a `const __grid_constant__ CUtensorMap`.
+/// A tensor map on the heap, which keeps the driver's alignment. The pointer is the launch argument
+/// of a `const __grid_constant__ CUtensorMap`.
 using TensorMap = std::unique_ptr<CUtensorMap>;
-/// Facts that TMA cannot take, and a driver or device without it, are errors that say so.
+/// Facts outside TMA's limits, and a driver or device without TMA, are errors with the reason.
 Result<TensorMap> make_tensor_map(CUdeviceptr tensor, const TensorMapFacts& facts);
 
 }  // namespace fatune::gpu

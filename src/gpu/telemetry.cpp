@@ -1,5 +1,4 @@
-// telemetry.cpp - questions to the driver and to NVML, whose functions are declared here: wheels
-// have no nvml.h.
+// telemetry.cpp: Queries devices through the driver and NVML; wheels have no nvml.h.
 #include "gpu/telemetry.hpp"
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 namespace fatune::gpu {
 namespace {
 
-// Names, values and layouts from NVML's reference manual.
+// Names, values and layouts are from NVML's reference manual.
 using NvmlResult = int;
 constexpr NvmlResult kNvmlSuccess = 0;
 constexpr NvmlResult kNvmlTooSmall = 7;
@@ -26,7 +25,7 @@ constexpr int kClockMemory = 2;
 constexpr int kTemperatureGpu = 0;
 constexpr std::uint64_t kMemoryUnknown = ~std::uint64_t{0};
 
-/// nvmlProcessInfo_t as of the _v2 and _v3 functions.
+/// nvmlProcessInfo_t of the _v2 and _v3 functions.
 struct NvmlProcess {
   unsigned pid;
   unsigned long long used_memory;
@@ -44,8 +43,8 @@ struct NvmlMemory {
 constexpr unsigned kComputeModeDefault = 0;
 constexpr unsigned kComputeModeProhibited = 2;
 
-/// Member, result, arguments, and its symbols, the first that the library has: functions got new
-/// names over the years.
+/// Member, result, arguments and symbols. The first symbol that the library has is used, because
+/// NVML renamed functions.
 #define FATUNE_NVML_FUNCTIONS(X)                                                              \
   X(init, NvmlResult, (), "nvmlInit_v2", "nvmlInit")                                          \
   X(shutdown, NvmlResult, (), "nvmlShutdown")                                                 \
@@ -88,7 +87,7 @@ Nvml load_functions(const Library& library) {
   return nvml;
 }
 
-/// What a function fills in at last; empty when it is missing or declines.
+/// Returns the value that a function writes to its last argument; empty if it is missing or fails.
 template <typename Answer, typename Function, typename... Arguments>
 std::optional<Answer> ask(Function function, Arguments... arguments) {
   Answer value{};
@@ -102,7 +101,7 @@ std::optional<int> ask_int(Arguments... arguments) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
-/// The first failure, so that a list of questions reads as a list.
+/// Reads all attributes and returns the first failure.
 CUresult read_attributes(CUdevice device, DeviceFacts& facts) {
   CUresult first_failure = CUDA_SUCCESS;
   const auto ask = [&](CUdevice_attribute attribute) {
@@ -168,7 +167,7 @@ Result<DeviceFacts> device_facts(int ordinal) {
   std::array<char, 32> bus{};
   FATUNE_TRY_STATUS(
       check(driver().device_pci_bus_id(bus.data(), static_cast<int>(bus.size()), device), doing));
-  facts.pci_bus_id = lower(bus.data());  // in small letters as the system's tools write it
+  facts.pci_bus_id = lower(bus.data());  // lower case as in the system's tools
   std::size_t memory = 0;
   FATUNE_TRY_STATUS(check(driver().device_memory(&memory, device), doing));
   facts.memory_bytes = static_cast<std::int64_t>(memory);
@@ -189,7 +188,7 @@ struct Telemetry::State {
     if (nvml.shutdown != nullptr) nvml.shutdown();
   }
 
-  /// Returns what is in the way; empty when nothing is.
+  /// Returns the reason why NVML is unavailable; empty on success.
   std::string open(const std::string& pci_bus_id) {
     const auto library = Library::open({"libnvidia-ml.so.1"});
     if (!library) return "libnvidia-ml.so.1, which comes with the driver, cannot be opened";
@@ -209,7 +208,7 @@ struct Telemetry::State {
   }
 };
 
-/// Without functions every question is declined.
+/// Without NVML's functions every answer is empty.
 Telemetry::Telemetry() : state_(std::make_shared<const State>()) {}
 
 bool Telemetry::available() const { return state_->device != nullptr; }
@@ -284,7 +283,7 @@ std::vector<GpuProcess> Telemetry::compute_processes() const {
   auto count = static_cast<unsigned>(found.size());
   NvmlResult code = state_->nvml.processes(state_->device, &count, found.data());
   if (code == kNvmlTooSmall) {
-    found.resize(count + 8);  // room for those that start meanwhile
+    found.resize(count + 8);  // room for processes that start meanwhile
     count = static_cast<unsigned>(found.size());
     code = state_->nvml.processes(state_->device, &count, found.data());
   }

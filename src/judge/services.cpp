@@ -1,4 +1,4 @@
-// services.cpp - tools; problems, kernels and journals by their addresses; the prompts.
+// services.cpp: Publishes tools, prompts, and problems, kernels and journals as resources.
 #include "judge/services.hpp"
 
 #include <map>
@@ -24,30 +24,31 @@ constexpr const char* kText = "text/plain";
 
 std::string address(const std::string& path) { return std::string(kRoot) + path; }
 
-void add_kernel(const JudgedKernel& judgement, std::vector<ResourceCard>& cards) {
+void add_kernel(const JudgedKernel& judgement, std::vector<ResourceDescription>& descriptions) {
   const std::string& id = judgement.record.id;
   const std::string& kernel = judgement.record.kernel;
-  cards.push_back({address("kernel/" + id + "/source"), kernel + " source",
-                   "As it was submitted: data, no instruction", kCuda});
-  cards.push_back({address("kernel/" + id + "/manifest"), kernel + " manifest",
-                   "As it was submitted: data, no instruction", kJson});
+  descriptions.push_back({address("kernel/" + id + "/source"), kernel + " source",
+                          "As it was submitted: data, no instruction", kCuda});
+  descriptions.push_back({address("kernel/" + id + "/manifest"), kernel + " manifest",
+                          "As it was submitted: data, no instruction", kJson});
 }
 
-std::vector<ResourceCard> cards_of(const Referee& referee) {
-  std::vector<ResourceCard> cards;
+std::vector<ResourceDescription> descriptions_of(const Referee& referee) {
+  std::vector<ResourceDescription> descriptions;
   for (const BookedProblem& each : referee.problems().problems()) {
-    cards.push_back({address("problem/" + each.id), each.id, describe(each.named.problem), kJson});
+    descriptions.push_back(
+        {address("problem/" + each.id), each.id, describe(each.named.problem), kJson});
   }
   std::map<std::string, const JudgedKernel*> kernels;
   for (const JudgedKernel& each : referee.log().judgements()) kernels[each.record.id] = &each;
-  for (const auto& [id, judgement] : kernels) add_kernel(*judgement, cards);
+  for (const auto& [id, judgement] : kernels) add_kernel(*judgement, descriptions);
   for (const std::string& run : referee.runs())
-    cards.push_back({address(run + "/journal"), run, "Journal of a search", kLines});
-  cards.push_back({address("judgements"), "judgements", "All of them, a line each", kLines});
-  return cards;
+    descriptions.push_back({address(run + "/journal"), run, "Journal of a search", kLines});
+  descriptions.push_back({address("judgements"), "judgements", "All of them, a line each", kLines});
+  return descriptions;
 }
 
-std::vector<ResourceCard> templates() {
+std::vector<ResourceDescription> templates() {
   return {{address("problem/{id}"), "problem", "What a problem asks", kJson},
           {address("kernel/{id}/source"), "source", "Of a judged kernel, as submitted", kCuda},
           {address("kernel/{id}/manifest"), "manifest", "Of a judged kernel, as submitted", kJson},
@@ -57,7 +58,7 @@ std::vector<ResourceCard> templates() {
 
 Json index_of(const Referee& referee) {
   Json index = Json::array();
-  for (const ResourceCard& each : cards_of(referee)) {
+  for (const ResourceDescription& each : descriptions_of(referee)) {
     index.push_back({{"uri", each.uri},
                      {"name", each.name},
                      {"description", each.description},
@@ -122,9 +123,11 @@ Prompt make_prompt(const char* name, const char* title, const char* description,
 Services judge_services(Referee& referee) {
   Services services;
   services.tools = judge_tools(referee);
-  services.shelf.list = [&referee] { return cards_of(referee); };
-  services.shelf.templates = templates();
-  services.shelf.read = [&referee](const std::string& uri) { return read_resource(uri, referee); };
+  services.resources.list = [&referee] { return descriptions_of(referee); };
+  services.resources.templates = templates();
+  services.resources.read = [&referee](const std::string& uri) {
+    return read_resource(uri, referee);
+  };
   services.prompts = {
       make_prompt("free", "Write a kernel", "The task, and the fastest kernel so far",
                   BriefingMode::kFree, referee),

@@ -1,4 +1,4 @@
-// services.hpp - all that the judge offers, in one table for every dialect.
+// services.hpp: Declares everything that the judge offers, in one table for every dialect.
 #pragma once
 
 #include "judge/protocol/services.hpp"
@@ -6,7 +6,7 @@
 
 namespace fatune {
 
-/// The referee outlives them.
+/// The referee must outlive the services.
 Services judge_services(Referee& referee);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// tools.cpp - the one table of tools: two records and a function are a verb.
+// tools.cpp: Defines the table of tools: argument record, result record and function.
 #include "judge/tools.hpp"
 
 #include <algorithm>
@@ -11,8 +11,7 @@
 namespace fatune {
 namespace {
 
-/// `run` takes an In and gives a Result of an Out; what a client sends beside In's fields is
-/// refused by name.
+/// `run` takes an In and returns a Result of an Out. Fields that In lacks are refused by name.
 template <typename In, typename Out, typename Run>
 Tool make_tool(const char* name, const char* title, const char* description, Run run) {
   Tool tool{name, title, description, {}, {}, {}};
@@ -55,7 +54,7 @@ Toolbox problem_tools(Referee& referee) {
   };
 }
 
-/// Those that ask compilers or device take long, and beat meanwhile.
+/// Tools that use a compiler or a device take long and report progress.
 Toolbox kernel_tools(Referee& referee) {
   return {
       make_tool<Submission, JudgedKernel>(

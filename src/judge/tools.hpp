@@ -1,4 +1,4 @@
-// tools.hpp - the judge's verbs, each with its schemas, in one table for every dialect.
+// tools.hpp: Declares the judge's tools with their schemas, in one table for every dialect.
 #pragma once
 
 #include "judge/protocol/tool.hpp"
@@ -6,7 +6,7 @@
 
 namespace fatune {
 
-/// The referee outlives the tools.
+/// The referee must outlive the tools.
 Toolbox judge_tools(Referee& referee);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// choice.cpp - ranks the kernels that compute the same, and says why there is none.
+// choice.cpp: Ranks the stored kernels that may serve a problem, and explains if none may.
 #include "runtime/choice.hpp"
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace fatune::rt {
 namespace {
 
-/// All that decides what is computed, apart from the number of key heads: see fit(). Mask, query
-/// heads of a key head (1 without a mask), rows of each of them, and what never changes.
+/// Returns all that decides the computation, apart from the number of key heads; see fit(). With a
+/// mask the rows of a query head count, without a mask all rows of a key head.
 auto work_of(const Problem& problem) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const bool masked = problem.mask == Mask::kCausal && problem.seq_q > 1;
@@ -34,14 +34,14 @@ bool parts_are_aligned(const Problem& tuned) {
   return aligned(parts.query) && aligned(parts.key) && (!tuned.lse || aligned(parts.lse));
 }
 
-/// A scale is a float wherever it is used; this allows for a caller's other rounding of it. Chosen.
+/// Scales are floats, so this allows for a caller's other rounding. Chosen.
 constexpr double kScaleTolerance = 1e-6;
 
 bool same_scale(double compiled, double wanted) {
   return std::abs(compiled - wanted) <= kScaleTolerance * std::abs(wanted);
 }
 
-/// Of the stage that takes most, a block. Bytes.
+/// Returns the bytes of shared memory per block, of the stage that needs most.
 std::int64_t shared_bytes(const KernelFacts& facts) {
   std::int64_t most = 0;
   for (const StageFacts& stage : facts.stages)
@@ -56,7 +56,7 @@ double log_ratio(std::int64_t a, std::int64_t b) {
 constexpr std::pair<const char*, Layout Layouts::*> kLayouts[] = {
     {"q", &Layouts::q}, {"k", &Layouts::k}, {"v", &Layouts::v}, {"out", &Layouts::out}};
 
-/// As `problem` has it, with head_dim where no step is taken.
+/// Returns the strides, with head_dim for dimensions of size 1.
 Strides stepped_strides(const Problem& problem, const char* tensor) {
   const TensorSizes sizes = sizes_of(problem, tensor);
   Strides strides = strides_of(problem, tensor);
@@ -71,9 +71,9 @@ bool same_but_for_layouts(Problem a, const Problem& b) {
   return a == b;
 }
 
-/// Doublings of a length count once, of the number of heads half: kernels take the heads one by
-/// one, but tile the lengths. Masks and head_dim change the kernel's loop itself, layouts addresses
-/// alone. Chosen.
+/// Distance of two problems, chosen. A doubled length counts 1 and a doubled number of heads 1/2,
+/// because kernels tile lengths but take heads one by one. Mask and head_dim change the kernel's
+/// loop, layouts only addresses.
 double distance(const Problem& a, const Problem& b) {
   const double mask = a.mask == b.mask ? 0 : 4;
   const double lse = a.lse == b.lse ? 0 : 0.5;
@@ -138,7 +138,7 @@ Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
     return std::tuple(choice.fit.launches, choice.fit.kind,
                       speed_rank(kernels[choice.kernel].facts.measured));
   };
-  // What was in the way of the kernel that came nearest to being chosen.
+  // The failure of the kernel that came nearest to being chosen.
   int nearest = 0;
   Failure failure{FATUNE_RT_NO_KERNEL,
                   fmt::format("none of the {} kernels computes {}: tune it (`fatune sweep`) and "

@@ -1,5 +1,4 @@
-// choice.hpp - a problem, a device and stored kernels to the kernel that may serve it, and in how
-// many launches.
+// choice.hpp: Chooses the stored kernel and the number of launches for a problem and a device.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +15,37 @@ namespace fatune::rt {
 
 struct Fit {
   fatune_rt_fit kind = FATUNE_RT_EXACT;
-  std::int64_t launches = 1;  ///< the i-th of them on the i-th part of each tensor
+  std::int64_t launches = 1;  ///< launch i computes part i of each tensor
 };
 
-/// The layouts of the same memory by name: strides that a word has become the word, and a stride
-/// that is never stepped, over the only head say, that of head_dim.
+/// Names layouts: strides of a named layout become the name. The stride of a dimension of size 1
+/// becomes head_dim.
 Problem with_named_layouts(Problem problem);
 
-/// Nothing when the kernel would compute something else, or touch other memory.
+/// Returns how a kernel tuned for one problem serves another; empty if it would compute something
+/// else or touch other memory.
 ///
-/// Why what is left is safe. Tensors that are not contiguous must lie as the kernel's do, in the
-/// very problem. Contiguous ones need not: head (b, h) of q is block b * heads + h of
-/// seq_q * head_dim elements, and of k and v block b * kv_heads + h / group of seq_kv * head_dim,
-/// group being heads / kv_heads. As h < heads, that is block (b * heads + h) / group: only the
-/// number of key heads, batch * kv_heads, and the group matter, not how batch and heads make them
-/// up. out and lse are laid out as q is. Each head is computed by itself, from these blocks alone.
+/// Tensors that are not contiguous must have the kernel's layout and its very problem.
 ///
-/// Without a mask each row of q is computed by itself, too. The group * seq_q rows that read one
-/// key head follow each other in q, out and lse, so only their number matters. A causal mask on a
-/// single query hides nothing: its row sees keys up to 0 + seq_kv - 1.
+/// In contiguous tensors, head (b, h) of q is block b * heads + h of seq_q * head_dim elements. In
+/// k and v it is block b * kv_heads + h / group of seq_kv * head_dim, where group = heads /
+/// kv_heads. As h < heads, the block is (b * heads + h) / group. So only the number of key heads,
+/// batch * kv_heads, and the group matter. out and lse have q's order. Each head is computed from
+/// these blocks alone.
 ///
-/// A kernel whose number of key heads is an n-th of the problem's computes the i-th n-th of it from
-/// the i-th n-th of each tensor: parts are whole blocks, one after the other. Their first elements
-/// must be aligned as kernels expect of a tensor.
+/// Without a mask each row of q is independent, too. The group * seq_q rows that read one key head
+/// are adjacent in q, out and lse, so only their number matters. A causal mask on a single query
+/// hides nothing: its row sees keys up to 0 + seq_kv - 1.
+///
+/// A kernel with an n-th of the problem's key heads computes it in n launches: launch i computes
+/// the i-th n-th of each tensor. Parts are whole adjacent blocks, and their first elements must be
+/// aligned as kernels expect of a tensor.
 std::optional<Fit> fit(Problem tuned, Problem wanted);
 
-/// Kernels read and write 16 bytes at once, and tensor maps demand it. Bytes.
+/// Bytes; kernels read and write 16 bytes at once, and tensor maps require this alignment.
 constexpr std::uint64_t kTensorAlignment = 16;
 
-/// Bytes from the i-th to the next part of q and out, of k and v, and of lse.
+/// Bytes between neighbouring parts: of q and out, of k and v, and of lse.
 struct PartBytes {
   std::int64_t query = 0;
   std::int64_t key = 0;
@@ -55,16 +56,16 @@ PartBytes part_bytes(const Problem& tuned);
 struct DeviceFacts {
   std::string name;
   int major = 0, minor = 0;  ///< compute capability
-  /// Of shared memory, that a block may ask for: devices of one generation differ.
+  /// Shared memory that a block may request; devices of one generation differ.
   int most_shared_bytes = std::numeric_limits<int>::max();
 };
 
-/// What is asked for.
+/// A request for a kernel.
 struct Wish {
   Problem problem;
   double scale = 0;
   std::int64_t max_launches = 1;
-  bool unverified = false;  ///< kernels that passed no gates may be chosen, too
+  bool unverified = false;  ///< kernels that passed no gates may be chosen
 };
 
 struct StoredKernel {
@@ -77,13 +78,13 @@ struct Choice {
   Fit fit;
 };
 
-/// The fewest launches win, then the exact problem, then the fastest as measured. Without one:
-/// OTHER_DEVICE when only the device's generation or its shared memory is in the way, else
-/// NO_KERNEL, with the reason.
+/// Prefers the fewest launches, then the exact problem, then the fastest measured kernel. The
+/// failure is OTHER_DEVICE if only the device's generation or shared memory rules a kernel out,
+/// else NO_KERNEL. It has the reason.
 Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
                        const DeviceFacts& device);
 
-/// The kernel tuned for the problem most like this one, of its element type; nothing when there is
+/// Returns the kernel tuned for the most similar problem of the element type; empty if there is
 /// none. Mask and head_dim weigh most, then lengths, then heads.
 std::optional<std::size_t> nearest(std::span<const StoredKernel> kernels, const Problem& problem);
 

@@ -1,4 +1,4 @@
-// fatune_rt.cpp - the C interface: arguments to calls of ours, failures to statuses and messages.
+// fatune_rt.cpp: Implements the C interface on the C++ classes and converts failures to statuses.
 #include "runtime/fatune_rt.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ fatune_rt_status report(fatune_rt_error* error, const Failure& failure) noexcept
   return report(error, failure.status, failure.message, failure.driver_code);
 }
 
-/// Runs what may fail; no exception of a library leaves the C interface.
+/// Runs the action and catches exceptions of libraries, which must not leave the C interface.
 template <typename Action>
 fatune_rt_status guarded(fatune_rt_error* error, const Action& action) noexcept {
   try {
@@ -49,7 +49,7 @@ Failure null_argument(const char* name) {
   return {FATUNE_RT_BAD_ARGUMENT, std::string(name) + " is null"};
 }
 
-/// Zeros when all tensors are contiguous.
+/// Returns zeros if all tensors are contiguous.
 fatune_rt_strides strides_to_c(const Problem& problem, std::string_view tensor) {
   if (problem.layouts.plain()) return {};
   const fatune::Strides strides = strides_of(problem, tensor);

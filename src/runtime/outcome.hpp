@@ -1,4 +1,4 @@
-// outcome.hpp - a value or a failure with the status that the C interface returns for it.
+// outcome.hpp: Declares a value or a failure with the status that the C interface returns.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,23 @@ namespace fatune::rt {
 struct Failure {
   fatune_rt_status status = FATUNE_RT_BAD_ARGUMENT;
   std::string message;
-  std::int32_t driver_code = 0;  ///< a CUresult; 0 when no call of the driver failed
+  std::int32_t driver_code = 0;  ///< a CUresult; 0 if no driver call failed
 };
 
-/// Files that cannot be read or understood; arguments that break a rule.
+/// Converts errors of files and arguments.
 inline Failure failure_of(Error error) {
   const bool file = error.kind == ErrorKind::kFile;
   return {file ? FATUNE_RT_BAD_FILE : FATUNE_RT_BAD_ARGUMENT, std::move(error.message)};
 }
 
-/// As Result, with more kinds of failure; FATUNE_TRY works with it, and takes a Result inside.
+/// Like Result with the C interface's failures. FATUNE_TRY works with it and converts a Result.
 template <typename T>
 class [[nodiscard]] Outcome {
  public:
-  Outcome(T value) : state_(std::in_place_index<0>, std::move(value)) {}            // implicit by
-  Outcome(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // design, all
-  Outcome(Error error) : Outcome(failure_of(std::move(error))) {}                   // three
+  // The constructors are implicit by design.
+  Outcome(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Outcome(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
+  Outcome(Error error) : Outcome(failure_of(std::move(error))) {}
 
   explicit operator bool() const noexcept { return state_.index() == 0; }
   const T& operator*() const& { return std::get<0>(state_); }
@@ -41,7 +42,7 @@ class [[nodiscard]] Outcome {
   std::variant<T, Failure> state_;
 };
 
-/// The value of an operation that has none; FATUNE_TRY_STATUS works with its Outcome.
+/// The value of an operation without result; FATUNE_TRY_STATUS works with Outcome<Done>.
 struct Done {};
 
 }  // namespace fatune::rt

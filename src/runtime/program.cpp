@@ -1,4 +1,4 @@
-// program.cpp - opens the driver, loads a cubin, prepares its entries and queues them on tensors.
+// program.cpp: Opens the driver, loads cubins, prepares their entries and queues launches.
 #include "runtime/program.hpp"
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace fatune::rt {
 namespace {
 
-constexpr std::size_t kMostArguments = 32;  ///< of a stage; chosen, ours have 7 at most
-constexpr std::size_t kMostScratch = 16;    ///< buffers of a kernel; chosen, ours have 2 at most
+constexpr std::size_t kMostArguments = 32;  ///< per stage; chosen, ours have at most 7
+constexpr std::size_t kMostScratch = 16;    ///< per kernel; chosen, ours have at most 2
 
-/// Index in kTensorNames; kTensors when there is no such tensor.
+/// Returns the index in kTensorNames; kTensors for an unknown name.
 std::size_t tensor_named(const std::string& name) {
   const auto found = std::ranges::find(kTensorNames, name);
   return static_cast<std::size_t>(found - kTensorNames.begin());
 }
 
-/// While a stream is captured, calls that might wait are refused; loading is none of the graph's.
+/// Allows loading during a stream capture, which otherwise refuses calls that may wait.
 class CaptureAllowsLoading {
  public:
   explicit CaptureAllowsLoading(const Driver& driver) : driver_(driver) {
@@ -32,7 +32,7 @@ class CaptureAllowsLoading {
 
  private:
   const Driver& driver_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  ///< after the exchange the old one
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  ///< later the previous mode
 };
 
 Outcome<Done> check_sizes(const KernelFacts& facts) {
@@ -54,7 +54,7 @@ Outcome<Done> check_sizes(const KernelFacts& facts) {
   return Done{};
 }
 
-/// Index of the item with that name; its size when there is none.
+/// Returns the index of the named item; the number of items for an unknown name.
 template <typename Item>
 std::size_t index_of(const std::vector<Item>& items, const std::string& name) {
   return static_cast<std::size_t>(std::ranges::find(items, name, &Item::name) - items.begin());
@@ -192,7 +192,7 @@ Outcome<Done> MapCache::fill(const Addresses& addresses, Maps& maps) {
     }
     if (entry.used < oldest->used) oldest = &entry;
   }
-  oldest->used = 0;  // until it is whole again
+  oldest->used = 0;  // marks the entry as incomplete
   FATUNE_TRY_STATUS(encode(addresses, oldest->maps));
   oldest->addresses = addresses;
   oldest->used = ++turn_;
@@ -245,7 +245,7 @@ Outcome<Done> Program::add_stage(const KernelFacts& facts, const StageFacts& pla
         driver_, driver_.set_kernel_attribute(setting.attribute, setting.value, kernel, device),
         fmt::format("cannot allow {} {}", plan.entry, setting.what)));
   }
-  CUfunction function = nullptr;  // loads the code now rather than at the first launch
+  CUfunction function = nullptr;  // this call loads the code now instead of at the first launch
   FATUNE_TRY_STATUS(check(driver_, driver_.kernel_function(&function, kernel),
                           fmt::format("cannot load {} into the context", plan.entry)));
   stage.function = reinterpret_cast<CUfunction>(kernel);
@@ -262,7 +262,7 @@ Program::Argument Program::argument(const KernelFacts& facts, const std::string&
   if (tensor < kTensors) return made(Argument::kAddress, tensor);
   const std::size_t scratch = index_of(facts.scratch, name);
   if (scratch < facts.scratch.size()) return made(Argument::kScratch, scratch);
-  return made(Argument::kMap, index_of(facts.tensor_maps, name));  // the facts' reader saw to it
+  return made(Argument::kMap, index_of(facts.tensor_maps, name));  // the name was checked
 }
 
 Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
@@ -272,7 +272,7 @@ Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
   std::array<CUdeviceptr, kMostScratch> parts;
   for (std::size_t i = 0; i < scratch_offsets_.size(); ++i)
     parts[i] = scratch + scratch_offsets_[i];
-  std::array<void*, kMostArguments> values;  // read only, though the driver's type does not say so
+  std::array<void*, kMostArguments> values;  // read only, despite the driver's type
   for (const Stage& stage : stages_) {
     for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
       const Argument argument = stage.arguments[i];

@@ -1,4 +1,4 @@
-// program.hpp - the driver, a stored kernel as machine code on a device, a plan that queues it.
+// program.hpp: Declares a stored kernel loaded on a device, and the plan that launches it.
 #pragma once
 
 #include <array>
@@ -17,40 +17,39 @@ namespace fatune::rt {
 using gpu::Driver;
 using gpu::SymbolSource;
 
-/// Of libcuda.so.1, which stays open; a failure is NO_DRIVER.
+/// Returns the symbols of libcuda.so.1, which stays open; a failure is NO_DRIVER.
 Outcome<SymbolSource> system_driver();
-/// Fills the table and starts the driver (cuInit). Too old a driver, or one that finds no device,
-/// is NO_DRIVER.
+/// Fills the table and calls cuInit. A driver that is too old or finds no device is NO_DRIVER.
 Outcome<Driver> load_driver(const SymbolSource& symbols);
 
-/// Done for success, else DRIVER_FAILED: "cannot launch fa_mma: CUDA_ERROR_... (701): ...".
+/// Returns DRIVER_FAILED for a failed call: "cannot launch fa_mma: CUDA_ERROR_... (701): ...".
 Outcome<Done> check(const Driver& driver, CUresult code, std::string_view doing);
 
-/// Of the context that is current on this thread; without one BAD_ARGUMENT.
+/// Returns the device of this thread's current context; BAD_ARGUMENT without a context.
 Outcome<CUdevice> current_device(const Driver& driver);
 
-/// Where a launch reads and writes; the order is that of kTensorNames.
+/// Tensors of a launch, in the order of kTensorNames.
 enum Tensor : std::uint8_t { kQ, kK, kV, kOut, kLse, kTensors };
 constexpr std::array<const char*, kTensors> kTensorNames = {"q", "k", "v", "out", "lse"};
 using Addresses = std::array<CUdeviceptr, kTensors>;
 
-constexpr std::size_t kMostMaps = 8;  ///< of a kernel; ours have 4 at most
+constexpr std::size_t kMostMaps = 8;  ///< per kernel; our kernels have at most 4
 using Maps = std::array<CUtensorMap, kMostMaps>;
 
-/// Keeps the maps of the last few sets of addresses. A map depends on nothing but the address and
-/// the kernel's facts, so none ever goes out of date. Any number of threads.
+/// Caches the tensor maps of the latest sets of addresses. Maps depend only on addresses and the
+/// kernel's facts, so entries stay valid. The cache is thread-safe.
 class MapCache {
  public:
-  /// The facts were read by from_json<KernelFacts>, which checks them; at most kMostMaps.
+  /// `maps` must be checked by from_json<KernelFacts> and have at most kMostMaps items.
   MapCache(const Driver& driver, std::vector<TensorMapFacts> maps);
 
-  /// The kernel's maps, in the order of its facts; the rest of `maps` is left alone.
+  /// Writes the kernel's maps in the order of its facts; further elements stay unchanged.
   Outcome<Done> fill(const Addresses& addresses, Maps& maps);
 
  private:
   struct Entry {
     Addresses addresses{};
-    std::uint64_t used = 0;  ///< turn of the last use; 0: never
+    std::uint64_t used = 0;  ///< turn of the last use; 0: unused
     Maps maps{};
   };
   Outcome<Done> encode(const Addresses& addresses, Maps& maps) const;
@@ -58,38 +57,38 @@ class MapCache {
   const Driver& driver_;
   std::vector<TensorMapFacts> maps_;
   std::mutex lock_;
-  std::array<Entry, 8> entries_;  // chosen: more sets than a decoder's layers would share a kernel
+  std::array<Entry, 8> entries_;  // sets of addresses; chosen
   std::uint64_t turn_ = 0;
 };
 
-/// As cuMemAlloc aligns, where kernels were tuned; see fatune_rt.h.
+/// Alignment of cuMemAlloc, with which kernels were tuned; see fatune_rt.h.
 constexpr std::size_t kScratchAlignment = 256;
 
-/// Owns what was loaded. Its parts never change once it is loaded, apart from the cache of tensor
-/// maps, which has a lock: any number of threads may queue it.
+/// A loaded kernel. It is immutable except for the locked cache of tensor maps, so any number of
+/// threads may queue it.
 class Program {
  public:
-  /// Loads the machine code and prepares its launches on the current context's device. Allowed
-  /// while a stream is captured.
+  /// Loads the machine code and prepares launches on the current context's device. A stream may be
+  /// capturing.
   static Outcome<std::unique_ptr<Program>> load(const Driver& driver, const StoredKernel& kernel,
                                                 CUdevice device);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   ~Program();
 
-  /// All stages, in order. `scratch` has scratch_bytes(), or is 0 when these are.
+  /// Queues all stages in order. `scratch` has scratch_bytes(); it may be 0 if these are 0.
   Outcome<Done> queue(const Addresses& addresses, CUdeviceptr scratch, CUstream stream) const;
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
-  /// Which value a launch passes: an address, a part of the scratch memory, or a tensor map.
+  /// Source of a launch argument: an address, a part of the scratch memory, or a tensor map.
   struct Argument {
     enum Kind : std::uint8_t { kAddress, kScratch, kMap } kind = kAddress;
     std::uint8_t index = 0;
   };
   struct Stage {
     std::string entry;
-    CUfunction function = nullptr;  ///< a CUkernel, which the driver takes in its place
+    CUfunction function = nullptr;  ///< a CUkernel, which the driver accepts as function
     gpu::LaunchConfig config;
     std::vector<Argument> arguments;
   };
@@ -108,7 +107,7 @@ class Program {
 
 }  // namespace fatune::rt
 
-/// A chosen kernel, loaded. The wisdom that made it owns it; never changes.
+/// A loaded kernel for a problem; immutable, owned by its wisdom.
 struct fatune_rt_plan {
   const fatune::rt::Driver* driver = nullptr;
   const fatune::rt::Program* program = nullptr;
@@ -121,8 +120,8 @@ struct fatune_rt_plan {
 
 namespace fatune::rt {
 
-/// All launches of the plan. Memory that the plan needs and the tensors lack is allocated and freed
-/// in stream order.
+/// Queues all launches of the plan. Scratch memory that `tensors` lacks is allocated and freed in
+/// stream order.
 Outcome<Done> launch(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors, CUstream stream);
 
 }  // namespace fatune::rt

@@ -1,4 +1,4 @@
-// wisdom.cpp - looks plans up, and makes them: choice, loading, and the driver's own loading.
+// wisdom.cpp: Finds plans and makes them: chooses a kernel, loads the driver and the kernel.
 #include "runtime/wisdom.hpp"
 
 #include <array>
@@ -14,7 +14,7 @@
 namespace fatune::rt {
 namespace {
 
-/// Chosen: 1 MB of messages; a program whose sizes never come again shall not fill its memory.
+/// Limit of cached failures, 1 MB of messages, for programs whose sizes never repeat. Chosen.
 constexpr std::size_t kMostMisses = 4096;
 
 Failure tampered(const std::filesystem::path& file, const std::string& why) {
@@ -36,7 +36,7 @@ Outcome<std::string> load_cubin(const std::filesystem::path& path, const CubinFa
 
 constexpr std::int32_t kUsualMostLaunches = 16;  ///< see fatune_rt.h
 
-/// The problem's scale, or the usual one when it is 0.
+/// Returns the problem's scale; the default if it is 0.
 double scale_of(const fatune_rt_problem& problem) {
   if (problem.scale != 0) return static_cast<double>(problem.scale);
   return static_cast<double>(
@@ -48,7 +48,7 @@ Layout layout_of(const fatune_rt_strides& given) {
   return strides == Strides() ? Layout() : Layout{LayoutKind::kStrides, strides};
 }
 
-/// In our types, checked, its layouts named; errors name the field.
+/// Converts and checks a problem and names its layouts; errors name the field.
 Outcome<Problem> problem_of(const fatune_rt_problem& given) {
   const auto bad = [](std::string message) -> Failure {
     return {FATUNE_RT_BAD_ARGUMENT, "problem." + std::move(message)};
@@ -66,7 +66,7 @@ Outcome<Problem> problem_of(const fatune_rt_problem& given) {
                   .seq_q = given.seq_q,
                   .seq_kv = given.seq_kv,
                   .head_dim = given.head_dim,
-                  .dtype = static_cast<Dtype>(given.dtype),  // the numbers are the same
+                  .dtype = static_cast<Dtype>(given.dtype),  // both enums have equal numbers
                   .mask = given.mask == FATUNE_RT_MASK_CAUSAL ? Mask::kCausal : Mask::kNone,
                   .lse = given.lse != 0,
                   .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype))};
@@ -93,7 +93,7 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
   kernels.reserve(index.kernels.size());
   for (KernelFacts& each : index.kernels) {
     FATUNE_TRY(std::string cubin, load_cubin(wisdom_cubin_path(folder, each), each.cubin));
-    each.problem.scale.reset();  // facts.scale says it; it is compared apart from sizes
+    each.problem.scale.reset();  // compared separately, as facts.scale
     kernels.push_back({std::move(each), std::move(cubin)});
   }
   return kernels;

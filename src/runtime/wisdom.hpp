@@ -1,4 +1,4 @@
-// wisdom.hpp - an open folder of wisdom: what fatune_rt is. Problems to plans, kernels loaded once.
+// wisdom.hpp: Declares an open folder of wisdom, which maps problems to plans (fatune_rt).
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@
 
 namespace fatune::rt {
 
-/// Kernels whose every byte was checked, in the index's order. Files that are missing or make no
-/// sense are BAD_FILE; those that are not what was exported TAMPERED. The message names the file.
+/// Loads kernels in the index's order and checks every byte. Missing or invalid files are BAD_FILE;
+/// files that differ from the export are TAMPERED. The message names the file.
 Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& folder);
 
-/// Any number of threads may use it at once.
+/// An open folder of wisdom; thread-safe.
 class Wisdom {
  public:
-  /// `driver` is asked for the driver's symbols when the first plan is looked for.
+  /// `driver` returns the driver's symbols; it is called for the first plan.
   static Outcome<std::unique_ptr<fatune_rt>> open(
       const std::filesystem::path& folder,
       std::function<Outcome<SymbolSource>()> driver = system_driver);
@@ -33,7 +33,7 @@ class Wisdom {
   Outcome<std::size_t> nearest(const fatune_rt_problem& problem) const;
 
  private:
-  /// What was asked for, on which device: the key of plans.
+  /// The key of plans: a problem and options on a device.
   struct Query {
     fatune_rt_problem problem{};
     fatune_rt_options options{};
@@ -47,7 +47,7 @@ class Wisdom {
 
   Outcome<const Driver*> driver();
   Outcome<DeviceFacts> device_facts(CUdevice device) const;
-  /// What was found before for the query, be it that there is no kernel; null if nothing was.
+  /// Returns the cached answer to the query, which may be a failure; null if there is none.
   const Outcome<const fatune_rt_plan*>* known(const Query& query) const;
   Outcome<std::unique_ptr<fatune_rt_plan>> make_plan(const Query& query);
   Outcome<const Program*> program(const KernelOnDevice& place);
@@ -63,7 +63,7 @@ class Wisdom {
   std::map<KernelOnDevice, std::unique_ptr<Program>> programs_;
   std::vector<std::unique_ptr<fatune_rt_plan>> plans_;
   std::unordered_map<Query, Outcome<const fatune_rt_plan*>, QueryHash> answers_;
-  std::size_t misses_ = 0;  ///< of the answers
+  std::size_t misses_ = 0;  ///< failures among answers_
 };
 
 }  // namespace fatune::rt

@@ -31,14 +31,14 @@ void check_line(const std::string& line) {
 
 void converse(std::string_view text, Dialect& dialect) {
   for (const std::string& line : split(std::string(text), '\n')) {
-    const Heard heard = dialect.hear(line);
-    check_line(heard.answer);
-    if (!heard.call) continue;
+    const ParsedLine parsed = dialect.parse(line);
+    check_line(parsed.answer);
+    if (!parsed.call) continue;
     const auto beat = [&](std::string_view phase) {
-      check_line(dialect.progress(*heard.call, 1, phase));
+      check_line(dialect.progress(*parsed.call, 1, phase));
       return Status();
     };
-    check_line(dialect.answer(*heard.call, heard.call->tool->run(*heard.call->arguments, beat)));
+    check_line(dialect.answer(*parsed.call, parsed.call->tool->run(*parsed.call->arguments, beat)));
   }
 }
 

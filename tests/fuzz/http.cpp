@@ -22,7 +22,7 @@ HttpAnswer greet(const HttpRequest& request) {
 
 void http(std::string_view text) {
   std::string method;
-  const std::string told = HttpServer::told(text, [&](const HttpRequest& request) {
+  const std::string told = HttpServer::response_to(text, [&](const HttpRequest& request) {
     method = request.method;
     return greet(request);
   });
@@ -30,10 +30,12 @@ void http(std::string_view text) {
   FATUNE_CHECK(told.empty() == (end == std::string_view::npos), "whole requests are answered");
   if (told.empty()) {
     const std::string endless = std::string(text) + std::string(32'768, 'x');
-    FATUNE_CHECK(HttpServer::told(endless, greet).starts_with("HTTP/1.1 431 "), "it has a limit");
+    FATUNE_CHECK(HttpServer::response_to(endless, greet).starts_with("HTTP/1.1 431 "),
+                 "it has a limit");
     return;
   }
-  FATUNE_CHECK(told == HttpServer::told(text.substr(0, end + 4), greet), "what follows is ignored");
+  FATUNE_CHECK(told == HttpServer::response_to(text.substr(0, end + 4), greet),
+               "what follows is ignored");
   FATUNE_CHECK(told.starts_with("HTTP/1.1 200 ") || told.starts_with("HTTP/1.1 4"),
                "an answer has a status");
   const std::size_t body = told.find("\r\n\r\n") + 4;

@@ -1,4 +1,4 @@
-// command.cpp - a request to a program's stdin, a line of its stdout back, within limits.
+// command.cpp: Runs a proposer command: request on stdin, answer on stdout, within limits.
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -23,12 +23,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kGlance{100};      // how soon Ctrl-C is noticed
-constexpr std::chrono::seconds kEnding{20};            // for a guard to end a crowd
-constexpr std::chrono::milliseconds kMoment{500};      // to end of its own accord behind its answer
-constexpr std::uintmax_t kLongestErrors = 16U << 20U;  // bytes of stderr for a request
+constexpr std::chrono::milliseconds kPollPause{100};  // polling period for an interrupt
+constexpr std::chrono::seconds kGuardTimeout{20};     // time for a guard to end many processes
+constexpr std::chrono::milliseconds kExitPause{500};  // time for a program to exit after its answer
+constexpr std::uintmax_t kLongestErrors = 16U << 20U;  // maximum bytes of stderr per request
 
-/// The two directions at once: a program may answer before it has read everything, or never read.
+/// Sends and receives at once, because a program may answer before it has read its whole input.
 class Exchange {
  public:
   Exchange(int socket, const std::string& request) : socket_(socket), request_(request + "\n") {
@@ -43,7 +43,7 @@ class Exchange {
   void step() {
     pollfd wanted{socket_, POLLIN, 0};
     if (sent_ < request_.size()) wanted.events |= POLLOUT;
-    if (::poll(&wanted, 1, static_cast<int>(kGlance.count())) <= 0) return;
+    if (::poll(&wanted, 1, static_cast<int>(kPollPause.count())) <= 0) return;
     if ((wanted.revents & POLLOUT) != 0 && sent_ < request_.size()) send_some();
     if ((wanted.revents & (POLLIN | POLLHUP | POLLERR)) != 0) receive_some();
   }
@@ -55,7 +55,7 @@ class Exchange {
     const ssize_t count =
         ::send(socket_, request_.data() + sent_, request_.size() - sent_, MSG_NOSIGNAL);
     if (count > 0) sent_ += static_cast<std::size_t>(count);
-    // What does not read its stdin may answer all the same.
+    // A program that closes its stdin early may still answer.
     if (count < 0 && errno != EAGAIN && errno != EINTR) sent_ = request_.size();
     if (sent_ == request_.size()) ::shutdown(socket_, SHUT_WR);
   }
@@ -73,7 +73,7 @@ class Exchange {
   bool ended_ = false;
 };
 
-/// What a proposer adds to the file of its stderr; too much is cut off at the end.
+/// Limits the bytes that a proposer adds to the file of its stderr.
 class ErrorsOfRequest {
  public:
   explicit ErrorsOfRequest(const std::filesystem::path& file)
@@ -98,11 +98,11 @@ class ErrorsOfRequest {
   std::uintmax_t most_;
 };
 
-/// Its end, after the guard had time to end everything below it, also one that was stopped.
+/// Stops the guard after it has had time to end its descendants. SIGCONT wakes a stopped guard.
 ChildEnd end_guard(Child& guard) {
   ::kill(guard.pid(), SIGTERM);
   ::kill(guard.pid(), SIGCONT);
-  auto end = guard.wait(kEnding);
+  auto end = guard.wait(kGuardTimeout);
   if (!end) end = guard.kill();
   return end.value_or(ChildEnd{.signalled = true, .code = SIGKILL});
 }
@@ -120,7 +120,7 @@ std::string words_of(const ChildEnd& end, const ProposerLimits& limits) {
                      describe(Bytes(static_cast<std::uint64_t>(limits.memory_bytes))));
 }
 
-/// As a shell ends that did not find its command, or may not execute it.
+/// Returns whether the shell did not find the command or may not execute it.
 bool not_started(const ChildEnd& end) {
   constexpr int kMayNot = 126, kNotFound = 127;
   return !end.signalled && (end.code == kMayNot || end.code == kNotFound);
@@ -170,7 +170,7 @@ class CommandProposer final : public Proposer {
       return failed(
           fmt::format("the proposer's line has more than {}", describe(Bytes(kLongestAnswer))));
     }
-    auto end = guard.wait(kMoment);
+    auto end = guard.wait(kExitPause);
     if (!end) end = end_guard(guard);
     std::string line = exchange.line();
     const bool silent = trim(line).empty();

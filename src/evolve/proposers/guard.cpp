@@ -1,4 +1,4 @@
-// guard.cpp - a program and all its descendants, watched through /proc and ended together.
+// guard.cpp: Watches a program and its descendants through /proc and ends all of them together.
 #include "evolve/proposers/guard.hpp"
 
 #include <csignal>
@@ -19,16 +19,16 @@
 namespace fatune {
 namespace {
 
-constexpr long kPauseNs = 20'000'000;  // chosen: between two looks
-constexpr int kRoundsToEnd = 200;      // chosen: each ends all that is left, so few are needed
+constexpr long kPauseNs = 20'000'000;  // pause between two checks; chosen
+constexpr int kRoundsToEnd = 200;      // chosen; one round ends all visible processes
 constexpr int kGuardPriority =
-    -10;  // chosen: where it is allowed, a crowd does not outrun the guard
+    -10;  // chosen; where allowed, many processes cannot starve the guard
 
 volatile std::sig_atomic_t told_to_end = 0;
 
 extern "C" void note_end(int) { told_to_end = 1; }
 
-/// Those that have ended; true when `program` is among them.
+/// Reaps ended children; returns whether `program` was among them.
 bool reap(pid_t program, int& status) {
   bool ended = false;
   for (int each = 0;;) {
@@ -41,8 +41,8 @@ bool reap(pid_t program, int& status) {
   }
 }
 
-/// What forks faster than it is found is stopped first: what is stopped starts nothing.
-void end_all(pid_t group) {
+/// Stops each process before killing it: a stopped process cannot fork faster than it is found.
+void kill_all(pid_t group) {
   ::kill(-group, SIGKILL);
   int ignored = 0;
   for (int round = 0; round < kRoundsToEnd; ++round) {
@@ -54,7 +54,7 @@ void end_all(pid_t group) {
   }
 }
 
-[[noreturn]] void become(const std::string& command) {
+[[noreturn]] void exec_command(const std::string& command) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGTERM, SIG_DFL);
@@ -62,14 +62,14 @@ void end_all(pid_t group) {
   ::_exit(127);
 }
 
-/// The other end then sees when the program has closed its stdout.
-void leave_streams() {
+/// Closes the streams, so that the other end sees when the program closes its stdout.
+void detach_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(nothing, STDOUT_FILENO);
 }
 
-/// The signal to end by; 0: within the limits.
+/// Returns the signal for the exceeded limit; 0 within the limits.
 int excess(std::int64_t most_processes, std::int64_t most_bytes) {
   const auto all = living_below(::getpid());
   if (static_cast<std::int64_t>(all.size()) > most_processes) return kGuardTooMany;
@@ -79,7 +79,7 @@ int excess(std::int64_t most_processes, std::int64_t most_bytes) {
 }
 
 int exit_code(int status) {
-  constexpr int kSignalled = 128;  // as a shell tells it
+  constexpr int kSignalled = 128;  // exit code base for signals, as in a shell
   return WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -112,13 +112,13 @@ int proposer_guard_main(std::span<const std::string> args) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t program = ::fork();
-  if (program == 0) become(args[2]);
+  if (program == 0) exec_command(args[2]);
   if (program < 0) return kGuardFailed;
   ::setpgid(program, program);
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kGuardPriority));
-  leave_streams();
+  detach_streams();
   const ChildEnd end = watch(program, *processes, *bytes);
-  end_all(program);
+  kill_all(program);
   if (end.signalled) ::raise(end.code);
   return end.code;
 }

@@ -1,5 +1,4 @@
-// guard.hpp - the process between fatune and a proposer: it counts what the proposer starts, and
-// ends all of it.
+// guard.hpp: Declares the guard process that watches and ends everything a proposer starts.
 #pragma once
 
 #include <csignal>
@@ -13,19 +12,19 @@ namespace fatune {
 
 inline constexpr const char* kProposerGuard = "proposer-guard";
 
-/// Signals that a guard ends itself by. Its program's end, by a signal, too, is an exit code.
-inline constexpr int kGuardTooMany = SIGUSR1;   ///< processes
-inline constexpr int kGuardTooLarge = SIGUSR2;  ///< memory
-/// Exit codes where it does not end as its program does.
-inline constexpr int kGuardEnded = 123;   ///< it was told to
+/// Signals by which a guard ends itself; a program's signal becomes an exit code instead.
+inline constexpr int kGuardTooMany = SIGUSR1;   ///< too many processes
+inline constexpr int kGuardTooLarge = SIGUSR2;  ///< too much memory
+/// Exit codes of the guard that are not the program's.
+inline constexpr int kGuardEnded = 123;   ///< the guard was told to end
 inline constexpr int kGuardFailed = 124;  ///< the program could not be started
 
-/// What to start fatune with, so that it guards the command.
+/// Returns the arguments that make fatune guard the command.
 std::vector<std::string> guard_arguments(const std::string& command, const ProposerLimits& limits);
 
-/// The body of `fatune proposer-guard PROCESSES BYTES COMMAND`. The command runs in a shell, on
-/// this process's stdin, stdout and stderr. SIGTERM, the end of fatune and the command's own end
-/// each end all that it has started, whatever session or group that moved to.
+/// Runs `fatune proposer-guard PROCESSES BYTES COMMAND`: the command in a shell, on this process's
+/// stdin, stdout and stderr. SIGTERM, the end of fatune or the command's end kill every process
+/// that the command has started, whatever its session or group.
 int proposer_guard_main(std::span<const std::string> args);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// process_tree.cpp - stat files of /proc to the descendants of a process.
+// process_tree.cpp: Finds the descendants of a process in the stat files of /proc.
 #include "evolve/proposers/process_tree.hpp"
 
 #include <fstream>
@@ -22,17 +22,16 @@ struct ProcessFacts {
   bool gone = false;  ///< a zombie
 };
 
-/// Of /proc/PID/stat: state and parent stand behind the name, which may hold anything.
+/// Reads /proc/PID/stat. State and parent follow the name, which may contain any character.
 bool read_facts(const fs::path& folder, ProcessFacts& facts) {
   std::ifstream file(folder / "stat");
   std::string text;
-  // Where the process has ended since, reading fails: getline notes that, an istreambuf_iterator
-  // throws.
+  // After the process has ended getline reports a failure; an istreambuf_iterator throws.
   if (!std::getline(file, text, '\0')) return false;
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return false;
   const std::vector<std::string> rest = split(text.substr(name_end + 1), ' ');
-  constexpr std::size_t kState = 1, kParent = 2, kResident = 22;  // proc(5), counted from the name
+  constexpr std::size_t kState = 1, kParent = 2, kResident = 22;  // proc(5), counted after the name
   if (rest.size() <= kResident) return false;
   facts.gone = rest[kState] == "Z" || rest[kState] == "X";
   facts.parent = static_cast<pid_t>(parse_integer(rest[kParent]).value_or(0));

@@ -1,4 +1,4 @@
-// process_tree.hpp - the processes below one, as /proc tells them.
+// process_tree.hpp: Lists the live descendants of a process from /proc.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace fatune {
 
-/// All that live and descend from `top`, with their resident bytes. A process that ends while it is
-/// read is none of them. `proc`: the folder that tells, another one in tests.
+/// Returns every live descendant of `top` with its resident bytes, except a process that ends
+/// during the scan. Tests pass another folder as `proc`.
 std::map<pid_t, std::int64_t> living_below(pid_t top, const std::filesystem::path& proc = "/proc");
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// replay.cpp - a transcript's answers in the place of a proposer's.
+// replay.cpp: Answers requests from a transcript.
 #include <utility>
 #include <vector>
 

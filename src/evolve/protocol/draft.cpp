@@ -1,4 +1,4 @@
-// draft.cpp - edits to texts, texts to a kernel.
+// draft.cpp: Applies edits to the parent's source and reads the result as a kernel.
 #include "evolve/protocol/draft.hpp"
 
 #include <vector>
@@ -37,8 +37,8 @@ Result<std::string> edited(std::string source, const std::vector<SourceEdit>& ed
   return source;
 }
 
-/// Parameters in which two configs differ, both whole.
-std::vector<std::string> levers_between(const Config& one, const Config& other) {
+/// Returns the parameters in which two complete configs differ.
+std::vector<std::string> changed_parameters(const Config& one, const Config& other) {
   std::vector<std::string> names;
   for (const Setting& setting : one.settings) {
     const Value* value = other.find(setting.name);
@@ -47,20 +47,20 @@ std::vector<std::string> levers_between(const Config& one, const Config& other) 
   return names;
 }
 
-/// The config that the parent ran with on its first problem.
+/// Returns the parent's config on its first problem.
 std::optional<Config> config_of(const Trial& parent, const Manifest& manifest) {
   if (parent.shapes.empty()) return std::nullopt;
   auto config = config_from_json(manifest, parent.shapes.front().config, "parent");
   return config ? std::optional(*std::move(config)) : std::nullopt;
 }
 
-/// Of a move that leaves the text as it is.
-Status one_lever(const Draft& draft, const Trial& parent) {
+/// Checks that a move without a change of source or manifest changes at most one parameter.
+Status single_parameter(const Draft& draft, const Trial& parent) {
   if (!draft.settings || draft.source != parent.source || draft.manifest != parent.manifest)
     return {};
   const auto before = config_of(parent, draft.kernel->manifest);
   if (!before) return {};
-  const std::vector<std::string> moved = levers_between(*before, *draft.settings);
+  const std::vector<std::string> moved = changed_parameters(*before, *draft.settings);
   if (moved.size() <= 1) return {};
   return usage_error(
       fmt::format("config: moves {} at once; a move has one lever", join(moved, ", ")));
@@ -96,7 +96,7 @@ Result<Draft> make_draft(const ProposedKernel& proposed, std::span<const Trial* 
   std::string manifest = proposed.manifest;
   if (manifest.empty() && parent != nullptr) manifest = parent->manifest;
   FATUNE_TRY(Draft draft, read_draft(std::move(source), std::move(manifest), proposed.config));
-  if (parent != nullptr) FATUNE_TRY_STATUS(one_lever(draft, *parent));
+  if (parent != nullptr) FATUNE_TRY_STATUS(single_parameter(draft, *parent));
   return draft;
 }
 

@@ -1,4 +1,4 @@
-// draft.hpp - a proposed kernel and its parents to a whole kernel, or to why there is none.
+// draft.hpp: Turns a proposal and its parents into a complete kernel, or refuses the proposal.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,20 @@
 
 namespace fatune {
 
-/// A whole kernel as it is tried: texts as they came, and what they mean.
+/// A complete kernel: the submitted texts and their parsed form.
 struct Draft {
   std::string source, manifest, config;
-  std::string key;  ///< sixteen hex digits over the three
+  std::string key;  ///< sixteen hex digits, hash of the three texts
   KernelRef kernel;
-  std::optional<Config> settings;  ///< empty: the best is looked for
+  std::optional<Config> settings;  ///< empty if the best config is searched
 };
 
 /// Reads the three texts as the judge reads a submission.
 Result<Draft> read_draft(std::string source, std::string manifest, std::string config);
 
-/// The edits done, gaps filled by the first of the parents. Usage errors say what is wrong: a text
-/// to edit that does not stand there once, a config that moves more than one parameter of its
-/// parent's, a manifest that the judge refuses.
+/// Applies the edits and fills gaps from the first parent. Usage errors: a text to edit that does
+/// not occur exactly once, a config that moves several parameters, a manifest that the judge
+/// refuses.
 Result<Draft> make_draft(const ProposedKernel& proposed, std::span<const Trial* const> parents);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// proposal.cpp - the fields of an answer.
+// proposal.cpp: Parses a proposer's answer.
 #include "evolve/protocol/proposal.hpp"
 
 #include <fmt/format.h>
@@ -10,9 +10,9 @@
 namespace fatune {
 namespace {
 
-/// Of texts that others read. Chosen: a paragraph.
+/// Maximum bytes of a text for readers; chosen: a paragraph.
 constexpr std::size_t kLongestThought = 4096;
-/// Of a candidate; chosen: many times what a move needs.
+/// Maxima per candidate; chosen: many times what a move needs.
 constexpr std::size_t kMostEdits = 256, kMostParents = 8;
 
 std::string too_long(const std::string& text) {

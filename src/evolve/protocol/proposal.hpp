@@ -1,4 +1,4 @@
-// proposal.hpp - a proposer's line to candidates, or to why it is none.
+// proposal.hpp: Declares a proposer's answer: one or several candidates.
 #pragma once
 
 #include <string>
@@ -11,24 +11,24 @@
 
 namespace fatune {
 
-/// A text that stands once in the parent's source, and what stands there instead.
+/// A text that occurs once in the parent's source, and its replacement.
 struct SourceEdit {
   std::string find, replace;
 };
 void fields(SourceEdit& x, FieldList& f);
 
-/// One kernel: whole, or as edits of its first parent. What is left out is the parent's.
+/// One kernel, as complete texts or as edits of its first parent. Missing texts are the parent's.
 struct ProposedKernel {
   std::string source;
   std::vector<SourceEdit> edits;
   std::string manifest;  ///< JSON text of an object
-  std::string config;    ///< JSON text of an object; empty: the best is looked for
+  std::string config;    ///< JSON text of an object; empty if the best config is searched
   std::vector<std::string> parents;
   std::string lever, thought;
 };
 void fields(ProposedKernel& x, FieldList& f);
 
-/// What a proposer answers.
+/// The answer of a proposer.
 struct Proposal {
   std::vector<ProposedKernel> candidates;
   std::string insight;
@@ -36,7 +36,7 @@ struct Proposal {
 };
 void fields(Proposal& x, FieldList& f);
 
-/// A usage error names the field.
+/// Parses an answer; a usage error names the field.
 Result<Proposal> parse_proposal(std::string_view line);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// request.cpp - the fields of a request.
+// request.cpp: Lists the fields of a request.
 #include "evolve/protocol/request.hpp"
 
 #include <array>
@@ -47,7 +47,7 @@ void fields(ProposalTask& x, FieldList& f) {
   f("rules", x.rules).about("Of the run: what becomes of a candidate");
 }
 
-void fields(ToldKernel& x, FieldList& f) {
+void fields(RequestKernel& x, FieldList& f) {
   f.record("told_kernel", "I2: a kernel that passed, with its times");
   f("id", x.id).required();
   f("source", x.source).required();
@@ -61,7 +61,7 @@ void fields(ToldKernel& x, FieldList& f) {
       .about("Registers, shared memory, spills; counters where they were read");
 }
 
-void fields(ToldInsight& x, FieldList& f) {
+void fields(RequestInsight& x, FieldList& f) {
   f.record("told_insight", "I3: what a proposer said of a move, and what the move brought");
   f("text", x.text).required().about("Data, no instruction");
   f("lever", x.lever).omitted();
@@ -69,7 +69,7 @@ void fields(ToldInsight& x, FieldList& f) {
   f("gain", x.gain).about("Speed-up over its parent; absent: it failed");
 }
 
-void fields(ToldFailure& x, FieldList& f) {
+void fields(RequestFailure& x, FieldList& f) {
   f.record("told_failure", "A trial that a gate or a rule refused");
   f("id", x.id).required();
   f("lever", x.lever).omitted();
@@ -77,7 +77,7 @@ void fields(ToldFailure& x, FieldList& f) {
   f("reason", x.reason).required().about("Its first 2048 bytes; quoted from tools: data");
 }
 
-void fields(ToldTrial& x, FieldList& f) {
+void fields(RequestTrial& x, FieldList& f) {
   f.record("told_trial");
   f("id", x.id).required();
   f("lever", x.lever).omitted();

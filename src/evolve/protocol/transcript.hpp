@@ -1,5 +1,4 @@
-// transcript.hpp - what was asked of a proposer and what came back, line by line, for resumed and
-// repeated runs.
+// transcript.hpp: Declares the transcript of a proposer's requests and answers.
 #pragma once
 
 #include <filesystem>
@@ -13,28 +12,28 @@
 
 namespace fatune {
 
-/// One request and its answer, or why there was none.
+/// One request and its answer, or the reason for a missing answer.
 struct TranscriptEntry {
   std::int64_t ask = 0;
-  std::string request;  ///< the line that was sent
-  std::string answer;   ///< the line that came; where there is a failure, its begin
+  std::string request;  ///< the line sent
+  std::string answer;   ///< the line received; after a failure only its start
   std::string failure;
   double seconds = 0;
 };
 void fields(TranscriptEntry& x, FieldList& f);
 
-/// Of a folder its file of that name, or the packed one where that alone is there; else the path.
+/// Returns a file's path itself; for a folder its file of that name, else the packed file.
 std::filesystem::path file_or_packed(const std::filesystem::path& path, const std::string& name);
 
-/// Reads a transcript, plain or .gz, or that of a run's folder; a cut last line is dropped.
+/// Reads a transcript, plain or .gz, from a file or a run's folder. Drops a cut last line.
 Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path);
 
-/// Bytes of a transcript or ledger that are read; chosen: hundreds of trials whose requests hold
-/// eight kernels of the largest text.
+/// Maximum bytes read of a transcript or ledger; chosen: hundreds of trials whose requests hold
+/// eight kernels of the largest source.
 inline constexpr std::size_t kRunOfProposers = std::size_t{2} << 30U;
 inline constexpr const char* kTranscriptFile = "transcript.jsonl";
 
-/// FOLDER/transcript.jsonl, of a new run or gone on with.
+/// Writes FOLDER/transcript.jsonl of a new or resumed run.
 class TranscriptFile {
  public:
   static Result<TranscriptFile> open(const std::filesystem::path& folder);

@@ -1,4 +1,4 @@
-// diff.cpp - a longest common subsequence of lines, between what both texts begin and end with.
+// diff.cpp: Computes a line diff from the longest common subsequence of two texts.
 #include "evolve/report/diff.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 using Kind = DiffLine::Kind;
 using Lines = std::vector<std::string>;
 
-/// Chosen: a table of so many cells is made in some ten milliseconds.
+/// Chosen; a table of this many cells takes some ten milliseconds.
 constexpr std::size_t kMostCells = 4'000'000;
 
 Lines lines_of(std::string_view text) {
@@ -25,7 +25,7 @@ void add(std::vector<DiffLine>& diff, Kind kind, const Lines& lines, std::size_t
   for (std::size_t i = from; i < to; ++i) diff.push_back({kind, lines[i]});
 }
 
-/// The part between common beginning and end.
+/// The part between the common start and the common end.
 struct Middle {
   const Lines& before;
   const Lines& after;
@@ -42,7 +42,7 @@ void add_middle(std::vector<DiffLine>& diff, const Middle& part) {
     add(diff, Kind::kAdded, part.after, part.begin, part.after_end);
     return;
   }
-  // longest[i][j]: of what is left of both behind i and j lines.
+  // longest[i][j] is the length of the longest common subsequence of the lines from i and from j.
   std::vector<std::vector<std::uint32_t>> longest(rows + 1,
                                                   std::vector<std::uint32_t>(columns + 1));
   const auto same = [&](std::size_t i, std::size_t j) {

@@ -1,4 +1,4 @@
-// diff.hpp - two texts to the lines in which they differ.
+// diff.hpp: Computes the lines in which two texts differ.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace fatune {
 struct DiffLine {
   enum class Kind { kSame, kRemoved, kAdded, kGap };
   Kind kind = Kind::kSame;
-  std::string text;  ///< of a gap: empty
+  std::string text;  ///< empty for a gap
 };
 
-/// With `context` lines around each difference; what is left out between them is a gap. Texts too
-/// different to compare line by line are removed and added whole.
+/// Keeps `context` lines around each difference and replaces other common lines by a gap. Texts too
+/// different for a comparison are removed and added as a whole.
 std::vector<DiffLine> line_diff(std::string_view before, std::string_view after,
                                 std::size_t context = 2);
 

@@ -1,4 +1,4 @@
-// document.cpp - sums over trials.
+// document.cpp: Sums up the trials of a run.
 #include "evolve/report/document.hpp"
 
 #include <utility>
@@ -28,7 +28,7 @@ EvolutionFigures figures_of(const Ledger& ledger) {
     figures.speedup = trial.speedup;
     figures.best = trial.id();
   }
-  if (figures.speedup) figures.valid = valid;  // what has times has passed gates
+  if (figures.speedup) figures.valid = valid;  // a trial with times has passed the gates
   std::vector<double> ratios;
   for (const DuelRecord& record : ledger.duels) {
     if (record.duel.speedup) ratios.push_back(record.duel.speedup->value);

@@ -1,4 +1,4 @@
-// document.hpp - a ledger to what a run adds up to: fatune.evolution/1.
+// document.hpp: Declares the summary of a run, fatune.evolution/1.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace fatune {
 
-/// Both figures of merit, and what they cost.
+/// Two figures of merit, and the cost of both.
 struct EvolutionFigures {
-  std::int64_t trials = 0;            ///< the start aside
+  std::int64_t trials = 0;            ///< trials without the start
   std::int64_t proposed = 0;          ///< answers that were kernels
-  std::int64_t compiled = 0;          ///< on every problem that was asked
-  std::optional<std::int64_t> valid;  ///< passed every gate; empty: none ran, without a GPU
+  std::int64_t compiled = 0;          ///< compiled on every problem
+  std::optional<std::int64_t> valid;  ///< passed every gate; empty if no gate ran, without a GPU
   std::int64_t evaluations = 0;
-  std::optional<double> speedup;        ///< of the best over the start, from the trials
-  std::optional<double> final_speedup;  ///< the same of the rounds at the end, geomean
-  std::string best;                     ///< its id
+  std::optional<double> speedup;        ///< speed-up of the best over the start, from the trials
+  std::optional<double> final_speedup;  ///< geomean of the same speed-up in the rounds at the end
+  std::string best;                     ///< id of the best trial
   ProposerUsage usage;
 
   std::optional<double> validity() const {

@@ -1,4 +1,4 @@
-// page.cpp - figures, curves, lineage and diffs as HTML without scripts.
+// page.cpp: Writes figures, curves, lineage and diffs as HTML without scripts.
 #include "evolve/report/page.hpp"
 
 #include <algorithm>
@@ -54,13 +54,13 @@ std::string facts(const EvolutionFigures& figures) {
   return text + "</dl>\n";
 }
 
-/// A value a trial; the curve has no point where there is none.
+/// One value per trial; the curve has no point for a missing value.
 struct Curve {
   std::string title, unit;
   std::vector<std::optional<double>> values;
   bool logarithmic = false;
-  const std::vector<Trial>* dots = nullptr;   ///< a dot a trial at its own speed-up
-  std::optional<double> most = std::nullopt;  ///< the axis begins at zero and reaches this
+  const std::vector<Trial>* dots = nullptr;   ///< trials drawn as dots at their own speed-up
+  std::optional<double> most = std::nullopt;  ///< upper end of an axis that starts at zero
 };
 
 class Plot {
@@ -117,7 +117,7 @@ class Plot {
         "y=\"{4:.1f}\" text-anchor=\"end\">{5:.3g}{6}</text>\n",
         kLeft, kWidth - 4, y(value), kLeft - 6, y(value) + 4, value, curve_.unit);
   }
-  /// In steps: a value holds until the next trial.
+  /// Draws steps: a value holds until the next trial.
   std::string path() const {
     std::string text;
     for (std::size_t i = 0; i < curve_.values.size(); ++i) {
@@ -210,7 +210,7 @@ std::string shapes_html(const Trial& trial) {
   return text + "</table></div>\n";
 }
 
-/// Trials below the first of their parents.
+/// Draws each trial below its first parent.
 class Tree {
  public:
   explicit Tree(const std::vector<Trial>& trials) : trials_(trials) {
@@ -256,26 +256,26 @@ class Tree {
     return found == children_.end() ? std::vector<const Trial*>() : found->second;
   }
 
-  /// Of the children, the only one that has some itself: it goes on at the same depth, so that a
-  /// long line of descent fits a phone.
-  const Trial* heir(const Trial& trial) const {
-    const Trial* heir = nullptr;
+  /// Returns the only child that has children, if there is exactly one. The tree continues with
+  /// that child at the same depth, so that a long lineage fits a phone.
+  const Trial* continuing_child(const Trial& trial) const {
+    const Trial* found = nullptr;
     for (const Trial* child : children(trial)) {
       if (children(*child).empty()) continue;
-      if (heir != nullptr) return nullptr;
-      heir = child;
+      if (found != nullptr) return nullptr;
+      found = child;
     }
-    return heir;
+    return found;
   }
 
   std::string node(const Trial& trial) const {
     std::string text;
-    for (const Trial* each = &trial; each != nullptr; each = heir(*each)) {
+    for (const Trial* each = &trial; each != nullptr; each = continuing_child(*each)) {
       text += fmt::format("<li id=\"{}\"><details><summary>{}</summary>\n{}</details>\n",
                           each->id(), summary(*each), inside(*each));
       std::string below;
       for (const Trial* child : children(*each)) {
-        if (child != heir(*each)) below += node(*child);
+        if (child != continuing_child(*each)) below += node(*child);
       }
       if (!below.empty()) text += "<ul>" + below + "</ul>";
       text += "</li>\n";

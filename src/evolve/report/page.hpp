@@ -1,4 +1,4 @@
-// page.hpp - a run's document to one HTML page that needs nothing else.
+// page.hpp: Declares the self-contained HTML page of a run.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace fatune {
 
-/// Curves, the lineage as a tree with diffs, the rounds at the end; in light and dark, on a phone.
+/// Shows curves, the lineage as a tree with diffs, and the final rounds.
 std::string evolution_page(const EvolutionDocument& document);
 
 }  // namespace fatune

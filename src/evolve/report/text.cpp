@@ -1,4 +1,4 @@
-// text.cpp - figures, curve, table of trials.
+// text.cpp: Writes figures, curve and table of trials for a terminal.
 #include "evolve/report/text.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? "-" : percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-/// The first line, at most so many bytes of it, and no half a character.
+/// Returns at most `most` bytes of the first line, without cutting a character.
 std::string beginning(const std::string& text, std::size_t most) {
   std::size_t end = std::min(text.find('\n'), text.size());
   if (end <= most) return text.substr(0, end);
@@ -57,7 +57,7 @@ std::string figures_text(const EvolutionDocument& document, const Paint& paint) 
   return text;
 }
 
-/// The best so far, a column a trial; the height is the logarithm of the speed-up.
+/// Draws the best so far, one column per trial; the height is the logarithm of the speed-up.
 std::string curve_text(const EvolutionDocument& document) {
   constexpr int kRows = 6;
   double most = 1;

@@ -1,4 +1,4 @@
-// text.hpp - a run's document to words and tables for a terminal.
+// text.hpp: Declares the report of a run for a terminal.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace fatune {
 
-/// "t7  elite  1.52x  stage_k: keys through shared memory"
+/// Returns a line such as "t7  elite  1.52x  stage_k: keys through shared memory".
 std::string trial_line(const Trial& trial);
 std::string evolution_text(const EvolutionDocument& document, const Paint& paint);
 

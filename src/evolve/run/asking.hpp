@@ -1,4 +1,4 @@
-// asking.hpp - where a run stands to the request for its next candidates.
+// asking.hpp: Declares the request for a run's next candidates.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace fatune {
 
-/// I1, the same in every request.
+/// Returns I1, which is equal in every request.
 Result<ProposalTask> state_task(std::span<const NamedProblem> problems,
                                 const Environment& environment);
 
-/// Trials in the order of their charge; `ask` counts requests from 0.
+/// `population` has the trials in the order of their charge; `ask` counts requests from 0.
 ProposalRequest make_request(const EvolutionPlan& plan, const ProposalTask& task,
                              const TrialPopulation& population, std::int64_t ask);
 

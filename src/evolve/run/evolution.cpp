@@ -1,4 +1,4 @@
-// evolution.cpp - the loop: ask, read, examine, select, write down.
+// evolution.cpp: Runs the loop: ask the proposer, read, examine, select, record.
 #include "evolve/run/evolution.hpp"
 
 #include <chrono>
@@ -23,17 +23,17 @@
 namespace fatune {
 namespace {
 
-/// A kernel as --kernel-dir takes it.
+/// Writes a kernel in the layout of --kernel-dir.
 Status write_kernel(const std::filesystem::path& folder, const Draft& draft) {
   FATUNE_TRY_STATUS(make_directories(folder));
   FATUNE_TRY_STATUS(replace_file(folder / draft.kernel->source.path, draft.source));
   return replace_file(folder / kManifestName, draft.manifest);
 }
 
-/// What is no proposal is a failure: texts that JSON cannot hold would not be the same when a run
-/// is repeated, and broken lines of 4 MiB would fill a transcript beyond what is read.
+/// Records an invalid answer as a failure. JSON cannot hold some texts unchanged, and broken lines
+/// of 4 MiB would make the transcript unreadable.
 TranscriptEntry checked(TranscriptEntry entry) {
-  constexpr std::size_t kKept = 4096;  // chosen: enough to see what came
+  constexpr std::size_t kKept = 4096;  // chosen: enough to recognise the answer
   if (!entry.failure.empty()) return entry;
   const auto proposal = parse_proposal(entry.answer);
   if (proposal) return entry;
@@ -42,8 +42,8 @@ TranscriptEntry checked(TranscriptEntry entry) {
   return entry;
 }
 
-/// Whose times a ledger holds.
-Environment place_of(const LedgerHeader& header) {
+/// Returns the environment whose times the ledger holds.
+Environment recorded_environment(const LedgerHeader& header) {
   Environment place = header.environment;
   place.recorded = header.recorded;
   return place;
@@ -65,8 +65,9 @@ class Evolution {
     if (options_.resume) {
       FATUNE_TRY(ledger_, LedgerWriter::resume(options_.out));
       FATUNE_TRY(known_, load_ledger(options_.out));
-      FATUNE_TRY_STATUS(check_same_device(place_of(known_.header), place_of(header),
-                                          options_.out.string(), Reuse::kResume));
+      FATUNE_TRY_STATUS(check_same_device(recorded_environment(known_.header),
+                                          recorded_environment(header), options_.out.string(),
+                                          Reuse::kResume));
     } else {
       FATUNE_TRY(ledger_, LedgerWriter::create(options_.out, header));
       known_.header = header;
@@ -94,7 +95,7 @@ class Evolution {
     return {};
   }
 
-  /// The best against the start, in the same rounds.
+  /// Measures the best against the start in the same rounds.
   Status conclude() {
     const Trial& best = population_.best();
     if (bench_.has_times() && plan_.rounds > 0 && best.number > 0) FATUNE_TRY_STATUS(duel(best));
@@ -121,7 +122,7 @@ class Evolution {
     Trial trial;
     trial.ask = ask;
     trial.operation = request.operation;
-    for (const ToldKernel& parent : request.parents) trial.parents.push_back(parent.id);
+    for (const RequestKernel& parent : request.parents) trial.parents.push_back(parent.id);
     if (!entry.failure.empty()) return refuse(std::move(trial), entry.failure);
     FATUNE_TRY(const Proposal proposal, parse_proposal(entry.answer));
     trial.usage = proposal.usage;
@@ -134,7 +135,7 @@ class Evolution {
     return {};
   }
 
-  /// Of the transcript, where an earlier attempt at the run has asked already.
+  /// Returns the transcript's answer if an earlier attempt at the run asked already.
   Result<TranscriptEntry> answer_to(const ProposalRequest& request) {
     const auto& entries = transcript_.entries();
     TranscriptEntry entry;
@@ -187,7 +188,7 @@ class Evolution {
     return take_in(std::move(trial));
   }
 
-  /// Examines a draft, or remembers what the ledger says of it.
+  /// Examines a draft, or takes the result from the ledger.
   Status settle(Trial trial, const Draft& draft) {
     trial.number = next();
     trial.key = draft.key;
@@ -203,7 +204,7 @@ class Evolution {
           shape.outcome != Outcome::kMeasured && shape.outcome != Outcome::kUnavailable;
       trial.shapes.push_back(std::move(shape));
       if (refused) break;
-      order.edges = false;  // they are other problems than the run's, so once is enough
+      order.edges = false;  // the edge problems are equal for all problems of the run
     }
     return take_in(std::move(trial), &draft);
   }
@@ -228,32 +229,32 @@ class Evolution {
     return {};
   }
 
-  /// Of a known trial once more: a kill may have come between the ledger's line and these files.
+  /// Writes a known trial's files again: a kill may have come between ledger and files.
   Status keep_kernel(const Trial& trial, const Draft* draft) const {
     if (!trial.valid() || draft == nullptr) return {};
     return write_kernel(options_.out / "kernels" / trial.id(), *draft);
   }
 
-  /// Counters are read of each new best, on the first problem.
+  /// Reads the hardware counters of each new best, on the first problem.
   Result<std::string> profile_of_last() {
     const Trial& last = population_.trials().back();
     if (!bench_.has_times() || !last.valid() || &population_.best() != &last) return std::string();
-    FATUNE_TRY(const Duellist kernel, duellist(last, 0));
+    FATUNE_TRY(const KernelWithConfig kernel, kernel_with_config(last, 0));
     return bench_.profile(kernel, plan_.problems.front());
   }
 
-  Result<Duellist> duellist(const Trial& trial, std::size_t problem) const {
+  Result<KernelWithConfig> kernel_with_config(const Trial& trial, std::size_t problem) const {
     FATUNE_TRY(const Draft draft, read_draft(trial.source, trial.manifest, trial.config));
     const ShapeTrial& shape = trial.shapes[problem];
     FATUNE_TRY(Config config, config_from_json(draft.kernel->manifest, shape.config, kLedgerFile));
-    return Duellist{draft.key, draft.kernel, std::move(config)};
+    return KernelWithConfig{draft.key, draft.kernel, std::move(config)};
   }
 
   Status duel(const Trial& best) {
     duels_ = known_.duels;
     for (std::size_t i = duels_.size(); i < plan_.problems.size(); ++i) {
-      FATUNE_TRY(const Duellist first, duellist(population_.start(), i));
-      FATUNE_TRY(const Duellist second, duellist(best, i));
+      FATUNE_TRY(const KernelWithConfig first, kernel_with_config(population_.start(), i));
+      FATUNE_TRY(const KernelWithConfig second, kernel_with_config(best, i));
       FATUNE_TRY(Duel duel,
                  bench_.duel(first, second, plan_.problems[i], static_cast<int>(plan_.rounds)));
       duels_.push_back({best.id(), std::move(duel)});
@@ -267,7 +268,7 @@ class Evolution {
   Proposer& proposer_;
   Bench& bench_;
   TrialPopulation population_;
-  Ledger known_;  ///< of the attempts before this one
+  Ledger known_;  ///< trials of the earlier attempts
   LedgerWriter ledger_;
   TranscriptFile transcript_;
   ProposalTask task_;

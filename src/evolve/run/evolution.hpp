@@ -1,4 +1,4 @@
-// evolution.hpp - a start, a proposer and a bench to the trials of a run and its best kernel.
+// evolution.hpp: Declares the evolution of a start kernel by a proposer and a bench.
 #pragma once
 
 #include <filesystem>
@@ -15,15 +15,14 @@ namespace fatune {
 struct EvolutionOptions {
   EvolutionPlan plan;
   std::filesystem::path out;
-  bool resume = false;    ///< go on with what `out` holds
+  bool resume = false;    ///< continue the run in `out`
   bool recorded = false;  ///< the bench is a recording
   std::function<void(const Trial&)> on_trial;
 };
 
-/// FOLDER holds ledger.jsonl and transcript.jsonl, each line there as soon as it is known, and
-/// kernels/ID of what passed, for --kernel-dir. A trial has EvoEngineer's five steps: propose,
-/// compile, check, time, select. A start that does not pass is a usage error; an interrupt is one
-/// of its kind, and the run can be resumed.
+/// Runs EvoEngineer's five steps per trial: propose, compile, check, time, select. Writes
+/// ledger.jsonl, transcript.jsonl and kernels/ID of valid trials, at once. A start that fails is a
+/// usage error; an interrupted run can be resumed.
 Result<Ledger> run_evolution(const EvolutionOptions& options, const Draft& start,
                              Proposer& proposer, Bench& bench);
 

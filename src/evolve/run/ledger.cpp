@@ -19,8 +19,8 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
   return file_or_packed(path, kLedgerFile);
 }
 
-/// What keeps a line from following those before it; empty: nothing.
-std::string misfit(const LedgerLine& line, const Ledger& ledger) {
+/// Returns the reason why a line cannot follow the earlier lines; empty if it can.
+std::string sequence_error(const LedgerLine& line, const Ledger& ledger) {
   const auto* trial = std::get_if<Trial>(&line);
   if (trial == nullptr) return "";
   if (trial->number != std::ssize(ledger.trials))
@@ -109,7 +109,7 @@ Result<Ledger> load_ledger(const std::filesystem::path& path) {
       text, file.string(), [&](LedgerLine read, const std::string& place) -> Status {
         if (std::exchange(first, false) != std::holds_alternative<LedgerHeader>(read))
           return file_error(place + ": a ledger begins with its header, and has one");
-        if (const std::string problem = misfit(read, ledger); !problem.empty())
+        if (const std::string problem = sequence_error(read, ledger); !problem.empty())
           return file_error(place + ": " + problem);
         std::visit(AddLine{ledger}, read);
         return {};

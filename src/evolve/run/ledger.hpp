@@ -1,4 +1,4 @@
-// ledger.hpp - the trials of a run, line by line: what resumes it, repeats it and is reported.
+// ledger.hpp: Declares the ledger of a run's trials, for resuming, repeating and reporting.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +17,30 @@
 
 namespace fatune {
 
-/// All that decides which trials a run makes, but for proposer and device.
+/// Every setting that decides a run's trials, except the proposer and the device.
 struct EvolutionPlan {
   ProposerMode mode = ProposerMode::kFull;
-  std::int64_t trials = 45;       ///< candidates that are charged, as in EvoEngineer
-  std::int64_t wanted = 1;        ///< of a request, at most
-  std::int64_t evaluations = 12;  ///< configs of a template that are tried on a problem
-  std::int64_t rounds = 20;       ///< of the best against the start, at the end
+  std::int64_t trials = 45;       ///< charged candidates; default as in EvoEngineer
+  std::int64_t wanted = 1;        ///< maximum candidates per request
+  std::int64_t evaluations = 12;  ///< configs tried per problem for a template
+  std::int64_t rounds = 20;       ///< final rounds of the best against the start
   std::int64_t answer_seconds = 300;
   std::uint64_t seed = 42;
-  std::string kernel = {};  ///< the start's name
+  std::string kernel = {};  ///< name of the start kernel
   std::vector<NamedProblem> problems = {};
 };
 void fields(EvolutionPlan& x, FieldList& f);
 
-/// The first line.
+/// The first line of a ledger.
 struct LedgerHeader {
   EvolutionPlan plan;
   Environment environment;
-  bool recorded = false;  ///< a ledger stood in for a device
+  bool recorded = false;  ///< a ledger replaced the device
 };
 void fields(LedgerHeader& x, FieldList& f);
 
 struct DuelRecord {
-  std::string id;  ///< of the best
+  std::string id;  ///< id of the best trial
   Duel duel;
 };
 void fields(DuelRecord& x, FieldList& f);
@@ -57,22 +57,22 @@ struct Ledger {
   std::vector<Trial> trials;
   std::vector<DuelRecord> duels;
   bool complete = false;
-  std::uint64_t whole_bytes = 0;  ///< up to the end of the last whole line
+  std::uint64_t whole_bytes = 0;  ///< bytes up to the end of the last complete line
 };
 
 inline constexpr const char* kLedgerFile = "ledger.jsonl";
 
-/// Whether the path is a ledger, plain or .gz, or a folder with one.
+/// Returns whether the path is a ledger, plain or .gz, or a folder with a ledger.
 bool is_evolution(const std::filesystem::path& path);
-/// Whether a run has begun in the folder. A kill before the first line leaves an empty file.
+/// Returns whether the folder has a started run. A kill before the first line leaves an empty file.
 bool holds_run(const std::filesystem::path& folder);
-/// Reads a ledger, plain or .gz, or that of a run's folder; a cut last line is dropped.
+/// Reads a ledger, plain or .gz, from a file or a run's folder. Drops a cut last line.
 Result<Ledger> load_ledger(const std::filesystem::path& path);
 
-/// FOLDER/ledger.jsonl; another process must not have it.
+/// Writes FOLDER/ledger.jsonl; only one process may have the file open.
 class LedgerWriter {
  public:
-  /// A folder that has a ledger already is an error that names --resume.
+  /// Fails with an error that names --resume if the folder has a ledger.
   static Result<LedgerWriter> create(const std::filesystem::path& folder,
                                      const LedgerHeader& header);
   static Result<LedgerWriter> resume(const std::filesystem::path& folder);

@@ -1,4 +1,4 @@
-// population.cpp - the rules of selection.
+// population.cpp: Implements the rules of selection.
 #include "evolve/run/population.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool passed(const ShapeTrial& shape, RankedBy ranked_by) {
   return ranked_by == RankedBy::kTime ? shape.passed() : shape.outcome == Outcome::kUnavailable;
 }
 
-/// Geomean of the times of `before` over those of `now`.
+/// Returns the geomean of the ratios of the times of `before` to the times of `now`.
 std::optional<double> speedup_over(const Trial& before, const Trial& now) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(before.shapes.size(), now.shapes.size()); ++i) {
@@ -35,7 +35,7 @@ std::optional<double> speedup_over(const Trial& before, const Trial& now) {
   return geomean(ratios);
 }
 
-/// The last step that an outcome lets a candidate reach.
+/// Returns the last step that a candidate with this outcome reached.
 std::string step_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::kInfeasible:
@@ -86,19 +86,20 @@ bool passed_everywhere(const Trial& trial, RankedBy ranked_by) {
   });
 }
 
-ToldKernel told(const Trial& trial) {
-  ToldKernel told{.id = trial.id(),
-                  .source = trial.source,
-                  .manifest = trial.manifest,
-                  .speedup = trial.speedup,
-                  .shapes = trial.shapes,
-                  .lever = trial.lever,
-                  .thought = trial.thought,
-                  .profile = ""};
+RequestKernel request_kernel(const Trial& trial) {
+  RequestKernel kernel{.id = trial.id(),
+                       .source = trial.source,
+                       .manifest = trial.manifest,
+                       .speedup = trial.speedup,
+                       .shapes = trial.shapes,
+                       .lever = trial.lever,
+                       .thought = trial.thought,
+                       .profile = ""};
   if (!trial.shapes.empty() && trial.shapes.front().resources)
-    told.profile = words(*trial.shapes.front().resources);
-  if (!trial.profile.empty()) told.profile += (told.profile.empty() ? "" : "; ") + trial.profile;
-  return told;
+    kernel.profile = words(*trial.shapes.front().resources);
+  if (!trial.profile.empty())
+    kernel.profile += (kernel.profile.empty() ? "" : "; ") + trial.profile;
+  return kernel;
 }
 
 const Trial& TrialPopulation::add(Trial trial) {
@@ -140,7 +141,7 @@ void TrialPopulation::judge(Trial& trial) const {
                              percent(kWorstRegression - 1, 0), slower);
 }
 
-/// `trial` has not been added yet: its place is the end.
+/// `trial` is not added yet; its position is the end.
 void TrialPopulation::select(Trial& trial) {
   if (trial.verdict == verdict::kDiscarded) return;
   const std::size_t place = trials_.size();
@@ -201,8 +202,8 @@ std::vector<const Trial*> TrialPopulation::parents(ProposerMode mode, std::size_
   return chosen;
 }
 
-std::vector<ToldInsight> TrialPopulation::insights(std::uint64_t seed) const {
-  std::vector<ToldInsight> all;
+std::vector<RequestInsight> TrialPopulation::insights(std::uint64_t seed) const {
+  std::vector<RequestInsight> all;
   for (const Trial& trial : trials_) {
     const std::string& text = trial.insight.empty() ? trial.thought : trial.insight;
     if (trial.number == 0 || (text.empty() && trial.lever.empty())) continue;
@@ -212,13 +213,13 @@ std::vector<ToldInsight> TrialPopulation::insights(std::uint64_t seed) const {
   std::vector<std::size_t> order = rng.order(all.size());
   order.resize(std::min(order.size(), kInsights));
   std::ranges::sort(order);
-  std::vector<ToldInsight> drawn;
+  std::vector<RequestInsight> drawn;
   for (const std::size_t place : order) drawn.push_back(all[place]);
   return drawn;
 }
 
-std::vector<ToldFailure> TrialPopulation::failures() const {
-  std::vector<ToldFailure> failures;
+std::vector<RequestFailure> TrialPopulation::failures() const {
+  std::vector<RequestFailure> failures;
   for (const Trial& trial : trials_) {
     if (trial.valid()) continue;
     failures.push_back({.id = trial.id(),
@@ -231,8 +232,8 @@ std::vector<ToldFailure> TrialPopulation::failures() const {
   return failures;
 }
 
-std::vector<ToldTrial> TrialPopulation::history() const {
-  std::vector<ToldTrial> history;
+std::vector<RequestTrial> TrialPopulation::history() const {
+  std::vector<RequestTrial> history;
   for (const Trial& trial : trials_) {
     if (trial.number == 0) continue;
     history.push_back({.id = trial.id(),

@@ -1,4 +1,4 @@
-// population.hpp - trials to elites, parents, insights and speed-ups, by the rules of the run.
+// population.hpp: Selects elites and parents from a run's trials and computes speed-ups.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,23 @@
 
 namespace fatune {
 
-inline constexpr std::size_t kElites = 3;  ///< by the geomean of speed-ups over the problems
-/// A move is discarded when it makes its parent slower by more than this on so many problems.
+inline constexpr std::size_t kElites = 3;  ///< ranked by the geomean of speed-ups over the problems
+/// Discards a move that makes its parent slower by more than this ratio on this many problems.
 inline constexpr double kWorstRegression = 1.10;
 inline constexpr std::size_t kMostRegressions = 2;
 
-/// The rules in words, for proposers.
+/// Returns the rules in words, for proposers.
 std::vector<StatedRule> population_rules();
 
 class TrialPopulation {
  public:
-  enum class RankedBy { kTime, kAge };  ///< age: without times, the newest that compiled
+  enum class RankedBy { kTime, kAge };  ///< kAge ranks by newest compiled trial, without times
   explicit TrialPopulation(RankedBy ranked_by = RankedBy::kTime) : ranked_by_(ranked_by) {}
 
-  /// Fills in speed-up, gain, verdict, step and best of a trial whose shapes are known, and takes
-  /// it in; one that has no shapes is invalid.
+  /// Computes a trial's results and adds the trial. A trial without shapes is invalid.
   const Trial& add(Trial trial);
 
-  /// Of the trial added last.
+  /// Adds the profile of the latest trial.
   const Trial& add_profile(std::string words);
 
   const std::vector<Trial>& trials() const { return trials_; }
@@ -37,17 +36,17 @@ class TrialPopulation {
   const Trial& best() const { return trials_[elites_.front()]; }
   std::vector<const Trial*> elites() const;
   const Trial* find(std::string_view id) const;
-  /// One with the same texts; null: none.
+  /// Returns the trial with equal texts; null if there is none.
   const Trial* same_as(std::string_view key) const;
 
-  /// The first is drawn by rank, the second among the others: 1 / (rank + elites), as in
-  /// EvoEngineer. Free and insight take the best.
+  /// Draws the first parent by rank and the second among the others, with weight 1 / (rank +
+  /// elites) as in EvoEngineer. Free and insight mode take the best.
   std::vector<const Trial*> parents(ProposerMode mode, std::size_t count, std::uint64_t seed) const;
-  /// Three that are drawn of all.
-  std::vector<ToldInsight> insights(std::uint64_t seed) const;
-  /// The last three, newest last.
-  std::vector<ToldFailure> failures() const;
-  std::vector<ToldTrial> history() const;
+  /// Draws three insights at random.
+  std::vector<RequestInsight> insights(std::uint64_t seed) const;
+  /// Returns the latest three failures, newest last.
+  std::vector<RequestFailure> failures() const;
+  std::vector<RequestTrial> history() const;
 
  private:
   void judge(Trial& trial) const;
@@ -56,12 +55,12 @@ class TrialPopulation {
 
   RankedBy ranked_by_;
   std::vector<Trial> trials_;
-  std::vector<std::size_t> elites_;  ///< places, the best first
+  std::vector<std::size_t> elites_;  ///< positions of the elites, best first
 };
 
-/// Whether it passed on every problem.
+/// Returns whether the trial passed on every problem.
 bool passed_everywhere(const Trial& trial, TrialPopulation::RankedBy ranked_by);
-/// A kernel as proposers are told.
-ToldKernel told(const Trial& trial);
+/// Returns a kernel in the form of a request.
+RequestKernel request_kernel(const Trial& trial);
 
 }  // namespace fatune

@@ -1,5 +1,4 @@
-// bench.hpp - a draft to what became of it on a problem: on a GPU, by a compiler alone, or as a
-// ledger remembers it.
+// bench.hpp: Declares benches, which try a draft on a GPU, with a compiler alone, or from a ledger.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +22,23 @@ namespace fatune {
 
 /// How a draft is tried on a problem.
 struct BenchOrder {
-  std::int64_t evaluations = 12;  ///< configs of a template that names none
-  std::uint64_t seed = 42;        ///< of their choice
-  bool edges = true;              ///< also every gate of a final phase, edge problems among them
+  std::int64_t evaluations = 12;  ///< configs of a template whose draft names none
+  std::uint64_t seed = 42;        ///< seed for the choice of configs
+  bool edges = true;              ///< run every gate of a final phase, edge problems included
 };
 
-/// The best of a run and its start in the same rounds, on one problem.
+/// Compares a run's best with its start in the same rounds, on one problem.
 struct Duel {
   std::string problem;
-  std::string time;  ///< that is compared: "in_layer", "plain", "hot"
+  std::string time;  ///< the compared time: "in_layer", "plain" or "hot"
   std::optional<double> start_us, best_us;
-  std::optional<Ratio> speedup;  ///< start over best
-  std::string reason;            ///< why there is none
+  std::optional<Ratio> speedup;  ///< ratio of start to best
+  std::string reason;            ///< reason for a missing speed-up
 };
 void fields(Duel& x, FieldList& f);
 
-/// A kernel with the config that was fastest on the problem.
-struct Duellist {
+/// A kernel with its fastest config on the problem.
+struct KernelWithConfig {
   std::string key;
   KernelRef kernel;
   Config config;
@@ -49,26 +48,25 @@ class Bench {
  public:
   virtual ~Bench() = default;
   virtual const Environment& environment() const = 0;
-  /// Whether it has times, by which trials are ranked.
+  /// Returns whether the bench measures times, which rank the trials.
   virtual bool has_times() const { return true; }
-  /// What a draft does wrong is data; an error is that of the machine, or an interrupt.
+  /// A draft's failure is data; only a machine error or an interrupt is an error.
   virtual Result<ShapeTrial> examine(const Draft& draft, const NamedProblem& problem,
                                      const BenchOrder& order) = 0;
-  /// What hardware counters say of the config that was fastest on the problem; empty: nothing.
-  virtual Result<std::string> profile(const Duellist&, const NamedProblem&) {
+  /// Returns the hardware counters of the fastest config in words; empty if there are none.
+  virtual Result<std::string> profile(const KernelWithConfig&, const NamedProblem&) {
     return std::string();
   }
-  virtual Result<Duel> duel(const Duellist& start, const Duellist& best,
+  virtual Result<Duel> duel(const KernelWithConfig& start, const KernelWithConfig& best,
                             const NamedProblem& problem, int rounds) = 0;
 };
 
-/// Gates and times of an evaluator; opened again once when its device is lost. `count` reads
-/// hardware counters, if wanted; after a failure it is not asked again.
+/// Uses the gates and times of an evaluator, and opens a lost device once more. `count` reads
+/// hardware counters; null disables counters, and so does a first failure.
 Result<std::unique_ptr<Bench>> make_device_bench(OpenEvaluator open, CountKernel count = nullptr);
-/// What compiles is `unavailable`, and has no time.
+/// A draft that compiles is `unavailable`, and has no time.
 std::unique_ptr<Bench> make_compile_bench(OpenCompilers open, const DeviceLimits& limits);
-/// What a ledger holds of the same texts; anything else is `pruned` with the reason "not in the
-/// recording".
+/// Returns the ledger's result for equal texts; other drafts are `pruned`.
 struct Ledger;
 std::unique_ptr<Bench> make_recorded_bench(Ledger ledger);
 

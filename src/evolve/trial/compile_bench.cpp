@@ -1,4 +1,4 @@
-// compile_bench.cpp - drafts through the compiler alone, on machines without a GPU.
+// compile_bench.cpp: Tries drafts with the compiler alone, on machines without a GPU.
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -43,7 +43,8 @@ class CompileBench final : public Bench {
     return trial;
   }
 
-  Result<Duel> duel(const Duellist&, const Duellist&, const NamedProblem& problem, int) override {
+  Result<Duel> duel(const KernelWithConfig&, const KernelWithConfig&, const NamedProblem& problem,
+                    int) override {
     Duel duel;
     duel.problem = label(problem);
     duel.reason = "nothing is timed without a GPU";

@@ -1,5 +1,4 @@
-// device_bench.cpp - drafts through an evaluator: the configs of a template are searched, the
-// fastest is examined.
+// device_bench.cpp: Tries drafts with an evaluator: searches configs and examines the fastest.
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,12 +24,12 @@ Status not_interrupted() {
   return Error{ErrorKind::kInterrupted, "interrupted amid a trial"};
 }
 
-/// The time by which configs are compared.
+/// Returns the time that ranks configs.
 const std::optional<Timing>& time_of(const Observation& record) {
   return objective_timing(record, kInLayerObjective);
 }
 
-/// A trial's row of a record; `time` is the one that counts, if it passed.
+/// Returns the trial's row for a record; `time` is the ranking time, if the record passed.
 ShapeTrial row_of(const Observation& record, const Json& config, const std::string& problem,
                   const std::string& time) {
   ShapeTrial row;
@@ -46,11 +45,11 @@ ShapeTrial row_of(const Observation& record, const Json& config, const std::stri
   return row;
 }
 
-/// The records of a template's configs on a problem, the fastest among them.
+/// The records of a template's configs on a problem, and the fastest config.
 struct SearchedConfigs {
   std::vector<CandidateRecord> records;
   std::optional<std::size_t> fastest;
-  Config config{};  ///< of the fastest
+  Config config{};  ///< the fastest config
 
   void add(CandidateRecord record, const Config& tried) {
     const auto& now = time_of(record);
@@ -61,11 +60,11 @@ struct SearchedConfigs {
     }
     records.push_back(std::move(record));
   }
-  /// Where none is right: the first, which is the default.
-  const CandidateRecord& telling() const { return records[fastest.value_or(0)]; }
+  /// Returns the fastest record; the first record, the default config, if none is correct.
+  const CandidateRecord& representative() const { return records[fastest.value_or(0)]; }
 };
 
-/// What binds a kernel, and what is bad about it.
+/// Describes the bottleneck of a kernel and the findings about it.
 std::string words_of(const Reading& reading) {
   std::string text = reading.sentence;
   for (const Finding& finding : reading.findings) {
@@ -91,14 +90,15 @@ class DeviceBench final : public Bench {
     if (evaluator_) {
       auto row = examine_once(draft, problem, order);
       if (row || row.error().kind == ErrorKind::kInterrupted) return row;
-      evaluator_.reset();  // its device may be gone
+      evaluator_.reset();  // the device may be lost
     }
     FATUNE_TRY_STATUS(open());
     return examine_once(draft, problem, order);
   }
 
-  /// A profiler wants the device alone.
-  Result<std::string> profile(const Duellist& kernel, const NamedProblem& problem) override {
+  /// Releases the device, because a profiler needs exclusive access.
+  Result<std::string> profile(const KernelWithConfig& kernel,
+                              const NamedProblem& problem) override {
     if (!count_) return std::string();
     const Candidate candidate{kernel.kernel, kernel.config, problem.problem};
     evaluator_.reset();
@@ -113,8 +113,8 @@ class DeviceBench final : public Bench {
     return words_of(read_counters(*longest(outcome.launches), facts));
   }
 
-  Result<Duel> duel(const Duellist& start, const Duellist& best, const NamedProblem& problem,
-                    int rounds) override {
+  Result<Duel> duel(const KernelWithConfig& start, const KernelWithConfig& best,
+                    const NamedProblem& problem, int rounds) override {
     if (!evaluator_) FATUNE_TRY_STATUS(open());
     FinalPlan plan = examination_plan(Scrutiny::kFinal);
     plan.rounds = rounds;
@@ -154,8 +154,8 @@ class DeviceBench final : public Bench {
       return refused;
     }
     if (!searched) return std::move(searched).error();
-    const CandidateRecord& telling = searched->telling();
-    ShapeTrial row = row_of(telling, telling.config, name, "");
+    const CandidateRecord& representative = searched->representative();
+    ShapeTrial row = row_of(representative, representative.config, name, "");
     if (searched->fastest) {
       candidate.config = searched->config;
       FATUNE_TRY(row, examine_config(candidate, order, name));
@@ -164,7 +164,7 @@ class DeviceBench final : public Bench {
     return row;
   }
 
-  /// Every gate, and the rounds by which trials are ranked.
+  /// Runs every gate and the rounds that rank trials.
   Result<ShapeTrial> examine_config(const Candidate& candidate, const BenchOrder& order,
                                     const std::string& problem) {
     FATUNE_TRY_STATUS(not_interrupted());
@@ -178,7 +178,7 @@ class DeviceBench final : public Bench {
     return row;
   }
 
-  /// The configs of a template; a usage error where none is valid.
+  /// Searches the configs of a template; a usage error if no config is valid.
   Result<SearchedConfigs> search(const Draft& draft, const Problem& problem,
                                  const BenchOrder& order) {
     FATUNE_TRY_STATUS(begin(problem));
@@ -195,7 +195,7 @@ class DeviceBench final : public Bench {
     return searched;
   }
 
-  /// As many in flight as the evaluator takes, so that compilations overlap.
+  /// Keeps as many candidates in flight as the evaluator takes, so that compilations overlap.
   Status run(const Space& space, Strategy& strategy, std::int64_t most, SearchedConfigs& searched) {
     std::vector<Point> flying;
     std::int64_t asked = 0;

@@ -1,4 +1,4 @@
-// recorded_bench.cpp - drafts to what a ledger says became of them.
+// recorded_bench.cpp: Takes the results of drafts from a ledger.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -39,13 +39,13 @@ class RecordedBench final : public Bench {
     return row;
   }
 
-  Result<std::string> profile(const Duellist& kernel, const NamedProblem&) override {
+  Result<std::string> profile(const KernelWithConfig& kernel, const NamedProblem&) override {
     const auto found = std::ranges::find(ledger_.trials, kernel.key, &Trial::key);
     return found == ledger_.trials.end() ? "" : found->profile;
   }
 
-  Result<Duel> duel(const Duellist&, const Duellist& best, const NamedProblem& problem,
-                    int) override {
+  Result<Duel> duel(const KernelWithConfig&, const KernelWithConfig& best,
+                    const NamedProblem& problem, int) override {
     for (const DuelRecord& each : ledger_.duels) {
       if (each.duel.problem == label(problem) && key_of(each.id) == best.key) return each.duel;
     }
@@ -62,7 +62,7 @@ class RecordedBench final : public Bench {
   }
 
   Ledger ledger_;
-  std::map<std::pair<std::string, std::string>, ShapeTrial> rows_;  ///< by key and problem
+  std::map<std::pair<std::string, std::string>, ShapeTrial> rows_;  ///< results by key and problem
   bool timed_ = false;
 };
 

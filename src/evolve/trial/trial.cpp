@@ -1,4 +1,4 @@
-// trial.cpp - a trial's fields.
+// trial.cpp: Lists the fields of a trial.
 #include "evolve/trial/trial.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::int64_t kMostTokens = 1'000'000'000'000;  // so that sums over a run stay numbers
+constexpr std::int64_t kMostTokens = 1'000'000'000'000;  // chosen; keeps sums over a run finite
 constexpr double kMostCost = 1e12;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// trial.hpp - what a trial tried, what became of it on each problem, and how far that got the run.
+// trial.hpp: Declares a trial: candidate, result on each problem, progress of the run.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace fatune {
 
-/// Of a proposer's answer, as far as it says; the counts of a request are shared by its candidates:
-/// the first one has them.
+/// Usage that a proposer reports for an answer. The candidates of a request share its counts; only
+/// the first candidate has the counts.
 struct ProposerUsage {
   std::int64_t prompt_tokens = 0, completion_tokens = 0;
   double cost = 0;  ///< in the proposer's currency
@@ -25,15 +25,15 @@ struct ProposerUsage {
 };
 void fields(ProposerUsage& x, FieldList& f);
 
-/// A candidate on one problem, with the config that was fastest there.
+/// A candidate on one problem, with its fastest config there.
 struct ShapeTrial {
-  std::string problem;  ///< its name or label
+  std::string problem;  ///< name or label of the problem
   Outcome outcome = Outcome::kUnavailable;
-  std::string reason;  ///< why, for every outcome but measured
-  std::string gate;    ///< that refused it
+  std::string reason;  ///< reason of every outcome except measured
+  std::string gate;    ///< the gate that refused the candidate
   Json config = Json::object();
-  std::int64_t evaluations = 0;  ///< configs that were tried
-  std::string time;              ///< which time_us is: "in_layer", "hot"
+  std::int64_t evaluations = 0;  ///< number of configs tried
+  std::string time;              ///< kind of time_us: "in_layer" or "hot"
   std::optional<double> time_us;
   std::optional<Resources> resources;
 
@@ -42,7 +42,7 @@ struct ShapeTrial {
 };
 void fields(ShapeTrial& x, FieldList& f);
 
-/// The steps of a trial, in order: the last one that it reached.
+/// The steps of a trial, in order. A trial records the last step reached.
 namespace step {
 inline constexpr const char* kPropose = "propose";
 inline constexpr const char* kCompile = "compile";
@@ -52,33 +52,33 @@ inline constexpr const char* kSelect = "select";
 inline constexpr const char* kWords = "propose, compile, check, time, select";
 }  // namespace step
 
-/// What selection made of a trial.
+/// The verdicts of selection.
 namespace verdict {
-inline constexpr const char* kElite = "elite";          ///< among the best when it came
-inline constexpr const char* kKept = "kept";            ///< valid, and no elite
-inline constexpr const char* kDiscarded = "discarded";  ///< valid, and slower on several problems
-inline constexpr const char* kInvalid = "invalid";      ///< a gate or a rule refused it
+inline constexpr const char* kElite = "elite";          ///< among the best when it was tried
+inline constexpr const char* kKept = "kept";            ///< valid, but not an elite
+inline constexpr const char* kDiscarded = "discarded";  ///< valid, but slower on several problems
+inline constexpr const char* kInvalid = "invalid";      ///< refused by a gate or a rule
 inline constexpr const char* kWords = "elite, kept, discarded, invalid";
 }  // namespace verdict
 
-/// The n-th candidate that was charged to the run; the start is number 0.
+/// The n-th candidate charged to the run; the start is number 0.
 struct Trial {
   std::int64_t number = 0;
-  std::int64_t ask = 0;  ///< which request brought it
+  std::int64_t ask = 0;  ///< number of the request that brought the candidate
   std::vector<std::string> parents;
   std::string operation;  ///< "start", "mutation", "crossover"
   std::string lever, thought, insight;
   std::string step = step::kPropose;
   std::string verdict = verdict::kInvalid;
   std::string reason;
-  std::string key;               ///< of source, manifest and config; empty: there was none
+  std::string key;  ///< hash of source, manifest and config; empty if there was no kernel
   std::string source, manifest;  ///< the manifest is JSON text
-  std::string config;            ///< JSON text; empty: the best is looked for
+  std::string config;            ///< JSON text; empty if the best config is searched
   std::vector<ShapeTrial> shapes;
-  std::optional<double> speedup;  ///< over the start, geomean of the problems
-  std::optional<double> gain;     ///< the same over the first parent
+  std::optional<double> speedup;  ///< geomean speed-up over the start
+  std::optional<double> gain;     ///< geomean speed-up over the first parent
   std::optional<double> best;     ///< highest speed-up so far
-  std::string profile;            ///< of a new best: what hardware counters say, in words
+  std::string profile;            ///< for a new best: hardware counters in words
   ProposerUsage usage;
 
   std::string id() const;  ///< "t7"

@@ -1,4 +1,4 @@
-// launch_config.cpp - narrows sizes to the driver's fields, and lists attributes beside them.
+// launch_config.cpp: Converts launch shapes and tensor maps to the driver's structs.
 #include "gpu/driver/launch_config.hpp"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace fatune::gpu {
 namespace {
 
-constexpr std::int64_t kPortableCluster = 8;  // CUDA: larger clusters need an attribute
+// Larger clusters need an attribute (CUDA C++ Programming Guide).
+constexpr std::int64_t kPortableCluster = 8;
 
 CUtensorMapDataType type_of(MapElement element) {
   if (element == MapElement::kF16) return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
@@ -56,7 +57,7 @@ CUlaunchAttribute& LaunchConfig::add(CUlaunchAttributeID id) {
 CUlaunchConfig LaunchConfig::on(CUstream stream) const {
   CUlaunchConfig config = config_;
   config.hStream = stream;
-  config.attrs = const_cast<CUlaunchAttribute*>(attributes_.data());  // read only
+  config.attrs = const_cast<CUlaunchAttribute*>(attributes_.data());  // the driver only reads them
   return config;
 }
 
@@ -79,7 +80,7 @@ CUresult encode_tensor_map(const Driver& driver, const TensorMapFacts& facts, CU
                            CUtensorMap* map) {
   constexpr std::array<cuuint32_t, 4> kStep{1, 1, 1, 1};
   std::array<cuuint64_t, 4> sizes{};
-  std::array<cuuint64_t, 3> strides{};  // bytes, of all dimensions but the fastest
+  std::array<cuuint64_t, 3> strides{};  // bytes, without the fastest dimension
   std::array<cuuint32_t, 4> box{};
   std::copy(facts.sizes.begin(), facts.sizes.end(), sizes.begin());
   std::copy(facts.strides_bytes.begin(), facts.strides_bytes.end(), strides.begin());

@@ -1,4 +1,4 @@
-// launch_config.hpp - launch shapes and tensor maps to what the driver's calls take.
+// launch_config.hpp: Declares launch shapes and tensor maps as the driver's calls take them.
 #pragma once
 
 #include <array>
@@ -19,20 +19,21 @@ struct LaunchShape {
   Extent grid{1, 1, 1};
   Extent block{1, 1, 1};
   Extent cluster{1, 1, 1};
-  std::int64_t shared_bytes = 0;  ///< dynamic
-  /// Programmatic dependent launch: may start while the preceding kernel of the stream still runs,
-  /// and must wait for it (griddepcontrol.wait) before it touches its data. From sm_90 on.
+  std::int64_t shared_bytes = 0;  ///< dynamic shared memory
+  /// Programmatic dependent launch, from sm_90 on: the kernel may start while its predecessor on
+  /// the stream still runs. It must wait (griddepcontrol.wait) before it touches the predecessor's
+  /// data.
   bool dependent = false;
 };
 LaunchShape shape_of(const StageFacts& stage);
 
-/// Without a stream, and with the attributes beside it; any number of launches may use it.
+/// A launch configuration without stream, reusable for any number of launches.
 class LaunchConfig {
  public:
   LaunchConfig() = default;
-  /// Sizes fit into 32 bits.
+  /// Sizes must fit into 32 bits.
   explicit LaunchConfig(const LaunchShape& shape);
-  /// Points into this object.
+  /// The result points into this object.
   CUlaunchConfig on(CUstream stream) const;
 
  private:
@@ -42,9 +43,9 @@ class LaunchConfig {
   std::array<CUlaunchAttribute, 2> attributes_{};
 };
 
-/// What a function is allowed before its first launch or occupancy query: the dynamic shared memory
-/// and, if there is any, the largest shared-memory carveout (else the driver's own choice leaves
-/// more to the L1 cache); clusters above the portable 8 blocks.
+/// Attribute of a function to set before its first launch or occupancy query. Dynamic shared memory
+/// comes with the largest shared-memory carveout, because the driver would leave more to the L1
+/// cache. Clusters above the portable 8 blocks must be allowed.
 struct FunctionSetting {
   CUfunction_attribute attribute;
   int value = 0;
@@ -52,7 +53,7 @@ struct FunctionSetting {
 };
 std::vector<FunctionSetting> settings_of(const LaunchShape& shape);
 
-/// Reads outside the tensor give zeros, writes outside are dropped. `map` is aligned to 64 bytes.
+/// Reads outside the tensor return zeros, writes outside are dropped. `map` is aligned to 64 bytes.
 CUresult encode_tensor_map(const Driver& driver, const TensorMapFacts& facts, CUdeviceptr tensor,
                            CUtensorMap* map);
 

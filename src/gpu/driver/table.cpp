@@ -1,4 +1,4 @@
-// table.cpp - looks up every symbol of the table, and the driver's words for its return codes.
+// table.cpp: Looks up the table's symbols and describes return codes.
 #include "gpu/driver/table.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// table.hpp - any source of symbols to one table with the CUDA driver's entry points.
+// table.hpp: Declares the table of CUDA driver entry points and fills it from a symbol source.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace fatune::gpu {
 
-/// Which library cannot do without an entry point: fatune itself, libfatune_rt, both, or neither.
+/// The library that needs an entry point: fatune itself, libfatune_rt, both, or neither.
 enum class NeededBy { kBoth, kFatune, kRuntime, kNeither };
 
-/// Member, type of the function, the symbol that the driver exports for that type, NeededBy. What
-/// fatune needs came with CUDA 11.8, what libfatune_rt needs with CUDA 12.0, at the latest. cuda.h
-/// declares neither cuProfilerStart nor cuProfilerStop, which are of the type named.
+/// Member, function type, exported symbol, NeededBy. fatune needs functions up to CUDA 11.8,
+/// libfatune_rt up to CUDA 12.0. cuda.h does not declare cuProfilerStart and cuProfilerStop, which
+/// have the named type.
 #define FATUNE_DRIVER_FUNCTIONS(X)                                                             \
   X(init, cuInit, "cuInit", kBoth)                                                             \
   X(driver_version, cuDriverGetVersion, "cuDriverGetVersion", kFatune)                         \
@@ -86,14 +86,14 @@ struct Driver {
 #undef FATUNE_DECLARE
 };
 
-/// A symbol's address; null when there is none.
+/// Returns a symbol's address; null if there is none.
 using SymbolSource = std::function<void*(const char* symbol)>;
 
-/// Fills the table, with null for what the driver lacks. Returns the symbols among these that
-/// `user` needs, "cuA, cuB"; empty when none is missing.
+/// Fills the table, with null for missing symbols. Returns the missing symbols that `user` needs,
+/// "cuA, cuB"; empty if none.
 std::string fill(Driver& driver, const SymbolSource& symbols, NeededBy user);
 
-/// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
+/// Returns "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
 std::string describe(const Driver& driver, CUresult code);
 
 }  // namespace fatune::gpu

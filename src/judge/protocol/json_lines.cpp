@@ -1,4 +1,4 @@
-// json_lines.cpp - the tools as plain JSON lines, for scripts: one object asks, one answers.
+// json_lines.cpp: Serves the tools to scripts as JSON lines: one object asks, one object answers.
 #include <algorithm>
 #include <array>
 
@@ -11,18 +11,18 @@
 namespace fatune {
 namespace {
 
-/// A line of a client.
-struct Order {
+/// One line of a client.
+struct ClientLine {
   std::optional<Json> id;
   std::string tool;
-  std::string resource;  ///< an address
+  std::string resource;  ///< URI of a resource
   std::string prompt;
   Json arguments = Json::object();
   bool progress = false;
   std::optional<Json> cancel;
 };
 
-void fields(Order& x, FieldList& f) {
+void fields(ClientLine& x, FieldList& f) {
   f("id", x.id);
   f("tool", x.tool);
   f("resource", x.resource);
@@ -50,7 +50,7 @@ Json error_of(const Error& error) {
   return {{"kind", word_for(error.kind)}, {"message", error.message}};
 }
 
-/// Begins with the call's id, if it has one.
+/// Returns the start of an answer: the call's id, if the call has one.
 Json head_of(const ToolCall& call) {
   Json line = Json::object();
   if (!call.id.empty()) line["id"] = Json::parse(call.id);
@@ -62,30 +62,30 @@ class JsonLines final : public Dialect {
  public:
   explicit JsonLines(const Services& services) : services_(services) {}
 
-  Heard hear(std::string_view line) override {
+  ParsedLine parse(std::string_view line) override {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
     const Result<Json> message = parse_json(line, "line");
-    if (!message) return {.answer = unheard(message.error().message)};
-    const Result<Order> order = from_json<Order>(*message, "line");
-    if (!order) return {.answer = refused(*message, order.error().message)};
-    if (order->cancel) return {.cancelled = dump(*order->cancel)};
-    if (!order->resource.empty()) return {.answer = read(*order)};
-    if (!order->prompt.empty()) return {.answer = fill(*order)};
+    if (!message) return {.answer = unreadable(message.error().message)};
+    const Result<ClientLine> asked = from_json<ClientLine>(*message, "line");
+    if (!asked) return {.answer = refused(*message, asked.error().message)};
+    if (asked->cancel) return {.cancelled = dump(*asked->cancel)};
+    if (!asked->resource.empty()) return {.answer = read(*asked)};
+    if (!asked->prompt.empty()) return {.answer = fill(*asked)};
     ToolCall call;
-    if (order->id) call.id = dump(*order->id);
-    const auto tool = find_tool(services_.tools, order->tool);
+    if (asked->id) call.id = dump(*asked->id);
+    const auto tool = find_tool(services_.tools, asked->tool);
     if (!tool) {
-      Json refused = begin(*order);
+      Json refused = begin(*asked);
       refused["error"] = error_of(tool.error());
       return {.answer = dump(refused)};
     }
     call.tool = *tool;
-    call.arguments = std::make_shared<const Json>(order->arguments);
-    if (order->progress) call.progress = "true";
+    call.arguments = std::make_shared<const Json>(asked->arguments);
+    if (asked->progress) call.progress = "true";
     return {.call = std::move(call)};
   }
 
-  std::string unheard(const std::string& problem) const override {
+  std::string unreadable(const std::string& problem) const override {
     return dump({{"error", error_of(usage_error(problem))}});
   }
 
@@ -115,7 +115,7 @@ class JsonLines final : public Dialect {
   }
 
  private:
-  /// A line that asks for nothing, under its id, if it has one.
+  /// Answers a line that names no action, under the line's id if there is one.
   static std::string refused(const Json& line, const std::string& problem) {
     Json answer = Json::object();
     if (line.is_object() && line.contains("id")) answer["id"] = line["id"];
@@ -123,16 +123,16 @@ class JsonLines final : public Dialect {
     return dump(answer);
   }
 
-  static Json begin(const Order& order) {
+  static Json begin(const ClientLine& asked) {
     Json line = Json::object();
-    if (order.id) line["id"] = *order.id;
+    if (asked.id) line["id"] = *asked.id;
     return line;
   }
 
-  std::string read(const Order& order) const {
-    Json line = begin(order);
-    line["resource"] = order.resource;
-    const auto found = services_.shelf.read(order.resource);
+  std::string read(const ClientLine& asked) const {
+    Json line = begin(asked);
+    line["resource"] = asked.resource;
+    const auto found = services_.resources.read(asked.resource);
     if (found) {
       line["mime_type"] = found->mime_type;
       line["text"] = found->text;
@@ -142,10 +142,10 @@ class JsonLines final : public Dialect {
     return dump(line);
   }
 
-  std::string fill(const Order& order) const {
-    Json line = begin(order);
-    line["prompt"] = order.prompt;
-    const auto text = fill_prompt(services_.prompts, order.prompt, order.arguments);
+  std::string fill(const ClientLine& asked) const {
+    Json line = begin(asked);
+    line["prompt"] = asked.prompt;
+    const auto text = fill_prompt(services_.prompts, asked.prompt, asked.arguments);
     if (text) {
       line["text"] = *text;
     } else {

@@ -1,4 +1,4 @@
-// line_reader.cpp - poll and read to lines; what is too long is forgotten as it arrives.
+// line_reader.cpp: Reads lines with poll and read; drops a line above the limit as it arrives.
 #include "judge/protocol/line_reader.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// line_reader.hpp - bytes of a pipe to lines, none of them longer than a limit.
+// line_reader.hpp: Splits the bytes of a pipe into lines of limited length.
 #pragma once
 
 #include <chrono>
@@ -14,15 +14,15 @@ class LineReader {
  public:
   struct Line {
     std::string text;
-    bool too_long = false;  ///< more than the limit; the text was dropped
+    bool too_long = false;  ///< the line exceeded the limit; its text was dropped
   };
 
-  /// The descriptor stays the caller's.
+  /// The caller keeps ownership of `descriptor`.
   LineReader(int descriptor, std::size_t limit) : descriptor_(descriptor), limit_(limit) {}
 
-  /// Takes what has arrived, for which it waits; a signal ends the wait.
+  /// Waits up to `patience` for bytes and reads them; a signal ends the wait.
   Status wait(std::chrono::milliseconds patience);
-  /// The oldest line that is not taken yet. Text behind the last line break counts at the end.
+  /// Returns the oldest unread line. At the end of input, text without a line break is a line.
   std::optional<Line> next();
   bool ended() const { return ended_; }
 
@@ -32,8 +32,8 @@ class LineReader {
   int descriptor_;
   std::size_t limit_;
   std::string buffer_;
-  std::size_t searched_ = 0;  ///< bytes of the buffer that have no line break
-  bool dropping_ = false;     ///< up to the next line break
+  std::size_t searched_ = 0;  ///< bytes of the buffer already searched for a line break
+  bool dropping_ = false;     ///< the reader discards bytes up to the next line break
   bool ended_ = false;
 };
 

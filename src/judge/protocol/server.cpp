@@ -1,4 +1,4 @@
-// server.cpp - the loop around a client: hear, admit, run, answer, within limits.
+// server.cpp: Runs one client's loop: reads lines, admits calls, runs calls, sends answers.
 #include "judge/protocol/server.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{200};  // how soon an interrupt is noticed
+constexpr std::chrono::milliseconds kTick{200};  // maximum delay until an interrupt is noticed
 
 Error interruption() { return {ErrorKind::kInterrupted, "interrupted"}; }
 
@@ -29,28 +29,28 @@ Status Server::run() {
   while (!calls_.empty() || !reader_.ended()) {
     if (interrupted()) return interruption();
     const bool idle = calls_.empty();
-    FATUNE_TRY_STATUS(listen(idle ? kTick : std::chrono::milliseconds(0)));
+    FATUNE_TRY_STATUS(read_lines(idle ? kTick : std::chrono::milliseconds(0)));
     if (!calls_.empty()) FATUNE_TRY_STATUS(serve_next());
   }
   return {};
 }
 
-Status Server::listen(std::chrono::milliseconds patience) {
+Status Server::read_lines(std::chrono::milliseconds patience) {
   if (reader_.ended()) return {};
   FATUNE_TRY_STATUS(reader_.wait(patience));
-  while (const auto line = reader_.next()) FATUNE_TRY_STATUS(hear(*line));
+  while (const auto line = reader_.next()) FATUNE_TRY_STATUS(handle(*line));
   return {};
 }
 
-Status Server::hear(const LineReader::Line& line) {
+Status Server::handle(const LineReader::Line& line) {
   if (line.too_long) {
-    return send(dialect_.unheard(
+    return send(dialect_.unreadable(
         fmt::format("a line of more than {} bytes is not read", limits_.line_bytes)));
   }
-  Heard heard = dialect_.hear(line.text);
-  FATUNE_TRY_STATUS(send(heard.answer));
-  if (!heard.cancelled.empty()) FATUNE_TRY_STATUS(cancel(heard.cancelled));
-  return heard.call ? admit(*std::move(heard.call)) : Status();
+  ParsedLine parsed = dialect_.parse(line.text);
+  FATUNE_TRY_STATUS(send(parsed.answer));
+  if (!parsed.cancelled.empty()) FATUNE_TRY_STATUS(cancel(parsed.cancelled));
+  return parsed.call ? admit(*std::move(parsed.call)) : Status();
 }
 
 std::string Server::reason_against(const ToolCall& call) {
@@ -77,7 +77,7 @@ Status Server::admit(ToolCall call) {
 
 Status Server::cancel(const std::string& id) {
   const auto found = std::ranges::find(calls_, id, &ToolCall::id);
-  if (found == calls_.end()) return {};  // answered already, or never asked
+  if (found == calls_.end()) return {};  // the call was already answered, or never made
   log::debug("cancelled: " + found->tool->name);
   if (running_ && found == calls_.begin()) {
     cancelled_ = true;
@@ -103,7 +103,7 @@ Status Server::serve_next() {
 }
 
 Status Server::beat(std::string_view phase) {
-  FATUNE_TRY_STATUS(listen(std::chrono::milliseconds(0)));
+  FATUNE_TRY_STATUS(read_lines(std::chrono::milliseconds(0)));
   if (interrupted()) return interruption();
   if (cancelled_) return Error{ErrorKind::kInterrupted, "cancelled"};
   if (phase == phase_) return {};

@@ -1,4 +1,4 @@
-// server.hpp - a client's lines to calls, one after another, and their answers to a stream.
+// server.hpp: Queues the tool calls of one client, runs the calls in order and writes the answers.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,14 @@
 
 namespace fatune {
 
-/// What no client can widen; chosen.
+/// Limits on one client; no client can raise them. All values are chosen.
 struct ServerLimits {
   std::size_t line_bytes = std::size_t{4} << 20U;
-  std::size_t waiting = 64;  ///< calls that have not begun; more are refused
-  int calls_a_minute = 600;  ///< more are refused, too
+  std::size_t waiting = 64;  ///< queued calls; the server refuses further calls
+  int calls_a_minute = 600;  ///< the server refuses further calls
 };
 
-/// Serves one client. A call runs in this thread; meanwhile its heartbeats hear the client.
+/// Serves one client. A call runs in the calling thread; its heartbeats read the client's lines.
 class Server {
  public:
   using Clock = std::chrono::steady_clock;
@@ -28,15 +28,15 @@ class Server {
 
   /// `write` adds the line break.
   Server(Dialect& dialect, int input, Write write, const ServerLimits& limits = {});
-  /// Returns when the client has closed its end and every call is answered; an error when the
-  /// answers cannot be written, and at an interrupt.
+  /// Returns once the client has closed its end and every call is answered. Fails if an answer
+  /// cannot be written, or at an interrupt.
   Status run();
-  /// For tests.
+  /// Replaced by tests.
   std::function<Clock::time_point()> now = Clock::now;
 
  private:
-  Status listen(std::chrono::milliseconds patience);
-  Status hear(const LineReader::Line& line);
+  Status read_lines(std::chrono::milliseconds patience);
+  Status handle(const LineReader::Line& line);
   Status admit(ToolCall call);
   Status cancel(const std::string& id);
   Status serve_next();
@@ -48,11 +48,11 @@ class Server {
   LineReader reader_;
   Write write_;
   ServerLimits limits_;
-  std::deque<ToolCall> calls_;              ///< the first runs while `running_`
-  std::deque<Clock::time_point> admitted_;  ///< within the last minute
+  std::deque<ToolCall> calls_;              ///< the first call runs while `running_`
+  std::deque<Clock::time_point> admitted_;  ///< admission times within the last minute
   bool running_ = false, cancelled_ = false;
-  int step_ = 0;       ///< of the running call's progress
-  std::string phase_;  ///< told last
+  int step_ = 0;       ///< progress step of the running call
+  std::string phase_;  ///< phase of the latest progress message
 };
 
 }  // namespace fatune

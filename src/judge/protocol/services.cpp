@@ -1,4 +1,4 @@
-// services.cpp - finds tools and prompts by their names, and checks what prompts are given.
+// services.cpp: Finds tools and prompts by name and checks the arguments of prompts.
 #include "judge/protocol/services.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace fatune {
 namespace {
 
-/// A row of a table by its name; `noun` is for the error.
+/// Finds a row of a table by name; the error message uses `noun`.
 template <typename Row>
 Result<const Row*> find_row(const std::vector<Row>& rows, const std::string& name,
                             const char* noun) {

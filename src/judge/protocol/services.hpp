@@ -1,4 +1,4 @@
-// services.hpp - all that a client can reach: tools, texts by their addresses, and prompts.
+// services.hpp: Declares the services of a client: tools, resources and prompts.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@
 
 namespace fatune {
 
-/// A text that can be read, or a template of addresses, whose `{name}` stands for a part.
-struct ResourceCard {
+/// Describes a resource, or a URI template with `{name}` placeholders.
+struct ResourceDescription {
   std::string uri, name, description, mime_type;
 };
 struct ResourceText {
   std::string mime_type, text;
 };
-/// Reading takes no turn of the calls': it is answered at once.
-struct Shelf {
-  std::function<std::vector<ResourceCard>()> list;
-  std::vector<ResourceCard> templates;
+/// Reads resources at once, outside the queue of calls.
+struct ResourceProvider {
+  std::function<std::vector<ResourceDescription>()> list;
+  std::vector<ResourceDescription> templates;
   std::function<Result<ResourceText>(const std::string& uri)> read;
 };
 
@@ -29,7 +29,7 @@ struct PromptArgument {
   std::string name, description;
   bool required = false;
 };
-/// A text for a model, filled in.
+/// A prompt for a model, with its arguments filled in.
 struct Prompt {
   std::string name, title, description;
   std::vector<PromptArgument> arguments;
@@ -38,12 +38,12 @@ struct Prompt {
 
 struct Services {
   Toolbox tools;
-  Shelf shelf;
+  ResourceProvider resources;
   std::vector<Prompt> prompts;
 };
 
-/// Usage errors name the nearest prompt, or the argument that is unknown, missing or no text.
-/// `arguments`: an object, or null for none.
+/// Usage errors name the nearest prompt, or the argument that is unknown, missing or not a text.
+/// `arguments` is an object, or null for no arguments.
 Result<std::string> fill_prompt(const std::vector<Prompt>& prompts, const std::string& name,
                                 const Json& arguments);
 

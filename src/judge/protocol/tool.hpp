@@ -1,4 +1,4 @@
-// tool.hpp - a verb of the judge: what it is for people and programs, and the function behind it.
+// tool.hpp: Declares one tool of the judge: its description, its schemas and its function.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace fatune {
 
-/// Called by a tool that takes long, a few times a second, with what it is doing; an error once its
-/// client has cancelled the call or is gone.
+/// A slow tool reports its phase with this function a few times a second. Fails once the client has
+/// cancelled the call or disconnected.
 using Heartbeat = std::function<Status(std::string_view phase)>;
 
 struct Tool {
@@ -20,10 +20,10 @@ struct Tool {
   std::function<Json()> input_schema, output_schema;  ///< JSON Schema 2020-12
   std::function<Result<Json>(const Json& arguments, const Heartbeat& beat)> run;
 };
-/// In the order in which clients see them.
+/// Clients see the tools in this order.
 using Toolbox = std::vector<Tool>;
 
-/// A usage error with the nearest name when there is none.
+/// Finds a tool; the usage error names the nearest tool.
 Result<const Tool*> find_tool(const Toolbox& tools, const std::string& name);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// briefing.cpp - task, kernels and insights in markdown; texts of others are fenced or quoted.
+// briefing.cpp: Writes task, kernels and insights as Markdown; clients' texts are fenced or quoted.
 #include "judge/referee/briefing.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-// Chosen: what a prompt has of each.
+// Maximum entries of a prompt; chosen.
 constexpr std::int64_t kElites = 5;
 constexpr std::size_t kInsights = 8, kFailures = 3;
 constexpr std::size_t kLongestThought = 500, kLongestQuote = 32'768;
@@ -62,9 +62,9 @@ std::string kernel_text(const JudgedKernel& judgement, const Submission& submiss
     text +=
         fmt::format("{}{} with {}.", describe(Micros(time->median_us)),
                     judgement.record.recorded ? " (recorded)" : "", dump(judgement.record.config));
-  for (const Beside& beside : judgement.baselines) {
-    if (beside.ratio)
-      text += fmt::format(" {:.3f} of the time of {}.", beside.ratio->value, beside.impl);
+  for (const BaselineComparison& comparison : judgement.baselines) {
+    if (comparison.ratio)
+      text += fmt::format(" {:.3f} of the time of {}.", comparison.ratio->value, comparison.impl);
   }
   return text + "\n\nSource:\n\n" + fenced(submission.source.substr(0, kLongestQuote), "cuda") +
          "\nManifest:\n\n" + fenced(submission.manifest.substr(0, kLongestQuote), "json");

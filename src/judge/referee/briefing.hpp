@@ -1,4 +1,4 @@
-// briefing.hpp - a problem, what was judged on it and what that taught, to a text for a model.
+// briefing.hpp: Writes the prompt for a problem from its statement and its earlier judgements.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace fatune {
 
-/// EvoEngineer's three (arXiv 2510.03760): the task with the best kernel; with insights, too; with
-/// more kernels and what failed.
+/// Prompts of EvoEngineer (arXiv 2510.03760). Free has the task and the best kernel. Insight adds
+/// insights. Full adds more kernels and failures.
 enum class BriefingMode { kFree, kInsight, kFull };
 
 Result<std::string> briefing(BriefingMode mode, const std::string& problem_id,
                              const Referee& referee);
 
-/// One line for each judgement with a thought, the oldest first: what became of it, beside its
-/// parent where both have times, and the thought as a quoted text. At most `most`, the newest.
+/// Returns one line per judgement that has a thought: the outcome, the speed-up over the parent
+/// where both have times, and the quoted thought. Keeps the newest `most` lines, oldest first.
 std::vector<std::string> insights_of(const std::vector<JudgedKernel>& judgements,
                                      const std::string& problem_id, std::size_t most);
 
-/// A text of somebody else in a fence that it cannot end.
+/// Returns a client's text in a Markdown fence longer than any fence in the text.
 std::string fenced(std::string_view text, std::string_view language);
 
 }  // namespace fatune

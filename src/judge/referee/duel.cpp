@@ -1,4 +1,4 @@
-// duel.cpp - each over the first, by the rounds that they share.
+// duel.cpp: Computes the ratio of each kernel to the first kernel over the rounds that both have.
 #include "judge/referee/duel.hpp"
 
 #include <utility>

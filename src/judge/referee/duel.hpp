@@ -1,4 +1,4 @@
-// duel.hpp - judged kernels that take turns in the same rounds, and who is faster.
+// duel.hpp: Compares judged kernels by times from the same rounds.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace fatune {
 
 inline constexpr std::int64_t kDuelRounds = 40;
 struct AskComparison {
-  std::vector<std::string> ids;        ///< of judgements of one problem; the others over the first
-  std::optional<std::int64_t> rounds;  ///< none: kDuelRounds
+  std::vector<std::string> ids;        ///< judgements of one problem; the first is the reference
+  std::optional<std::int64_t> rounds;  ///< kDuelRounds if empty
 };
 struct ComparedKernel {
   FinalRecord record;
-  std::optional<Ratio> to_first;  ///< empty: of the first, or see reason
+  std::optional<Ratio> to_first;  ///< empty for the first kernel, or where `reason` is set
   std::string comparison;         ///< "faster", "tie", "slower"
   std::string reason;             ///< why there is no ratio
 };
 struct KernelComparison {
   std::string problem_id;
-  std::string time;  ///< that ratios are of
+  std::string time;  ///< the compared time: "in_layer", "plain" or "hot"
   std::string device;
   bool recorded = false;
   std::vector<ComparedKernel> kernels;
@@ -35,7 +35,7 @@ void fields(AskComparison& x, FieldList& f);
 void fields(ComparedKernel& x, FieldList& f);
 void fields(KernelComparison& x, FieldList& f);
 
-/// Of the records of one examination.
+/// Builds the comparison from the records of one examination.
 Result<KernelComparison> decide_duel(std::vector<FinalRecord> records);
 
 }  // namespace fatune

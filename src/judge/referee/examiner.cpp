@@ -1,4 +1,4 @@
-// examiner.cpp - an evaluator that hears the client meanwhile, or a compiler alone.
+// examiner.cpp: Examines candidates with an evaluator that polls the client, or with a compiler.
 #include "judge/referee/examiner.hpp"
 
 #include <optional>
@@ -15,8 +15,8 @@
 namespace fatune {
 namespace {
 
-constexpr std::chrono::milliseconds kBeatPause{100};  // between two heartbeats
-constexpr std::size_t kFinalists = 3;                 // of a search; chosen
+constexpr std::chrono::milliseconds kBeatPause{100};  // pause between two heartbeats
+constexpr std::size_t kFinalists = 3;                 // finalists of a search; chosen
 
 std::string words_of(const SweepProgress& progress) {
   if (progress.phase == "final") return "final phase";
@@ -97,14 +97,14 @@ class DeviceExaminer final : public Examiner {
     return result;
   }
 
-  /// Its device may be gone, and work in flight: the next one opens a fresh one. Nobody watches the
-  /// old one any more.
+  /// Drops the evaluator, because its device may be lost or still busy. The next examination opens
+  /// a fresh device without the old watcher.
   Error failed(Error error) {
     if (error.kind != ErrorKind::kUsage) evaluator_.reset();
     return error;
   }
 
-  /// A recording knows configs by their names, not by the kernel's text.
+  /// Checks that a recording has the kernel: a recording knows configs by name, not by kernel text.
   Status check_recording(const SearchOrder& order, const Heartbeat& beat) {
     if (!environment_->recorded) return {};
     const Candidate usual{order.kernel, default_config(order.kernel->manifest),
@@ -119,8 +119,8 @@ class DeviceExaminer final : public Examiner {
   OpenEvaluator open_;
   KernelRef reference_;
   std::unique_ptr<Evaluator> evaluator_;
-  std::optional<Environment> environment_;  ///< of the device that was open last
-  std::string phase_;                       ///< what is told next
+  std::optional<Environment> environment_;  ///< environment of the most recently opened device
+  std::string phase_;                       ///< phase of the next heartbeat
 };
 
 class CompileExaminer final : public Examiner {
@@ -178,9 +178,9 @@ class CompileExaminer final : public Examiner {
     const Ticket ticket = service.submit(compile_request(candidate, limits_));
     while (!service.ready(ticket)) {
       FATUNE_TRY_STATUS(service.pump(kBeatPause));
-      if (const Status heard = beat("compiling"); !heard) {
+      if (const Status client = beat("compiling"); !client) {
         service.cancel(ticket);
-        return heard.error();
+        return client.error();
       }
     }
     return service.take(ticket);

@@ -1,5 +1,4 @@
-// examiner.hpp - candidates to what became of them: on a GPU or its recording through gates and
-// rounds, without one through the compiler.
+// examiner.hpp: Declares examination of candidates on a GPU, on a recording or by a compiler.
 #pragma once
 
 #include <filesystem>
@@ -16,48 +15,45 @@
 namespace fatune {
 
 struct Examined {
-  std::vector<FinalRecord> records;  ///< of the contestants, in their order
-  std::vector<ErrorRegion> regions;  ///< of the first one's wrong outputs
+  std::vector<FinalRecord> records;  ///< one record per contestant, in the order given
+  std::vector<ErrorRegion> regions;  ///< regions of wrong outputs of the first contestant
 };
 
 /// A search among the configs of a submitted kernel.
 struct SearchOrder {
   NamedProblem problem;
   KernelRef kernel;
-  RunPlan plan;  ///< strategy and budget; the rest is filled in
+  RunPlan plan;  ///< strategy and budget; the examiner fills in the other members
   MakeBaselines baselines;
-  std::filesystem::path out;  ///< the run's folder
+  std::filesystem::path out;  ///< folder of the run
 };
 
-/// Opens compilers and device at the first candidate. Errors are those of the machine, or a
-/// cancelled heartbeat's.
+/// Opens compilers and device at the first candidate. A bad candidate is no error.
 class Examiner {
  public:
   virtual ~Examiner() = default;
-  /// All on one problem, the submitted candidate first.
+  /// Examines contestants of one problem; the submitted candidate comes first.
   virtual Result<Examined> examine(const std::vector<Implementation>& contestants,
                                    const FinalPlan& plan, const Heartbeat& beat) = 0;
-  /// Inputs by a seed that nobody knows. An environment error where nothing can be timed.
+  /// Searches with inputs from a secret seed. Without times fails with an environment error.
   virtual Result<SweepResult> search(const SearchOrder& order, const Heartbeat& beat) = 0;
-  /// Of the device, which is opened for it; null where there is none.
+  /// Opens the device and returns its environment; null if there is no device.
   virtual Result<const Environment*> environment() = 0;
-  /// Lets the device go until it is needed again: a profiler wants it alone.
+  /// Releases the device until the next examination, for a profiler that needs exclusive access.
   virtual void rest() {}
 };
 
 using OpenEvaluator = std::function<Result<std::unique_ptr<Evaluator>>()>;
-/// By Evaluator::examine() and run_sweep(). What is cancelled ends with the gates and rounds under
-/// way.
+/// Uses Evaluator::examine() and run_sweep(); cancellation waits for current gates and rounds.
 std::unique_ptr<Examiner> make_device_examiner(OpenEvaluator open, KernelRef reference);
 
-/// A compiler, and how it identifies itself for a kernel.
+/// A compile service, and the identification of its compiler for a kernel.
 struct Compilers {
   std::unique_ptr<CompileService> service;
   std::function<std::string(const Kernel&)> identity;
 };
 using OpenCompilers = std::function<Result<Compilers>()>;
-/// Of the submitted candidate alone. What compiles is `unavailable`, with the reason that no gate
-/// ran.
+/// Compiles the submitted candidate only; a candidate that compiles is `unavailable`.
 std::unique_ptr<Examiner> make_compile_examiner(OpenCompilers open, const DeviceLimits& limits);
 
 }  // namespace fatune

@@ -8,7 +8,7 @@
 namespace fatune {
 namespace {
 
-/// Of "k.cu(12): error: ...": line 12 of the source.
+/// Returns the source line that a compiler message such as "k.cu(12): error: ..." names.
 std::string line_of(const std::string& reason, const std::string& source) {
   const std::size_t open = reason.find(".cu(");
   if (open == std::string::npos) return "";

@@ -1,4 +1,4 @@
-// explanation.hpp - a judgement that refused a kernel to what its author can do about it.
+// explanation.hpp: Explains a refused kernel to its author: gate, reason, source line, usual cause.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ namespace fatune {
 struct AskExplanation {
   std::string id;
 };
-/// Where, and by how much: never what was expected, nor on which inputs.
+/// Says where and by how much outputs differ, but neither expected values nor inputs.
 struct Explanation {
   std::string id, outcome;
-  std::string gate;       ///< empty: nothing refused it
-  std::string statement;  ///< of the gate
-  std::string why;        ///< it is one
-  std::string reason;     ///< of this kernel
-  std::string line;       ///< of the source, that the compiler speaks of
-  std::string usual;      ///< what is behind it as a rule
+  std::string gate;       ///< empty if no gate refused the kernel
+  std::string statement;  ///< what the gate requires
+  std::string why;        ///< why the gate exists
+  std::string reason;     ///< reason recorded for this kernel
+  std::string line;       ///< source line that the compiler names
+  std::string usual;      ///< usual cause of this failure
   std::vector<ErrorRegion> regions;
 };
 void fields(AskExplanation& x, FieldList& f);
 void fields(Explanation& x, FieldList& f);
 
-/// `source`: what was submitted.
+/// `source` is the submitted source.
 Explanation explain(const JudgedKernel& judgement, const std::string& source);
 
 }  // namespace fatune

@@ -16,7 +16,7 @@
 namespace fatune {
 namespace {
 
-constexpr const char* kKernels = "kernels";  // in the folder: what was submitted, by id
+constexpr const char* kKernels = "kernels";  // subfolder for submissions, one folder per id
 
 }  // namespace
 
@@ -87,7 +87,7 @@ History JudgementLog::history(const AskHistory& wanted) const {
   return history;
 }
 
-void fields(Beside& x, FieldList& f) {
+void fields(BaselineComparison& x, FieldList& f) {
   f.record("beside", "A judged kernel's time over that of a baseline");
   f("impl", x.impl).required();
   f("time", x.time).omitted().about("That is compared");
@@ -116,8 +116,7 @@ void fields(JudgedKernel& x, FieldList& f) {
   f("problem", x.record.problem);
   f("verify", x.record.verification);
   f("resources", x.record.resources);
-  f("in_layer", x.record.in_layer)
-      .about("Between the products around attention");
+  f("in_layer", x.record.in_layer).about("Between the products around attention");
   f("plain", x.record.plain).about("Launched as everybody is");
   f("hot", x.record.hot).about("Behind launches of itself");
   f("cold", x.record.cold).about("With nothing in the L2 cache");

@@ -1,4 +1,4 @@
-// judgement.hpp - fatune.judgement/1: what became of a submission, and the file that keeps it.
+// judgement.hpp: Declares the judgement of a submission, fatune.judgement/1, and its log.
 #pragma once
 
 #include <cstdint>
@@ -19,47 +19,47 @@
 
 namespace fatune {
 
-/// A judged kernel's time over that of something else.
-struct Beside {
+/// Compares a judged kernel's time with a baseline's.
+struct BaselineComparison {
   std::string impl;
-  std::string time;                 ///< that is compared: "in_layer", "plain", "hot"
-  std::optional<double> median_us;  ///< of the other
-  std::optional<Ratio> ratio;       ///< empty: see reason
-  bool paired = false;              ///< both took turns in the same rounds
-  std::string comparison;           ///< "faster", "tie", "slower": by the interval, against 1
-  std::string verdict;              ///< "Excellent", ... of the ratio
+  std::string time;                 ///< the compared time: "in_layer", "plain" or "hot"
+  std::optional<double> median_us;  ///< median of the baseline
+  std::optional<Ratio> ratio;       ///< empty where `reason` is set
+  bool paired = false;              ///< both were measured in the same rounds
+  std::string comparison;  ///< "faster", "tie" or "slower": position of the interval relative to 1
+  std::string verdict;     ///< word for the ratio, such as "Excellent"
   std::string reason;
 };
-void fields(Beside& x, FieldList& f);
+void fields(BaselineComparison& x, FieldList& f);
 
-/// Outcomes are those of the journal; `unavailable` is what no gate could be asked about.
+/// Outcomes are those of the journal; `unavailable` means that no gate could run.
 struct JudgedKernel {
   std::string problem_id;
   Scrutiny mode = Scrutiny::kCheck;
-  std::string gate;  ///< that refused it; empty where none did
+  std::string gate;  ///< the gate that refused the kernel; empty if none did
   FinalRecord record;
-  std::string device;             ///< "NVIDIA H200"; empty where none was asked
-  std::vector<Beside> baselines;  ///< of one that passed and was timed
-  std::optional<SolScore> sol;    ///< against the fastest of them
+  std::string device;                         ///< "NVIDIA H200"; empty if no device was used
+  std::vector<BaselineComparison> baselines;  ///< comparisons of a kernel that passed and was timed
+  std::optional<SolScore> sol;                ///< score against the fastest baseline
   std::vector<std::string> warnings;
-  std::vector<ErrorRegion> regions;  ///< of wrong outputs
-  std::string run;                   ///< "runs/3": the search that chose the config; else empty
-  double examined_s = 0;             ///< by compilers and device; 0 where no device was
+  std::vector<ErrorRegion> regions;  ///< regions of wrong outputs
+  std::string run;        ///< "runs/3": the search that chose the config; empty if no search did
+  double examined_s = 0;  ///< time in compilers and on the device; 0 if no device was used
   std::string thought;
   std::vector<std::string> parents;
 
   bool passed() const { return record.outcome == Outcome::kMeasured; }
 };
 void fields(JudgedKernel& x, FieldList& f);
-/// Of one kind of device, both measured or both recorded: their times can be compared.
+/// Compares times of one kind of device only, both measured or both recorded.
 inline bool same_conditions(const JudgedKernel& a, const JudgedKernel& b) {
   return a.device == b.device && a.record.recorded == b.record.recorded;
 }
 
 inline constexpr std::int64_t kUsualHistory = 20;
 struct AskHistory {
-  std::optional<std::string> problem;  ///< its id; none: every problem
-  std::optional<std::int64_t> last;    ///< so many, the newest last; none: kUsualHistory
+  std::optional<std::string> problem;  ///< problem id; empty for every problem
+  std::optional<std::int64_t> last;    ///< maximum judgements, newest last; kUsualHistory if empty
 };
 struct History {
   std::vector<JudgedKernel> judgements;
@@ -67,29 +67,29 @@ struct History {
 void fields(AskHistory& x, FieldList& f);
 void fields(History& x, FieldList& f);
 
-/// The judgements of this process, and with a folder those of the processes before it.
+/// Keeps the judgements of this process and, given a folder, of earlier processes.
 class JudgementLog {
  public:
-  /// Of this process alone.
+  /// Keeps the judgements of this process only.
   JudgementLog() = default;
-  /// FOLDER/judgements.jsonl has a judgement a line; FOLDER/kernels/ID, for --kernel-dir, what was
-  /// submitted. Another judge must not have the folder.
+  /// FOLDER/judgements.jsonl has one judgement a line. FOLDER/kernels/ID has the submission in the
+  /// layout of --kernel-dir. Fails if another judge uses the folder.
   static Result<JudgementLog> open(const std::filesystem::path& folder);
 
   Status add(const JudgedKernel& judgement, const Submission& submission, const Kernel& kernel);
   History history(const AskHistory& wanted) const;
   const std::vector<JudgedKernel>& judgements() const { return judgements_; }
-  /// The newest of that id; a usage error when there is none.
+  /// Returns the newest judgement of an id, or a usage error if there is none.
   Result<JudgedKernel> find(const std::string& id) const;
-  /// What was submitted for it, with the config that was judged.
+  /// Returns the submission of a judgement, with the judged config.
   Result<Submission> submission_of(const JudgedKernel& judgement) const;
-  const std::filesystem::path& folder() const { return folder_; }  ///< empty: none
+  const std::filesystem::path& folder() const { return folder_; }  ///< empty if there is no folder
 
  private:
-  std::filesystem::path folder_;  ///< empty: none
+  std::filesystem::path folder_;  ///< empty if there is no folder
   std::optional<AppendFile> file_;
   std::vector<JudgedKernel> judgements_;
-  std::map<std::string, Submission> submissions_;  ///< by id; of this process
+  std::map<std::string, Submission> submissions_;  ///< submissions of this process by id
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// kernel_profile.cpp - fields of a profile that a client asks for.
+// kernel_profile.cpp: Lists the fields of a profile that a client asks for.
 #include "judge/referee/kernel_profile.hpp"
 
 #include <nlohmann/json.hpp>

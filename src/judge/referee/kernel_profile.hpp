@@ -1,4 +1,4 @@
-// kernel_profile.hpp - what the hardware counted in a judged kernel, in words.
+// kernel_profile.hpp: Reports the hardware counters of a judged kernel in words.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,12 @@ struct AskProfile {
 };
 struct KernelProfile {
   JudgedKernel judgement;
-  Profile profile;  ///< of one that was not profiled: why, and what can be done about it
+  Profile profile;  ///< without counters, the profile has the reason and the remedy
 };
 void fields(AskProfile& x, FieldList& f);
 void fields(KernelProfile& x, FieldList& f);
 
-/// Of a candidate that passed every gate.
+/// Profiles a candidate that passed every gate.
 using CountKernel =
     std::function<Result<NcuOutcome>(const Candidate& candidate, const DeviceLimits& limits)>;
 

@@ -1,4 +1,4 @@
-// leaderboard.cpp - the one judgement of each kernel that counts, by its median.
+// leaderboard.cpp: Selects one judgement per kernel and ranks the judgements by median time.
 #include "judge/referee/leaderboard.hpp"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace fatune {
 namespace {
 
-/// What the judgements of one kernel and config come to.
-struct Reputation {
-  std::optional<JudgedKernel> best;  ///< with the most scrutiny, of these the newest
-  std::optional<Scrutiny> refused;   ///< with that scrutiny, and not passed with as much since
+/// Summary of the judgements of one kernel and config.
+struct KernelHistory {
+  std::optional<JudgedKernel> best;  ///< highest scrutiny, then newest
+  std::optional<Scrutiny> refused;   ///< scrutiny of a refusal that no later pass equals
 
   void add(const JudgedKernel& judgement) {
     if (!judgement.gate.empty())
@@ -28,22 +28,22 @@ struct Reputation {
   }
 };
 
-/// By id; of the device that timed last.
-std::vector<JudgedKernel> those_that_count(const std::vector<JudgedKernel>& judgements,
-                                           const std::string& problem) {
+/// Returns the ranked judgements by id, all from the device of the newest timed judgement.
+std::vector<JudgedKernel> ranked_judgements(const std::vector<JudgedKernel>& judgements,
+                                            const std::string& problem) {
   const auto is_timed = [&](const JudgedKernel& each) {
     return each.problem_id == problem && each.passed() && each.record.hot;
   };
   const auto newest = std::find_if(judgements.rbegin(), judgements.rend(), is_timed);
   if (newest == judgements.rend()) return {};
-  std::map<std::string, Reputation> by_id;
+  std::map<std::string, KernelHistory> by_id;
   for (const JudgedKernel& each : judgements) {
     if (each.problem_id == problem && same_conditions(each, *newest))
       by_id[each.record.id].add(each);
   }
   std::vector<JudgedKernel> found;
-  for (auto& [id, reputation] : by_id) {
-    if (reputation.best && !reputation.refused) found.push_back(*std::move(reputation.best));
+  for (auto& [id, history] : by_id) {
+    if (history.best && !history.refused) found.push_back(*std::move(history.best));
   }
   return found;
 }
@@ -59,7 +59,7 @@ bool intervals_meet(const Timing& a, const Timing& b) {
          *b.ci95_low_us <= *a.ci95_high_us;
 }
 
-/// What a place says of a judgement: the rest stands in the history.
+/// Lists the fields of a judgement that a leaderboard row shows; the history has the other fields.
 void row_fields(JudgedKernel& x, FieldList& f) {
   f("id", x.record.id).required().looks_like(kIdPattern);
   f("kernel", x.record.kernel);
@@ -80,7 +80,7 @@ void row_fields(JudgedKernel& x, FieldList& f) {
 Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLeaderboard& wanted) {
   Leaderboard board;
   board.problem_id = wanted.problem;
-  std::vector<JudgedKernel> counted = those_that_count(judgements, wanted.problem);
+  std::vector<JudgedKernel> counted = ranked_judgements(judgements, wanted.problem);
   if (counted.empty()) return board;
   board.device = counted.front().device;
   board.recorded = counted.front().record.recorded;

@@ -1,4 +1,4 @@
-// leaderboard.hpp - judgements of a problem to places, the fastest first.
+// leaderboard.hpp: Ranks the judgements of a problem, fastest first.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@ namespace fatune {
 
 inline constexpr std::int64_t kUsualPlaces = 10;
 struct AskLeaderboard {
-  std::string problem;                ///< its id
-  std::optional<std::int64_t> first;  ///< so many; none: kUsualPlaces
+  std::string problem;                ///< problem id
+  std::optional<std::int64_t> first;  ///< maximum number of rows; kUsualPlaces if empty
 };
 struct LeaderboardRow {
   std::int64_t place = 0;
   JudgedKernel judgement;
-  double to_first = 1;           ///< median over the first one's
-  bool ties_with_first = false;  ///< their intervals meet
+  double to_first = 1;           ///< ratio of this row's median to the first row's
+  bool ties_with_first = false;  ///< this row's interval overlaps the first row's
 };
 struct Leaderboard {
   std::string problem_id;
-  std::string device;     ///< of all rows
-  bool recorded = false;  ///< all rows are
-  std::string time;  ///< that places are by: the first of in_layer, plain and hot that all have
+  std::string device;     ///< device of all rows
+  bool recorded = false;  ///< all rows are recorded
+  std::string time;       ///< ranking time: the first of in_layer, plain and hot that every row has
   std::vector<LeaderboardRow> rows;
 };
 void fields(AskLeaderboard& x, FieldList& f);
 void fields(LeaderboardRow& x, FieldList& f);
 void fields(Leaderboard& x, FieldList& f);
 
-/// Of those that passed and were timed where the newest of them was; of several judgements of one
-/// kernel and config the one with the most scrutiny, and of these the newest. One that was refused
-/// has no place until it passes with as much scrutiny.
+/// Ranks kernels that passed and were timed on the device of the newest such judgement. A kernel
+/// and config counts with its judgement of highest scrutiny, then the newest. A refused kernel
+/// returns when it passes with equal scrutiny.
 Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLeaderboard& wanted);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// listing.cpp - records and shipped configs to times that a kernel is seen beside.
+// listing.cpp: Builds the known times of a problem from records and shipped configs.
 #include "judge/referee/listing.hpp"
 
 #include <tuple>

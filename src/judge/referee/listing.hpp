@@ -1,4 +1,4 @@
-// listing.hpp - problems with what can be reached on them: floors of physics, times that are known.
+// listing.hpp: Lists problems with their physics floors and their known times.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace fatune {
 
-/// A time of somebody on a problem, by which a kernel's can be seen.
+/// A known time on a problem, for comparison with a submitted kernel.
 struct KnownTime {
-  std::string impl;  ///< "fatune:fa_wgmma", "cudnn", a submitted kernel's name
-  std::string time;  ///< which one it is: "in_layer", "plain", "hot"
+  std::string impl;  ///< "fatune:fa_wgmma", "cudnn" or the name of a submitted kernel
+  std::string time;  ///< "in_layer", "plain" or "hot"
   double median_us = 0;
-  std::string source;  ///< the file of a shipped config, "baseline", the id of a judgement
+  std::string source;  ///< file of a shipped config, "baseline", or a judgement's id
   bool recorded = false;
 };
 struct ListedProblem {
   BookedProblem booked;
-  std::optional<PhysicsFloor> floors;  ///< of a device whose facts are known
+  std::optional<PhysicsFloor> floors;  ///< empty if the device's facts are unknown
   std::vector<KnownTime> known;
 };
 struct ProblemList {
@@ -31,11 +31,10 @@ void fields(KnownTime& x, FieldList& f);
 void fields(ListedProblem& x, FieldList& f);
 void fields(ProblemList& x, FieldList& f);
 
-/// Of the shipped configs that were best for exactly this problem, the fastest; in a layer where
-/// that is known.
+/// Returns the fastest shipped config for exactly this problem, by in-layer time if recorded.
 std::optional<KnownTime> best_shipped(const std::vector<SavedConfig>& shipped,
                                       const Problem& problem);
-/// Nothing for a record without times.
+/// Returns nothing for a record without times.
 std::optional<KnownTime> known_time(const FinalRecord& record, const std::string& source);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// problem_book.cpp - a problem in words and numbers, without anything by which it could be guessed.
+// problem_book.cpp: States a problem in words and numbers, without inputs or seeds.
 #include "judge/referee/problem_book.hpp"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ std::vector<StatedTensor> tensors_of(const Problem& problem) {
   return tensors;
 }
 
-/// The simplest of the shipped kernels that can do most problems of this element type.
+/// Returns the simplest shipped kernel that supports most problems of this element type.
 Result<ExampleKernel> example_kernel(const Problem& problem) {
   const std::string stem = is_fp8(problem) ? "naive/naive" : "fa_rows/fa_rows";
   FATUNE_TRY(const SourceFile source, embedded_source(stem + ".cu"));

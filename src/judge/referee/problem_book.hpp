@@ -1,4 +1,4 @@
-// problem_book.hpp - suites to problems with ids, and what one of them asks of a kernel.
+// problem_book.hpp: Gives the problems of suites ids and states each problem's requirements.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace fatune {
 
-/// A problem that the judge knows.
+/// A problem that the judge offers.
 struct BookedProblem {
-  std::string id;  ///< "mission/wide-causal"; of a problem without a suite "4-8-512-64-f16"
+  std::string id;  ///< "mission/wide-causal"; "4-8-512-64-f16" for a problem without a suite
   std::string suite;
   NamedProblem named;
 };
 
 struct ListProblems {
-  std::optional<std::string> filter;  ///< a part of ids or labels; none: all
+  std::optional<std::string> filter;  ///< substring of ids or labels; empty for all problems
 };
 void fields(BookedProblem& x, FieldList& f);
 void fields(ListProblems& x, FieldList& f);
@@ -29,11 +29,11 @@ void fields(ListProblems& x, FieldList& f);
 struct GetProblem {
   std::string id;
 };
-/// A tensor that kernels are passed.
+/// A tensor argument of a kernel.
 struct StatedTensor {
   std::string name, role, type;
   std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;  ///< empty: contiguous
+  std::vector<std::int64_t> strides;  ///< empty if contiguous
 };
 struct StatedRule {
   std::string name, statement, why;
@@ -42,17 +42,17 @@ struct StatedMacro {
   std::string name;
   std::int64_t value = 0;
 };
-/// What submit_kernel takes of a kernel.
+/// An example kernel in the form that submit_kernel takes.
 struct ExampleKernel {
-  std::string source, manifest;  ///< the manifest is JSON text
+  std::string source, manifest;  ///< `manifest` is JSON text
 };
-/// All that a kernel's author may know: no inputs, no seeds, no expected values.
+/// All facts that a kernel's author may know: no inputs, no seeds, no expected values.
 struct ProblemStatement {
   BookedProblem problem;
   std::string statement;
   std::vector<StatedTensor> tensors;
   std::vector<StatedMacro> macros;
-  std::string reference;  ///< what results are compared with
+  std::string reference;  ///< reference that outputs are compared with
   std::vector<StatedRule> tolerance;
   std::vector<StatedRule> gates;
   ExampleKernel example;
@@ -66,12 +66,12 @@ void fields(ProblemStatement& x, FieldList& f);
 
 class ProblemBook {
  public:
-  /// Of problems of attention; their ids differ.
+  /// Takes attention problems with distinct ids.
   explicit ProblemBook(std::vector<BookedProblem> problems) : problems_(std::move(problems)) {}
 
   std::vector<BookedProblem> list(const ListProblems& wanted) const;
   Result<ProblemStatement> state(const GetProblem& wanted) const;
-  /// A usage error with the nearest id when there is none.
+  /// Returns a problem, or a usage error that names the nearest id.
   Result<BookedProblem> find(const std::string& id) const;
   const std::vector<BookedProblem>& problems() const { return problems_; }
 
@@ -79,7 +79,7 @@ class ProblemBook {
   std::vector<BookedProblem> problems_;
 };
 
-/// Ids for the problems of a suite; an empty name for problems that were typed.
+/// Gives the problems of a suite ids; `suite` is empty for problems from the command line.
 std::vector<BookedProblem> book(const std::string& suite,
                                 const std::vector<NamedProblem>& problems);
 

@@ -1,4 +1,4 @@
-// referee.cpp - reads a submission, has it examined, compares it, and keeps what came of it.
+// referee.cpp: Reads, examines and compares submissions and keeps their judgements.
 #include "judge/referee/referee.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Result<std::vector<Implementation>> Referee::baselines_for(const Problem& proble
   return aids_.baselines(problem);
 }
 
-/// By themselves, in as many rounds as `rank` has.
+/// Measures the baselines without the candidate, in the number of rounds of `rank`.
 Result<const std::vector<FinalRecord>*> Referee::measured_baselines(const Problem& problem,
                                                                     const Heartbeat& beat) {
   auto found = measured_.find(problem);
@@ -130,8 +130,8 @@ Result<JudgedKernel> Referee::judge(const Submission& submission, const Heartbea
   return judgement;
 }
 
-/// Of the rounds of a search's final phase. A recording numbers its records by itself: the config
-/// is asked for as submitted ones are.
+/// Judges the best config from the rounds of the search's final phase. A recording numbers its
+/// records itself, so the config is examined like a submission.
 Result<JudgedKernel> Referee::judge_best(const ProblemResult& found, const Submission& submission,
                                          const Environment& device, const Heartbeat& beat) {
   if (device.recorded) {

@@ -1,4 +1,4 @@
-// referee.hpp - submissions to judgements, which it remembers, compares and explains.
+// referee.hpp: Judges submissions; remembers, compares and explains the judgements.
 #pragma once
 
 #include <filesystem>
@@ -22,12 +22,12 @@
 
 namespace fatune {
 
-/// What a referee asks of others; each may be empty.
+/// Optional services of a referee; each member may be empty.
 struct RefereeAids {
-  MakeBaselines baselines = nullptr;      ///< what kernels are compared with on a problem
-  std::vector<SavedConfig> shipped = {};  ///< that were best for a problem
-  CountKernel count = nullptr;            ///< by ncu
-  /// Machine code as text.
+  MakeBaselines baselines = nullptr;      ///< makes the baselines of a problem
+  std::vector<SavedConfig> shipped = {};  ///< best shipped configs per problem
+  CountKernel count = nullptr;            ///< reads hardware counters with ncu
+  /// Disassembles a candidate's machine code.
   std::function<Result<std::string>(const Candidate&, const DeviceLimits&)> disassemble = nullptr;
 };
 
@@ -42,9 +42,9 @@ class Referee {
 
   const ProblemBook& problems() const { return problems_; }
   const JudgementLog& log() const { return log_; }
-  /// Opens the device, whose floors they are; without one there are none.
+  /// Lists problems; opens the device to compute floors, and omits floors without a device.
   ProblemList list(const ListProblems& wanted);
-  /// A manifest that cannot be read is an error, for its author to put right: nothing is judged.
+  /// Fails for a manifest that cannot be read; such a submission gets no judgement.
   Result<JudgedKernel> judge(const Submission& submission, const Heartbeat& beat);
   Result<TunedKernel> tune(const TuneKernel& asked, const Heartbeat& beat);
   Result<KernelComparison> compare(const AskComparison& asked, const Heartbeat& beat);
@@ -52,11 +52,11 @@ class Referee {
   Result<Explanation> explain(const AskExplanation& asked) const;
   Result<History> history(const AskHistory& wanted) const;
   Result<Leaderboard> places(const AskLeaderboard& wanted) const;
-  /// Of a judged kernel's machine code, by a disassembler.
+  /// Returns the disassembled machine code of a judged kernel.
   Result<std::string> machine_code(const std::string& id);
-  /// The journal of "runs/3", as it stands in its file.
+  /// Returns the text of the journal file of a run such as "runs/3".
   Result<std::string> journal_of(const std::string& run) const;
-  std::vector<std::string> runs() const;  ///< "runs/1", ..., in their order
+  std::vector<std::string> runs() const;  ///< "runs/1", "runs/2", ... in order
 
  private:
   Result<JudgedKernel> examine(const Candidate& candidate, Scrutiny scrutiny,
@@ -77,8 +77,8 @@ class Referee {
   std::unique_ptr<Examiner> examiner_;
   JudgementLog log_;
   RefereeAids aids_;
-  ScratchFolder scratch_;                                 ///< of runs, where the log has no folder
-  std::map<Problem, std::vector<FinalRecord>> measured_;  ///< baselines, each problem's once
+  ScratchFolder scratch_;  ///< folder for runs where the log has no folder
+  std::map<Problem, std::vector<FinalRecord>> measured_;  ///< baselines, measured once
 };
 
 }  // namespace fatune

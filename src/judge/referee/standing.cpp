@@ -1,4 +1,4 @@
-// standing.cpp - the decision of `fatune gate`, in the words of a judgement.
+// standing.cpp: Applies the decision of `fatune gate` to a judgement.
 #include "judge/referee/standing.hpp"
 
 #include <utility>
@@ -9,10 +9,10 @@
 namespace fatune {
 namespace {
 
-constexpr const char* kEarlier = "an earlier measurement";  // not the same rounds
+constexpr const char* kEarlier = "an earlier measurement";  // measured in other rounds
 
-Beside beside(const GateRow& row, const std::string& time) {
-  Beside other;
+BaselineComparison comparison_with(const GateRow& row, const std::string& time) {
+  BaselineComparison other;
   other.impl = row.baseline.impl;
   other.time = time;
   if (const auto& timing = timing_of(row.baseline, time); timing && row.baseline.is_timed())
@@ -25,7 +25,7 @@ Beside beside(const GateRow& row, const std::string& time) {
   return other;
 }
 
-/// Null when none has this time.
+/// Returns null if no record has this time.
 const FinalRecord* fastest(const std::vector<FinalRecord>& records, const std::string& time) {
   const FinalRecord* found = nullptr;
   for (const FinalRecord& record : records) {
@@ -46,9 +46,9 @@ Status compare_with(const std::vector<FinalRecord>& baselines, BaselineRounds ro
   const FinalRecord& record = judgement.record;
   FATUNE_TRY(const GateProblem decision, decide_gate({"", record.problem}, record, rivals, {}));
   for (const GateRow& row : decision.rows)
-    judgement.baselines.push_back(beside(row, decision.time));
-  if (const FinalRecord* rival = fastest(baselines, decision.time))
-    judgement.sol = sol_score(record, *rival, decision.time, environment);
+    judgement.baselines.push_back(comparison_with(row, decision.time));
+  if (const FinalRecord* baseline = fastest(baselines, decision.time))
+    judgement.sol = sol_score(record, *baseline, decision.time, environment);
   return {};
 }
 

@@ -1,5 +1,4 @@
-// standing.hpp - a judged record beside baselines to ratios and a score; what its reader should
-// know.
+// standing.hpp: Compares a judged record with baselines and collects warnings about the record.
 #pragma once
 
 #include <vector>
@@ -9,16 +8,16 @@
 
 namespace fatune {
 
-/// Where the baselines' records are from.
+/// The rounds in which the baselines were measured.
 enum class BaselineRounds {
-  kSame,    ///< they took turns with the judged one
-  kEarlier  ///< measured once for all that is judged on the problem
+  kSame,    ///< same rounds as the judged kernel
+  kEarlier  ///< measured once for all judgements of the problem
 };
 
-/// Fills ratios and score of a judgement that has times.
+/// Fills in the ratios and the score of a judgement that has times.
 Status compare_with(const std::vector<FinalRecord>& baselines, BaselineRounds rounds,
                     const Environment& environment, JudgedKernel& judgement);
-/// Compiler warnings, gates that could not run, throttling, less precision than the default config.
+/// Returns compiler warnings, gates not run, throttling, and loss of precision to the default.
 std::vector<std::string> warnings_of(const FinalRecord& record);
 
 }  // namespace fatune

@@ -1,5 +1,4 @@
-// submission.cpp - a submitted kernel as a kernel tree of its own, in memory: nothing of the disk
-// is within its reach.
+// submission.cpp: Loads a submitted kernel as an in-memory kernel tree without disk access.
 #include "judge/referee/submission.hpp"
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 namespace fatune {
 namespace {
 
-/// A name beside the manifest, so that the tree holds nothing but what was submitted.
+/// Requires a file name without folders, so that the tree holds only the submission.
 Result<std::string> name_of_source(const std::string& manifest) {
   FATUNE_TRY(const Json json, parse_json(manifest, kManifestName));
   const Fields fields(json, kManifestName);
@@ -31,9 +30,8 @@ Result<std::string> name_of_source(const std::string& manifest) {
   return source;
 }
 
-/// Names that are pasted together could be any, of __has_include, too. In comments of a line, say
-/// headings, there is nothing to paste.
-bool pastes(const std::string& text) {
+/// Token pasting could build __has_include. Line comments, such as headings, cannot paste.
+bool pastes_tokens(const std::string& text) {
   return std::ranges::any_of(split(text, '\n'), [](const std::string& line) {
     const bool comment = trim(line).starts_with("//") && line.find("*/") == std::string::npos;
     return !comment &&
@@ -41,14 +39,14 @@ bool pastes(const std::string& text) {
   });
 }
 
-/// What asks for files in a way that the kernel tree does not see; empty for nothing.
-std::string disguised(const std::string& source) {
+/// Returns why the source requests files that the include scan cannot see; empty if it does not.
+std::string hidden_include_reason(const std::string& source) {
   const std::string text = spliced(source);
   for (const char* question : {"has_include", "has_embed"}) {
     if (text.find(question) != std::string::npos)
       return fmt::format("'__{}' asks what files there are; leave it out", question);
   }
-  if (pastes(text)) return "'##' makes names that nobody has read; leave it out";
+  if (pastes_tokens(text)) return "'##' makes names that nobody has read; leave it out";
   const std::size_t known = includes_of(source).size();
   if (possible_includes(text) > known || possible_includes(source) > known)
     return "has an '#include' in a comment or a literal, or an '#embed'; leave it out";
@@ -60,7 +58,7 @@ Result<KernelRef> load(const Submission& submission) {
     return usage_error(fmt::format("source: has {} bytes, more than {}", submission.source.size(),
                                    kLongestSource));
   }
-  if (const std::string reason = disguised(submission.source); !reason.empty())
+  if (const std::string reason = hidden_include_reason(submission.source); !reason.empty())
     return usage_error("source: " + reason);
   FATUNE_TRY(const std::string source, name_of_source(submission.manifest));
   SourceTree tree = {{kManifestName, submission.manifest}, {source, submission.source}};
@@ -75,7 +73,7 @@ Result<KernelRef> load(const Submission& submission) {
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-/// What a manifest of fatune's own may say, and a submitted one may not.
+/// Returns the property of a manifest that only fatune's kernels may have; else empty.
 std::string forbidden(const Manifest& manifest) {
   if (manifest.role != Role::kAttention)
     return "field 'role' must be \"attention\": a submission is a candidate";

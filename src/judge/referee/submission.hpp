@@ -1,4 +1,4 @@
-// submission.hpp - source and manifest from a client to a candidate, or to why they are none.
+// submission.hpp: Turns a client's source and manifest into a candidate, or refuses both.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,27 @@
 
 namespace fatune {
 
-/// What `submit_kernel` takes; the manifest and the config are JSON texts.
+/// Arguments of `submit_kernel`; the manifest and the config are JSON texts.
 struct Submission {
-  std::string problem;   ///< its id
-  std::string source;    ///< of the template
+  std::string problem;   ///< problem id
+  std::string source;    ///< template source
   std::string manifest;  ///< fatune.kernel/1
-  std::string config;    ///< empty: the manifest's default
+  std::string config;    ///< empty for the manifest's default config
   Scrutiny mode = Scrutiny::kCheck;
-  std::string thought;               ///< for those who read the history
-  std::vector<std::string> parents;  ///< ids of judgements
+  std::string thought;               ///< author's idea, for readers of the history
+  std::vector<std::string> parents;  ///< ids of parent judgements
 };
 void fields(Submission& x, FieldList& f);
 
 inline constexpr const char* kManifestName = "manifest.json";
-/// Chosen: our longest template has 30 KB.
+/// Chosen; the longest template of fatune has 30 KB.
 inline constexpr std::size_t kLongestSource = 262'144;
 
-/// Of a judgement: a candidate's id knows the text and the config, this one the manifest, too.
+/// Returns a judgement's id, which covers source, config (as a candidate's id) and manifest.
 std::string submission_id(const std::string& candidate_id, const Submission& submission);
 
-/// What it can include is fatune's common/ and, where the manifest says so, headers of the CUDA
-/// toolkit; no file is read for it. Errors name manifest.json and the field.
+/// The source can include fatune's common/ and, if the manifest says so, headers of the CUDA
+/// toolkit. No other file is read. Errors name manifest.json and the field.
 Result<Candidate> read_submission(const Submission& submission, const Problem& problem);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// tuning.cpp - what was asked to a run's plan; what it found to an answer.
+// tuning.cpp: Plans the search of a submitted template and summarises the search's journal.
 #include "judge/referee/tuning.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::size_t kReasons = 5;  // of failures; chosen
+constexpr std::size_t kReasons = 5;  // listed reasons of failures; chosen
 
 std::vector<std::string> reasons_of(const std::vector<CandidateRecord>& candidates) {
   std::vector<std::string> reasons;

@@ -1,5 +1,4 @@
-// watched_evaluator.hpp - an evaluator that hears the client while it works, and stops when asked
-// to.
+// watched_evaluator.hpp: Declares an evaluator that polls the client and stops on cancellation.
 #pragma once
 
 #include <functional>
@@ -10,11 +9,11 @@
 
 namespace fatune {
 
-/// Passes everything on to another evaluator, which outlives it. Once `hear`, which is called a few
-/// times a second, has given an error, nothing more is begun: the error comes back.
+/// Forwards every call to another evaluator, which must outlive the wrapper. Polls the client a few
+/// times a second; after the first error starts no work and returns that error.
 class WatchedEvaluator final : public Evaluator {
  public:
-  WatchedEvaluator(Evaluator& watched, std::function<Status()> hear);
+  WatchedEvaluator(Evaluator& watched, std::function<Status()> poll_client);
   ~WatchedEvaluator() override;
 
   const Environment& environment() const override { return watched_.environment(); }
@@ -34,11 +33,11 @@ class WatchedEvaluator final : public Evaluator {
                                            const FinalPlan& plan) override;
 
  private:
-  Status listen();
+  Status check_client();
 
   Evaluator& watched_;
-  std::function<Status()> hear_;
-  Status heard_;
+  std::function<Status()> poll_client_;
+  Status client_status_;
 };
 
 }  // namespace fatune

@@ -171,7 +171,10 @@ void Linter::check_terms() {
     for (const Rule& rule : parameter.when) texts.push_back(rule.require);
   }
   for (const ScratchSpec& scratch : manifest_.scratch) texts.push_back(scratch.bytes);
-  for (const StageSpec& stage : manifest_.stages) texts.push_back(stage.static_shared_bytes);
+  for (const StageSpec& stage : manifest_.stages) {
+    texts.push_back(stage.static_shared_bytes);
+    texts.push_back(stage.when);
+  }
   for (const Term& term : manifest_.terms) texts.push_back(term.value);
   for (std::size_t i = 0; i < manifest_.terms.size(); ++i) {
     const std::string& term = manifest_.terms[i].name;

@@ -1,4 +1,4 @@
-// c_header.cpp - the header around the functions: what it is, constants, declarations, bytes.
+// c_header.cpp: Writes a C header: comment, constants, declarations, functions, machine code.
 #include <cctype>
 #include <utility>
 
@@ -11,21 +11,21 @@
 namespace fatune {
 namespace {
 
-/// Attention's parameters fill two lines, whatever the name.
+/// Wraps the parameters of attention into two lines for every kernel name; chosen.
 constexpr std::size_t kParameterColumns = 94;
-constexpr std::size_t kBytesPerLine = 24;  ///< three digits and a comma each: within 100 columns
+constexpr std::size_t kBytesPerLine = 24;  ///< three digits and a comma each, within 100 columns
 
 std::string upper(std::string text) {
   for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return text;
 }
 
-/// Nothing may end the comment that it stands in, or begin another.
+/// Escapes comment delimiters, so that the text cannot end the comment or start another.
 std::string comment_line(const std::string& line) {
   return " * " + replaced(replaced(line, "*/", "* /"), "/*", "/ *") + "\n";
 }
 
-/// @include@: an include of the header, not of this file, as the check of our own includes sees it.
+/// @include@ marks an include of the header, because our check of includes reads this file, too.
 constexpr const char* kIntroduction = R"( *
  * In one C or C++ file of a program:
  *
@@ -99,8 +99,7 @@ constexpr const char* kEnd = R"(
 #endif /* @NAME@_IMPLEMENTATION */
 )";
 
-/// Of the elements that are passed, which are not always what is multiplied; of out where it may
-/// have another type.
+/// Defines the types of the passed elements, and of `out` where it differs.
 std::string type_constants(const Problem& p) {
   const Dtype passed = p.custom ? p.dtype : dtype_of(p, "q");
   std::string text = fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(passed));
@@ -108,7 +107,7 @@ std::string type_constants(const Problem& p) {
   return text;
 }
 
-/// What a program can ask at compile time.
+/// Defines the constants that a program can test at compile time.
 std::string constants(const KernelFacts& facts) {
   const Problem& p = facts.problem;
   std::string text = "/* What it computes, and how far it was checked. */\n";
@@ -127,7 +126,7 @@ std::string constants(const KernelFacts& facts) {
   return text;
 }
 
-/// Of fp8: the elements' types, and the factors, or that the kernel finds them.
+/// Describes fp8: element types, and whether the caller or the kernel computes the factors.
 std::string fp8_text(const Problem& p) {
   if (!is_fp8(p)) return "";
   if (!has_descales(p)) {
@@ -142,7 +141,7 @@ std::string fp8_text(const Problem& p) {
       name(p.dtype), name(out_dtype(p)));
 }
 
-/// Of tensors that are not contiguous: shape and strides of each. Factors always are.
+/// Lists shape and strides of each tensor if tensors are not contiguous; factors always are.
 std::string strides_text(const KernelFacts& facts) {
   std::string text = "Shapes, and strides in elements, all of\n * them compiled in:";
   for (const TensorFacts& tensor : facts.tensors) {
@@ -159,7 +158,7 @@ std::string strides_text(const KernelFacts& facts) {
                             fp8_text(facts.problem));
 }
 
-/// How the tensors lie, behind "Queues the kernel on the stream and returns."
+/// Describes the tensor layout, after "Queues the kernel on the stream and returns."
 std::string tensors_text(const KernelFacts& facts) {
   if (facts.problem.custom) {
     std::string text = "The tensors are contiguous, on 16\n * bytes each:";
@@ -179,7 +178,7 @@ std::string tensors_text(const KernelFacts& facts) {
           : "lse is not written: pass 0.");
 }
 
-/// Of the launch: lines of at most 100 columns.
+/// Lists the parameters of the launch in lines of at most 100 columns.
 std::string parameters_text(const KernelFacts& facts) {
   std::string line = "    const @name@_kernel *kernel,", text;
   std::vector<std::string> names = tensor_parameters(facts);
@@ -195,7 +194,7 @@ std::string parameters_text(const KernelFacts& facts) {
   return text + line + " CUstream stream";
 }
 
-/// The first member decides the initialiser, the second the alignment.
+/// The first member of the union decides the initialiser, the second the alignment.
 std::string byte_array(std::string_view bytes) {
   std::string text = fmt::format(
       "/* The machine code: an ELF file of {0} bytes. */\n"

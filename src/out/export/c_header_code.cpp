@@ -1,4 +1,4 @@
-// c_header_code.cpp - writes the C functions that load and launch one kernel.
+// c_header_code.cpp: Writes the C functions that load and launch one kernel.
 #include <algorithm>
 #include <vector>
 
@@ -10,9 +10,9 @@
 namespace fatune {
 namespace {
 
-constexpr std::int64_t kScratchAlignment = 256;  ///< as cuMemAlloc gives
-constexpr int kRowAlignment = 16;                ///< of kernels' vector loads and tensor maps
-constexpr int kFactorAlignment = 4;              ///< kernels read factors of fp8 one by one
+constexpr std::int64_t kScratchAlignment = 256;  ///< alignment that cuMemAlloc gives
+constexpr int kRowAlignment = 16;    ///< bytes; required by vector loads and tensor maps
+constexpr int kFactorAlignment = 4;  ///< kernels read fp8 factors one by one
 
 std::int64_t aligned(std::int64_t bytes) {
   return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
@@ -39,7 +39,7 @@ constexpr const char* kPrepare =
 
 )";
 
-/// extents: grid, block and cluster, x y z each.
+/// `extents` has x, y and z of grid, block and cluster.
 constexpr const char* kLaunchStage =
     R"(static CUresult @name@_launch_stage(
     CUfunction function, const unsigned extents[9], unsigned shared_bytes, int dependent,
@@ -142,12 +142,12 @@ std::string load_function(const KernelFacts& facts) {
 )";
 }
 
-/// "(q | k) % 16 != 0": where one of the pointers is no multiple.
+/// Returns a condition such as "(q | k) % 16 != 0": one of the pointers is no multiple.
 std::string misaligned(const std::vector<std::string>& pointers, int bytes) {
   return fmt::format("({}) % {} != 0", join(pointers, " | "), bytes);
 }
 
-/// What a launch reads or writes must be there, and lie as it is told to.
+/// Checks that required pointers are not null and are aligned as declared.
 std::string check_pointers(const KernelFacts& facts) {
   std::vector<std::string> tensors = tensor_parameters(facts);
   const bool no_lse = !facts.problem.custom && !facts.problem.lse;
@@ -169,7 +169,7 @@ std::string check_pointers(const KernelFacts& facts) {
   return text;
 }
 
-/// C99 has no word for the 64 bytes on which a map must lie.
+/// C99 has no keyword for the 64-byte alignment of a tensor map.
 std::string map_storage(const KernelFacts& facts) {
   if (facts.tensor_maps.empty()) return "";
   std::string text = fmt::format(
@@ -210,7 +210,7 @@ std::string describe_maps(const KernelFacts& facts) {
   return text;
 }
 
-/// A tensor's own name, a scratch's pointer, or a map, which is a pointer already.
+/// Returns a tensor's name, a scratch pointer, or a tensor map, which is a pointer already.
 std::string argument_value(const KernelFacts& facts, const std::string& argument) {
   const auto named = [&](const auto& item) { return item.name == argument; };
   if (std::any_of(facts.tensor_maps.begin(), facts.tensor_maps.end(), named))

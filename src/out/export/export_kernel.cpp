@@ -1,5 +1,4 @@
-// export_kernel.cpp - compares what would be exported with what was verified, compiles, describes:
-// what tensor maps leave implicit is written down.
+// export_kernel.cpp: Compiles a kernel for export and compares it with its verified results.
 #include "out/export/export_kernel.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +29,7 @@ TensorFacts facts_of(const TensorPlan& plan) {
   return tensor;
 }
 
-/// Only what fatune compiles can leave it.
+/// Refuses fault kernels and stages that fatune does not compile.
 Status check_code(const Manifest& manifest, const LaunchPlan& plan) {
   if (manifest.role == Role::kFault) {
     return usage_error(
@@ -49,7 +48,7 @@ Status check_code(const Manifest& manifest, const LaunchPlan& plan) {
   return {};
 }
 
-/// A usage error, unless the machine code is verified or shall be marked.
+/// Returns a usage error unless the machine code is verified or the export shall be marked.
 Status check_verified(const ExportRequest& request, const std::vector<std::string>& reasons) {
   if (reasons.empty() || request.unverified == Unverified::kMark) return {};
   return usage_error(fmt::format(
@@ -80,7 +79,7 @@ Result<std::string> compile(const ExportRequest& request, CompilePool& pool) {
   return read_file(compiled.cubin_path);
 }
 
-/// Where it was measured, and how fast. The time is that of the machine code, or it is left out.
+/// Adds where and how fast the kernel was measured. Omits the time if the machine code differs.
 void add_origin(const ExportRequest& request, bool same_code, KernelFacts& facts) {
   const BestFile& saved = *request.saved;
   facts.recorded = saved.head.recorded;
@@ -110,7 +109,7 @@ void add_origin(const ExportRequest& request, bool same_code, KernelFacts& facts
   facts.measured = std::move(measured);
 }
 
-/// The flattened template below a comment with its origin and its launch.
+/// Returns the flattened template below a comment with its origin and its launch.
 Result<std::string> source_of(const ExportRequest& request, const KernelFacts& facts) {
   FATUNE_TRY(const std::string code,
              flatten(*request.candidate.kernel, macros_of(request.candidate, request.limits)));
@@ -174,7 +173,7 @@ std::vector<std::string> changes_since(const ExportRequest& request,
   }
   if (device && !device->nvrtc.empty() && device->nvrtc != compiler_version)
     changes.push_back("NVRTC was " + device->nvrtc + " and is " + compiler_version);
-  // Without an id it is unknown whether these results belong to this config.
+  // Without an id the results may belong to another config.
   const bool has_results = winner.hot || why_unverified(winner).empty();
   if (winner.id.empty() && has_results) changes.emplace_back("it has no id to compare with");
   if (!changes.empty() || winner.id.empty()) return changes;

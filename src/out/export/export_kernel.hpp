@@ -1,5 +1,4 @@
-// export_kernel.hpp - a saved config to facts, machine code and source, when it still is what was
-// verified.
+// export_kernel.hpp: Turns a saved config into facts, machine code and source for export.
 #pragma once
 
 #include <string>
@@ -14,35 +13,34 @@
 
 namespace fatune {
 
-/// Kernel, config, problem, architecture, tensors or scale, and launches; id, machine code and
-/// origin are left to the caller. A kernel with a library's product among its stages is a usage
-/// error.
+/// Returns kernel, config, problem, architecture, tensors, scale and launches; the caller adds id,
+/// machine code and origin. A stage of a library is a usage error.
 Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& limits);
 
-/// What becomes of a kernel whose machine code has passed no gate.
+/// Treatment of a kernel whose machine code has passed no gate.
 enum class Unverified { kRefuse, kMark };
 
 struct ExportRequest {
   std::string name;  ///< see ExportedKernel
   Candidate candidate;
-  DeviceLimits limits;  ///< of the device that it is exported for
+  DeviceLimits limits;  ///< limits of the target device
   const BestFile* saved = nullptr;
-  const BestProblem* winner = nullptr;  ///< one of `saved`; its best is the candidate's config
+  const BestProblem* winner = nullptr;  ///< problem of `saved` with the candidate's config
   Unverified unverified = Unverified::kRefuse;
-  std::string fatune;  ///< version, for the facts
+  std::string fatune;  ///< version of fatune for the facts
 };
 
-/// Compiles the candidate and describes its launch. A config that the device or the kernel cannot
-/// take, a library stage, and machine code that is not verified (unless marked) are usage errors.
+/// Compiles the candidate and describes its launch. Usage errors: a config that the device or the
+/// kernel cannot take, a library stage, and unverified machine code unless it is marked.
 Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& pool);
 
-/// A template, its headers and a config as one CUDA file that compiles by itself: `macros`
-/// ("BLOCK_M=128") become definitions at the top; project headers stand where they are included,
-/// those with #pragma once the first time only. Headers of the toolkit stay includes. A header that
-/// includes itself without #pragma once is a file error.
+/// Joins a template, its headers and a config into one self-contained CUDA file. `macros`
+/// ("BLOCK_M=128") become definitions at the top. Project headers replace their includes, headers
+/// with #pragma once only at the first include. Includes of toolkit headers stay. A header without
+/// #pragma once that includes itself is a file error.
 Result<std::string> flatten(const Kernel& kernel, const std::vector<std::string>& macros);
 
-/// Why this machine code is not what the file says was measured, as clauses; empty when it is.
+/// Returns the reasons why this machine code is not the measured one, as clauses; empty if it is.
 std::vector<std::string> changes_since(const ExportRequest& request,
                                        const std::string& compiler_version,
                                        const std::string& compiler_identity);

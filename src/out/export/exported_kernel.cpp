@@ -1,4 +1,4 @@
-// exported_kernel.cpp - C identifiers for names, and an origin in lines for a comment.
+// exported_kernel.cpp: Makes C identifiers from names, and comment lines from an origin.
 #include "out/export/exported_kernel.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr const char* kRecorded =
     "RECORDED: the numbers come from a recording of the device; nothing ran when this config was "
     "chosen.";
 
-/// With the tensors' names or the formula, and the problem.
+/// Describes the tensors or the formula, and the problem.
 std::string describe_computation(const KernelFacts& facts) {
   const Problem& p = facts.problem;
   if (p.custom) {

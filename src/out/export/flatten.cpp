@@ -1,4 +1,4 @@
-// flatten.cpp - walks the includes of a template depth first and writes each file's lines in place.
+// flatten.cpp: Writes a template with its includes replaced by the included lines, depth first.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -11,9 +11,9 @@
 namespace fatune {
 namespace {
 
-constexpr int kDeepest = 64;  ///< chosen; beyond it a header without #pragma once includes itself
+constexpr int kDeepest = 64;  ///< chosen; a deeper header includes itself
 
-/// "#  ifdef X" gives "ifdef"; empty for a line that is no directive.
+/// Returns "ifdef" for "#  ifdef X"; empty for a line without a directive.
 std::string_view directive(std::string_view line) {
   line = trim(line);
   if (!line.starts_with('#')) return {};
@@ -24,10 +24,10 @@ std::string_view directive(std::string_view line) {
 bool is_pragma_once(std::string_view line) {
   if (directive(line) != "pragma") return false;
   line = line.substr(line.find("pragma") + std::string_view("pragma").size());
-  return trim(line.substr(0, line.find('/'))) == "once";  // a comment may stand behind it
+  return trim(line.substr(0, line.find('/'))) == "once";  // a comment may follow
 }
 
-/// "common/prelude.cuh" gives "FATUNE_COMMON_PRELUDE_CUH".
+/// Returns "FATUNE_COMMON_PRELUDE_CUH" for "common/prelude.cuh".
 std::string guard_name(const std::string& path) {
   std::string guard = "FATUNE_";
   for (const char c : path) {
@@ -76,8 +76,7 @@ class Flattener {
     if (word == "endif") --conditions_;
   }
 
-  /// Below a condition only the preprocessor can decide whether the text counts: the header is
-  /// written again wherever it is included, behind a guard.
+  /// Below a condition, writes the header at every include: only the preprocessor can decide.
   Status include(const SourceFile& header, int depth) {
     const std::vector<std::string> lines = split(header.text, '\n');
     const bool once = std::ranges::any_of(lines, is_pragma_once);
@@ -94,9 +93,9 @@ class Flattener {
   }
 
   std::map<std::string, const SourceFile*> headers_;
-  std::set<std::string> written_;  ///< with #pragma once, where no condition stands above
+  std::set<std::string> written_;  ///< headers with #pragma once, included outside conditions
   std::set<std::string> guarded_;
-  int conditions_ = 0;  ///< open #if of all files above
+  int conditions_ = 0;  ///< open #if directives of all files above
   std::string text_;
 };
 

@@ -1,4 +1,4 @@
-// formats.cpp - the table of export formats and the search in it; those that are files of text.
+// formats.cpp: Defines the table of export formats and writes the formats that are text files.
 #include "out/export/formats.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using Files = std::vector<std::filesystem::path>;
 /// Names and contents of one kernel's files.
 using Parts = std::vector<std::pair<std::string, std::string>>;
 
-/// Machine code, and fatune.launch/1.
+/// Returns machine code and fatune.launch/1.
 Parts cubin_parts(const ExportedKernel& kernel) {
   return {{kernel.facts.cubin.file, kernel.cubin},
           {kernel.name + ".json", dump_pretty(to_json(kernel.facts))}};
@@ -33,7 +33,7 @@ Parts header_parts(const ExportedKernel& kernel) {
   return {{kernel.name + ".h", c_header(kernel)}};
 }
 
-/// A config file as --config takes it, with the marks that its readers must not miss.
+/// Returns a config file for --config, marked if unverified or recorded.
 Parts config_parts(const ExportedKernel& kernel) {
   Json json = {{"kernel", kernel.facts.kernel}};
   const Json whole = to_json(kernel.facts);
@@ -72,10 +72,9 @@ constexpr ExportFormat kFormats[] = {
 /// Formats of other benchmarks, which the Python package writes.
 constexpr std::string_view kPythonFormats[] = {"flashinfer-trace", "kernelbench", "kernelbot"};
 
-constexpr std::size_t kDimensions = 3;  ///< of a problem, to kernel_launcher
+constexpr std::size_t kDimensions = 3;  ///< dimensions of a problem in kernel_launcher
 
-/// kernel_launcher makes the file's name of the key; only letters, digits and "_-." stay as they
-/// are.
+/// kernel_launcher makes the file name from the key and keeps only letters, digits and "_-.".
 std::string key_of(const KernelFacts& facts) {
   const Problem& p = facts.problem;
   if (p.custom) {
@@ -95,7 +94,7 @@ std::string key_of(const KernelFacts& facts) {
                      layout);
 }
 
-/// Of a custom operation the first sizes; the others are in the key.
+/// Returns the first sizes of a custom operation; the key has the other sizes.
 Json problem_size(const Problem& p) {
   if (!p.custom) return {p.seq_q, p.seq_kv, p.batch * p.heads};
   Json sizes = Json::array();
@@ -166,7 +165,7 @@ Status make_target(std::span<const ExportFormat* const> formats,
 
 Result<Files> write_kernel_launcher(std::span<const ExportedKernel> kernels,
                                     const std::filesystem::path& folder) {
-  std::map<std::string, std::string> texts;  // key to file
+  std::map<std::string, std::string> texts;  // file contents by key
   for (const ExportedKernel& kernel : kernels) {
     const KernelFacts& facts = kernel.facts;
     if (!facts.measured) {

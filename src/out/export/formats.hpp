@@ -1,4 +1,4 @@
-// formats.hpp - what `fatune export --to` can write: one table of names, and the writers.
+// formats.hpp: Declares the table of formats of `fatune export --to` and the writers.
 #pragma once
 
 #include <filesystem>
@@ -13,63 +13,61 @@
 
 namespace fatune {
 
-/// Writes the kernels into the folder, which exists, or into the one file that the format's
-/// extension says `target` to be. Returns the files written.
+/// Writes the kernels into the existing folder `target`, or into the file `target` if it has the
+/// format's extension. Returns the files written.
 using ExportWriter = Result<std::vector<std::filesystem::path>> (*)(
     std::span<const ExportedKernel> kernels, const std::filesystem::path& target);
 
 struct ExportFormat {
-  std::string_view name;     ///< as in --to
-  std::string_view summary;  ///< for --help
+  std::string_view name;     ///< name in --to
+  std::string_view summary;  ///< help text
   ExportWriter write;
-  std::string_view extension = "";  ///< ".py": a target that ends so is a file; empty: a folder
+  std::string_view extension = "";  ///< ".py": extension of a target file; may be empty
 };
 std::span<const ExportFormat> export_formats();
-/// A usage error that names the formats there are.
+/// Finds a format; the usage error lists the formats.
 Result<const ExportFormat*> find_format(std::string_view name);
-/// Makes the folder that the formats write into: the target, or the one that is to hold it when it
-/// is a file. A usage error when the target is a file and they are more or other than its format.
+/// Makes the target folder, or the parent folder of a target file. Fails with a usage error if the
+/// target is a file and `formats` are more or other than its format.
 Status make_target(std::span<const ExportFormat* const> formats,
                    const std::filesystem::path& target);
 
-/// One KEY.wisdom for each kernel and what its template is compiled for besides sizes:
-/// "fa_wgmma-d64-f16-causal-g4-lse" (g: query heads of a key head). A line is a config with its
-/// problem size, [seq_q, seq_kv, batch * heads], its time in milliseconds and its device. Kernels
-/// that were not measured have no line; the log says so. None at all is an error.
-/// docs/export.md has the limits.
+/// Writes one KEY.wisdom per kernel and compile-time property other than sizes:
+/// "fa_wgmma-d64-f16-causal-g4-lse" (g: query heads per key head). A line has a config, its problem
+/// size [seq_q, seq_kv, batch * heads], its time in milliseconds and its device. Kernels without a
+/// measurement are logged and have no line. Fails if no kernel was measured. docs/export.md lists
+/// the limits.
 Result<std::vector<std::filesystem::path>> write_kernel_launcher(
     std::span<const ExportedKernel> kernels, const std::filesystem::path& folder);
 
-/// The file's text: the torch_*.py of this folder that attention or custom operations need, one
-/// after the other, with the kernels' facts and machine code. A usage error when kernels are of
-/// both, or an element type is none that PyTorch's attention takes.
+/// Joins the torch_*.py of this folder that attention or custom operations need with the kernels'
+/// facts and machine code. Usage errors: kernels of both kinds, an element type that PyTorch's
+/// attention does not take.
 Result<std::string> torch_module(std::span<const ExportedKernel> kernels);
-/// Writes `target` if it ends in .py, else sdpa.py, of custom operations custom.py, in the
-/// folder `target`. Returns that file.
+/// Writes `target` if it ends in .py, else sdpa.py or custom.py in the folder `target`.
 Result<std::vector<std::filesystem::path>> write_torch(std::span<const ExportedKernel> kernels,
                                                        const std::filesystem::path& target);
 
-/// index.json (fatune.wisdom/1) and cubins/. A folder that holds wisdom already gets the kernels
-/// added: of two for one problem, scale and architecture the verified one stays, then the faster as
-/// measured, then the new one; the log says which. Readers see the old index or the new one, never
-/// half; one export at a time may write. An index that was tampered with is an error.
+/// Writes index.json (fatune.wisdom/1) and cubins/, merging with existing wisdom. For one problem,
+/// scale and architecture the order is: verified, faster, newer; the log names the choice. Readers
+/// see the old or the new index. Only one export may write at a time. A damaged index is an error.
 Result<std::vector<std::filesystem::path>> write_wisdom(std::span<const ExportedKernel> kernels,
                                                         const std::filesystem::path& folder);
 
-/// Base64 of the zlib stream (RFC 1950) of the bytes, in lines of `columns` characters, each ended;
-/// the last may be shorter. `columns` is at least 4.
+/// Returns Base64 of the zlib stream (RFC 1950) in lines of `columns` characters, each ended by a
+/// line break. The last line may be shorter. `columns` is at least 4.
 std::string packed_text(std::string_view bytes, std::size_t columns);
 
-/// C99 and C++, needs <cuda.h> and -lcuda alone. Declarations everywhere; the file that defines
-/// NAME_IMPLEMENTATION before it includes the header gets the code.
+/// Returns a C99 and C++ header that needs only <cuda.h> and -lcuda. The file that defines
+/// NAME_IMPLEMENTATION before the include gets the code; other files get declarations.
 std::string c_header(const ExportedKernel& kernel);
 
-/// Helpers, load, unload and launch. `@name@` stands for the kernel's name.
+/// Returns helpers, load, unload and launch. `@name@` is a placeholder for the kernel's name.
 std::string c_functions(const KernelFacts& facts);
-/// Names of the launch's parameters: q, k, v, out, lse, or "d_" and a declared tensor's name, which
-/// may be a word of C.
+/// Returns the names of the launch's parameters: q, k, v, out, lse, or "d_" and a declared tensor's
+/// name, because a plain tensor name may be a keyword of C.
 std::vector<std::string> tensor_parameters(const KernelFacts& facts);
-/// Of all scratch buffers of a launch in one piece, each on 256 bytes.
+/// Returns the size of one allocation for all scratch buffers, each aligned to 256 bytes.
 std::int64_t scratch_bytes(const KernelFacts& facts);
 
 }  // namespace fatune

@@ -28,7 +28,7 @@ std::string compressed(std::string_view bytes) {
   return packed;
 }
 
-/// In pieces of a multiple of 3 bytes, as the encoder counts in int.
+/// Encodes pieces of a multiple of 3 bytes, because the encoder counts in int.
 std::string base64(std::string_view bytes) {
   constexpr std::size_t kPiece = 3 * 1024;
   std::string text;
@@ -60,7 +60,7 @@ std::string summary(const KernelFacts& facts) {
   return line;
 }
 
-/// Comment lines: what is in the file, and the commands that found it.
+/// Returns comment lines with the kernels of the file and the commands that found the kernels.
 std::string contents(std::span<const ExportedKernel> kernels) {
   std::string text = fmt::format("# Written by fatune {} (fatune export --to torch):\n",
                                  kernels.empty() ? "" : one_line(kernels.front().facts.fatune));
@@ -74,7 +74,7 @@ std::string contents(std::span<const ExportedKernel> kernels) {
   return text;
 }
 
-/// A raw string of Python takes JSON as it is: quotes are escaped in it, and never three in a row.
+/// A raw string of Python takes JSON unchanged: JSON escapes quotes and never has three in a row.
 std::string facts_text(std::span<const ExportedKernel> kernels, FactsForPython facts) {
   std::string text = "_FACTS = json.loads(r\"\"\"[";
   for (const ExportedKernel& kernel : kernels) {
@@ -84,7 +84,7 @@ std::string facts_text(std::span<const ExportedKernel> kernels, FactsForPython f
   return text + "\n]\"\"\")\n";
 }
 
-/// By their hash: kernels of several layouts may be one machine code.
+/// Writes machine code by hash, because kernels of several layouts may share machine code.
 std::string cubins_of(std::span<const ExportedKernel> kernels) {
   std::set<std::string> written;
   std::string text = "_CUBINS: dict[str, str] = {  # zlib, base64\n";

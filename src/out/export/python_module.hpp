@@ -13,8 +13,8 @@ namespace fatune {
 /// Returns fatune.launch/1 with further fields that a module needs.
 using FactsForPython = Json (*)(const KernelFacts& facts);
 
-/// Joins the parts in their order. The first part has a line for each of: comments with the
-/// kernels' origin, their facts, and their machine code by its hash.
+/// Joins the parts in the given order. The first part has one marked line each for the kernels'
+/// origin, their facts, and their machine code by hash.
 std::string python_module(std::span<const std::string_view> parts,
                           std::span<const ExportedKernel> kernels, FactsForPython facts);
 

@@ -1,4 +1,4 @@
-# torch_check.py - `python sdpa.py`: is every kernel right here, and how fast?
+# torch_check.py: Checks every kernel against a reference and times it; runs with `python sdpa.py`.
 
 def _describe(facts):
     p, measured = facts["problem"], facts["measured"]
@@ -20,7 +20,7 @@ def _describe(facts):
 
 
 def _microseconds(call, graph):
-    """Of one of 50 calls in a row: as Python queues them, or as a replayed graph of them."""
+    """Times one of 50 consecutive calls, queued by Python or replayed as one graph."""
     for _ in range(3):
         call()
     repeat = lambda: [call() for _ in range(50)]
@@ -39,16 +39,16 @@ def _microseconds(call, graph):
 
 
 def _mask_for(kernel):
-    """As sdpa() takes the kernel's."""
+    """Returns the kernel's mask in the form that sdpa() takes."""
     p = kernel.facts["problem"]
     if p["mask"] != "causal":
         return None
-    from torch.nn.attention.bias import causal_lower_right  # takes seconds, and few need it
+    from torch.nn.attention.bias import causal_lower_right  # the import takes seconds and is rarely needed
     return causal_lower_right(p["seq_q"], p["seq_kv"])
 
 
 def _fp8_error_of(kernel, tensors):
-    """Of the kernel on N(0,1): against PyTorch in 16 bits."""
+    """Returns the kernel's error on N(0,1) inputs against PyTorch in 16 bits."""
     more = {"smooth_k": kernel.smooth_k}
     if not kernel.quantizes:
         ones = torch.ones(tensors["k"].shape[:2], device="cuda")
@@ -58,16 +58,16 @@ def _fp8_error_of(kernel, tensors):
 
 
 def _check_fp8(kernel, tensors):
-    """Prints a line; whether the kernel is as near to 16 bits as its type lets it be."""
+    """Prints one line; returns whether the error is within the limit of the kernel's type."""
     error = _fp8_error_of(kernel, tensors)
-    limit = 6e-2 if kernel.facts["problem"]["dtype"] == "e4m3" else 1.2e-1  # as fatune's gate of the method
+    limit = 6e-2 if kernel.facts["problem"]["dtype"] == "e4m3" else 1.2e-1  # limits of fatune's gate
     print(f"{'ok' if error <= limit else 'FAILED':6}  {_describe(kernel.facts)}")
     print(f"        differs by {error:.1e} from 16 bits (limit {limit:.0e})")
     return error <= limit
 
 
 def _tensors_for(kernel):
-    """q, k and v with the strides that it was tuned for; parts of one tensor lie in a tensor each, which is as far."""
+    """Makes q, k and v with the strides of tuning, each in its own memory."""
     made = {}
     for name, (row, head, batch) in list(kernel.strides.items())[:3]:
         made[name] = torch.empty_strided(kernel.shapes[name], (batch, head, row, 1), dtype=kernel.out_dtype,
@@ -77,7 +77,7 @@ def _tensors_for(kernel):
 
 
 def _check(kernel, tensors):
-    """Prints a line; whether the kernel agrees with PyTorch as far as rounding lets two correct results agree."""
+    """Prints one line; returns whether kernel and PyTorch agree within rounding error."""
     p = kernel.facts["problem"]
     options = {"attn_mask": _mask_for(kernel), "enable_gqa": p["heads"] != p["kv_heads"],
                "scale": kernel.facts["scale"]}
@@ -87,7 +87,7 @@ def _check(kernel, tensors):
         return False
     theirs = F.scaled_dot_product_attention(*tensors, **options)
     error = (torch.linalg.vector_norm(own.float() - theirs.float()) / torch.linalg.vector_norm(theirs.float())).item()
-    limit = {torch.float16: 4e-3, torch.bfloat16: 2e-2}[kernel.dtype]  # each is within half of it of the exact result
+    limit = {torch.float16: 4e-3, torch.bfloat16: 2e-2}[kernel.dtype]  # twice the error that each side may have
     calls = (lambda: sdpa(*tensors, **options), lambda: F.scaled_dot_product_attention(*tensors, **options))
     with torch.no_grad():
         times = [f"{_microseconds(call, graph):.2f}" for graph in (True, False) for call in calls]

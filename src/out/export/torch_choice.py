@@ -1,8 +1,8 @@
-# torch_choice.py: Chooses the kernel of a call and remembers the choice by everything it depends on.
+# torch_choice.py: Selects the kernel of a call and caches the choice by everything it depends on.
 
 class _Table:
-    """Kernels that serve, the routes chosen among them, and counters. A table is replaced, not changed: a call that is
-    choosing meanwhile remembers its choice in the table it began with."""
+    """A constant set of kernels with cached routes and counters. A new set is a new table, so a
+    call that is selecting a route stores the route in the old table."""
 
     def __init__(self, kernels):
         self.kernels, self.routes = kernels, {}
@@ -15,29 +15,29 @@ class _Table:
 
 
 class _Service:
-    """What serves the functions of files: of those that were imported by hand, or of those that are installed."""
+    """Kernels and functions of files imported by hand, or of installed files."""
 
     def __init__(self):
         self.table, self.tables, self.counters, self.functions = _Table([]), {}, {}, None
 
     def serve(self, kernels):
-        """These and no others from now on; what was chosen when the same ones served is known again."""
+        """Replaces the kernels. A set of kernels that served before has its cached routes again."""
         kernels = {kernel.name: kernel for kernel in kernels}
         if len(self.tables) >= _MAX_TABLES:
             self.tables.clear()
         self.table = self.tables.setdefault(tuple(kernels), _Table(list(kernels.values())))
 
     def forget(self):
-        """What was chosen."""
+        """Clears the cached routes."""
         self.tables.clear()
         self.serve(self.table.kernels)
 
 
 def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None):
-    """Of these kernels the one for q, k and v, with their strides as _Kernel.reads has them; or None, with the
-    reason. `quantizes`: of those that compute 16-bit tensors in fp8; `smooth_k`: without K's mean over keys, with it, or
-    (None) either."""
-    if tensors["q"].dtype not in _FP8:  # factors are of the keys as they are
+    """Returns the kernel for q, k and v, and their strides from _Kernel.reads; or None and the
+    reason. `quantizes` selects kernels that compute 16-bit tensors in fp8. `smooth_k` selects
+    kernels with or without K's mean subtracted; None selects both."""
+    if tensors["q"].dtype not in _FP8:  # factors need the keys unchanged
         tensors, gqa = _with_one_head(tensors, gqa)
     query, key, value = tensors.values()
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
@@ -60,7 +60,7 @@ def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None):
 
 
 def _with_one_head(tensors, gqa):
-    """Keys and values that were expanded for every head of the queries, as the one head that they are."""
+    """Returns keys and values that were expanded to every query head as one head."""
     key, value = tensors["k"], tensors["v"]
     if not (key.dim() == value.dim() == 4 and key.shape[1] == value.shape[1] and type(key.shape[1]) is int
             and key.shape[1] > 1 and key.stride()[1] == value.stride()[1] == 0):
@@ -69,18 +69,18 @@ def _with_one_head(tensors, gqa):
 
 
 def _device(index):
-    """Compute capability and name."""
+    """Returns compute capability and name."""
     return torch.cuda.get_device_capability(index), torch.cuda.get_device_name(index)
 
 
 def _has_kernels(device):
-    """Whether such a device can have any; ROCm's are called cuda, too."""
+    """Returns whether the device can run kernels. ROCm devices are called cuda, too."""
     return device.type == "cuda" and torch.version.cuda is not None
 
 
 class _AlignedCopies:
-    """The route to PyTorch's attention for rows that begin at odd addresses, on copies of such tensors: on them as
-    they are, PyTorch 2.11 gave other numbers on an H200 for rows 130 bytes apart."""
+    """Calls PyTorch's attention on aligned copies of tensors with misaligned rows. On the originals
+    PyTorch 2.11 gave other numbers on an H200 for rows 130 bytes apart."""
 
     def __init__(self, mask, scale, gqa):
         self.is_causal, self.scale, self.gqa = mask == _UPPER_LEFT, scale, gqa
@@ -95,19 +95,20 @@ def _is_aligned(tensor):
 
 
 def _no_rows(query, key, value, *_):
-    """The route of a call without a query, for which PyTorch's attention on CUDA gives no tensor at all."""
+    """Returns an empty result without queries, where PyTorch's attention on CUDA returns none."""
     return _new_output(query, value)
 
 
 def _new_output(query, value):
-    """Where PyTorch's attention leaves its result: in the query's order."""
+    """Allocates the result in the query's memory order, as PyTorch's attention does."""
     if query.shape[-1] == value.shape[-1]:
         return torch.empty_like(query)
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
 def _choose(kernels, tensors, mask, scale, gqa, misaligned):
-    """The route of a call, or None: PyTorch's own on the tensors as they are. And why it is no kernel; or None."""
+    """Returns the route of a call, or None for PyTorch on the original tensors; and the reason why
+    no kernel serves, or None."""
     query, key, value = tensors.values()
     _refuse_misuse(query, key, value)
     if not _has_kernels(query.device):
@@ -121,13 +122,13 @@ def _choose(kernels, tensors, mask, scale, gqa, misaligned):
 
 
 def _kernel_route(kernels, tensors, mask, scale, gqa):
-    """As _choose."""
+    """Returns a kernel's route like _choose."""
     kernel, seen = _choice(kernels, tensors, mask, scale, gqa)
     return (None, seen) if kernel is None else _route_of(kernel, None, tensors["q"].device.index, seen)
 
 
 def _route_of(kernel, kind, index, seen):
-    """As _choose; a kernel that cannot be loaded is left out with a warning."""
+    """Returns a kernel's route like _choose; warns of a kernel that cannot be loaded."""
     try:
         return kernel.route(kind, index, seen), None
     except (OSError, RuntimeError) as error:
@@ -135,11 +136,12 @@ def _route_of(kernel, kind, index, seen):
         return None, f"its kernel could not be loaded: {error}"
 
 
-_OTHERS = "calls of further kinds"  # those that came when as many kinds as are remembered had come
+_OTHERS = "calls of further kinds"  # calls beyond the number of kinds that are counted apart
 
 
 def _counter(query, key, mask, scale, why):
-    """The one of all calls that read alike; next() counts one, in any thread. `why` is None where a kernel does it."""
+    """Returns the shared counter of calls with equal descriptions; next() counts a call, in any
+    thread. `why` is None where a kernel serves."""
     mask = {None: "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
     seen = ("" if key.dim() != 4 or query.dim() != 4 or key.shape[1:3] == query.shape[1:3]
             else f" with {key.shape[1]} heads of {key.shape[2]} keys")
@@ -148,12 +150,12 @@ def _counter(query, key, mask, scale, why):
     text = f"{','.join(map(str, query.shape))}{seen} {dtype}{mask}{told}"
     counters = _service.counters
     if len(counters) >= _MAX_REMEMBERED and (text, why) not in counters:
-        text, why = _OTHERS, why and why.partition(":")[0]  # behind the colon are strides, of as many kinds
+        text, why = _OTHERS, why and why.partition(":")[0]  # drops the strides behind the colon
     return counters.setdefault((text, why), itertools.count())
 
 
 def _pass_on(why, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """PyTorch's attention, counted with the reason; what is traced is not counted."""
+    """Calls PyTorch's attention and counts the call, unless traced, with the reason."""
     if not _is_compiling() and _is_real(query, key, value):
         _count(why, query, key, _UPPER_LEFT if is_causal else None if attn_mask is None else "masked", scale)
     return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
@@ -175,7 +177,8 @@ def _refuse_others(query, key, value):
 
 
 def _refuse_misuse(query, key, value):
-    """Other types may differ where autocast converts them later; those of CUDA were converted before."""
+    """Refuses unequal types and devices. Types may differ only off CUDA, where autocast converts
+    the tensors later."""
     for name, tensor in (("key", key), ("value", value)):
         if tensor.device != query.device:
             raise ValueError(f"sdpa: {name} is on {tensor.device}, query on {query.device}; move them to one device")
@@ -188,7 +191,8 @@ def _refuse_misuse(query, key, value):
 
 
 def _attend(query, key, value, mask, scale, gqa):
-    """A kernel's output for real tensors whose gradients nobody wants, or None when PyTorch is to compute it."""
+    """Returns a kernel's result for real tensors without gradients, or None if PyTorch shall
+    compute."""
     if scale is not None:
         scale = float(scale)
     try:

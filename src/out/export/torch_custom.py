@@ -32,4 +32,4 @@ _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "e4m3": torch.float8_e4m3fn,
            "e5m2": torch.float8_e5m2}
-_ALIGNMENT = 16  # bytes: of the kernels' vector loads
+_ALIGNMENT = 16  # bytes; alignment of the kernels' vector loads

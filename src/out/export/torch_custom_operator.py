@@ -1,7 +1,7 @@
-# torch_custom_operator.py - which kernel a call takes, its launch, and an operator for each operation.
+# torch_custom_operator.py: Selects, launches and registers kernels of custom operations.
 
 class _Kernel(_Loaded):
-    """One kernel of this file: called with its inputs, it queues itself on the current stream."""
+    """One kernel of this file. A call with its inputs queues the kernel on the current stream."""
 
     def __init__(self, facts, cubin):
         super().__init__(facts, cubin)
@@ -35,7 +35,7 @@ class _Kernel(_Loaded):
             *(ctypes.addressof(values[name]) for name in stage["arguments"]))
         config = _config(stage, _raw_stream(index))
         code = _driver.launch(ctypes.byref(config), function, arguments, None)
-        if code == 201:  # a thread's first call finds no context current
+        if code == 201:  # a new thread has no current context before its first call
             _driver.make_current(index)
             code = _driver.launch(ctypes.byref(config), function, arguments, None)
         _driver.check(code, "launch " + self.facts["kernel"])
@@ -46,7 +46,7 @@ def _text(key):
 
 
 def _kernel_for(operation, inputs):
-    """The kernel for tensors of these shapes and types; on CUDA one that the device can run."""
+    """Returns the kernel for tensors of these shapes and types that the CUDA device can run."""
     key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs)
     known = [kernel for kernel in _kernels if kernel.operation == operation]
     kernels = [kernel for kernel in known if kernel.key == key]
@@ -66,7 +66,7 @@ def _kernel_for(operation, inputs):
 
 
 def _register(library, operation):
-    """The operator fatune::OPERATION."""
+    """Registers the operator fatune::OPERATION."""
     example = next(kernel for kernel in _kernels if kernel.operation == operation)
     single = len(example.outputs) == 1
 
@@ -89,18 +89,18 @@ def _register(library, operation):
 
 
 def __getattr__(name):
-    """An operation. It is none of the file's globals, which may have its name."""
+    """Returns an operation, which is no global, because a global may have its name."""
     if name in _operations:
         return getattr(torch.ops.fatune, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def info() -> list[dict]:
-    """The launch facts (fatune.launch/1) of every kernel: problem, tensors, config, device, whether it was verified."""
+    """Returns the launch facts (fatune.launch/1) of every kernel."""
     return [kernel.facts for kernel in _kernels]
 
 
-# A process may import several such files: they share kernels and operators.
+# Several such files in one process share kernels and operators.
 _shared = torch.ops.fatune.__dict__.setdefault(
     "custom_1", {"kernels": [], "operations": set(), "library": torch.library.Library("fatune", "FRAGMENT")})
 _kernels = _shared["kernels"]

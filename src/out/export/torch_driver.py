@@ -1,5 +1,5 @@
-# torch_driver.py - loads and launches, through the CUDA driver that PyTorch has open. What work is queued on is a queue
-# here: KernelBot refuses files with CUDA's word for it, which is in torch_queue.py alone.
+# torch_driver.py: Loads and launches kernels through the CUDA driver that PyTorch has open.
+# KernelBot refuses files that use the name of CUDA work queues, so this file says "queue".
 
 class _Attribute(ctypes.Structure):
     _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_uint * 16)]
@@ -22,14 +22,15 @@ class _Driver:
             raise RuntimeError(f"fatune: cannot {doing}: {(text.value or b'unknown error').decode()} ({code})")
 
     def make_current(self, index):
-        """PyTorch's context of a device for this thread, which has none before its first call of the runtime."""
+        """Makes PyTorch's context of the device current. A new thread has no current context before
+        its first call of the CUDA runtime."""
         device, context = ctypes.c_int(), ctypes.c_void_p()
         self.check(self.api.cuDeviceGet(ctypes.byref(device), index), "find the device")
         self.check(self.api.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "use the device")
         self.check(self.api.cuCtxSetCurrent(context), "use the device")
 
     def load(self, code, stages):
-        """The functions of a cubin, allowed the shared memory and clusters they need."""
+        """Loads a cubin's functions and allows their shared memory and clusters."""
         module, functions = ctypes.c_void_p(), []
         self.check(self.api.cuModuleLoadData(ctypes.byref(module), code), "load the machine code")
         for stage in stages:
@@ -45,7 +46,7 @@ class _Driver:
         return functions
 
     def encode(self, plan, strides, pointer):
-        """A tensor map, as memory and its address; both stay valid with the first."""
+        """Returns a tensor map's memory and its aligned address, valid as long as the memory."""
         memory = ctypes.create_string_buffer(128 + 64)
         address = (ctypes.addressof(memory) + 63) & ~63
         element = {"byte": 0, "f16": 6, "bf16": 9}[plan["element"]]
@@ -66,7 +67,7 @@ class _Loaded:
     def __init__(self, facts, cubin):
         self.facts, self.cubin = facts, cubin
         self.functions, self.lock = {}, threading.Lock()
-        self.memory, self.memory_bytes = {}, 0  # scratch by name: where it starts in one allocation
+        self.memory, self.memory_bytes = {}, 0  # offsets of scratch buffers by name
         for scratch in facts["scratch"]:
             self.reserve(scratch["name"], scratch["bytes"])
 
@@ -92,8 +93,9 @@ class _Loaded:
             return self.functions[index]
 
     def bound(self, functions, pointers, queue, strides):
-        """What cuLaunchKernelEx takes for each stage, and the memory that this points to. `pointers` by tensor and
-        scratch; `strides` in bytes, of the tensors whose maps have others than those that were compiled in."""
+        """Returns the arguments of cuLaunchKernelEx for each stage, and the memory that the
+        arguments point to. `pointers` has tensors and scratch by name. `strides` in bytes replace
+        the compiled-in strides of tensor maps."""
         values = {name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}
         addresses = {name: ctypes.addressof(value) for name, value in values.items()}
         maps = []
@@ -109,8 +111,8 @@ class _Loaded:
         return launches, values, maps
 
     def rank(self, device_name):
-        """Of kernels for one problem the least is taken: measured on such a device, verified, fast; those
-        that were timed in a layer come before others."""
+        """Ranks kernels of one problem, smallest first: measured on this device, verified, timed in
+        a layer, fast."""
         measured = self.facts["measured"] or {"hot_us": math.inf}
         in_layer = measured.get("time") == "in_layer"
         return (self.facts["device"]["name"] != device_name, not self.facts["verified"], not in_layer,
@@ -125,7 +127,7 @@ def _runs_on(facts, capability):
 
 
 def _config(stage, queue):
-    """The launch configuration of a stage."""
+    """Returns the launch configuration of a stage."""
     attributes = []
     if math.prod(stage["cluster"]) > 1:
         attributes.append(_Attribute(4, 0, tuple(stage["cluster"])))

@@ -1,7 +1,7 @@
-# torch_fp8.py - attention in fp8: of 16-bit tensors, which the kernel quantizes, or of fp8 tensors with their factors.
+# torch_fp8.py: Runs fp8 attention on 16-bit tensors or on fp8 tensors with factors.
 
 class _Fp8Route(_Route):
-    """As _Route, for a kernel of fp8."""
+    """Like _Route, for a kernel of fp8."""
 
     tensors = ("q", "k", "v", "q_descale", "k_descale", "v_descale", "out")
 
@@ -17,7 +17,7 @@ _ROUTES[_AS_FP8] = _Fp8Route
 
 
 def _refuse_factors(query, key, descales, smooth_k):
-    """Factors are there exactly for fp8 tensors: float32, contiguous, (batch, kv_heads)."""
+    """Refuses factors of wrong type or shape, and factors of 16-bit tensors."""
     if query.dtype in _FP8 and smooth_k is not None:
         raise ValueError(f"sdpa_fp8: smooth_k is for tensors that are quantized here; these are {query.dtype} already")
     for name, factor in zip(("descale_q", "descale_k", "descale_v"), descales):
@@ -32,7 +32,7 @@ def _refuse_factors(query, key, descales, smooth_k):
 
 
 def _fp8_mask(attn_mask, is_causal, query, key):
-    """As of _choice. A mask as an object must be of these lengths."""
+    """Returns the mask for _choice. A mask object must have the lengths of the tensors."""
     side = _bias_side(attn_mask)
     if attn_mask is None:
         return _UPPER_LEFT if is_causal else None
@@ -45,7 +45,7 @@ def _fp8_mask(attn_mask, is_causal, query, key):
 
 
 def _fp8_route(query, key, value, mask, scale, gqa, smooth_k):
-    """The route of a call, or the reason why there is none."""
+    """Returns the route of a call, or the reason why there is none."""
     table = _service.table
     asked = (_AS_FP8, *((tensor.shape, tensor.stride(), tensor.dtype) for tensor in (query, key, value)), query.device,
              mask, scale, gqa, smooth_k)
@@ -63,15 +63,18 @@ def sdpa_fp8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_cau
              scale: float | None = None, enable_gqa: bool = False, *, attn_mask: torch.Tensor | None = None,
              descale_q: torch.Tensor | None = None, descale_k: torch.Tensor | None = None,
              descale_v: torch.Tensor | None = None, smooth_k: bool | None = None, return_error: bool = False):
-    """Attention by this process's fp8 kernels, without gradients; on the current stream. Tensors as sdpa() has them.
+    """Returns attention by this process's fp8 kernels on the current stream, without gradients.
+    Tensors are as in sdpa().
 
-    attn_mask is None or torch.nn.attention.bias.causal_lower_right, the mask of causal kernels for fewer queries than
-    keys. Of float16 or bfloat16 the kernel quantizes; where no kernel does that, PyTorch computes in 16 bits. smooth_k: by a
-    kernel that takes K's mean over keys out first, or by one that does not; None: by either. Of fp8, query,
-    key and value are elements times factors: descale_q, descale_k and descale_v are float32 (batch, kv_heads), and
-    without a kernel ValueError is raised with the reason. With return_error the result is (out, error): the relative
-    2-norm of what out differs by from PyTorch's attention of the same values in 16 bits, which that costs to compute.
-    Tensors that need gradients raise ValueError.
+    attn_mask is None or torch.nn.attention.bias.causal_lower_right, the mask of causal kernels for
+    fewer queries than keys. Tensors of float16 or bfloat16 are quantized by the kernel; without
+    such a kernel PyTorch computes in 16 bits. smooth_k: True takes a kernel that subtracts K's mean
+    over keys, False a kernel that does not, None either.
+
+    fp8 tensors have factors: descale_q, descale_k and descale_v are float32 (batch, kv_heads).
+    Without a kernel for fp8 tensors the function raises ValueError with the reason. With
+    return_error the result is (out, error): the relative 2-norm error against PyTorch's attention
+    in 16 bits, which costs one such call. Tensors that need gradients raise ValueError.
     """
     descales = (descale_q, descale_k, descale_v)
     _refuse_others(query, key, value)
@@ -98,14 +101,14 @@ def sdpa_fp8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_cau
 
 
 def _in_16_bits(query, key, value, attn_mask, is_causal, scale, gqa):
-    """PyTorch's attention."""
+    """Returns PyTorch's attention."""
     if attn_mask is not None:
         return _pytorch_with(attn_mask, query, key, value, 0.0, False, scale, gqa)
     return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=gqa)
 
 
 def _fp8_error(out, query, key, value, descales, options):
-    """Against PyTorch's attention of the values in out's type."""
+    """Returns the error against PyTorch's attention of the values in out's type."""
     values = (query, key, value)
     if query.dtype in _FP8:
         group = query.shape[1] // key.shape[1]

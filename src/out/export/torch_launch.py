@@ -1,7 +1,7 @@
-# torch_launch.py - attention's kernels: which call each does, and its launches on bound tensors.
+# torch_launch.py: Matches calls to kernels of attention and launches kernels on tensors.
 
 def _name_of(facts):
-    """One machine code may be several kernels, of other layouts."""
+    """Names a kernel; kernels of several layouts may share machine code."""
     return facts["cubin"]["sha256"], facts["id"]
 
 
@@ -13,27 +13,27 @@ class _Kernel(_Loaded):
         self.name = _name_of(facts)
         problem = facts["problem"]
         batch, dim = problem["batch"], problem["head_dim"]
-        self.quantizes = "quant" in problem  # fp8 of 16-bit tensors: no kernel of sdpa()
+        self.quantizes = "quant" in problem  # 16-bit tensors, fp8 products; never used by sdpa()
         self.smooth_k = problem.get("quant") == "smooth_k"
         self.out_dtype = _DTYPES[problem.get("out_dtype", problem["dtype"])]
         self.dtype = self.out_dtype if self.quantizes else _DTYPES[problem["dtype"]]
         self.fp8 = problem["dtype"] in ("e4m3", "e5m2")
-        self.element = 1 if self.dtype in _FP8 else 2  # bytes
+        self.element = 1 if self.dtype in _FP8 else 2  # bytes per element
         key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
         query = (batch, problem["heads"], problem["seq_q"], dim)
         self.mask = _LOWER_RIGHT if problem["mask"] == "causal" else None
         self.key = _problem_key(query, key, key, self.dtype, self.mask, True)
         self.shapes = {"q": query, "k": key, "v": key, "out": query}
-        self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled in
+        self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled-in strides
                         for name, shape in self.shapes.items()}
         arguments = {name for stage in facts["stages"] for name in stage["arguments"]}
-        self.by_pointer = arguments & {"q", "k", "v"}  # these are read with these strides, others through tensor maps
+        self.by_pointer = arguments & {"q", "k", "v"}  # the other tensors use tensor maps
         if problem.get("lse"):
             self.reserve("lse", 4 * math.prod(query[:3]))
 
     def route(self, kind, index, seen):
-        """A route of the file that made this kernel, whose driver is open when it is loaded; `kind` is a key of
-        _ROUTES."""
+        """Returns a route of the file that made the kernel, whose driver loads the kernel. `kind`
+        is a key of _ROUTES."""
         return _ROUTES[kind](self, index, seen)
 
     def has_scale(self, scale):
@@ -42,8 +42,8 @@ class _Kernel(_Loaded):
         return abs(wanted - own) <= 1e-6 * abs(own)
 
     def reads(self, tensors):
-        """Strides of q, k and v as _strides_seen has them, when the kernel takes these and writes where PyTorch does:
-        its output has the query's order in memory. Else None."""
+        """Returns the strides of q, k and v as _strides_seen has them, or None. Requires that the kernel
+        takes the strides and writes its output in the query's memory order, as PyTorch does."""
         query = tensors["q"]
         seen = {name: _strides_seen(tensor.shape, tensor.stride(), self.shapes[name][1])
                 for name, tensor in tensors.items()}
@@ -55,19 +55,19 @@ class _Kernel(_Loaded):
         return seen if all(takes) else None
 
     def rank_for(self, seen, device_name):
-        """As rank, and before all a kernel for these very strides."""
+        """Ranks like rank(), but kernels for exactly these strides come first."""
         return any(strides != self.strides[name] for name, strides in seen.items()), *self.rank(device_name)
 
 
 class _Route:
-    """A kernel on a device for tensors of certain strides: called with them and their addresses, it queues the kernel
-    on the current stream. Launches are kept by the addresses in them: PyTorch's allocator soon gives the same again.
-    A kept one never changes, so threads can share it."""
+    """A kernel on a device for tensors of certain strides. A call with tensors and addresses queues
+    the kernel on the current stream. Launches are cached by address, because PyTorch's allocator
+    soon reuses addresses. Cached launches are constant, so threads can share them."""
 
     tensors = ("q", "k", "v", "out")
 
     def __init__(self, kernel, index, seen):
-        """`seen`: strides of q, k and v, as _Kernel.reads has them."""
+        """`seen` has the strides of q, k and v from _Kernel.reads."""
         self.kernel, self.index, self.seen = kernel, index, seen
         self.functions, self.launches = kernel.on(index), {}
 
@@ -77,7 +77,7 @@ class _Route:
         return out
 
     def queue(self, *pointers):
-        """`pointers`: of each of `tensors`."""
+        """Queues the kernel; `pointers` has an address for each of `tensors`."""
         if _current_device() != self.index:
             with torch.cuda.device(self.index):
                 return self.queue(*pointers)
@@ -93,7 +93,7 @@ class _Route:
                 self.launch_again(launch, code)
 
     def bind(self, place):
-        """What cuLaunchKernelEx takes for each stage, and the memory that this points to."""
+        """Caches the arguments of cuLaunchKernelEx and the memory that they point to."""
         *pointers, scratch, stream = place
         memory = {name: scratch + offset for name, offset in self.kernel.memory.items()}
         pointers = {"lse": 0, **memory, **dict(zip(self.tensors, pointers))}
@@ -104,11 +104,11 @@ class _Route:
         return kept
 
     def launch_again(self, launch, code):
-        """After a failure: a thread's first call finds no context current (201)."""
+        """Launches again after error 201: a new thread has no current context."""
         if code == 201:
             _driver.make_current(self.index)
             code = _driver.launch(*launch)
         _driver.check(code, "launch " + self.kernel.facts["kernel"])
 
 
-_ROUTES = {None: _Route}  # by kind: sdpa() has None
+_ROUTES = {None: _Route}  # routes by kind; sdpa() uses None

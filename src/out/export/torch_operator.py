@@ -1,13 +1,14 @@
-# torch_operator.py: Defines sdpa(), its operator, and the calls that tell about them.
+# torch_operator.py: Defines sdpa(), its operator, and the functions that report calls and kernels.
 
 def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None,
          dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
          enable_gqa: bool = False) -> torch.Tensor:
-    """Attention, with the arguments, meaning and result of F.scaled_dot_product_attention; on the current stream.
+    """Returns attention with the arguments and the result of F.scaled_dot_product_attention, on the
+    current stream.
 
-    Kernels do is_causal for as many queries as keys, and for other lengths the mask of
-    torch.nn.attention.bias.causal_lower_right. Tensors of two devices or types, and of lengths that do not fit, raise
-    ValueError, what is no tensor TypeError.
+    Kernels serve is_causal for as many queries as keys, and
+    torch.nn.attention.bias.causal_lower_right for other lengths. Tensors of different devices,
+    types or lengths raise ValueError; arguments that are no tensors raise TypeError.
     """
     if attn_mask is None and dropout_p == 0.0:
         if _is_compiling():
@@ -19,22 +20,21 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
             out = _attend_below(attn_mask, side, query, key, value, scale, enable_gqa)
             if out is not None:
                 return out
-        if F.scaled_dot_product_attention is not _pytorch:  # such a mask calls what stands there alone
+        if F.scaled_dot_product_attention is not _pytorch:  # such a mask itself calls PyTorch's attention
             return _pytorch_with(attn_mask, query, key, value, dropout_p, is_causal, scale, enable_gqa)
     return _pass_on("it has dropout" if attn_mask is None else "no kernel takes such a mask", query, key, value,
                     attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 def _pytorch_with(bias, query, key, value, dropout_p, is_causal, scale, gqa):
-    """PyTorch's attention with a causal mask as an object, which takes the call itself, if it is of what stands in
-    PyTorch's place."""
+    """Calls PyTorch's attention, or its replacement, through a causal mask object."""
     return type(bias).__torch_function__(
         F.scaled_dot_product_attention, (type(bias),), (query, key, value, bias, dropout_p, is_causal),
         {"scale": scale, "enable_gqa": gqa})
 
 
 def _attend_below(bias, side, query, key, value, scale, gqa):
-    """As _attend, for a causal mask as an object."""
+    """Like _attend, for a causal mask object."""
     if (not _is_real(query, key, value) or _needs_gradients(query, key, value)
             or (bias.seq_len_q, bias.seq_len_kv) != (query.shape[-2], key.shape[-2])):
         return None
@@ -44,8 +44,8 @@ def _attend_below(bias, side, query, key, value, scale, gqa):
 
 
 def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """fatune::sdpa: composed of _sdpa_kernel and PyTorch's attention when it is traced. A call whose gradients are
-    wanted is PyTorch's, traced or not."""
+    """Runs fatune::sdpa, which traces as _sdpa_kernel or PyTorch's attention. A call that needs
+    gradients is always PyTorch's."""
     real = _is_real(query, key, value)
     if not real:
         _refuse_others(query, key, value)
@@ -60,13 +60,13 @@ def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
             return out
     elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
         return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa, _INSTALLED)
-    if scale is None and not enable_gqa:  # names cost time
+    if scale is None and not enable_gqa:  # keyword arguments cost time
         return _pytorch(query, key, value, None, 0.0, is_causal)
     return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
 def _autocast(tensor):
-    """As PyTorch's attention does inside torch.autocast("cuda")."""
+    """Converts a tensor as PyTorch's attention does inside torch.autocast("cuda")."""
     if tensor.is_cuda and tensor.is_floating_point() and tensor.dtype != torch.float64:
         return tensor.to(torch.get_autocast_dtype("cuda"))
     return tensor
@@ -80,14 +80,14 @@ _WANTS_GRADIENTS = "gradients are wanted, which no kernel computes"
 
 
 def _is_real(query, key, value):
-    """Tensors with memory, and nothing that must see the operators that run on them: no tracer, no transform."""
+    """Returns whether the tensors have memory and no tracer or transform must see the operators."""
     return (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN
             and not _dispatch_modes() and _transform() is None and _forward_ad._current_level < 0 and not _is_tracing())
 
 
 def _may_have_kernel(query, key, value, mask, scale, gqa):
-    """While a call is traced: whether the choice is to be made when the graph runs. Sizes may be symbols; comparing
-    these would tie the graph to what they are now."""
+    """Decides in a traced call whether the graph selects the route at run time. Sizes may be
+    symbols, and a comparison would fix the graph to the current sizes."""
     tensors = (query, key, value)
     from torch._subclasses.fake_tensor import FakeTensor
     from torch._subclasses.functional_tensor import FunctionalTensor
@@ -104,13 +104,13 @@ def _may_have_kernel(query, key, value, mask, scale, gqa):
 
 
 def _are_known(tensors):
-    """Whether all sizes and strides are numbers."""
+    """Returns whether all sizes and strides are numbers."""
     return all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride()))
 
 
 def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
-    """fatune::_sdpa_kernel: chooses when it runs. The result has the query's order whatever computed it. A graph that
-    was traced without gradients may run where they are wanted: then PyTorch computes, and its gradients are right."""
+    """Runs fatune::_sdpa_kernel; the result has the query's memory order. PyTorch computes where a
+    graph that was traced without gradients runs with gradients."""
     if not _needs_gradients(query, key, value):
         out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
         if out is not None:
@@ -123,8 +123,8 @@ def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False
 
 
 def _functions_of(installed):
-    """Of a file that was imported by hand, or by fatune.install(): an operator runs those of the kind of file that was
-    traced, and of the other kind only in a process that has none of it."""
+    """Returns the functions of files imported by hand or of installed files. An operator runs the
+    kind that was traced, and the other kind only if the process lacks the traced kind."""
     return (_services[installed].functions or _services[not installed].functions)
 
 
@@ -141,7 +141,7 @@ def _register():
     arguments = ("(Tensor query, Tensor key, Tensor value, bool is_causal=False, float? scale=None, "
                  "bool enable_gqa=False, bool installed=False) -> Tensor")
     tags = (torch.Tag.pt2_compliant_tag,
-            getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order))  # kernels are made for them
+            getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order))  # compiled-in strides
     library.define("sdpa" + arguments, tags=tags)
     library.impl("sdpa", _any_operator, "CompositeImplicitAutograd")
     library.define("_sdpa_kernel" + arguments, tags=tags)
@@ -156,13 +156,13 @@ def _register():
 
 
 def info() -> list[dict]:
-    """The launch facts (fatune.launch/1) of every kernel that serves: problem, config, device, times, whether it was verified; and
-    the strides of q, k, v and out that it is for."""
+    """Returns the launch facts (fatune.launch/1) of every serving kernel: problem, config, device,
+    times, verification, and the strides of q, k, v and out."""
     return [kernel.facts for kernel in _service.table.kernels]
 
 
 def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> str:
-    """Called like sdpa(): the kernel that such a call runs, or "PyTorch: " and the reason."""
+    """Takes sdpa()'s arguments; returns the kernel, or "PyTorch: " and the reason."""
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     mask = _UPPER_LEFT if is_causal else None
@@ -182,15 +182,15 @@ def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, s
 
 
 def counts() -> list[dict]:
-    """The kinds of calls that this process had: `call` in words, `reason` why no kernel did it or None, and how many
-    `calls`. What was traced counts when it runs, and only where a kernel could do it; replays of graphs do not count.
-    """
+    """Returns the kinds of calls in this process: `call` in words, `reason` for PyTorch or None,
+    and the number of `calls`. A traced call counts when it runs, and only where a kernel could
+    serve. Replays of graphs do not count."""
     return [{"call": call, "reason": why, "calls": int(repr(counter)[len("count("):-1])}
             for (call, why), counter in list(_service.counters.items())]
 
 
 def load(device: torch.device | int | None = None) -> int:
-    """Loads every kernel that the device (the current one unless told) can run; returns how many."""
+    """Loads every kernel that the device (default: current) can run; returns how many."""
     index = torch.device("cuda", device) if isinstance(device, int) else torch.device(device or "cuda")
     index = torch.cuda.current_device() if index.index is None else index.index
     mine = [kernel for kernel in _service.table.kernels
@@ -200,9 +200,9 @@ def load(device: torch.device | int | None = None) -> int:
     return len(mine)
 
 
-# A process may have several such files: they share loaded kernels, the operators, and PyTorch's own attention as it was
-# before one of them took its place, not what stands there while fatune.capture() records. Those imported by hand serve
-# together; those of fatune.install(), while they are installed.
+# Several such files in one process share loaded kernels, the operators, and PyTorch's original
+# attention, never a function that fatune.capture() installed. Files imported by hand serve
+# together; files of fatune.install() serve while installed.
 _shared = torch.ops.fatune.__dict__.setdefault(
     "shared_7", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
         F.scaled_dot_product_attention, "_recorded", F.scaled_dot_product_attention)})

@@ -41,16 +41,16 @@ _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
-_UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # where a causal mask starts; is_causal means the first
+_UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # alignment of a causal mask; is_causal means the former
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
-_MAX_REMEMBERED = 1024  # chosen: decisions, and addresses of a tensor map, kept before all are forgotten
-_MAX_TABLES = 16  # chosen: sets of kernels whose choices are remembered
-_ALIGNMENT = 16  # bytes: of the copy engine's addresses and strides, and of the kernels' vector loads
-_INSTALLED: bool = globals().get("_INSTALLED", False)  # by fatune.install(), which says so before it imports
+_MAX_REMEMBERED = 1024  # chosen: cached decisions and tensor maps before the cache is cleared
+_MAX_TABLES = 16  # chosen: sets of kernels whose decisions are cached
+_ALIGNMENT = 16  # bytes; alignment of tensor maps and of the kernels' vector loads
+_INSTALLED: bool = globals().get("_INSTALLED", False)  # set by fatune.install() before the import
 _MISALIGNED = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
 
 
-# Asked at every call, so found once.
+# Every call uses these functions, so the attribute look-ups happen once.
 _is_compiling, _is_autocast_enabled, _is_grad_enabled = (
     torch.compiler.is_compiling, torch.is_autocast_enabled, torch.is_grad_enabled)
 _is_tracing, _dispatch_modes, _transform = (
@@ -58,31 +58,33 @@ _is_tracing, _dispatch_modes, _transform = (
 
 
 def _bias_side(mask):
-    """Of PyTorch's causal masks that are objects where they start; None of all else. Their module takes seconds to
-    import, which whoever has one has done."""
+    """Returns the alignment of PyTorch's causal mask objects; None for other masks. The module
+    takes seconds to import; a caller with a mask object has imported it."""
     module = sys.modules.get("torch.nn.attention.bias")
     if module is None or not isinstance(mask, module.CausalBias):
         return None
     return _LOWER_RIGHT if mask.variant == module.CausalVariant.LOWER_RIGHT else _UPPER_LEFT
 
 
-# What is asked, and can a kernel do it? Sizes and strides only: no tensor and no device.
+# Describes the call and decides whether a kernel supports it, from sizes and strides only.
 
 def _problem_key(q, k, v, dtype, mask, gqa):
-    """What a kernel must have been made for, from the tensors' shapes; None when no kernel can do it. Of heads and
-    batch the product counts: strides say whether one can be seen as the other."""
+    """Returns the problem that a kernel must be tuned for, from the tensors' shapes; None if no
+    kernel can serve. Only the product of heads and batch counts: the strides tell whether one can
+    be viewed as the other."""
     if not len(q) == len(k) == len(v) == 4 or k != v or q[0] != k[0] or q[3] != k[3]:
         return None
     if q[1] != k[1] and not (gqa and k[1] > 0 and q[1] % k[1] == 0):
         return None
-    if mask == _UPPER_LEFT and q[2] != k[2]:  # ours end at the lower right
+    if mask == _UPPER_LEFT and q[2] != k[2]:  # the kernels align causal masks at the lower right
         return None
     return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, mask is not None and q[2] > 1)
 
 
 def _strides_seen(shape, stride, heads):
-    """Elements from row to row, head to head and batch to batch of a tensor (batch, heads, seq, dim) seen with `heads`
-    heads, as in contiguous memory where there is but one; None when it cannot be seen so or its columns lie apart."""
+    """Returns the strides of row, head and batch, in elements, of a tensor (batch, heads, seq, dim)
+    viewed with `heads` heads. A dimension of size 1 has its contiguous stride. None if no such view
+    exists or columns are not adjacent."""
     batch, own_heads, seq, dim = shape
     of_batch, of_head, of_row, of_column = stride
     if of_column != 1:
@@ -98,8 +100,8 @@ def _strides_seen(shape, stride, heads):
 
 
 def _dense_strides(shape, stride):
-    """Those of torch.empty_like, which PyTorch's attention gives its output: without gaps, in the order that a tensor's
-    dimensions have in memory. None when two begin at the same places."""
+    """Returns the strides of torch.empty_like, which PyTorch's attention gives its output: dense,
+    in the tensor's memory order. None if dimensions share a stride."""
     order = sorted((i for i in range(4) if shape[i] > 1), key=lambda i: stride[i])
     if len({stride[i] for i in order}) < len(order):
         return None
@@ -111,23 +113,24 @@ def _dense_strides(shape, stride):
 
 
 def _can_be_mapped(strides, element):
-    """Whether the copy engine takes strides, as _strides_seen has them, of elements of so many bytes."""
+    """Returns whether a tensor map takes these strides for elements of `element` bytes."""
     return all(0 < step * element < 2**40 and step * element % _ALIGNMENT == 0 for step in strides)
 
 
 def _begins_aligned(shape, stride, element):
-    """Whether every row begins a multiple of 16 bytes behind the first, for elements of any type; or would not in a
-    copy either, as its columns lie apart or its rows are no such multiple."""
+    """Returns whether all rows are aligned to 16 bytes relative to the first row. Also true if a
+    copy would not be aligned: columns not adjacent, or a row size that is no multiple of 16 bytes.
+    """
     return (all(size <= 1 or distance * element % _ALIGNMENT == 0 for size, distance in zip(shape[:-1], stride[:-1]))
             or stride[-1] != 1 or shape[-1] * element % _ALIGNMENT > 0)
 
 
 def _is_not_broadcast(q, k, v, gqa):
-    """Whether batch and heads, which may be symbols, are surely the query's, so that the result's are."""
-    from torch.fx.experimental.symbolic_shapes import statically_known_true  # asked for symbols only
+    """Returns whether batch and heads, which may be symbols, certainly equal the query's."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true  # needed for symbolic sizes only
     return all(map(statically_known_true, (q[0] == k[0], q[0] == v[0], k[1] == v[1], gqa or q[1] == k[1])))
 
 
 def _flops(query, key, value, *_, out_shape=None, **__):
-    """From shapes, those of both products, masked or not: as torch.utils.flop_counter counts PyTorch's attention."""
+    """Counts both products, masked or not, as torch.utils.flop_counter does."""
     return 2 * math.prod(query[:3]) * key[2] * (query[3] + value[3])

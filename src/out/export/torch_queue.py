@@ -1,9 +1,9 @@
-# torch_queue.py - PyTorch's current stream, and machine code that is loaded while one is captured.
+# torch_queue.py: Returns PyTorch's current stream and loads machine code during a capture.
 
 class _CapturedDriver(_Driver):
     def load(self, code, stages):
-        """Also while a graph is captured: nothing here becomes part of it."""
-        mode = ctypes.c_int(2)  # relaxed
+        """Loads also during a graph capture, without becoming part of the graph."""
+        mode = ctypes.c_int(2)  # relaxed capture mode
         self.check(self.api.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)), "set the capture mode")
         try:
             return super().load(code, stages)

@@ -1,4 +1,4 @@
-// write_torch.cpp - which parts a module for PyTorch has, and its file.
+// write_torch.cpp: Selects the parts of a module for PyTorch and writes its file.
 #include <algorithm>
 #include <string_view>
 
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-/// In this order they are one module.
+/// The order of the parts in the module.
 const std::vector<std::string_view> kAttentionParts = {
     "torch_problem.py", "torch_driver.py",   "torch_queue.py", "torch_launch.py",
     "torch_choice.py",  "torch_operator.py", "torch_fp8.py",   "torch_check.py"};
@@ -22,7 +22,7 @@ const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_dr
 
 bool is_custom(const ExportedKernel& kernel) { return kernel.facts.problem.custom.has_value(); }
 
-/// Of attention's tensors, as PyTorch tells them: elements of batch, head, row and column.
+/// Returns PyTorch's strides of attention's tensors, in elements: batch, head, row, column.
 Json strides_json(const Problem& problem) {
   Json json;
   for (const char* tensor : {"q", "k", "v", "out"})

@@ -1,5 +1,4 @@
-// write_wisdom.cpp - merges kernels into an index: cubins first, the index in one step, leavings
-// last.
+// write_wisdom.cpp: Merges kernels into an index: cubins first, the index atomically, cleanup last.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -39,18 +38,18 @@ Result<std::vector<KernelFacts>> kernels_there(const fs::path& folder) {
                   path.string()));
 }
 
-/// What a program looks a kernel up by; an index has one kernel of each.
-auto place_of(const KernelFacts& facts) {
+/// Returns the look-up key of a kernel; an index has one kernel per key.
+auto look_up_key(const KernelFacts& facts) {
   return std::tuple(facts.arch, key(facts.problem), facts.scale);
 }
 
-/// Less is better: verified, then fast.
+/// Ranks kernels, smallest first: verified before unverified, then by time.
 auto rank(const KernelFacts& facts) {
   return std::tuple(!facts.verified, speed_rank(facts.measured));
 }
 
-/// Of one machine code the later facts count, unless they no longer say what the earlier ones did.
-bool knows_as_much(const KernelFacts& later, const KernelFacts& earlier) {
+/// Returns whether facts may replace earlier facts of equal machine code without losing knowledge.
+bool may_replace(const KernelFacts& later, const KernelFacts& earlier) {
   return later.verified >= earlier.verified &&
          later.measured.has_value() >= earlier.measured.has_value();
 }
@@ -61,21 +60,21 @@ std::string describe(const KernelFacts& facts) {
                      facts.verified ? "" : ", not verified");
 }
 
-/// By content, so that a new kernel never takes the name of one that a reader may be reading.
+/// Names a cubin by content, so that a new kernel never overwrites a file that a reader has open.
 std::string cubin_name(const ExportedKernel& kernel) {
   return fmt::format("{}-{}-{}.cubin", kernel.name, kernel.facts.arch,
                      kernel.facts.cubin.sha256.substr(0, 8));
 }
 
-/// Puts the facts in their place; false when the kernel that is there is better.
+/// Adds the facts unless the existing kernel is better; returns whether the facts were added.
 bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
-  const auto same = std::ranges::find(kernels, place_of(facts), place_of);
+  const auto same = std::ranges::find(kernels, look_up_key(facts), look_up_key);
   if (same == kernels.end()) {
     kernels.push_back(std::move(facts));
     return true;
   }
   const bool again = same->cubin.sha256 == facts.cubin.sha256 && same->id == facts.id;
-  if (again && knows_as_much(facts, *same)) {
+  if (again && may_replace(facts, *same)) {
     *same = std::move(facts);
     return true;
   }
@@ -88,8 +87,7 @@ bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
   return better;
 }
 
-/// Of FOLDER/.lock, until the descriptor closes: of two exports into one folder the second merges
-/// with what the first has written.
+/// Locks FOLDER/.lock until the descriptor closes; a second export merges with the first's result.
 Result<Descriptor> wait_for_lock(const fs::path& folder) {
   const fs::path path = folder / ".lock";
   Descriptor file = open_file(path, O_RDWR | O_CREAT);
@@ -141,10 +139,9 @@ Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kerne
     files.push_back(path);
     cubins.insert(path);
   }
-  std::ranges::sort(merged, {}, place_of);
+  std::ranges::sort(merged, {}, look_up_key);
   FATUNE_TRY_STATUS(replace_file(files.front(), write_wisdom_index(merged, version)));
-  // What exports into this folder wrote and no kernel names any more; other files are left alone. A
-  // cubin that cannot be removed does no harm.
+  // Removes unreferenced files of earlier exports only. A cubin that stays does no harm.
   const std::set<fs::path> named = cubins_of(folder, merged);
   std::error_code ignored;
   for (const fs::path& cubin : cubins) {

@@ -1,4 +1,4 @@
-// colours.hpp - a kernel's name to its colour, the same on every page and in every picture.
+// colours.hpp: Declares the colour of each kernel, equal on every page and in every plot.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace fatune {
 
-/// Of a mark on white paper, and on black.
+/// The colour of a mark on white paper and on black.
 struct KernelColour {
   const char* light;
   const char* dark;
 };
 std::span<const KernelColour> kernel_colours();
-/// Position in kernel_colours(), by the name alone.
+/// Returns the position in kernel_colours(), computed from the name alone.
 std::size_t kernel_colour(std::string_view kernel);
 
 }  // namespace fatune

@@ -1,5 +1,4 @@
-// http_server.cpp - a loop over sockets that never block: requests in, answers out, late clients
-// dropped.
+// http_server.cpp: Runs the server loop on non-blocking sockets and drops slow clients.
 #include "out/page/http_server.hpp"
 
 #include <algorithm>
@@ -28,10 +27,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Chosen: browsers send some 15 headers and 1 KiB, and the page's data are some megabytes.
+// Chosen: browsers send some 15 headers and 1 KiB; the page's data has some megabytes.
 constexpr std::size_t kMostClients = 16, kMostHeaders = 64, kMostBytes = std::size_t{32} << 10U;
 constexpr std::chrono::seconds kToAsk{5}, kToTake{60}, kToLeave{1};
-constexpr std::chrono::milliseconds kShortage{100};  // of descriptors: no core spins meanwhile
+constexpr std::chrono::milliseconds kShortage{100};  // pause while no descriptor is free
 
 constexpr std::string_view kEndOfHeaders = "\r\n\r\n";
 
@@ -39,9 +38,9 @@ struct Client {
   Descriptor socket;
   Clock::time_point deadline;
   std::string in{};
-  std::string out{};  ///< empty: it has not asked yet
+  std::string out{};  ///< empty before the request is complete
   std::size_t sent = 0;
-  bool leaving = false;  ///< has its answer; what it still sends is thrown away
+  bool leaving = false;  ///< answered; further input is discarded
 };
 
 std::string_view words_of(int status) {
@@ -76,7 +75,7 @@ bool is_control(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == '\x7f';
 }
 
-/// The request, or the status of what is wrong with it.
+/// Returns the request, or the HTTP status of its error.
 std::pair<HttpRequest, int> parse_request(std::string_view head) {
   HttpRequest request;
   std::vector<std::string> lines = split(head, '\n');
@@ -103,7 +102,7 @@ std::pair<HttpRequest, int> parse_request(std::string_view head) {
   return {request, 0};
 }
 
-/// Whether anything is left to do for the client.
+/// Returns whether the client stays connected.
 bool receive(Client& client, const HttpServer::Answer& answer) {
   std::array<char, 4096> part;
   for (;;) {
@@ -113,7 +112,7 @@ bool receive(Client& client, const HttpServer::Answer& answer) {
     if (count == 0) return false;
     if (client.leaving) continue;
     client.in.append(part.data(), static_cast<std::size_t>(count));
-    client.out = HttpServer::told(client.in, answer);
+    client.out = HttpServer::response_to(client.in, answer);
     if (client.out.empty()) continue;
     client.deadline = Clock::now() + kToTake;
     return true;
@@ -128,7 +127,7 @@ bool send(Client& client) {
     if (count < 0) return errno == EAGAIN;
     client.sent += static_cast<std::size_t>(count);
   }
-  // Closed now, bytes that it has sent and nobody has read would cost it the answer.
+  // An immediate close with unread input would reset the connection and lose the answer.
   ::shutdown(client.socket.raw(), SHUT_WR);
   client.leaving = true;
   client.deadline = Clock::now() + kToLeave;
@@ -156,7 +155,7 @@ int milliseconds_until_next(const std::list<Client>& clients) {
 
 }  // namespace
 
-std::string HttpServer::told(std::string_view in, const Answer& answer) {
+std::string HttpServer::response_to(std::string_view in, const Answer& answer) {
   const std::size_t end = in.find(kEndOfHeaders);
   if (end == std::string_view::npos && in.size() < kMostBytes) return "";
   if (end == std::string_view::npos) return written({431, "text/plain", "too long\n"}, true);

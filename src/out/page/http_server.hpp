@@ -1,5 +1,4 @@
-// http_server.hpp - requests to a port of this machine to answers, within limits that no client can
-// widen.
+// http_server.hpp: Declares a local HTTP server with limits on its clients.
 #pragma once
 
 #include <functional>
@@ -15,28 +14,28 @@
 namespace fatune {
 
 struct HttpRequest {
-  std::string method, path;                    ///< without ?query
-  std::map<std::string, std::string> headers;  ///< names in small letters
+  std::string method, path;                    ///< `path` has no ?query
+  std::map<std::string, std::string> headers;  ///< names in lower case
 };
 
 struct HttpAnswer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
-  std::string more_headers{};  ///< each with its "\r\n"
+  std::string more_headers{};  ///< each header ends in "\r\n"
 };
 
-/// One request a connection, answered in a thread of its own. A client has 5 s for a request of at
-/// most 32 KiB and 64 headers, and 60 s to take its answer; of more than 16 clients the oldest is
-/// dropped. The end waits for none of them.
+/// Answers one request a connection, in its own thread. A client has 5 s to send at most 32 KiB and
+/// 64 headers, and 60 s to take the answer. Above 16 clients the oldest is dropped. Destruction
+/// does not wait for clients.
 class HttpServer {
  public:
   using Answer = std::function<HttpAnswer(const HttpRequest&)>;
 
   static constexpr const char* kAddress = "127.0.0.1";
-  /// What a client is told that has sent `in`; empty as long as more of it may come.
-  static std::string told(std::string_view in, const Answer& answer);
-  /// Port 0: any that is free. `answer` is called in the server's thread.
+  /// Returns the response to the input `in`; empty while the request is incomplete.
+  static std::string response_to(std::string_view in, const Answer& answer);
+  /// Port 0 means any free port. The server's thread calls `answer`.
   static Result<std::unique_ptr<HttpServer>> start(int port, Answer answer);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -49,7 +48,7 @@ class HttpServer {
 
   Answer answer_;
   Descriptor listener_;
-  Descriptor wake_;  ///< an eventfd; readable: the server ends
+  Descriptor wake_;  ///< an eventfd; readable when the server shall end
   int port_ = 0;
   std::thread thread_;
 };

@@ -1,5 +1,4 @@
-// live_server.cpp - three answers over HTTP: the page, its data, and no; the data are those of the
-// journal, read when it has grown.
+// live_server.cpp: Serves the page and its data over HTTP; rereads the journal when it has grown.
 #include "out/page/live_server.hpp"
 
 #include <array>
@@ -34,12 +33,12 @@ std::int64_t now_ms() {
 
 }  // namespace
 
-/// A journal that grows and the latest progress to the page's newest state. Safe to use from
-/// several threads; show() never waits for the journal. That is read again when it has grown, and
-/// at most once in kLeastPause, so that the cost of viewers is bounded.
+/// Combines a growing journal and the latest progress into the page's data. Thread-safe; show()
+/// never waits for the journal. The journal is reread when it has grown, at most once in
+/// kLeastPause, which bounds the cost of viewers.
 class LiveView {
  public:
-  static constexpr std::chrono::milliseconds kLeastPause{800};  ///< chosen: pages ask once a second
+  static constexpr std::chrono::milliseconds kLeastPause{800};  ///< chosen; pages poll each second
 
   explicit LiveView(std::filesystem::path folder) : folder_(std::move(folder)) {}
   void show(const SweepProgress& progress) {
@@ -50,14 +49,14 @@ class LiveView {
 
   void finish() {
     const std::lock_guard lock(journal_mutex_);
-    size_ = 0;  // once more, with all that it can tell
+    size_ = 0;  // rereads the journal in full depth
     const std::lock_guard progress_lock(progress_mutex_);
     finished_ = true;
   }
 
   struct State {
     std::string json;  ///< fatune.page/1 with "live"
-    std::string tag;   ///< differs where json does
+    std::string tag;   ///< changes whenever `json` changes
     bool final = false;
   };
   State state() {
@@ -69,14 +68,14 @@ class LiveView {
     read_journal(finished);
     State state;
     state.json = dump(to_json(PageDocument{head_, PageLive{progress, finished}, {}}));
-    state.json.replace(state.json.rfind("[]"), 2, runs_);  // the runs, which are costly to make
+    state.json.replace(state.json.rfind("[]"), 2, runs_);  // the cached runs, which are costly
     state.tag = "\"" + sha256_hex(state.json).substr(0, 16) + "\"";
     state.final = finished;
     return state;
   }
 
  private:
-  /// An unreadable journal, one that does not exist yet say, leaves what was known.
+  /// Keeps the old data if the journal is unreadable or does not exist yet.
   void read_journal(bool finished) {
     const auto now = std::chrono::steady_clock::now();
     std::error_code error;
@@ -98,14 +97,14 @@ class LiveView {
   }
 
   std::filesystem::path folder_;
-  std::mutex progress_mutex_;  ///< of the next two; taken last
+  std::mutex progress_mutex_;  ///< guards progress_ and finished_; locked last
   SweepProgress progress_;
   bool finished_ = false;
-  std::mutex journal_mutex_;  ///< of the others
-  std::uintmax_t size_ = 0;   ///< of the journal, when it was read
+  std::mutex journal_mutex_;  ///< guards the members below
+  std::uintmax_t size_ = 0;   ///< size of the journal when it was read
   std::chrono::steady_clock::time_point read_at_{};
   DocumentHead head_;
-  std::string runs_ = "[]";  ///< JSON
+  std::string runs_ = "[]";  ///< JSON of the runs
 };
 
 class LiveServer::Impl {
@@ -131,7 +130,7 @@ class LiveServer::Impl {
     view.finish();
     const Clock::time_point end = Clock::now() + linger_;
     const auto watched = [&] { return now_ms() - asked_ms_ < linger_.count(); };
-    while (asked_ms_ > 0 && watched() && !told_ && Clock::now() < end)
+    while (asked_ms_ > 0 && watched() && !final_state_sent_ && Clock::now() < end)
       std::this_thread::sleep_for(kStep);
   }
 
@@ -140,10 +139,10 @@ class LiveServer::Impl {
   }
 
   LiveView view;
-  std::string url;  ///< see LiveServer
+  std::string url;  ///< see LiveServer::url()
 
  private:
-  /// A browser that was led here by another name must not read what this page shows.
+  /// Refuses requests for other host names, because DNS rebinding could read the page.
   bool is_ours(const HttpRequest& request) const {
     const auto host = request.headers.find("host");
     if (host == request.headers.end()) return false;
@@ -169,7 +168,7 @@ class LiveServer::Impl {
   HttpAnswer data(const HttpRequest& request) {
     LiveView::State state = view.state();
     asked_ms_ = now_ms();
-    if (state.final) told_ = true;
+    if (state.final) final_state_sent_ = true;
     HttpAnswer answer{.type = "application/json", .body = std::move(state.json)};
     answer.more_headers = "ETag: " + state.tag + "\r\n";
     const auto known = request.headers.find("if-none-match");
@@ -181,9 +180,9 @@ class LiveServer::Impl {
 
   std::chrono::milliseconds linger_;
   std::atomic<int> port_{-1};
-  std::atomic<std::int64_t> asked_ms_{0};  ///< when a page last asked; 0: never
-  std::atomic<bool> told_{false};          ///< a page has the last state
-  std::unique_ptr<HttpServer> server_;     ///< ends first: it uses the others
+  std::atomic<std::int64_t> asked_ms_{0};      ///< time of the latest poll; 0 for never
+  std::atomic<bool> final_state_sent_{false};  ///< a page has received the final state
+  std::unique_ptr<HttpServer> server_;  ///< destroyed first, because it uses the other members
 };
 
 LiveServer::LiveServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

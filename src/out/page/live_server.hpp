@@ -1,4 +1,4 @@
-// live_server.hpp - a running sweep's journal to a page on this machine that keeps up with it.
+// live_server.hpp: Declares the live page of a running sweep on this machine.
 #pragma once
 
 #include <chrono>
@@ -11,16 +11,14 @@
 
 namespace fatune {
 
-/// The default port, so that a page's address stays the same from sweep to sweep.
+/// A fixed default port gives every sweep's page the same address.
 inline constexpr int kLivePort = 8712;
 
-/// Serves the page of one run on 127.0.0.1, in a thread of its own, from the journal on disk:
-/// viewers do not slow the sweep. Answers GET for its own address only: another name that leads
-/// here (DNS rebinding), another method or another path is refused.
+/// Serves the page of one run on 127.0.0.1 in its own thread, from the journal on disk, so viewers
+/// do not slow the sweep. Refuses other host names (DNS rebinding), methods and paths.
 class LiveServer {
  public:
-  /// Port 0: any that is free. A port in use is an error that names it and the flag. `linger`: see
-  /// finish(); pages ask once a second.
+  /// Port 0 means any free port. A port in use is an error that names port and flag.
   static Result<std::unique_ptr<LiveServer>> start(
       int port, const std::filesystem::path& folder,
       std::chrono::milliseconds linger = std::chrono::seconds(3));
@@ -30,11 +28,11 @@ class LiveServer {
   LiveServer& operator=(const LiveServer&) = delete;
 
   const std::string& url() const;  ///< "http://127.0.0.1:8712/"
-  /// What ssh -L takes so that the address is the same elsewhere: "8712:127.0.0.1:8712 HOST"
+  /// Returns ssh -L's argument for the same address elsewhere: "8712:127.0.0.1:8712 HOST".
   std::string forward() const;
   void show(const SweepProgress& progress);
-  /// The sweep is over: returns when a page that asked within the last `linger` has the final
-  /// state, or after `linger`; at once if no page asked.
+  /// Marks the sweep as ended. Returns once a page that polled within the last `linger` has the
+  /// final state, or after `linger`; at once if no page polled.
   void finish();
 
  private:

@@ -1,4 +1,4 @@
-// page_candidates.cpp - configs become positions in lists of values, reasons positions in a list.
+// page_candidates.cpp: Encodes configs and reasons as positions in lists of values.
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -50,7 +50,7 @@ class Parameters {
     const auto found = std::ranges::find(values, value);
     return found == values.end() ? -1 : static_cast<int>(found - values.begin());
   }
-  /// Numbers ascend, truth values too; words stay in the order of their appearance.
+  /// Sorts numbers and truth values in ascending order; words keep the order of first appearance.
   static void sort(std::vector<Json>& values) {
     if (std::ranges::none_of(values, [](const Json& value) { return value.is_string(); }))
       std::sort(values.begin(), values.end());
@@ -70,15 +70,14 @@ std::optional<ParameterImportance> importance_in(const JournalGroup& group,
   return importance;
 }
 
-/// Built in: the page of a run with other kernels is made without them.
+/// Returns the built-in kernels; a page of other kernels has less information.
 const std::vector<KernelRef>& known_kernels() {
   static const auto kernels = embedded_kernels();
   static const std::vector<KernelRef> none;
   return kernels ? *kernels : none;
 }
 
-/// Of the grid: as recorded, else of the first of its launches that has the block whose resources
-/// were recorded. 0: unknown.
+/// Returns the grid's blocks: recorded, else of the first launch with the recorded block; or 0.
 std::int64_t blocks_of(const CandidateRecord& record, const KernelRef& kernel,
                        const DeviceLimits& limits) {
   if (record.resources->blocks > 0 || !kernel) return record.resources->blocks;
@@ -139,7 +138,7 @@ void add(const CandidateRecord& record, double begun_s, PageCandidates& columns)
   columns.blocks_per_sm.push_back(resident);
 }
 
-/// A known config may lack parameters that the kernel has got since.
+/// Compares known parameters only, because a kernel may have gained parameters since.
 bool holds(const Json& config, const Json& known) {
   for (const auto& [name, value] : known.items()) {
     if (!config.contains(name) || config.at(name) != value) return false;
@@ -147,7 +146,7 @@ bool holds(const Json& config, const Json& known) {
   return true;
 }
 
-/// Those of the nearest that were tried, as many a kernel as a search begins with.
+/// Returns the nearest known configs that were tried, limited per kernel as in a search.
 std::vector<PageWarmStart> warm_starts_in(const std::vector<TriedConfig>& rows,
                                           const PageProblem& problem, const JournalHeader& header) {
   std::vector<PageWarmStart> found;
@@ -182,13 +181,13 @@ void add_candidates(const PageProblem& problem, const JournalHeader& header, Dep
   }
   const std::vector<TriedConfig> rows = tried(problem);
   data.warm_starts = warm_starts_in(rows, problem, header);
-  // A problem of a suite begins when its first candidate does, the run's only problem at once.
+  // A problem of a suite begins with its first candidate, a single problem with the run.
   double& begun_s = data.begun_s;
   if (!rows.empty() && header.plan.problems.size() > 1) {
     const CandidateRecord& first = rows.front().config->record;
     begun_s = std::max(0.0, first.at_s - seconds_spent(first));
   }
-  std::unordered_map<std::string, int> reasons;  // by text: its position
+  std::unordered_map<std::string, int> reasons;  // position by text
   for (const TriedConfig& row : rows) {
     const CandidateRecord& record = row.config->record;
     data.candidates.kernel.push_back(row.kernel);

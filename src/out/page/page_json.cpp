@@ -1,4 +1,4 @@
-// page_json.cpp - what runs set out to do and found, rounded for their page.
+// page_json.cpp: Builds the page's document from runs, with rounded numbers.
 #include "out/page/page_json.hpp"
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 namespace fatune {
 namespace {
 
-constexpr std::size_t kReasonsShown = 12;  // of an outcome, the most frequent; chosen
-constexpr double kTeraPerSecond = 1e-6;    // of a rate a microsecond
+constexpr std::size_t kReasonsShown = 12;  // most frequent reasons shown per outcome; chosen
+constexpr double kTeraPerSecond = 1e-6;    // converts a rate per microsecond
 
-/// "rank 0 on HOST, cuda:0" without the host.
+/// Returns "rank 0, cuda:0" for "rank 0 on HOST, cuda:0".
 std::string without_host(const std::string& worker) {
   static const std::regex host("^(rank [0-9]+) on [^,]*");
   return std::regex_replace(worker, host, "$1");
@@ -54,8 +54,7 @@ PageFinal final_of(const FinalRecord& record, const Standing& standing) {
   return final;
 }
 
-/// With the best's time over that of each baseline: medians alone, the interval that counts is the
-/// gate's.
+/// Adds the ratio of the best's median to each baseline's median. The gate gives the interval.
 std::vector<PageFinal> finals_of(const ProblemResult& result, const std::string& time) {
   std::vector<PageFinal> finals;
   const FinalRecord* best = result.best();
@@ -70,7 +69,7 @@ std::vector<PageFinal> finals_of(const ProblemResult& result, const std::string&
   return finals;
 }
 
-/// Numbers differ from candidate to candidate where the reason is the same.
+/// Removes numbers, which differ between candidates with equal reasons.
 std::string without_numbers(const std::string& reason) {
   std::string text;
   for (std::size_t i = 0; i < reason.size(); ++i) {
@@ -373,7 +372,7 @@ void fields(PageDocument& x, FieldList& f) {
   f.document("fatune.page");
   document::head_fields(x.head, f);
   f("live", x.live).about("Of a page that follows a running sweep");
-  f("runs", x.runs);  // the last: a live page replaces what stands here
+  f("runs", x.runs);  // last: a live page replaces this text
 }
 
 PageDocument page_document(std::span<const PageRun> runs, Depth depth, DocumentHead head) {

@@ -1,4 +1,4 @@
-// page_json.hpp - runs to the document that their page draws: fatune.page/1.
+// page_json.hpp: Declares fatune.page/1, the document that a page draws from runs.
 #pragma once
 
 #include <optional>
@@ -18,20 +18,20 @@ namespace fatune {
 
 enum class Depth {
   kFull,
-  kQuick  ///< without what the parameters explain, which costs a second for thousands of candidates
+  kQuick  ///< omits parameter importance, which takes a second for thousands of candidates
 };
 
-inline constexpr int kPageDigits = 5;  ///< significant; times are known to three or four
-/// Rounded in decimal, so that it is short as JSON; 0 for what is no finite number.
+inline constexpr int kPageDigits = 5;  ///< significant digits; times have three or four
+/// Rounds to decimal digits for short JSON; returns 0 for infinity and NaN.
 double rounded(double value, int digits = kPageDigits);
-/// Absolute paths lose their folders: a page is sent to others.
+/// Removes the folders of absolute paths, because a page is sent to others.
 std::string without_folders(const std::string& text);
 
 /// A contestant of the final phase; the best comes first.
 struct PageFinal : FinalRecord {
   Standing standing;
-  std::optional<double> best_over_this;  ///< of a baseline: the best's time over its own
-  std::optional<std::size_t> colour;     ///< its kernel's; none of a baseline
+  std::optional<double> best_over_this;  ///< for a baseline: ratio of the best's time to its time
+  std::optional<std::size_t> colour;     ///< the kernel's colour; empty for a baseline
 };
 struct PageReason {
   std::size_t count = 0;
@@ -40,50 +40,50 @@ struct PageReason {
 struct PageOutcome {
   Outcome outcome = Outcome::kMeasured;
   std::size_t count = 0;
-  std::vector<PageReason> reasons;  ///< the most frequent; they may differ in numbers
+  std::vector<PageReason> reasons;  ///< most frequent reasons; differences in numbers do not count
 };
-/// What the device allows, or why that is unknown.
+/// The limits of the device, or the reason why they are unknown.
 struct PageHardware {
   PeakRates peak;
   PhysicsFloor floor;
 };
 struct PageParameter {
   std::string name;
-  std::vector<Json> values;  ///< that candidates have
+  std::vector<Json> values;  ///< values that candidates have
 };
 struct PageKernel {
   std::string name;
   std::size_t colour = 0;  ///< position in kernel_colours()
   std::vector<PageParameter> parameters;
   std::optional<ParameterImportance> importance;
-  std::string waves_unknown{};  ///< why candidates have none; empty: they have
+  std::string waves_unknown{};  ///< reason for missing waves; empty if candidates have waves
 };
 /// Columns of equal length, in the order tried.
 struct PageCandidates {
   std::vector<std::size_t> kernel;
-  std::vector<std::vector<int>> config;  ///< positions in the kernel's values, -1 where it has none
+  std::vector<std::vector<int>> config;  ///< positions in the kernel's values, -1 if missing
   std::vector<std::string> id;
   std::vector<Outcome> outcome;
-  std::vector<int> reason;  ///< position in the problem's reasons, -1: none
+  std::vector<int> reason;  ///< position in the problem's reasons, -1 if none
   std::vector<double> at_s, compile_s, ready_s, verify_s, timing_s;
-  std::vector<std::optional<std::size_t>> compiler;  ///< the compile process, from 0
-  std::vector<std::optional<std::string>> device;    ///< "cuda:1", where it is not the run's
+  std::vector<std::optional<std::size_t>> compiler;  ///< number of the compile process, from 0
+  std::vector<std::optional<std::string>> device;    ///< "cuda:1", if it is not the run's device
   std::vector<std::optional<double>> in_layer_median_us, hot_median_us, cold_median_us, margin;
   std::vector<std::optional<std::int64_t>> registers, shared_bytes, spill_bytes;
-  std::vector<std::optional<std::int64_t>> threads;  ///< of a block
+  std::vector<std::optional<std::int64_t>> threads;  ///< threads of a block
   std::vector<std::optional<std::int64_t>> blocks_per_sm;
-  /// Blocks of the grid over those that the device holds.
+  /// Blocks of the grid over the blocks that the device holds at once.
   std::vector<std::optional<double>> waves;
 };
-/// A candidate that was not the strategy's idea: the search began with it.
+/// A candidate with which the search began, from a known config.
 struct PageWarmStart {
-  std::size_t candidate = 0;  ///< position
-  std::string source;         ///< that knew it
+  std::size_t candidate = 0;  ///< position among the candidates
+  std::string source;         ///< source of the known config
 };
 struct PageProblemData {
   NamedProblem problem;
-  std::string time;         ///< by which finals are ranked and compared
-  std::string search_time;  ///< of candidates, which the search minimised
+  std::string time;         ///< time that ranks and compares finals
+  std::string search_time;  ///< time that the search minimised
   double flops = 0, least_bytes = 0;
   bool has_best = false;
   std::vector<PageFinal> finals;
@@ -93,18 +93,18 @@ struct PageProblemData {
   PageHardware hardware;
   std::vector<PageKernel> kernels;
   PageCandidates candidates;
-  std::vector<std::string> reasons;  ///< of candidates, each once
+  std::vector<std::string> reasons;  ///< distinct reasons of candidates
   std::vector<PageWarmStart> warm_starts;
-  double begun_s = 0;  ///< since the run began
-  double ended_s = 0;  ///< its final phase, since the run began; 0: not known
+  double begun_s = 0;  ///< since the start of the run
+  double ended_s = 0;  ///< end of the final phase, since the start of the run; 0 if unknown
 };
-/// What ncu counted of a candidate.
+/// The counters that ncu read for a candidate.
 struct PageProfile {
   std::string id;
-  std::string report;  ///< ncu's own, from the run's folder on; empty: not kept
+  std::string report;  ///< path of ncu's report inside the run's folder; empty if not kept
   Reading reading;
 };
-/// Each line once, and what lists them by their positions.
+/// Distinct lines of machine code; listings refer to lines by position.
 struct PageListing {
   std::string id;
   bool remade = false;
@@ -123,14 +123,14 @@ struct PageRunData : PageRunHead {
   std::optional<FleetTimeline> fleet;
   std::vector<PageProblemData> problems;
 };
-/// How far a running sweep is.
+/// The progress of a running sweep.
 struct PageLive {
   SweepProgress progress;
   bool finished = false;
 };
 struct PageDocument {
   DocumentHead head;
-  std::optional<PageLive> live;  ///< of a page that follows a running sweep
+  std::optional<PageLive> live;  ///< set for a page that follows a running sweep
   std::vector<PageRunData> runs;
 };
 void fields(PageFinal& x, FieldList& f);
@@ -147,7 +147,7 @@ void fields(PageListing& x, FieldList& f);
 void fields(PageListings& x, FieldList& f);
 void fields(PageRunData& x, FieldList& f);
 void fields(PageLive& x, FieldList& f);
-/// Times with at most five significant digits.
+/// Times have at most five significant digits.
 void fields(PageDocument& x, FieldList& f);
 
 PageDocument page_document(std::span<const PageRun> runs, Depth depth, DocumentHead head);

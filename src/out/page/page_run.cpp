@@ -1,4 +1,4 @@
-// page_run.cpp - sorts a journal's records by problem and settles their finals.
+// page_run.cpp: Sorts a journal's records by problem and settles their finals.
 #include "out/page/page_run.hpp"
 
 #include <algorithm>
@@ -21,9 +21,9 @@
 namespace fatune {
 namespace {
 
-constexpr std::size_t kMostProblems = 20'000;  // of a page; chosen: 20 kB of memory each
+constexpr std::size_t kMostProblems = 20'000;  // problems of a page; chosen: 20 kB of memory each
 
-/// "mission" of runs/mission/journal.jsonl, "h200" of configs/h200.jsonl.gz
+/// Returns "mission" for runs/mission/journal.jsonl and "h200" for configs/h200.jsonl.gz.
 std::string run_name(const std::filesystem::path& journal) {
   std::string name = journal.filename().string();
   name = name.substr(0, name.find(".jsonl"));
@@ -33,7 +33,7 @@ std::string run_name(const std::filesystem::path& journal) {
   return error || folder.filename().empty() ? name : folder.filename().string();
 }
 
-/// What the journal has of a problem.
+/// The journal's records of one problem.
 struct ProblemRecords {
   std::vector<JournalGroup> groups;
   std::vector<FinalRecord> finals;
@@ -56,7 +56,7 @@ std::map<Problem, ProblemRecords> records_by_problem(const Journal& journal,
   return records;
 }
 
-/// Those of the plan first.
+/// Lists the problems of the plan first.
 std::vector<NamedProblem> problems_of(const Journal& journal,
                                       const std::vector<JournalGroup>& groups) {
   std::vector<NamedProblem> problems;
@@ -81,8 +81,7 @@ void read_end(const Journal& journal, PageRun& run) {
   }
 }
 
-/// Of the best.json beside the journal; empty where there is none, or with a warning none that can
-/// be read.
+/// The best.json beside the journal; empty if the file is missing or, with a warning, unreadable.
 struct Published {
   std::map<Problem, BestProblem> problems;
   std::optional<FleetTimeline> fleet;
@@ -105,9 +104,8 @@ Published published_beside(const std::filesystem::path& journal) {
   return published;
 }
 
-/// Puts the finals in the published order and takes over their standings and the gate: the page
-/// then shows the numbers that were published, and no interval is computed twice. False, with
-/// nothing changed, when other finals than these were published.
+/// Takes order, standings and gate of the finals from best.json, so that the page shows the
+/// published numbers. Returns false and changes nothing if other finals were published.
 bool settle_as_published(const BestProblem& published, ProblemResult& result) {
   std::map<std::pair<std::string, std::string>, std::size_t> places;
   for (std::size_t i = 0; i < result.finals.size(); ++i)
@@ -152,8 +150,7 @@ PageProblem page_problem(const NamedProblem& named, const RunPlan& plan, Problem
   return problem;
 }
 
-/// Another text of the kernel or another compiler makes another candidate of the same config: its
-/// counters explain nothing here.
+/// Counters of another kernel text or compiler are of another candidate and do not count.
 std::vector<ProfiledConfig> profiles_of(const PageRun& run, const std::filesystem::path& folder) {
   std::set<std::string> ids;
   for (const PageProblem& problem : run.problems) {

@@ -1,4 +1,4 @@
-// page_run.hpp - a run's journal to what its page shows: candidates by kernel, finals in order.
+// page_run.hpp: Declares a run as its page shows it: candidates by kernel, finals in order.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +16,9 @@
 namespace fatune {
 
 struct PageProblem {
-  /// Finals settled, outcomes counted; its list of candidates is empty, since the groups have them.
+  /// Finals are settled and outcomes counted; `groups` has the candidates.
   ProblemResult result;
-  std::vector<JournalGroup> groups;  ///< one a kernel, in the order of their appearance
+  std::vector<JournalGroup> groups;  ///< one group per kernel, in the order of appearance
 };
 
 /// A candidate, and the position of its kernel's group.
@@ -26,42 +26,43 @@ struct TriedConfig {
   std::size_t kernel;
   const ToldRecord* config;
 };
-/// In the order tried, over all kernels.
+/// Returns the candidates of all kernels in the order tried.
 std::vector<TriedConfig> tried(const PageProblem& problem);
 
 struct PageRunHead {
-  std::string name;    ///< the folder's, or the file's
-  std::string source;  ///< the journal, as it was named; for messages, not for the page
-  /// Of the run as seen from the page's own; empty: not below it, and a page names no other.
+  std::string name;    ///< name of the folder or the file
+  std::string source;  ///< path of the journal as given; for messages, not for the page
+  /// Path of the run's folder relative to the page; empty if the folder is not below the page.
   std::string folder{};
   JournalHeader header;
-  std::string search_time;  ///< of candidates, which the search minimised
-  /// "complete", "interrupted", or "unfinished": the journal has no end.
+  std::string search_time;  ///< time that the search minimised
+  /// "complete", "interrupted", or "unfinished" for a journal without an end.
   std::string status;
-  double seconds = 0;  ///< of the search, so far as the journal tells
+  double seconds = 0;  ///< duration of the search, as far as recorded
 };
 /// Machine code of a finalist.
 struct PageCode {
   std::string id;
-  bool remade = false;  ///< by another compiler: not what was measured
+  bool remade = false;  ///< compiled by another compiler than the measured code
   std::vector<Census> entries;
   std::vector<std::string> lines;
 };
 struct PageRun : PageRunHead {
-  std::vector<PageProblem> problems;     ///< those of the plan that have a record, in its order
-  std::vector<ProfiledConfig> profiles;  ///< of candidates; those that the folder keeps
-  std::vector<PageCode> code;            ///< empty as loaded
-  std::optional<FleetTimeline> fleet;    ///< of several devices
+  std::vector<PageProblem> problems;     ///< problems that have records, in the plan's order
+  std::vector<ProfiledConfig> profiles;  ///< profiles in the folder
+  std::vector<PageCode> code;            ///< empty after loading
+  std::optional<FleetTimeline> fleet;    ///< set for several devices
 };
 
-/// The kernel of that name, if its text is the run's.
+/// Returns the kernel of the name if its text is the run's; else null.
 KernelRef same_kernel(const std::string& name, const RunPlan& plan,
                       const std::vector<KernelRef>& kernels);
 
-/// A run's folder or a journal, plain or .gz. Order, ratios and intervals of the finals are those
-/// of the best.json beside the journal, if it lists them; else they are computed as a sweep does.
+/// Loads a run's folder or a journal, plain or .gz. Order, ratios and intervals of the finals come
+/// from the best.json beside the journal if it lists the finals; else they are computed as in a
+/// sweep.
 Result<PageRun> load_page_run(const std::filesystem::path& path, Damage damage = Damage::kRefuse);
-/// Of a journal that was loaded from that file.
+/// Builds the run of a journal that was loaded from `file`.
 Result<PageRun> page_run_of(Journal journal, const std::filesystem::path& file);
 
 }  // namespace fatune

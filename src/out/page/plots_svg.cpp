@@ -1,4 +1,4 @@
-// plots_svg.cpp - draws bars with intervals, and the best so far over evaluations.
+// plots_svg.cpp: Draws bars with intervals, and the best time over the evaluations.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -18,10 +18,9 @@ using svg::line_at, svg::number, svg::text_at;
 constexpr double kWidth = 760, kMargin = 16, kHead = 56, kFoot = 44;
 constexpr double kLabels = 190, kValues = 200, kRow = 26, kBar = 14;
 constexpr double kPlotHeight = 300, kAxis = 56;
-/// A bar longer than this many times the fastest baseline is cut, or the others could not be told
-/// apart.
+/// Cuts bars at this ratio to the fastest baseline, to keep the others distinct; chosen.
 constexpr double kLongestBar = 3;
-constexpr double kHighestDot = 6;  // times the best; what is slower lies on the upper edge
+constexpr double kHighestDot = 6;  // times the best; slower dots lie on the upper edge; chosen
 constexpr const char* kDots =
     ".dot { stroke-width: 3.4; stroke-linecap: round; fill: none }\n"
     ".best { stroke-width: 2; fill: none; stroke: #1f2328 }\n"
@@ -33,7 +32,7 @@ std::string title_of(const PageProblem& problem, const JournalHeader& header) {
          (header.plan.skip_correctness ? ", correctness not checked" : "");
 }
 
-/// What is drawn in currentColor takes the class of its kernel.
+/// Returns the CSS class that gives currentColor the kernel's colour.
 std::string colour_class(const std::string& kernel) {
   return fmt::format("k{}", kernel_colour(kernel));
 }
@@ -53,7 +52,7 @@ std::string head(const std::string& title, const std::string& subtitle) {
          text_at(kMargin, 44, "class=\"faint\"", subtitle);
 }
 
-/// The best, the best of each other kernel, and every baseline, fastest first.
+/// Returns the best, the best of each other kernel, and every baseline, fastest first.
 std::vector<const FinalRecord*> bar_rows(const PageProblem& problem, const std::string& time) {
   std::vector<const FinalRecord*> rows;
   std::set<std::string> seen;
@@ -117,13 +116,13 @@ std::string bars_svg(const PageProblem& problem, const JournalHeader& header,
   return text + "</svg>\n";
 }
 
-/// Infinity: no time.
+/// Returns infinity for a candidate without a time.
 double time_of(const TriedConfig& tried) {
   const ToldRecord& config = *tried.config;
   return config.record.outcome == Outcome::kMeasured ? config.us.value_or(HUGE_VAL) : HUGE_VAL;
 }
 
-/// The logarithmic frame around the candidates' times.
+/// The logarithmic axes of the candidates' times.
 class Frame {
  public:
   Frame(double low, double high, std::size_t count)

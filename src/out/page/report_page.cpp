@@ -1,5 +1,4 @@
-// report_page.cpp - loads runs, keeps the kernels asked for, and writes what shows them: fills the
-// places of src/out/page/html/page.html.
+// report_page.cpp: Loads runs, selects kernels, and writes pages and plots.
 #include "out/page/report_page.hpp"
 
 #include <algorithm>
@@ -52,7 +51,7 @@ Status keep_kernels(std::vector<PageRun>& runs, const std::vector<std::string>& 
   return {};
 }
 
-/// Runs of two folders may share their name, and a picture must not replace another.
+/// Makes a name distinct: runs of two folders may share a name, but plots need two files.
 std::string distinct(const std::string& name, std::set<std::string>& taken) {
   std::string free = name;
   for (int number = 2; !taken.insert(free).second; ++number)
@@ -63,7 +62,7 @@ std::string distinct(const std::string& name, std::set<std::string>& taken) {
 constexpr std::string_view kHtml = "src/out/page/html/";
 constexpr std::string_view kD3 = "third_party/d3/d3.min.js";
 constexpr std::string_view kD3Licence = "third_party/d3/LICENSE";
-/// In this order: each may use those before it.
+/// Each script may use the scripts before it.
 constexpr const char* kScripts[] = {
     "model.js",    "frame.js",    "bars.js",  "search.js", "timeline.js", "space.js", "matter.js",
     "hardware.js", "overview.js", "table.js", "code.js",   "compare.js",  "page.js"};
@@ -78,7 +77,7 @@ std::string_view embedded_text(std::string_view path) {
 
 std::string_view part(const char* name) { return embedded_text(std::string(kHtml) + name); }
 
-/// Variables for both colour schemes.
+/// Defines the CSS variables of both colour schemes.
 std::string colour_variables() {
   std::string text = ":root {";
   const auto colours = kernel_colours();
@@ -101,7 +100,7 @@ struct Place {
   std::string text;
 };
 
-/// One pass over the template, so that a mark inside what is filled in means nothing.
+/// Fills the template in one pass, so that marks inside inserted text stay text.
 std::string fill(std::string_view page, const std::vector<Place>& places) {
   std::string text;
   while (!page.empty()) {
@@ -130,7 +129,7 @@ std::string folder_below(const std::filesystem::path& page, const std::filesyste
   return none || folder.empty() || *folder.begin() == ".." ? "" : folder.generic_string();
 }
 
-/// Text between tags or in a quoted attribute.
+/// Escapes text between tags or in a quoted attribute.
 std::string escape_html(const std::string& text) { return svg::escape(text); }
 
 }  // namespace
@@ -184,7 +183,7 @@ Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path
 }
 
 std::string page_html(const Json& data, const std::string& title, PageMode mode) {
-  // A "<" can only stand in a string of JSON: escaped, there is no "</script>" and no "<!--".
+  // JSON has "<" in strings only. Escaping it prevents "</script>" and "<!--".
   return fill(part("page.html"),
               {{"{{title}}", escape_html(title)},
                {"{{connect}}", mode == PageMode::kLive ? "'self'" : "'none'"},

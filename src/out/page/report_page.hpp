@@ -1,4 +1,4 @@
-// report_page.hpp - the runs of a command line to a web page, or to a folder of pictures.
+// report_page.hpp: Turns the runs of a command line into a web page or a folder of plots.
 #pragma once
 
 #include <filesystem>
@@ -12,30 +12,29 @@
 
 namespace fatune {
 
-/// Each with at least one candidate. `kernels`: only these; one that no run holds is a usage error.
+/// Loads runs with candidates, of `kernels` only. An unknown kernel is a usage error.
 Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& paths,
                                             const std::vector<std::string>& kernels, Damage damage);
-/// `file`: where the page will lie, so that it can lead to what its runs keep; empty: unknown.
+/// `file` is the page's location, for links to files of the runs; empty if unknown.
 std::string report_page(std::vector<PageRun> runs, const DocumentHead& head,
                         const std::filesystem::path& file);
-/// baselines.svg and convergence.svg of each problem; of several, with its name in front.
+/// Writes baselines.svg and convergence.svg per problem, prefixed by its name if there are several.
 Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path& folder);
 
 enum class PageMode {
-  kFile,  ///< never asks for anything
-  kLive   ///< asks the server that it came from for newer data
+  kFile,  ///< loads no data
+  kLive   ///< polls its server for newer data
 };
-/// Template, style, scripts, D3 and the page's JSON in one self-contained HTML file. It loads
-/// nothing from elsewhere, and says so to the browser (Content-Security-Policy). Whatever the
-/// data's strings hold, they stay strings.
+/// Builds one self-contained HTML file of template, style, scripts, D3 and data. A
+/// Content-Security-Policy forbids loading from elsewhere. Strings in the data stay strings.
 std::string page_html(const Json& data, const std::string& title, PageMode mode);
 
-/// A picture that stands alone.
+/// A stand-alone plot.
 struct Plot {
   std::string name;  ///< "baselines", "convergence"
   std::string svg;
 };
-/// Those for which there is something to draw: bars need finals, convergence a timed candidate.
+/// Returns the plots that have data: bars need finals, convergence needs a timed candidate.
 std::vector<Plot> plots(const PageProblem& problem, const PageRunHead& run);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// cells.cpp - formats times with as many digits as their intervals are worth.
+// cells.cpp: Formats times with the number of digits that their intervals support.
 #include "out/text/cells.hpp"
 
 #include <algorithm>

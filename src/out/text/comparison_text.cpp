@@ -1,5 +1,4 @@
-// comparison_text.cpp - rows of a bench with the quantiles of their rounds; of a gate the word is
-// the interval's, the decision is the threshold's.
+// comparison_text.cpp: Lays out the tables of a bench and of a gate.
 #include "out/text/comparison_text.hpp"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ std::string impl_cell(const FinalRecord& row) {
   return row.impl + (row.role == "default" ? " (default)" : "");
 }
 
-/// p05, p25, p75, p95; the median has its own column.
+/// Returns p05, p25, p75 and p95; the median has its own column.
 std::vector<std::string> quantile_cells(const std::vector<double>& rounds_us) {
   if (rounds_us.empty()) return {"-", "-", "-", "-"};
   const Quantiles q = quantiles(rounds_us);
@@ -44,7 +43,7 @@ std::vector<std::string> bench_cells(const FinalRecord& row, std::vector<TimeCol
   return line;
 }
 
-/// "1980 MHz" or "1755 to 1980 MHz".
+/// Returns "1980 MHz" or "1755 to 1980 MHz".
 std::string clock_range(const Conditions& seen) {
   const std::string high = fmt::format("{} MHz", seen.sm_clock_mhz_max);
   if (seen.sm_clock_mhz_min == seen.sm_clock_mhz_max) return high;
@@ -60,7 +59,7 @@ std::string conditions_line(const Conditions& seen) {
   return fmt::format("{}; {} rounds discarded", text, seen.discarded_samples);
 }
 
-/// Contestants of one final phase share their conditions; a recording may mix several.
+/// Describes each distinct set of conditions; a recording may mix several in one final phase.
 std::string conditions_text(const std::vector<FinalRecord>& rows) {
   std::vector<std::string> lines;
   for (const FinalRecord& row : rows) {
@@ -76,7 +75,7 @@ std::string time_text(const Timing& timing) {
   return timing.ci95_low_us ? text + " " + interval_cell(timing) : text;
 }
 
-/// What became of the number that the config's file gives. A recording confirms nothing.
+/// Compares the measured time with the config file's time. A recording confirms nothing.
 std::string confirmation_text(const Confirmation& c, bool recorded) {
   if (recorded) {
     return fmt::format("{}: {} there, {} in the recording; nothing was measured now\n", c.file,
@@ -125,7 +124,7 @@ std::string problem_text(const BenchProblem& problem, const Paint& paint) {
                               : text;
 }
 
-/// "cudnn", "fatune:fa_mma (saved in main.json, recorded)".
+/// Returns a text such as "cudnn" or "fatune:fa_mma (saved in main.json, recorded)".
 std::string baseline_cell(const GateRow& row) {
   std::string text = row.baseline.impl;
   if (!row.source.empty())

@@ -1,4 +1,4 @@
-// comparison_text.hpp - what was measured side by side, as people read it: a bench, a gate.
+// comparison_text.hpp: Declares the reports of a bench and of a gate.
 #pragma once
 
 #include <string>
@@ -8,13 +8,12 @@
 
 namespace fatune {
 
-/// For each problem a table, the reasons of rows that failed, the configs, and what state the GPU
-/// was in.
+/// Writes a table per problem, reasons of failed rows, the configs and the state of the GPU.
 std::string bench_text(const BenchResult& result, const Paint& paint = {});
 
-/// A table for each problem, the reasons behind what could not be compared, and the decision.
+/// Writes a table per problem, reasons for missing comparisons, and the decision.
 std::string gate_report(const GateResult& result, const Paint& paint = {});
-/// For a pull request: one Markdown table over all problems, with the decision as its title.
+/// Writes one Markdown table over all problems for a pull request, with the decision as its title.
 std::string gate_markdown(const GateResult& result);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// kernel_text.cpp - lays out what `fatune inspect` and `fatune profile` found.
+// kernel_text.cpp: Lays out the results of `fatune inspect` and `fatune profile`.
 #include "out/text/kernel_text.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace fatune {
 namespace {
 
-/// Which parameters are a choice here: for those with a 'when', some valid config must have another
-/// value than the one of elsewhere.
+/// Returns which parameters have a choice. A parameter with a 'when' has a choice if some valid
+/// config has another value than its fixed one.
 std::vector<bool> choices_of(const Space& space) {
   std::vector<bool> choices;
   for (const Parameter& axis : space.axes()) choices.push_back(axis.when.empty());
@@ -50,7 +50,7 @@ std::string shares_text(const std::vector<LaunchShare>& shares, const Paint& pai
   return table.text(paint.columns());
 }
 
-constexpr double kShown = 0.01;  // of the variance; less is noise of the fit
+constexpr double kShown = 0.01;  // share of the variance; less is noise of the fit
 
 using Share = ParameterImportance::Single;
 

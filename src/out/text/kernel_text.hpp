@@ -1,5 +1,4 @@
-// kernel_text.hpp - a kernel's space, a config's launch, resources and counters, and what the
-// parameters of recorded data explain, as tables.
+// kernel_text.hpp: Declares tables of a kernel's space, launch, resources, counters and importance.
 #pragma once
 
 #include <filesystem>
@@ -17,26 +16,25 @@
 
 namespace fatune {
 
-/// Parameters with a choice, terms, and what each rule leaves out.
+/// Lists parameters with a choice, terms, and the points that each rule excludes.
 std::string space_text(const Space& space, const Paint& paint);
 std::string effects_text(const std::vector<ParameterEffect>& effects, const Paint& paint);
-/// Registers, shared memory, spills and warnings of each entry.
+/// Lists registers, shared memory, spills and warnings of each entry.
 std::string resources_text(const Compiled& compiled, const Paint& paint);
 std::string launch_text(const LaunchPlan& plan, const Paint& paint);
-/// What the launch will find on the device, with the compiled registers.
+/// Forecasts the launch's occupancy of the device from the compiled registers.
 std::string forecast_text(const Forecast& forecast, const Paint& paint);
 
-/// "256 blocks of 128 threads ...", and what is known of registers and shared memory.
+/// Returns "256 blocks of 128 threads ..." and the known registers and shared memory.
 std::string facts_text(const LaunchFacts& facts);
-/// The reading of the counters, or why there is none and what helps.
+/// Describes the counters, or the reason for missing counters and the remedy.
 std::string outcome_text(const LaunchFacts& facts, const NcuOutcome& outcome, const Paint& paint);
 
 enum class ImportanceFormat { kText, kMarkdown };
-/// A sentence and a table of the shares of 1 % and more, largest first; only a sentence where too
-/// little was measured.
+/// Returns a sentence, and a table of shares of at least 1 % if enough was measured.
 std::string importance_text(const ParameterImportance& importance, ImportanceFormat format,
                             const Paint& paint);
-/// `fatune inspect FILE --importance`: of everything that the file or folder of a run holds.
+/// Handles `fatune inspect FILE --importance` over all data of a file or a run's folder.
 Result<std::string> inspect_importance(const std::filesystem::path& path, const Paint& paint);
 
 }  // namespace fatune

@@ -1,5 +1,4 @@
-// layout.cpp - the escape sequences of ECMA-48 around a text; cells to aligned text, Markdown or
-// CSV.
+// layout.cpp: Paints text with ECMA-48 escapes and lays out cells as text, Markdown or CSV.
 #include "out/text/layout.hpp"
 
 #include <algorithm>

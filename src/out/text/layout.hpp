@@ -1,5 +1,4 @@
-// layout.hpp - how text is laid out: in colour where a terminal shows it, in how many columns, and
-// in tables; from the same cells Markdown or CSV.
+// layout.hpp: Declares the layout of text: colours, columns, and tables in several formats.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +8,17 @@
 
 namespace fatune {
 
-inline constexpr std::size_t kUsualColumns = 80;  // of a terminal
+inline constexpr std::size_t kUsualColumns = 80;  // columns of a terminal
 
 enum class Colour { kNone, kAnsi };
 
-/// What a colour is to say; the terminal's own palette decides how it looks, light or dark.
+/// The meaning of a colour; the terminal's palette decides the shade.
 enum class Tone {
-  kStrong,  ///< the one line to read first
+  kStrong,  ///< the line to read first
   kGood,
   kWarn,
   kBad,
-  kFaint,  ///< there for completeness
+  kFaint,  ///< details
 };
 
 class Paint {
@@ -27,11 +26,11 @@ class Paint {
   Paint() = default;
   explicit Paint(Colour colour, std::size_t columns = kUsualColumns)
       : colour_(colour), columns_(columns) {}
-  /// Without colours, and of empty text, the text itself. Widths in tables stay right: they are
-  /// counted by display_width().
+  /// Returns empty text, and any text without colours, unchanged. Table widths ignore escapes,
+  /// because display_width() counts the columns.
   std::string operator()(Tone tone, std::string_view text) const;
 
-  /// Lines that are too wide, broken at spaces; what is broken off stands two spaces further in.
+  /// Breaks lines that are too wide at spaces and indents the continuation by two spaces.
   std::string fitted(std::string_view text) const;
 
   std::size_t columns() const { return columns_; }
@@ -42,26 +41,26 @@ class Paint {
 };
 
 struct Column {
-  /// '>' in front of the title aligns the column right, as in a format of fmt.
+  /// A '>' in front of the title aligns the column right, as in fmt.
   Column(std::string title_and_side, int spare_order = 0);
   Column(const char* title_and_side, int spare_order = 0)
       : Column(std::string(title_and_side), spare_order) {}
 
   std::string title;
   bool right = false;
-  int spare = 0;  ///< of a table that is too wide, columns of the highest number go first
+  int spare = 0;  ///< tables that are too wide drop columns of the highest number first
 };
-/// In place of such a number: goes where wrapping words was not enough.
+/// In place of a `spare` number: the column is dropped only if wrapping words was not enough.
 inline constexpr int kLastSpare = -1;
 
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells);
-  /// Writes a line under the last row, across all columns; text() alone shows it.
+  /// Writes a line under the last row, across all columns; only text() shows the line.
   void add_below(std::string line);
-  /// Two spaces between columns, a rule under the titles. Where `columns` are too few, spare
-  /// columns are left out, then the widest columns of words are wrapped, then kLastSpare go.
+  /// Puts two spaces between columns and a rule under the titles. In too few `columns`, drops spare
+  /// columns, then wraps the widest columns of words, then drops kLastSpare columns.
   std::string text(std::size_t columns = kUsualColumns) const;
   std::string markdown() const;
   std::string csv() const;
@@ -69,15 +68,15 @@ class Table {
 
  private:
   std::vector<std::size_t> natural_widths() const;
-  std::vector<std::size_t> longest_words() const;  ///< what no wrapping makes narrower
-  /// Positions of the columns that are shown.
+  std::vector<std::size_t> longest_words() const;  ///< minimum widths after wrapping
+  /// Returns the positions of the shown columns.
   std::vector<std::size_t> shown(const std::vector<std::size_t>& widths, std::size_t columns) const;
   std::vector<std::size_t> wrapped_widths(const std::vector<std::size_t>& shown,
                                           std::size_t columns) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
-  std::vector<std::string> below_;  ///< of each row, mostly empty
+  std::vector<std::string> below_;  ///< lines below each row, mostly empty
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// progress.cpp - formats and redraws progress.
+// progress.cpp: Formats and redraws progress.
 #include "out/text/progress.hpp"
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace fatune {
 namespace {
 
 constexpr std::uint64_t kPlainCandidates = 25;
-constexpr std::uint64_t kPlainLines = 20;  // of a phase, beside those of its time
+constexpr std::uint64_t kPlainLines = 20;  // lines of a phase, beside the timed lines
 constexpr double kPlainSeconds = 10;
-constexpr double kLiveSeconds = 0.05;  // between redraws; faster only flickers
+constexpr double kLiveSeconds = 0.05;  // seconds between redraws; faster redraws flicker
 constexpr std::size_t kSparkWidth = 16;
 constexpr const char* kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr const char* kClearLine = "\r\x1b[K";
 constexpr const char* kLineUp = "\x1b[1A";
 
-/// The first `columns` characters, by code points; all we print is one column wide.
+/// Returns the first `columns` code points; each printed code point is one column wide.
 std::string cut(const std::string& text, std::size_t columns) {
   if (display_width(text) <= columns) return text;
   std::size_t seen = 0, end = 0;
@@ -84,7 +84,7 @@ std::string live_lines(const SweepProgress& progress, std::size_t columns, const
   std::string second = (spark.empty() ? "" : spark + " ") + describe_best(progress);
   if (!progress.activity.empty()) second += " · " + progress.activity;
   second = cut(second, columns > 2 ? columns - 2 : 0);
-  // Colours have no width: they come after the cut, and only around what is left whole.
+  // Adds colours after the cut, because escapes have no width, and only if the sparkline is whole.
   if (!spark.empty() && second.starts_with(spark + " "))
     second = paint(Tone::kGood, spark) + second.substr(spark.size());
   return cut(first, columns) + "\n  " + second;

@@ -1,4 +1,4 @@
-// progress.hpp - a sweep's progress to live lines on a terminal, or to a plain line now and then.
+// progress.hpp: Declares the progress of a sweep as live lines or as plain lines.
 #pragma once
 
 #include <functional>
@@ -17,20 +17,20 @@ enum class ProgressStyle {
            ///< phase
 };
 
-/// The shape of a series as at most `width` bars of eight heights, by the values' logarithms:
-/// "█▅▃▂▁". Of a longer series each bar shows the last of its share, so that it ends with the last.
+/// Draws a series as at most `width` bars of eight heights on a logarithmic scale: "█▅▃▂▁". In a
+/// longer series each bar is the last value of its section, so the final value is shown.
 std::string sparkline(const std::vector<double>& values, std::size_t width);
-/// The two live lines, each cut to `columns`.
+/// Returns the two live lines, each cut to `columns`.
 std::string live_lines(const SweepProgress& progress, std::size_t columns, const Paint& paint = {});
 std::string plain_line(const SweepProgress& progress);
 
 class ProgressDisplay {
  public:
-  /// `columns` gives the terminal's width at the time of drawing. `out` must outlive the display.
+  /// `columns` returns the terminal's width at the time of drawing. `out` must outlive the display.
   ProgressDisplay(std::ostream& out, ProgressStyle style, std::function<std::size_t()> columns,
                   const Paint& paint = {});
   void show(const SweepProgress& progress);
-  /// Removes the live lines, say before another message; draw() brings them back.
+  /// Removes the live lines before another message; draw() restores the lines.
   void clear();
   void draw();
 
@@ -41,8 +41,8 @@ class ProgressDisplay {
   ProgressStyle style_;
   std::function<std::size_t()> columns_;
   Paint paint_;
-  SweepProgress shown_;  ///< the latest that was drawn
-  bool any_ = false;     ///< shown_ is one
+  SweepProgress shown_;  ///< progress drawn last
+  bool any_ = false;     ///< shown_ is valid
   bool on_screen_ = false;
 };
 

@@ -1,4 +1,4 @@
-// replay_text.cpp - lays out what replay found: spaces, rows, means.
+// replay_text.cpp: Lays out the results of a replay: spaces, rows, means.
 #include "out/text/replay_text.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string score_cell(const std::optional<Estimate>& score) {
   return score ? fixed(score->value, kScoreDecimals) : "-";
 }
 
-/// "73 % [63, 81]"
+/// Returns a text such as "73 % [63, 81]".
 std::string share_cell(const std::optional<Estimate>& share) {
   if (!share) return "-";
   return fmt::format("{} [{}, {}]", percent(share->value, 0), fixed(100 * share->low, 0),
@@ -60,7 +60,7 @@ std::string heading(const Replay& replay) {
 
 std::string replay_text(const Replay& replay, const Paint& paint) {
   std::vector<Column> columns = {"strategy", {">repeats", 4}, ">P", "95 % interval"};
-  // Of a narrow terminal's columns, the last of each series stays.
+  // On a narrow terminal, keep the last column of each series.
   for (std::size_t i = 0; i < kFractionsAt.size(); ++i) {
     const bool last = i + 1 == kFractionsAt.size();
     columns.emplace_back(

@@ -1,4 +1,4 @@
-// replay_text.hpp - scores of strategies to tables for a terminal.
+// replay_text.hpp: Declares tables of strategies' scores for a terminal.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace fatune {
 
-/// The space in a line, what is to be known of it, and a row for each strategy.
+/// Describes the space and lists one row per strategy.
 std::string replay_text(const Replay& replay, const Paint& paint = {});
-/// One row a strategy: its mean P over the spaces, and where it is lowest.
+/// Lists per strategy the mean P over the spaces, and the space of the lowest P.
 std::string means_text(const std::vector<Replay>& replays, const Paint& paint = {});
-/// What is wrong when random search scores something.
+/// Says that a score of random search other than 0 makes the scores of the space meaningless.
 std::string control_failure(const Replay& replay);
 
 }  // namespace fatune

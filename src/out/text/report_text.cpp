@@ -1,5 +1,4 @@
-// report_text.cpp - sorts candidates, shares places among equals, counts outcomes, and makes a row
-// of each.
+// report_text.cpp: Sorts candidates, gives ties a shared place, counts outcomes, and builds rows.
 #include "out/text/report_text.hpp"
 
 #include <algorithm>
@@ -22,7 +21,7 @@ std::string median_value(const std::optional<Timing>& timing) {
   return timing ? fixed(timing->median_us, 3) : "";
 }
 
-/// Members of members have columns of their own: the sizes of an operation.
+/// Gives members of members columns of their own, such as the sizes of an operation.
 void flatten(const Json& object, Json& flat) {
   for (const auto& [name, value] : object.items()) {
     if (value.is_object()) {
@@ -33,7 +32,7 @@ void flatten(const Json& object, Json& flat) {
   }
 }
 
-/// The members of an object a row, and the names of all in the order of their first appearance.
+/// One object per row, and all member names in the order of first appearance.
 struct NamedCells {
   std::vector<Json> rows;
   Json names = Json::object();
@@ -48,7 +47,7 @@ struct NamedCells {
   }
 };
 
-/// The measured ones by place, then the others, at place 0, in the order they were tried.
+/// Returns measured candidates by place, then the others at place 0 in the order tried.
 std::vector<Ranked> in_order(std::span<const CandidateRecord> candidates,
                              const std::string& objective) {
   std::vector<Ranked> rows = rank_candidates(candidates, objective);
@@ -84,14 +83,14 @@ Table with_measured(std::vector<Column> columns) {
   return Table(std::move(columns));
 }
 
-/// "passed", "failed", "skipped" (--skip-correctness), or empty: it never ran.
+/// Returns "passed", "failed", "skipped" (--skip-correctness), or empty without a run.
 std::string gates_text(const CandidateRecord& record) {
   if (!record.verification) return "";
   if (record.verification->skipped) return "skipped";
   return record.verification->passed ? "passed" : "failed";
 }
 
-constexpr std::size_t kBestShown = 10;  // of the best, in the short form; chosen
+constexpr std::size_t kBestShown = 10;  // number of best candidates in the short form; chosen
 
 std::vector<CandidateRecord> records_of(const JournalGroup& group) {
   std::vector<CandidateRecord> records;
@@ -202,7 +201,7 @@ Table candidates_table(std::span<const CandidateRecord> candidates, const std::s
 std::string candidates_csv(std::span<const CandidateRecord> candidates,
                            const std::string& objective) {
   NamedCells problems, parameters;
-  // In the order tried, so that columns do not depend on the times.
+  // Uses the order tried, so that columns do not depend on the times.
   for (const CandidateRecord& record : candidates) {
     problems.add(to_json(record.problem));
     parameters.add(record.config);

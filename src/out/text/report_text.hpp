@@ -1,5 +1,4 @@
-// report_text.hpp - what a journal holds of each kernel and problem: candidates in order of time,
-// as tables for a terminal, Markdown and CSV, and as a document.
+// report_text.hpp: Declares the report of a journal as tables, CSV and a document.
 #pragma once
 
 #include <map>
@@ -20,25 +19,24 @@ namespace fatune {
 
 struct Ranked {
   const CandidateRecord* record = nullptr;
-  std::size_t place = 1;  ///< from 1; equal for candidates that tie with the first of their group
+  std::size_t place = 1;  ///< from 1; equal for candidates that tie with a group's first
 };
 
-/// Only those measured; `objective` is "hot" or "cold". Two candidates tie when
-/// told_apart() does not tell them apart. The search phase takes few samples: its ranking is a
-/// hint, the finals decide.
+/// Ranks measured candidates only; `objective` is "hot" or "cold". Candidates tie unless
+/// told_apart() separates them. The search takes few samples, so its ranking is a hint; the finals
+/// decide.
 std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
                                     const std::string& objective);
 
-/// Every candidate: the measured ones by place, then the others in the order they were tried, with
-/// outcome and reason.
+/// Lists every candidate with outcome and reason, measured candidates first, by place.
 Table candidates_table(std::span<const CandidateRecord> candidates, const std::string& objective);
-/// The same as CSV, with a column for each member of the problem and for each parameter, in the
-/// order in which the candidates first have them, and whether a row is recorded and was checked.
+/// Returns the candidates as CSV: a column per member of the problem and per parameter, in the
+/// order of appearance, and whether a row is recorded and was checked.
 std::string candidates_csv(std::span<const CandidateRecord> candidates,
                            const std::string& objective);
 
-/// `format`: "text" has outcomes and the ten best of each group, "md" and "csv" every candidate;
-/// "text" and "md" also what the parameters explain.
+/// `format` is "text" for outcomes and the ten best of each group, "md" or "csv" for every
+/// candidate. "text" and "md" also have the parameter importance.
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
                         const std::string& format, const Paint& paint);
 
@@ -46,8 +44,8 @@ struct ReportedKernel {
   std::string kernel;
   std::size_t configs = 0;
   std::map<Outcome, std::size_t> outcomes;
-  std::string best;  ///< id of its fastest candidate; empty: none was measured
-  std::optional<ParameterImportance> importance{};  ///< empty: configs of different parameters
+  std::string best;  ///< id of the fastest candidate; empty if none was measured
+  std::optional<ParameterImportance> importance{};  ///< empty if configs have different parameters
 };
 struct ReportedProblem {
   NamedProblem problem;
@@ -57,16 +55,16 @@ struct ReportedProblem {
   std::optional<Gate> gate{};
   std::optional<SolScore> sol{};
 };
-/// fatune.report/1: all that a run found, its final phase included.
+/// fatune.report/1: all results of a run, its final phase included.
 struct ReportDocument {
   DocumentHead head;
-  std::string sweep;  ///< the command that made the run
+  std::string sweep;  ///< command that made the run
   Environment environment;
   std::string status, strategy, objective;
   std::uint64_t seed = 0;
   std::string correctness;  ///< "skipped", or empty
   std::vector<ReportedProblem> problems;
-  std::optional<FastP> fast_p{};  ///< of a suite
+  std::optional<FastP> fast_p{};  ///< set for a suite
 };
 void fields(ReportedKernel& x, FieldList& f);
 void fields(ReportedProblem& x, FieldList& f);

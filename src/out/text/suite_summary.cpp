@@ -1,4 +1,4 @@
-// suite_summary.cpp - a row a problem, and what holds for all of them.
+// suite_summary.cpp: Writes a row per problem and the results over all problems.
 #include "out/text/suite_summary.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string time_of(const ProblemResult& result, const RunPlan& plan) {
   return final_time(result.finals, plan.objective);
 }
 
-/// By which the problems were ranked; empty where not all by the same.
+/// Returns the ranking time of the problems; empty if they differ.
 std::string common_time(const SuiteFinals& finals) {
   std::set<std::string> times;
   for (const ProblemResult* each : finals.problems) times.insert(time_of(*each, finals.plan));
@@ -58,10 +58,10 @@ std::string mean_line(const SuiteFinals& finals) {
 struct Absence {
   std::string impl;
   std::size_t problems = 0;
-  std::string why;  ///< at the first of them
+  std::string why;  ///< reason at the first problem
 };
 
-/// Baselines that have no time at some problem: a ratio there owes nothing to them.
+/// Returns the baselines that lack a time at some problem and so are missing from its ratio.
 std::vector<Absence> absences(const SuiteFinals& finals) {
   std::vector<Absence> absent;
   for (const ProblemResult* each : finals.problems) {
@@ -93,7 +93,7 @@ std::string fast_line(const FastP& fast) {
                      join(shares, ", "), counted(fast.problems, "problem"));
 }
 
-/// What stands under the table.
+/// Returns the lines under the table.
 std::vector<std::string> lines_of(const SuiteFinals& finals) {
   std::vector<std::string> lines;
   if (std::string mean = mean_line(finals); !mean.empty()) lines.push_back(std::move(mean));

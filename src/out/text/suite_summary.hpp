@@ -1,4 +1,4 @@
-// suite_summary.hpp - the final phases of a run of several problems, in one table.
+// suite_summary.hpp: Summarises the final phases of a run of several problems in one table.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,21 @@
 
 namespace fatune {
 
-/// Of a sweep at its end, or of a run's folder; the run must outlive it.
+/// The final phases of a finished sweep or of a run's folder; the run must outlive the object.
 struct SuiteFinals {
   explicit SuiteFinals(const SweepResult& result);
   explicit SuiteFinals(const PageRun& run);
 
-  std::vector<const ProblemResult*> problems;  ///< those with a final phase, in the plan's order
+  std::vector<const ProblemResult*> problems;  ///< problems with a final phase, in the plan's order
   const RunPlan& plan;
   const Environment& environment;
 };
 
-/// Problem by problem, in text by name where it has one, the best with its time, its baseline and
-/// its SOL score; then the geometric mean of the ratios, which baselines were not measured
-/// everywhere, and fast_p: "text" or "md". Empty where no problem has a final phase.
+/// Lists per problem the best, its time, its baseline and its SOL score. Adds the geomean of the
+/// ratios, the baselines that are missing somewhere, and fast_p. `format` is "text" or "md". Empty
+/// if no problem has finals.
 std::string suite_summary(const SuiteFinals& finals, const std::string& format, const Paint& paint);
-/// Of the problems with a baseline; empty unless there are two or more, and where nothing was
-/// checked.
+/// Computes fast_p; empty for fewer than two problems with a baseline, or without checks.
 std::optional<FastP> fast_p_of(const SuiteFinals& finals);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// sweep_report.cpp - what was tried, the finalists, and last the winner and the next commands.
+// sweep_report.cpp: Writes what was tried, the finalists, the winner and the next commands.
 #include "out/text/sweep_report.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::size_t kFilesShown = 3;  // of warm starts; chosen
+constexpr std::size_t kFilesShown = 3;  // shown files of warm starts; chosen
 
 std::string skip_mark(const SweepResult& run) {
   return run.plan.skip_correctness ? " - CORRECTNESS NOT CHECKED (--skip-correctness)" : "";
@@ -28,7 +28,7 @@ std::string shared_cell(const FinalRecord& record) {
   return describe(Bytes(static_cast<std::uint64_t>(bytes)));
 }
 
-/// "1", "2=" for a tie with the best, "-" for a baseline or a failure.
+/// Returns "1", "2=" for a tie with the best, or "-" for a baseline or a failure.
 std::string place_cell(const FinalRecord& record, const Standing& standing, std::size_t& place) {
   if (record.role == "baseline" || record.outcome != Outcome::kMeasured) return "-";
   return fmt::format("{}{}", ++place, standing.ties_with_best ? "=" : "");
@@ -50,7 +50,7 @@ std::vector<std::string> finalist_row(const FinalRecord& record, const Standing&
   return row;
 }
 
-/// The parameters of a config that differ from the winner's; the whole config of another kernel.
+/// Returns the parameters that differ from the winner's; the whole config for another kernel.
 std::string differing_config(const FinalRecord& record, const FinalRecord* best) {
   if (best == nullptr || best == &record || best->impl != record.impl)
     return describe_config(record.config);
@@ -62,7 +62,7 @@ std::string differing_config(const FinalRecord& record, const FinalRecord* best)
   return describe_config(differing);
 }
 
-/// The parameters in which a config differs from that of the first row of the same kernel.
+/// Returns the parameters that differ from those of the kernel's first row.
 std::string differing_from_first(const std::vector<FinalRecord>& finals,
                                  const FinalRecord& record) {
   const auto first = std::find_if(finals.begin(), finals.end(), [&](const FinalRecord& other) {
@@ -71,8 +71,8 @@ std::string differing_from_first(const std::vector<FinalRecord>& finals,
   return &*first == &record ? "" : differing_config(record, &*first);
 }
 
-/// "BLOCK_M=64 (default)" of a candidate that ran; of other implementations their names and
-/// details, and why they did not run.
+/// Returns "BLOCK_M=64 (default)" for a candidate that ran. For other implementations returns name
+/// and detail, or the reason for not running.
 std::string what_ran(const FinalRecord& record, const FinalRecord* best) {
   const bool measured = record.outcome == Outcome::kMeasured;
   std::string text = differing_config(record, best);
@@ -91,7 +91,7 @@ std::vector<std::string> config_row(const FinalRecord& record, const FinalRecord
           what_ran(record, best)};
 }
 
-/// The implementation that the ratios are to: the gate's, the fastest baseline.
+/// Returns the reference of the ratios: the gate's baseline, else the fastest baseline.
 std::string compared_with(const ProblemResult& problem) {
   if (problem.gate) return problem.gate->baseline;
   const auto first =
@@ -100,7 +100,7 @@ std::string compared_with(const ProblemResult& problem) {
   return first == problem.finals.end() ? "baseline" : first->impl;
 }
 
-/// The winner stands out, baselines step back.
+/// Emphasises the winner and dims baselines.
 std::vector<std::string> painted(std::vector<std::string> cells, const std::string& place,
                                  const Paint& paint) {
   const bool first = place == "1" || place == "1=";
@@ -146,7 +146,7 @@ std::string finalists(const ProblemResult& problem, const SweepResult& run, cons
          configs.text(paint.columns());
 }
 
-/// The reason of the first candidate with this outcome.
+/// Returns the reason of the first candidate with this outcome.
 std::string example(const ProblemResult& problem, Outcome outcome) {
   const auto found =
       std::find_if(problem.candidates.begin(), problem.candidates.end(),
@@ -157,7 +157,7 @@ std::string example(const ProblemResult& problem, Outcome outcome) {
   return first_line(found->reason);
 }
 
-/// "4, from configs/known/sm_90a.json, first/best.json and 2 other files": where searches began.
+/// Returns a text such as "4, from configs/known/sm_90a.json, first/best.json and 2 other files".
 std::string warm_starts(const ProblemResult& problem) {
   std::vector<std::string> files;
   for (const SavedConfig& each : problem.warm_starts) {
@@ -172,7 +172,7 @@ std::string warm_starts(const ProblemResult& problem) {
   return others == 0 ? text : text + fmt::format(" and {} more", others);
 }
 
-/// Whether the search found the winner, if it began with what was known.
+/// Says whether the search or a known config gave the winner.
 std::string known_line(const ProblemResult& problem) {
   if (problem.warm_starts.empty() || problem.best() == nullptr) return "";
   const SavedConfig* known = problem.known_best();
@@ -188,7 +188,7 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run, const
     const std::string reason = outcome == Outcome::kMeasured ? "" : example(problem, outcome);
     table.add({fmt::to_string(count->second), std::string(name(outcome)), reason});
   }
-  // Of a search that was cut off not all spaces were built.
+  // An interrupted search may not have built all spaces.
   const bool whole = !run.interrupted || !problem.finals.empty();
   const std::string of = whole ? fmt::format(" of {} valid", problem.valid_points) : "";
   std::string text = fmt::format("Tried: {}{} configs in {}{}\n", problem.candidates.size(), of,
@@ -203,7 +203,7 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
   return label(problem.problem) + " on " + device_text(run.environment) + skip_mark(run);
 }
 
-/// The answer: the winner's times, and its ratio to the fastest baseline.
+/// Writes the winner's times and its ratio to the fastest baseline.
 std::string winner(const ProblemResult& problem, const SweepResult& run) {
   const FinalRecord* best = problem.best();
   if (best == nullptr) {
@@ -226,7 +226,7 @@ std::string winner(const ProblemResult& problem, const SweepResult& run) {
   return text + skip_mark(run);
 }
 
-/// The commands that come after a sweep.
+/// Lists the commands for the next steps.
 std::string next_commands(const SweepResult& run) {
   const std::string folder = shell_word(run.folder.string());
   std::string text = "Next:\n";

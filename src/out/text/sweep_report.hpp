@@ -1,4 +1,4 @@
-// sweep_report.hpp - a sweep's result as the text that a person reads at its end.
+// sweep_report.hpp: Declares the text report at the end of a sweep.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace fatune {
 
-/// For each problem: headline, finalists with intervals, ratio to the baseline, what was ruled out
-/// and why; then the paths. Every table says so when correctness was not checked.
+/// Writes for each problem headline, finalists with intervals, ratio to the baseline, and
+/// exclusions with reasons; then the paths. Every table says so if correctness was not checked.
 std::string sweep_report(const SweepResult& result, const Paint& paint = {});
 
-/// One problem's part of it.
+/// Writes one problem's part of the report.
 std::string problem_report(const ProblemResult& problem, const SweepResult& run,
                            const Paint& paint = {});
 

@@ -1,4 +1,4 @@
-// journal_dataset.cpp - a journal's candidates, sorted, in common terms, to recordings.
+// journal_dataset.cpp: Groups a journal's candidates and converts them to recordings.
 #include "search/datasets/journal_dataset.hpp"
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace fatune {
 namespace {
 
-/// In the words of RecordedEntry.
+/// Returns the outcome as RecordedEntry::failure spells it.
 std::string failure_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::kInfeasible:
-    case Outcome::kPruned:  // without a time: given up before it ran
+    case Outcome::kPruned:  // given up before a timed run
       return "constraints";
     case Outcome::kCompileError:
       return "compile";
@@ -51,7 +51,7 @@ void settle(ToldRecord& config, const std::string& objective) {
   config.checked = verification && verification->passed && !verification->skipped;
 }
 
-/// A duplicate fares as the candidate that it repeats.
+/// Copies the original's result to each duplicate.
 void settle_all(JournalGroup& group) {
   std::unordered_map<std::string, std::size_t> originals;
   for (std::size_t i = 0; i < group.configs.size(); ++i) {
@@ -102,7 +102,7 @@ std::vector<JournalGroup> group_candidates(const Journal& journal) {
   const std::string objective = timed_objective(journal);
   std::vector<JournalGroup> groups;
   std::map<std::pair<std::string, Problem>, std::size_t> known;
-  std::unordered_map<std::string, std::size_t> places;  // of a key in its group
+  std::unordered_map<std::string, std::size_t> places;  // place of a key in its group
   for (const Record& record : journal.records) {
     const auto* candidate = std::get_if<CandidateRecord>(&record);
     if (candidate == nullptr) continue;

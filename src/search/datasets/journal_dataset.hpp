@@ -1,4 +1,4 @@
-// journal_dataset.hpp - a journal's candidates by kernel and problem, and as other tuners' files.
+// journal_dataset.hpp: Groups a journal's candidates and writes them as other tuners' files.
 #pragma once
 
 #include <optional>
@@ -14,49 +14,50 @@ namespace fatune {
 
 struct ToldRecord {
   CandidateRecord record;
-  /// What the search was told: the median under the run's objective; that of the first candidate
-  /// with the same machine code for a duplicate; nothing for a failure.
+  /// The cost that the search was told: the median under the run's objective. A duplicate has the
+  /// cost of the first candidate with its machine code; a failure has none.
   std::optional<double> us;
-  /// In the words of RecordedEntry; empty for those that have a time.
+  /// As RecordedEntry::failure; empty if there is a cost.
   std::string failure;
-  /// Passed every gate, itself or as the candidate that it repeats.
+  /// Whether the config, or the candidate that it repeats, passed every gate.
   bool checked = false;
 };
 
 struct JournalGroup {
   std::string kernel;
   NamedProblem problem;
-  std::vector<ToldRecord> configs{};  ///< in the order tried; of repeated ones the last
+  std::vector<ToldRecord> configs{};  ///< in the order tried; the last record of a repeated config
   std::string objective{};            ///< timed_objective() of the journal
 };
 
-/// In the order in which they first appear; none is empty.
+/// Groups are in order of first appearance; no group is empty.
 std::vector<JournalGroup> group_candidates(const Journal& journal);
 
-/// What the journal is of, for messages: "4,8,512,64 f16" or "mission 4,8,512,64 f16".
+/// Names the problem for messages: "4,8,512,64 f16" or "mission 4,8,512,64 f16".
 std::string describe(const NamedProblem& problem);
 
-/// The time of candidates that the journal's search minimised: "in_layer", "hot" or "cold".
+/// Returns the time that the journal's search minimised: "in_layer", "hot" or "cold".
 std::string timed_objective(const Journal& journal);
 
-/// `where` is for messages. Configs of different parameters are an error.
+/// `where` is for messages. Configs with different parameters are an error.
 Result<Recording> recording_of(const JournalGroup& group, const Journal& journal,
                                const std::string& where);
 
-/// What whoever reads the journal's times must know, a sentence each: that they are recorded, that
-/// nothing was checked. Every format that holds them says so.
+/// Returns the sentences that every export states: for example that times were replayed or that
+/// outputs were not verified.
 std::vector<std::string> cautions(const JournalHeader& header);
 
-/// Compiling, verifying and timing.
+/// Returns the seconds of compilation, verification and timing.
 double seconds_spent(const CandidateRecord& record);
 
-/// As Kernel Tuner closes its own: it can simulate on the file. Times in milliseconds. It knows no
-/// timeout and no wrong result: they are RuntimeFailedConfig, and fatune_failure has the outcome.
+/// Returns a closed cache file, on which Kernel Tuner can simulate. Times are in milliseconds.
+/// Kernel Tuner has no timeout and no wrong result: they become RuntimeFailedConfig, and
+/// fatune_failure holds the outcome.
 Result<std::string> kernel_tuner_cache(const JournalGroup& group, const Journal& journal);
 
-/// Times in milliseconds. `invalidity` is the outcome: timeout, compile, runtime, correctness (a
-/// wrong result), constraints or correct. `correctness` is 1 when every gate was passed. The
-/// journal holds summaries, so `runtimes` is empty and quartiles are measurements.
+/// Returns T4 results with times in milliseconds. `invalidity` is timeout, compile, runtime,
+/// correctness (a wrong result), constraints or correct. `correctness` is 1 when every gate was
+/// passed. The journal has only summaries, so `runtimes` is empty and quartiles are measurements.
 Json t4_results(const JournalGroup& group, const Journal& journal);
 
 }  // namespace fatune

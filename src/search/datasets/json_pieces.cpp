@@ -1,4 +1,4 @@
-// json_pieces.cpp - finds where values of a JSON text begin and end.
+// json_pieces.cpp: Finds where the values of a JSON text begin and end.
 #include "search/datasets/json_pieces.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-/// NaN, Infinity and -Infinity outside of strings as null.
+/// Replaces NaN, Infinity and -Infinity outside of strings by null.
 std::string without_infinities(std::string_view text) {
   static constexpr std::array<std::string_view, 3> kWords = {"-Infinity", "Infinity", "NaN"};
   std::string clean;
@@ -77,7 +77,7 @@ Result<std::string_view> JsonPieces::value() {
     end = end_of_brackets(begin);
   } else {
     end = text_.find_first_of(",]} \n\t\r", begin);
-    // A number that the file ends with may go on.
+    // A number at the end of the text may be truncated.
     if (end == begin)
       return error(fmt::format("not valid JSON: '{}' where a value must be", first));
   }
@@ -90,7 +90,7 @@ Result<Json> JsonPieces::json() {
   next();
   const std::size_t begin = at_;
   FATUNE_TRY(const std::string_view piece, value());
-  // Its place takes counting all lines before it.
+  // The place is computed only for an error, because it counts the lines before the value.
   if (piece.size() > kUsualFile) return check_size(piece, kUsualFile, place(begin)).error();
   if (auto parsed = parse_json(piece, where_)) return parsed;
   if (auto parsed = parse_json(without_infinities(piece), where_)) return parsed;

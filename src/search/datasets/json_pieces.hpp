@@ -1,4 +1,4 @@
-// json_pieces.hpp - JSON text cut into its members and elements, without building it whole.
+// json_pieces.hpp: Splits JSON text into members and elements without building the whole value.
 #pragma once
 
 #include <functional>
@@ -10,28 +10,28 @@
 
 namespace fatune {
 
-/// Walks over JSON text. For files that are large, repeat keys or end too early: the pieces before
-/// the end are good. Refers to the text. Errors name the line.
+/// Walks over JSON text that may be large, repeat keys or end too early; the pieces before the end
+/// are good. The text must outlive it. Errors name the line.
 class JsonPieces {
  public:
   JsonPieces(std::string_view text, std::string where);
 
-  /// The next character that is no space; 0 at the end.
+  /// Returns the next character that is not white space; 0 at the end.
   char next();
   bool at_end() { return next() == 0; }
-  /// Steps over the character if it is the next one.
+  /// Skips the next character if it is `wanted`.
   bool skip(char wanted);
   Status expect(char wanted);
-  /// A member's name and the colon after it.
+  /// Reads a member's name and its colon.
   Result<std::string> name();
-  /// The text of the next value, brackets and all, unchecked but for them. One that does not end is
-  /// an error that says so.
+  /// Returns the text of the next value; only its brackets are checked. A truncated value is an
+  /// error.
   Result<std::string_view> value();
-  /// The next value. NaN and the infinities, which Python writes, become null.
+  /// Parses the next value. NaN and the infinities, which Python writes, become null.
   Result<Json> json();
-  /// After a member or element: false when `closing` ends the list, true when another follows.
+  /// Steps over the separator: false when `closing` ends the list, true when another item follows.
   Result<bool> another(char closing);
-  /// "FILE: line 3: PROBLEM"
+  /// Makes an error "FILE: line 3: PROBLEM".
   Error error(const std::string& problem) const;
 
  private:
@@ -44,13 +44,13 @@ class JsonPieces {
   std::size_t at_ = 0;
 };
 
-/// The value of a member of the object that `text` is; empty when there is none. What follows the
-/// member may be missing.
+/// Returns the value of a member of the object `text`; empty when it has no such member. The text
+/// may end after the member.
 Result<std::string_view> find_member(std::string_view text, std::string_view name,
                                      const std::string& where);
-/// That value whole; an empty object when there is none.
+/// Returns the parsed member; an empty object when there is none.
 Result<Json> find_object(std::string_view text, std::string_view name, const std::string& where);
-/// Hands over each element of a member that is a list, and its place: "results[3]".
+/// Calls back for each element of a list member with the element and its place: "results[3]".
 Status for_each_in(
     std::string_view text, std::string_view name, const std::string& where,
     const std::function<Status(const Json& element, const std::string& place)>& take);

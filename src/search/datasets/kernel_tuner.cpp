@@ -1,4 +1,4 @@
-// kernel_tuner.cpp - Kernel Tuner's cache files to recordings, and journals to such files.
+// kernel_tuner.cpp: Reads Kernel Tuner's cache files, and writes journals as cache files.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,26 +20,26 @@
 namespace fatune {
 namespace {
 
-/// Any field may hold one of these.
+/// Failures as Kernel Tuner spells them in any field, and as RecordedEntry::failure does.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kErrors = {
     {{"CompilationFailedConfig", "compile"},
      {"RuntimeFailedConfig", "runtime"},
      {"InvalidConfig", "constraints"},
      {"ErrorConfig", "runtime"}}};
-/// What we write beside the error, which knows neither timeouts nor wrong results.
+/// The member with fatune's outcome; Kernel Tuner's errors have no timeout and no wrong result.
 constexpr const char* kOurFailure = "fatune_failure";
 constexpr const char* kOurProblem = "fatune_problem";
 constexpr const char* kOurCautions = "fatune_cautions";
 constexpr std::array<const char*, 5> kSpentOn = {
     "compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"};
-constexpr double kDisagreement = 0.02;  // of `time` and the mean of `times`; chosen
+constexpr double kDisagreement = 0.02;  // share, between `time` and the mean of `times`; chosen
 
 struct Header {
   Recording recording;
   std::vector<ListedAxis> axes;
 };
 
-/// How often something odd was met, for the remarks.
+/// Counts of irregularities, for the remarks.
 struct Oddities {
   std::size_t from_key = 0, from_times = 0, disagreeing = 0, without_value = 0;
   bool closed = true;
@@ -63,7 +63,7 @@ Result<std::vector<ListedAxis>> read_axes(const Fields& header) {
   return axes;
 }
 
-/// 4096, [4096, 4096] or a text; in our own files a problem beside it.
+/// Returns the problem size: 4096, [4096, 4096] or a text; files by fatune also have a problem.
 Result<std::string> problem_text(const Fields& header) {
   if (header.has(kOurProblem)) {
     FATUNE_TRY(const Json* json, header.value(kOurProblem));
@@ -100,7 +100,7 @@ Result<Header> read_header(const Json& json, const std::string& where) {
   return header;
 }
 
-/// The declared value that Python's text of a parameter stands for.
+/// Returns the declared value that Python prints as `text`.
 Value value_of_text(std::string_view text, const std::vector<Value>& declared) {
   for (const Value& value : declared) {
     if (python_text(value) == text) return value;
@@ -130,7 +130,7 @@ Result<std::vector<Value>> values_of(const Json& entry, const std::string& key,
   return values;
 }
 
-/// Empty when the entry was measured.
+/// Returns the failure; empty for a measured entry.
 std::string failure_of(const Json& entry, const Header& header) {
   const auto ours = entry.find(kOurFailure);
   if (ours != entry.end() && ours->is_string()) return ours->get<std::string>();
@@ -146,7 +146,7 @@ std::string failure_of(const Json& entry, const Header& header) {
   return "";
 }
 
-/// The objective's value. `time` counts, not `times`, which do not always agree with it.
+/// Returns the objective's value. `time` is used and not `times`, which may disagree.
 std::optional<double> value_of(const Json& entry, const std::string& objective, Oddities& odd) {
   const auto value = number_at(entry, objective);
   const auto mean = objective == "time" ? mean_at(entry, "times") : std::nullopt;
@@ -182,8 +182,8 @@ Result<ListedConfig> read_entry(const std::string& key, const Json& entry, const
   return config;
 }
 
-/// The entries up to the end of the cache or of the file. Kernel Tuner adds a line at a time and
-/// closes the brackets at the end, so a file that ends after an entry is whole.
+/// Reads entries up to the end of the cache or file. Kernel Tuner appends a line at a time and
+/// closes the brackets last, so a file that ends after an entry is complete.
 Result<std::vector<ListedConfig>> read_entries(JsonPieces& pieces, const Header& header,
                                                const std::string& where, Oddities& odd) {
   std::vector<ListedConfig> configs;
@@ -219,7 +219,7 @@ std::string error_name(const std::string& failure) {
   return failure == "constraints" ? "InvalidConfig" : "RuntimeFailedConfig";
 }
 
-/// Its parameters' values, each once: numbers ascending, others as they come.
+/// Returns the distinct values of each parameter: numbers ascending, words in order of appearance.
 Json tune_params(const JournalGroup& group) {
   Json params = Json::object();
   for (const ToldRecord& config : group.configs) {
@@ -259,7 +259,7 @@ Json header_of(const JournalGroup& group, const Journal& journal) {
           {"objective", "time"}};
 }
 
-/// Values as Python prints them, in the order of the parameters.
+/// Returns the values as Python prints them, in the order of the parameters.
 Result<std::string> key_of(const Json& config) {
   std::vector<std::string> parts;
   for (const auto& item : config.items()) {
@@ -294,7 +294,7 @@ Result<Recording> read_kernel_tuner(std::string_view text, const std::string& wh
   JsonPieces pieces(text, where);
   FATUNE_TRY_STATUS(pieces.expect('{'));
   Json members = Json::object();
-  std::optional<JsonPieces> cache;  // read when all members are known
+  std::optional<JsonPieces> cache;  // read once all members are known
   Oddities odd;
   for (bool more = true; more && odd.closed;) {
     FATUNE_TRY(const std::string name, pieces.name());
@@ -316,7 +316,7 @@ Result<Recording> read_kernel_tuner(std::string_view text, const std::string& wh
 
 Result<std::string> kernel_tuner_cache(const JournalGroup& group, const Journal& journal) {
   std::string text = dump(header_of(group, journal));
-  text.pop_back();  // its closing bracket comes last
+  text.pop_back();  // the closing bracket is appended last
   text += ", \"cache\": {";
   std::string separator = "\n";
   for (const ToldRecord& config : group.configs) {
@@ -324,7 +324,7 @@ Result<std::string> kernel_tuner_cache(const JournalGroup& group, const Journal&
     text += separator + dump(Json(key)) + ": " + dump(entry_of(config));
     separator = ",\n";
   }
-  return text + "}\n}";  // Kernel Tuner cuts these three characters off to go on
+  return text + "}\n}";  // Kernel Tuner removes these three characters to resume
 }
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// ktt.cpp - results of the Kernel Tuning Toolkit to recordings.
+// ktt.cpp: Reads results of the Kernel Tuning Toolkit.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -25,7 +25,7 @@ struct KttKernel {
   std::vector<ListedConfig> configs;
 };
 
-/// What all kernels share.
+/// Reads the members that all kernels share.
 Result<Recording> read_ktt_metadata(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json json, find_object(text, "Metadata", where));
   const Fields fields(json, where + ": Metadata");
@@ -49,7 +49,7 @@ Result<std::string> failure_by_status(const Fields& result) {
                                     "CompilationFailed, DeviceLimitsExceeded");
 }
 
-/// The parameters in the order of the kernel's first result.
+/// Returns the values in the parameter order of the kernel's first result.
 Result<std::vector<Value>> read_configuration(const Fields& result, KttKernel& kernel) {
   FATUNE_TRY(const auto pairs, result.objects_or_empty("Configuration"));
   if (kernel.configs.empty()) {

@@ -1,5 +1,4 @@
-// recording.cpp - finds out what a file is; configs as a file lists them to axes, lattice and costs
-// of which less is better.
+// recording.cpp: Recognises result files, and converts listed configs to a lattice and costs.
 #include "search/datasets/recording.hpp"
 
 #include <algorithm>
@@ -31,12 +30,12 @@ Value number_value(std::int64_t number) { return {Value::Kind::kNumber, number, 
 Value word_value(std::string word) { return {Value::Kind::kWord, 0, std::move(word)}; }
 Value boolean_value(bool value) { return {Value::Kind::kBoolean, value ? 1 : 0, {}}; }
 
-/// Different for different values.
+/// Returns a key that differs for different values.
 std::string identity(const Value& value) {
   return (value.kind == Value::Kind::kWord ? "w" : "n") + describe(value);
 }
 
-/// Python counts True as 1: an axis that has both is one of numbers.
+/// In an axis with booleans and numbers, True becomes 1, as in Python.
 void unify_booleans(std::size_t axis, std::vector<Value>& declared,
                     std::vector<ListedConfig>& configs) {
   std::vector<Value*> values;
@@ -57,7 +56,7 @@ std::string choices(const std::vector<Value>& values) {
   return join(texts, ", ");
 }
 
-/// The values of an axis, each once, in the order of RecordedAxis.
+/// Returns the distinct values of an axis in the order of RecordedAxis.
 Result<RecordedAxis> make_axis(const ListedAxis& listed, std::size_t position,
                                const std::vector<ListedConfig>& configs, const std::string& where) {
   RecordedAxis axis;
@@ -84,7 +83,7 @@ Result<RecordedAxis> make_axis(const ListedAxis& listed, std::size_t position,
   return axis;
 }
 
-/// The mixed-radix code of each config, in the order of the list.
+/// Returns the mixed-radix code of each config, in the order of the list.
 Result<std::vector<std::uint64_t>> encode(const std::vector<RecordedAxis>& axes,
                                           const std::vector<ListedConfig>& configs,
                                           const std::string& where) {
@@ -149,14 +148,14 @@ struct Unit {
   std::string_view name, short_name;
   double seconds;
 };
-/// "miliseconds" is how files of the benchmark hub spell it.
+/// "miliseconds" is the spelling of files of the benchmark hub.
 constexpr Unit kUnits[] = {{"nanoseconds", "ns", 1e-9},
                            {"microseconds", "us", 1e-6},
                            {"milliseconds", "ms", 1e-3},
                            {"miliseconds", "ms", 1e-3},
                            {"seconds", "s", 1}};
 
-/// By its long or short name; null when it is none of time.
+/// Finds a unit by its long or short name; null if it is no unit of time.
 const Unit* find_unit(std::string_view unit) {
   const auto* found = std::ranges::find_if(kUnits, [&](const Unit& each) {
     return each.name == lower(unit) || each.short_name == unit;
@@ -170,7 +169,7 @@ bool known_to_be_minimised(std::string_view objective) {
   });
 }
 
-/// Failures in place of values that no search can use.
+/// Replaces values that no search can use by failures.
 void drop_unusable(Recording& recording) {
   const bool times = seconds_per(recording.unit) > 0;
   std::size_t infinite = 0, negative = 0;
@@ -197,15 +196,15 @@ double turned(double value, Turned how) {
   return how == Turned::kInverse ? 1 / value : -value;
 }
 
-/// Rates ("GFLOP/s", "GB/s", "GFLOPS/W"), "score", "fitness" and their like.
+/// True for rates ("GFLOP/s", "GB/s", "GFLOPS/W"), "score", "fitness" and the like.
 bool more_is_better(std::string_view objective) {
   if (std::ranges::find(kMaximised, lower(objective)) != kMaximised.end()) return true;
   return std::ranges::any_of(kPerWhat,
                              [&](std::string_view end) { return objective.ends_with(end); });
 }
 
-/// Entries hold the file's values; afterwards costs. What is not finite, and times that are not
-/// above zero, become failures, and the remarks say how many.
+/// Converts the entries' values to costs. Values that are not finite and times that are not
+/// positive become failures; the remarks count them.
 void settle_costs(Recording& recording) {
   drop_unusable(recording);
   if (!more_is_better(recording.objective)) {
@@ -232,7 +231,7 @@ struct Reader {
   Result<std::vector<Recording>> (*read)(std::string_view text, const std::string& where);
 };
 
-/// Of a format that has one recording in a file.
+/// Adapts the reader of a format that has one recording in a file.
 template <Result<Recording> (*read)(std::string_view, const std::string&)>
 Result<std::vector<Recording>> one(std::string_view text, const std::string& where) {
   std::vector<Recording> recordings(1);
@@ -246,7 +245,7 @@ Error unknown(const std::string& where, const std::string& what) {
                     "fatune journals");
 }
 
-/// By the members' names, as far as they have to be read.
+/// Chooses the reader by the names of the first members.
 Result<Reader> recognise(std::string_view text, const std::string& where) {
   JsonPieces pieces(text, where);
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
@@ -339,7 +338,7 @@ bool all_positive(const Recording& recording) {
 }
 
 double recorded_value(const Recording& recording, double cost) {
-  return turned(cost, recording.turned);  // each way of turning undoes itself
+  return turned(cost, recording.turned);  // each conversion is its own inverse
 }
 
 std::string_view short_unit(std::string_view unit) {
@@ -371,7 +370,7 @@ Result<std::vector<Recording>> read_recordings(const fs::path& path) {
   FATUNE_TRY(const fs::path file, find_results(path));
   const std::string where = file.string();
   FATUNE_TRY(std::string text, read_file(file, kLargeFile));
-  if (text.starts_with("\x1f\x8b")) {  // gzip under a plain name
+  if (text.starts_with("\x1f\x8b")) {  // gzip without the .gz suffix
     FATUNE_TRY(text, gunzip(text, where, kLargeFile));
   }
   FATUNE_TRY_STATUS(check_values(text, where));

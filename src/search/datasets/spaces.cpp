@@ -1,5 +1,4 @@
-// spaces.cpp - T1's parameters and conditions as a manifest without a kernel, enumerated as any
-// other; configs of a recording in that space, or mapped to a kernel's parameters and values.
+// spaces.cpp: Reads T1 spaces, and maps recorded configs to them or to a kernel's parameters.
 #include "search/datasets/spaces.hpp"
 
 #include <algorithm>
@@ -20,9 +19,9 @@
 namespace fatune {
 namespace {
 
-constexpr std::uint64_t kLongestRange = 65'535;  // values
+constexpr std::uint64_t kLongestRange = 65'535;  // values of a range; positions have 16 bits
 
-/// Reads the text of a Python list.
+/// Parses the text of a Python list.
 class ListReader {
  public:
   ListReader(std::string_view text, const std::string& where)
@@ -77,7 +76,7 @@ class ListReader {
     return value_from_python(fmt::format("{}{}", negative ? "-" : "", token));
   }
 
-  /// range(end), range(begin, end) or range(begin, end, step)
+  /// Parses range(end), range(begin, end) or range(begin, end, step).
   Result<std::vector<Value>> numbers_of_range() {
     ++at_;
     FATUNE_TRY(const std::vector<Value> bounds, items("(", ")"));
@@ -89,7 +88,7 @@ class ListReader {
     const std::int64_t step = bounds.size() > 2 ? bounds[2].number : 1;
     if (step <= 0) return wrong();
     if (end <= begin) return std::vector<Value>();
-    // Unsigned: the widest range spans more than an int64_t.
+    // Unsigned, because the widest range exceeds int64_t.
     const std::uint64_t span = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
     const std::uint64_t steps = (span - 1) / static_cast<std::uint64_t>(step);
     if (steps >= kLongestRange) return wrong();
@@ -107,7 +106,7 @@ class ListReader {
 
 bool is_word(const Value& value) { return value.kind == Value::Kind::kWord; }
 
-/// A list, or the text of a Python list.
+/// Reads a JSON list or the text of a Python list.
 Result<std::vector<Value>> read_values(const Fields& parameter) {
   FATUNE_TRY(const Json* json, parameter.value("Values"));
   if (json->is_string()) {
@@ -120,13 +119,13 @@ Result<std::vector<Value>> read_values(const Fields& parameter) {
   return values;
 }
 
-/// The value that is written like this one.
+/// Finds the value that is written like `wanted`.
 auto find_alike(const std::vector<Value>& values, const Value& wanted) {
   return std::ranges::find_if(
       values, [&](const Value& value) { return describe(value) == describe(wanted); });
 }
 
-/// Where the default is among the values; the first where the file names none of them.
+/// Returns the place of the default; 0 if the file names no value of the list.
 std::size_t default_position(const Fields& fields, const std::vector<Value>& values) {
   const auto found = fields.json().find("Default");
   if (found == fields.json().end()) return 0;
@@ -136,7 +135,7 @@ std::size_t default_position(const Fields& fields, const std::vector<Value>& val
   return at == values.end() ? 0 : static_cast<std::size_t>(at - values.begin());
 }
 
-/// Each value once, as Python's lists need not have them.
+/// Removes repeated values, which Python's lists may have.
 void drop_repeats(std::vector<Value>& values) {
   std::set<std::pair<Value::Kind, std::string>> seen;
   std::erase_if(values, [&](const Value& value) {
@@ -164,7 +163,7 @@ Result<Parameter> read_parameter(const Fields& fields) {
   return parameter;
 }
 
-/// A condition over words or fractions does not map.
+/// Converts a condition; one over words or fractions is an error.
 Result<Rule> read_condition(const Fields& condition, const Manifest& manifest) {
   Rule rule;
   FATUNE_TRY(rule.require, condition.text("Expression"));
@@ -215,8 +214,8 @@ Result<Manifest> read_manifest(const Json& json, const std::string& where) {
   return manifest;
 }
 
-/// Where a parameter of the space is in the recording, and of each of the recording's values its
-/// position in the parameter; -1 for none.
+/// The recording's axis for a parameter of the space. Each recorded value has its position in the
+/// parameter, or -1.
 struct AxisMatch {
   std::size_t place = 0;
   std::vector<int> positions;
@@ -242,13 +241,13 @@ Result<std::vector<AxisMatch>> match_axes(const Recording& recording, const Spac
                                  recording.axes.size(), matches.size()));
 }
 
-/// 1 stands for true in files that know no booleans.
+/// 1 equals true, because some files have no booleans.
 bool same(const Value& theirs, const Value& ours) {
   const bool word = theirs.kind == Value::Kind::kWord || ours.kind == Value::Kind::kWord;
   return word ? describe(theirs) == describe(ours) : theirs.number == ours.number;
 }
 
-/// Whether the kernel has a parameter of the axis' name.
+/// True if the kernel has a parameter of the axis's name.
 bool knows(const Manifest& manifest, const RecordedAxis& axis) {
   return manifest.find(axis.name) != nullptr;
 }
@@ -262,7 +261,7 @@ std::vector<std::size_t> best_first(const Recording& recording) {
   return order;
 }
 
-/// Empty, with the parameter and value in `foreign`, when a value is not one of the kernel's.
+/// Maps a config; empty, with parameter and value in `foreign`, if a value is not the kernel's.
 std::optional<Json> map_config(const Recording& recording, std::size_t index,
                                const Manifest& manifest, std::string& foreign) {
   const Point point = recording.lattice.point(index);
@@ -300,7 +299,7 @@ Result<Space> read_t1_space(const std::filesystem::path& path) {
   FATUNE_TRY(Manifest manifest, read_manifest(json, path.string()));
   auto kernel = std::make_shared<Kernel>();
   kernel->manifest = std::move(manifest);
-  DeviceLimits limits;  // without launches and tensors nothing asks a device
+  DeviceLimits limits;  // unused: the manifest has no launches and tensors
   limits.arch = best_arch(9, 0);
   return Space::build(std::move(kernel), Problem(), limits);
 }

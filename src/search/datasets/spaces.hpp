@@ -1,4 +1,4 @@
-// spaces.hpp - a recording's configs in another space: that of a T1 file, or of a kernel of ours.
+// spaces.hpp: Maps a recording's configs to the space of a T1 file or of a fatune kernel.
 #pragma once
 
 #include <filesystem>
@@ -13,28 +13,26 @@
 
 namespace fatune {
 
-/// "[16, 0.5, 'word', True]" or "range(1, 9)", also as list(range(...)). Fractions are words that
-/// read as numbers.
+/// Parses "[16, 0.5, 'word', True]" or "range(1, 9)", also as list(range(...)). Fractions become
+/// words that read as numbers.
 Result<std::vector<Value>> list_from_python(std::string_view text, const std::string& where);
 
-/// TuningParameters and Conditions; the rest of the file, what to run and how, is not read. A
-/// condition may use parameters whose values are whole numbers or truth values; one that does not
-/// map is an error that quotes it.
+/// Reads TuningParameters and Conditions and ignores the rest of the file. A condition may use
+/// parameters with whole numbers or truth values; any other condition is an error that quotes it.
 Result<Space> read_t1_space(const std::filesystem::path& path);
 
-/// The recording's configs that are valid in the space, which must have the same parameters. The
-/// remarks say how many of either the other lacks; none in common is an error.
+/// Keeps the configs that are valid in the space, which must have the recording's parameters. The
+/// remarks count the configs of each side that the other lacks; no common config is an error.
 Result<Recording> restrict_to(const Recording& recording, const Space& space);
 
 struct ImportedConfigs {
-  std::vector<Json> configs;  ///< of the kernel, best first, each once
-  std::string note;           ///< what was taken and why the rest was not: "5 of 1011 configs"
+  std::vector<Json> configs;  ///< configs of the kernel, best first, without repeats
+  std::string note;  ///< how many configs were taken and why others were not: "5 of 1011 configs"
 };
 
-/// At most `most` of the recording's measured configs. A config maps when each of its parameters is
-/// one of the kernel's, by its name or a former one, with one of its values; a parameter of which
-/// the recording has a single value may be unknown. The kernel's other parameters take their
-/// defaults.
+/// Imports at most `most` measured configs. Each parameter of a config must be one of the kernel's,
+/// with one of its values. A parameter with a single recorded value may be unknown. The kernel's
+/// other parameters take their defaults.
 ImportedConfigs import_configs(const Recording& recording, const Manifest& manifest,
                                std::size_t most);
 

@@ -1,4 +1,4 @@
-// t4.cpp - T4 results to a recording, and a journal's candidates to T4 results.
+// t4.cpp: Reads T4 results, and writes journals as T4 results.
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -19,31 +19,31 @@
 namespace fatune {
 namespace {
 
-/// The schema's names and those of the files there are.
+/// Members of `times`: the schema's names, and the names in published files.
 constexpr std::array<std::array<const char*, 2>, 5> kSpent = {{{"compilation_time", "compilation"},
                                                                {"benchmark_time", "benchmark"},
                                                                {"framework_time", "framework"},
                                                                {"search_time", "search_algorithm"},
                                                                {"validation_time", "validation"}}};
-constexpr std::size_t kBenchmark = 1;  // its place among them
+constexpr std::size_t kBenchmark = 1;  // place of the benchmark's time in kSpent
 constexpr std::array<std::string_view, 6> kInvalidities = {"timeout",     "compile",     "runtime",
                                                            "correctness", "constraints", "correct"};
 
-/// What all results share.
+/// Values that all results share.
 struct Common {
   Recording recording;
-  double seconds_per_time = 1e-3;  ///< of the unit of `times`
+  double seconds_per_time = 1e-3;  ///< seconds in the unit of `times`
   std::vector<ListedAxis> axes;
 };
 
-/// "gemm" of "data/gemm.json.gz": T4 does not name the kernel.
+/// Returns "gemm" for "data/gemm.json.gz", because T4 does not name the kernel.
 std::string stem(const std::string& where) {
   std::filesystem::path path = std::filesystem::path(where).filename();
   while (path.has_extension()) path = path.stem();
   return path.string();
 }
 
-/// What T4 files may say about themselves; kernel, device and problem only those that we write.
+/// Reads the optional metadata; only fatune writes kernel, device and problem.
 Result<Recording> read_metadata(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json json, find_object(text, "metadata", where));
   const Fields fields(json, where + ": metadata");
@@ -77,7 +77,7 @@ const Json* find_measurement(const Json& result, const std::string& name) {
   return nullptr;
 }
 
-/// Adds what the first result says. The recording has the unit of times.
+/// Adds the shared values of the first result; the recording takes the unit of its times.
 Status read_first(const Fields& result, Common& common) {
   Recording& recording = common.recording;
   FATUNE_TRY(recording.objective, objective_of(result));
@@ -105,7 +105,7 @@ std::optional<double> seconds_of(const Json& times, double seconds_per_time) {
     }
   }
   const auto mean = mean_at(times, "runtimes");
-  if (!has_benchmark && mean)  // the runs themselves are the least that benchmarking took
+  if (!has_benchmark && mean)  // lower bound: the runs themselves
     sum = sum.value_or(0) + *mean * static_cast<double>(times.at("runtimes").size());
   if (sum) *sum *= seconds_per_time;
   return sum;
@@ -133,7 +133,7 @@ Result<std::string> failure_of(const Fields& result) {
                                         "constraints, correct");
 }
 
-/// The objective's value; a measured time may also be the mean of the runtimes.
+/// Returns the objective's value; for a missing time, the mean of the runtimes.
 std::optional<double> value_of(const Json& result, const std::string& objective) {
   const Json* measurement = find_measurement(result, objective);
   if (measurement != nullptr) return number_at(*measurement, "value");
@@ -160,7 +160,7 @@ Result<ListedConfig> read_result(const Fields& result, const Common& common,
   return config;
 }
 
-/// Compiling under the schema's name and under that of the files there are.
+/// Returns the times; compilation has the schema's name and that of published files.
 Json times_of(const CandidateRecord& record) {
   const double compilation = record.spent.compile_s * kMsPerSecond;
   return {{"compilation_time", compilation},
@@ -199,7 +199,7 @@ Json measurements_of(const ToldRecord& config, const std::string& objective) {
   return measurements;
 }
 
-/// The schema's word for the reader's; it has none for a candidate without a usable time.
+/// Returns the schema's word for the failure; it has none for a candidate without a usable time.
 std::string invalidity_of(const ToldRecord& config) {
   if (config.us) return "correct";
   return config.failure == "unusable" ? "runtime" : config.failure;

@@ -1,4 +1,4 @@
-// curves_svg.cpp - writes panels, axes, bands, lines and a legend as SVG.
+// curves_svg.cpp: Draws replayed search curves as SVG panels.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ using svg::line_at, svg::number, svg::text_at, svg::tick_step;
 constexpr double kPanelWidth = 380, kPanelHeight = 250;
 constexpr double kLeft = 52, kRight = 14, kTop = 42, kBottom = 40;  // around a panel's axes
 constexpr double kMargin = 12, kLegendLine = 20, kLegendColumn = 108, kTitle = 24;
-constexpr std::size_t kMostColumns = 3, kSquare = 4;  // so many panels stand two by two
+constexpr std::size_t kMostColumns = 3, kSquare = 4;  // up to kSquare panels stand two by two
 
 constexpr const char* kStyle =
     ".control { stroke: #59636e } .control-band { fill: #59636e }\n"
@@ -23,7 +23,7 @@ constexpr const char* kStyle =
     "  .control { stroke: #9198a1 } .control-band { fill: #9198a1 }\n"
     "}\n";
 
-/// Every evaluation first, fewer where curves are flat.
+/// Returns the evaluations to draw: each early one, fewer where curves are flat.
 std::vector<std::uint64_t> sampled(std::uint64_t budget) {
   std::vector<std::uint64_t> counts;
   for (std::uint64_t t = 1; t <= budget; t += t < 20 ? 1 : t < 60 ? 2 : 5) counts.push_back(t);
@@ -31,7 +31,7 @@ std::vector<std::uint64_t> sampled(std::uint64_t budget) {
   return counts;
 }
 
-/// One recording's axes: evaluations to the right, excess over the optimum upwards.
+/// A panel for one recording: evaluations to the right, excess over the optimum upwards.
 class Panel {
  public:
   Panel(const Replay& replay, std::size_t number, double x, double y, std::uint64_t budget)
@@ -96,7 +96,7 @@ class Panel {
     if (backwards) std::reverse(counts.begin(), counts.end());
     std::string text;
     for (const std::uint64_t t : counts) {
-      // Far above the frame a point only needs to be outside.
+      // A point above the frame is clipped, so its exact height does not matter.
       const double excess = std::min(row.score.excess[t - 1].*member, 3 * highest_);
       text += fmt::format("{}{},{}", text.empty() ? "" : " ",
                           number(across(static_cast<double>(t))), number(up(excess)));
@@ -104,7 +104,7 @@ class Panel {
     return text;
   }
 
-  /// A line in its band; `css` or `colour` says how it looks.
+  /// Returns a line in its band, styled by `css` or `colour`.
   std::string curve(const ReplayRow& row, const std::string& css, const std::string& colour) const {
     const bool coloured = css.empty();
     const std::string fill = coloured ? "fill=\"" + colour + "\"" : "class=\"" + css + "-band\"";
@@ -120,10 +120,10 @@ class Panel {
   std::string id_;
   double x_, y_;
   std::uint64_t budget_;
-  double highest_;  ///< excess at the upper edge: what random search has left at the first t of P
+  double highest_;  ///< excess at the upper edge: random search's at the first evaluation of P
 };
 
-/// Without the control, in the order of the rows.
+/// Returns the strategies without the control, in the order of the rows.
 std::vector<std::string> drawn_strategies(const std::vector<Replay>& replays) {
   std::vector<std::string> names;
   for (const Replay& replay : replays) {

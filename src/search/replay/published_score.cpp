@@ -1,7 +1,7 @@
-// published_score.cpp - cut-off, budget, baseline and mean-rank curve of the published score.
+// published_score.cpp: Computes cut-off, budget, baseline and curve of the published score.
 //
-// Left out: the strategy's own time counts nothing, the curve is the isotonic fit to all runs
-// itself and not the mean of fits to subsets of them, and there is no error band.
+// Differences: the strategy's own time is ignored, one isotonic curve is fitted to all runs
+// instead of the mean of fits to subsets, and there is no error band.
 #include "search/replay/published_score.hpp"
 
 #include <algorithm>
@@ -13,21 +13,21 @@
 namespace fatune {
 namespace {
 
-/// Neighbouring samples that share one value of the curve.
+/// Neighbouring samples with a common value of the curve.
 struct Pool {
   double first = 0, last = 0;  ///< range of x
   double sum = 0, weight = 0;
   double mean() const { return sum / weight; }
 };
 
-/// The index of the knot at or before x, such that there is one after it.
+/// Returns the knot at or before x that has a successor.
 std::size_t interval_of(const std::vector<Sample>& knots, double x) {
   const auto after =
       std::ranges::upper_bound(knots.begin() + 1, knots.end() - 1, x, {}, &Sample::x);
   return static_cast<std::size_t>(after - knots.begin()) - 1;
 }
 
-/// Slope at an end from the two nearest intervals, bent back where it would overshoot.
+/// Returns the slope at an end from the two nearest intervals, limited against overshoot.
 double end_slope(double near_width, double far_width, double near_rise, double far_rise) {
   const double slope =
       ((2 * near_width + far_width) * near_rise - near_width * far_rise) / (near_width + far_width);
@@ -38,11 +38,11 @@ double end_slope(double near_width, double far_width, double near_rise, double f
 
 constexpr double kCutoff = 0.95, kStartCutoff = 0.01;
 constexpr std::size_t kPoints = 1000;
-constexpr std::uint64_t kFewestEvaluations = 10;  // chosen: with fewer, luck decides
-constexpr double kFitMargin = 0.1;  // of the range of time: what the fit sees beyond its ends
+constexpr std::uint64_t kFewestEvaluations = 10;  // chosen: fewer evaluations are decided by luck
+constexpr double kFitMargin = 0.1;  // share of the time range by which the fit extends it
 constexpr double kLeastDivisor = 1e-12;
 
-/// Evaluations after which random search is expected to have reached the cut-off value.
+/// Returns the evaluations that random search is expected to need for the cut-off value.
 std::uint64_t evaluations_to(double cutoff, const Landscape& landscape,
                              const std::vector<double>& worst_first) {
   const double target =
@@ -201,7 +201,7 @@ double PublishedMethod::score(const std::vector<Trace>& traces, const Recording&
   }
   if (samples.empty()) samples.push_back({start_, 0});
   const IsotonicCurve ranks(std::move(samples));
-  const double stop = median(ends);  // later, fewer than half of the runs say anything
+  const double stop = median(ends);  // later, less than half of the runs have data
   const std::vector<double> random = baseline();
   double sum = 0;
   for (std::size_t point = 0; point < kPoints; ++point) {

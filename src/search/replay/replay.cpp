@@ -1,4 +1,4 @@
-// replay.cpp - runs the control and each strategy on a recording, and scores them.
+// replay.cpp: Runs the control and each strategy on a recording and scores the runs.
 #include "search/replay/replay.hpp"
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace fatune {
 namespace {
 
 constexpr std::size_t kMostControlRepeats = 64'000;
-constexpr double kControlError = kControlTolerance / 4;  // standard error that makes the check safe
+constexpr double kControlError = kControlTolerance / 4;  // standard error for a reliable check
 
-/// One recording with what its scoring needs.
+/// A recording and the values that its scores need.
 class Bench {
  public:
   Bench(const Recording& recording, Landscape landscape, const ReplayOptions& options)
@@ -60,8 +60,8 @@ class Bench {
     return scored(runs, run);
   }
 
-  /// Repeated until its own scatter cannot fail the check. On a small space a run that misses the
-  /// optimum when random search is almost sure to have it weighs much, so that takes more.
+  /// Repeats random search until its standard error cannot fail the check. Small spaces need more
+  /// repeats, because a single miss of the optimum weighs much.
   Result<ReplayRow> control() const {
     RunOptions run = options_.run;
     run.strategy = "random";
@@ -92,10 +92,10 @@ class Bench {
   const Recording& recording_;
   Landscape landscape_;
   const ReplayOptions& options_;
-  std::uint64_t scored_ = 0;  ///< evaluations that are looked at
+  std::uint64_t scored_ = 0;  ///< evaluations whose costs the scores use
   Yardstick yardstick_;
   std::optional<PublishedMethod> method_;
-  bool publishes_ = false;  ///< there is a method, and its runs are not too long
+  bool publishes_ = false;  ///< the published method applies and its runs are short enough
 };
 
 void remark_range(Replay& replay, std::uint64_t budget) {
@@ -111,7 +111,7 @@ void remark_range(Replay& replay, std::uint64_t budget) {
   }
 }
 
-/// "25" for as long as the program runs.
+/// Returns "25" with static lifetime.
 const char* count_key(std::uint64_t count) {
   static const auto keys = [] {
     std::map<std::uint64_t, std::string> made;
@@ -122,7 +122,7 @@ const char* count_key(std::uint64_t count) {
   return keys.at(count).c_str();
 }
 
-// Null where nothing can be said.
+// The value is null if it is undefined.
 void value_field(const char* key, const std::optional<Estimate>& estimate, FieldList& f) {
   f.derived(key, estimate ? std::optional(estimate->value) : std::nullopt).or_null().finite();
 }
@@ -138,7 +138,7 @@ void estimate_fields(const char* key, const char* interval_key,
   interval_field(interval_key, estimate, f);
 }
 
-/// {"25": ..., "50": ...}, and the same of intervals.
+/// Writes {"25": ..., "50": ...} and the object of intervals.
 template <typename Counts, typename Estimates>
 void count_fields(const char* key, const char* interval_key, const Counts& counts,
                   const Estimates& estimates, FieldList& f) {

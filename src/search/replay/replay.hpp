@@ -1,4 +1,4 @@
-// replay.hpp - a recording and a list of strategies to their scores, with random search as control.
+// replay.hpp: Scores strategies on a recording, with random search as control.
 #pragma once
 
 #include <functional>
@@ -12,55 +12,54 @@
 
 namespace fatune {
 
-/// Of the control: as many repeats as make its standard error small enough for the check, at least
-/// these.
+/// Minimum repeats of the control; more are run until its standard error is small enough.
 inline constexpr std::size_t kControlRepeats = 1000;
-/// |P| of the control; random search that scores more or less means that the scoring is wrong.
+/// Largest |P| of the control; a larger one means that the scoring is wrong.
 inline constexpr double kControlTolerance = 0.05;
 
 struct ReplayOptions {
   std::vector<std::string> strategies;
-  RunOptions run = {};  ///< of each of them
-  /// The published score also where its runs are longer than the budget; else where they are not.
+  RunOptions run = {};  ///< for each strategy
+  /// Computes the published score even if its runs exceed the budget.
   bool published_everywhere = false;
   std::function<void(const std::string& strategy)> started = {};  ///< may be empty
 };
 
 struct ReplayRow {
-  std::string file{};  ///< of the recording; in documents, where rows stand side by side
+  std::string file{};  ///< the recording's file, in documents with rows of several recordings
   std::string strategy;
   Score score;
   std::optional<double> published = {};
-  double seconds = 0;             ///< spent in the strategy itself, in the runs of `score`
-  std::uint64_t evaluations = 0;  ///< of those runs
+  double seconds = 0;             ///< processor time of the strategy in the runs of `score`
+  std::uint64_t evaluations = 0;  ///< evaluations in the runs of `score`
 };
 
-/// One recording's scores.
+/// The scores of one recording.
 struct Replay {
-  std::string file;  ///< what the rows call it
+  std::string file;  ///< the rows' name for the file
   std::string format, kernel, device, problem, objective, unit;
-  std::optional<Problem> own_problem;  ///< of a recording by fatune
+  std::optional<Problem> own_problem;  ///< the problem, in recordings by fatune
   std::uint64_t configs = 0, failed = 0;
-  double optimum = 0, median = 0, worst = 0;  ///< in the file's own terms
+  double optimum = 0, median = 0, worst = 0;  ///< in the file's unit
   Yardstick yardstick;
-  std::uint64_t near_at = 0;  ///< evaluations after which Score::near looks
-  /// Of the published score: what random search needs to reach the cut-off.
+  std::uint64_t near_at = 0;  ///< evaluations at which Score::near is read
+  /// Evaluations that random search needs to reach the published score's cut-off.
   std::optional<std::uint64_t> published_evaluations;
   std::optional<double> published_seconds;
   ReplayRow control;
   std::vector<ReplayRow> rows;
   std::vector<std::string> remarks;
 
-  /// Random search must score nothing; true where nothing can be scored.
+  /// True if random search scores about zero or nothing can be scored.
   bool control_holds() const;
 };
 
-/// Runs and scores each strategy. Fails when no config was measured, for an unknown strategy, and
-/// when it is interrupted.
+/// Runs and scores each strategy. Fails if no config was measured, for an unknown strategy, and on
+/// interruption.
 Result<Replay> replay(const Recording& recording, const std::string& file,
                       const ReplayOptions& options);
 
-/// Mean P of a strategy over the replays in which it has one, and the replay where it is lowest.
+/// Mean P of a strategy over the replays that score it, and the replay of its lowest P.
 struct MeanScore {
   std::string strategy;
   std::size_t spaces = 0;
@@ -69,7 +68,7 @@ struct MeanScore {
 };
 std::vector<MeanScore> mean_scores(const std::vector<Replay>& replays);
 
-/// fatune.replay/1
+/// The document fatune.replay/1.
 struct ReplayDocument {
   DocumentHead head;
   ReplayOptions options;
@@ -80,8 +79,8 @@ void fields(Replay& x, FieldList& f);
 void fields(MeanScore& x, FieldList& f);
 void fields(ReplayDocument& x, FieldList& f);
 
-/// An SVG of one panel a recording and one line a strategy, the control included; bands are 95 %
-/// intervals of the mean. Its colours follow the reader's light or dark scheme.
+/// Draws an SVG with a panel per recording and a line per strategy, control included. Bands are 95
+/// % intervals of the mean. Colours follow the reader's light or dark scheme.
 std::string curves_svg(const std::vector<Replay>& replays, std::uint64_t budget);
 
 }  // namespace fatune

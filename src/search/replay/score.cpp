@@ -1,5 +1,4 @@
-// score.cpp - asks a strategy, looks the answer up in the recording, tells it, on several threads;
-// compares best-so-far curves with what random search is expected to find.
+// score.cpp: Runs strategies on recordings and compares their curves with random search.
 #include "search/replay/score.hpp"
 
 #include <algorithm>
@@ -24,10 +23,10 @@ namespace {
 
 constexpr double kZ95 = 1.959964;  // the 97.5 % point of the normal distribution
 constexpr std::size_t kMostResamples = 10'000, kFewestResamples = 1'000;
-constexpr std::size_t kMostDraws = 5'000'000;  // chosen: a hundredth of a second
+constexpr std::size_t kMostDraws = 5'000'000;  // chosen: about 0.01 s
 
-constexpr std::uint64_t kResampleSeed = 1;  // of the resamples
-constexpr double kLeastHeadroom = 1e-12;    // of the optimum: below it random search is there, too
+constexpr std::uint64_t kResampleSeed = 1;  // seed of the bootstrap; arbitrary
+constexpr double kLeastHeadroom = 1e-12;    // relative; below it random search is optimal
 
 using Curves = std::vector<std::vector<double>>;  ///< [repeat][evaluations]
 
@@ -51,28 +50,28 @@ Estimate share_within(double share, const std::vector<double>& costs, const Land
   return share_estimate(static_cast<std::uint64_t>(hits), costs.size());
 }
 
-/// Processor time of this thread: what else the machine does is not the strategy's.
+/// Returns this thread's processor time, which other processes do not affect.
 double thread_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Neighbouring numbers give seeds that have nothing in common.
+/// Returns unrelated seeds for neighbouring repeats.
 std::uint64_t seed_of(std::uint64_t seed, std::size_t repeat) {
   Rng outer(seed);
   return Rng(outer.next() + repeat).next();
 }
 
-/// A cost as a GPU measures it: the first is the fastest, the others follow at even distances.
+/// Returns the cost on one of several GPUs: GPU 0 is fastest, the others are evenly slower.
 double cost_on(std::size_t gpu, std::size_t gpus, double cost) {
   if (gpus < 2) return cost;
   const double place = static_cast<double>(gpu) / static_cast<double>(gpus - 1);
   return cost + std::abs(cost) * kGpuSpread * place;
 }
 
-/// Asks ahead: up to `batch` points wait for their turn to be told, fewer where the strategy wants
-/// fewer. Adds to `thinking` what the strategy takes.
+/// Runs a strategy with up to `batch` points in flight, or fewer if it limits them. Adds the
+/// strategy's processor time to `thinking`.
 Trace run_once(const Recording& recording, const std::vector<double>& seconds,
                const RunOptions& options, Strategy& strategy, double& thinking) {
   const Lattice& lattice = recording.lattice;
@@ -106,7 +105,7 @@ Trace run_once(const Recording& recording, const std::vector<double>& seconds,
   return trace;
 }
 
-/// Calls `work` for each number below `count`, on `jobs` threads, each taking the next one.
+/// Calls `work` for each number below `count`, on `jobs` threads that take the next free number.
 void for_each_number(std::size_t count, std::size_t jobs,
                      const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next = 0;
@@ -117,7 +116,7 @@ void for_each_number(std::size_t count, std::size_t jobs,
   try {
     while (threads.size() + 1 < std::min(jobs, count)) threads.emplace_back(take);
   } catch (const std::system_error&) {
-    // No more threads: those that run take all numbers.
+    // A thread could not start: the running threads take all numbers.
   }
   take();
 }
@@ -148,9 +147,9 @@ std::vector<double> Landscape::expected_best(std::uint64_t most) const {
   for (std::uint64_t t = 1; t <= std::min(most, size_); ++t) {
     const auto drawn = static_cast<double>(t);
     double sum = optimum();
-    double missed = 1;  // chance that all t draws miss the `rank` best configs
+    double missed = 1;  // probability that all t draws miss the `rank` best configs
     for (std::size_t rank = 1; rank < sorted_.size() && missed > 0; ++rank) {
-      const double left = all - static_cast<double>(rank) + 1;  // configs not among rank - 1 best
+      const double left = all - static_cast<double>(rank) + 1;  // configs without the rank - 1 best
       missed *= std::max(0.0, (left - drawn) / left);
       sum += missed * (sorted_[rank] - sorted_[rank - 1]);
     }

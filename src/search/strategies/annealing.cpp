@@ -1,4 +1,4 @@
-// annealing.cpp - walks at a falling temperature.
+// annealing.cpp: Implements simulated annealing.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace {
 // Kernel Tuner 1.4's defaults.
 constexpr double kHottest = 0.1, kColdest = 0.0001, kAlpha = 0.9975;
 constexpr double kHammingChance = 0.2;
-constexpr int kStuck = 100;  // steps to known points
+constexpr int kStuck = 100;  // consecutive steps to known points before a restart
 
 class Annealing final : public Rounds {
  public:
@@ -29,7 +29,7 @@ class Annealing final : public Rounds {
     return {landing_ ? *landing_ : step()};
   }
 
-  Round hear(std::uint64_t index, double cost) override {
+  Round observe(std::uint64_t index, double cost) override {
     stuck_ = told() == told_before_ ? stuck_ + 1 : 0;
     told_before_ = told();
     if (landing_ != index && !takes(cost)) return Round::kGoesOn;
@@ -39,7 +39,7 @@ class Annealing final : public Rounds {
     return Round::kIsOver;
   }
 
-  /// Should all before it be refused, the next step starts from the same point.
+  /// Predicts the next step as if every pending one were refused: it starts from the same point.
   std::optional<std::uint64_t> look_ahead() override {
     if (landing_ || !at_) return std::nullopt;
     return step();
@@ -74,12 +74,13 @@ class Annealing final : public Rounds {
     return near_.adjacent(space_.point(there), rng_).value_or(there);
   }
 
-  double cooling_ = 1;                    ///< of the temperature, by each point told
-  std::optional<std::uint64_t> landing_;  ///< a random point to go on from, before it is heard
+  double cooling_ = 1;  ///< factor on the temperature for each point told
+  std::optional<std::uint64_t>
+      landing_;  ///< random point to continue from, before its cost is known
   std::optional<std::uint64_t> at_;
-  double cost_ = kFailedCost;  ///< of `at_`
+  double cost_ = kFailedCost;  ///< cost of `at_`
   std::uint64_t told_before_ = 0;
-  std::uint64_t told_at_start_ = 0;  ///< of the present schedule
+  std::uint64_t told_at_start_ = 0;  ///< points told when the present cooling schedule began
   int stuck_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// de.cpp - trials from differences between members.
+// de.cpp: Implements differential evolution.
 #include <algorithm>
 #include <cmath>
 
@@ -10,8 +10,8 @@ namespace {
 // Kernel Tuner 1.4's defaults.
 constexpr std::size_t kPerAxis = 16;
 constexpr double kWeight = 0.7, kCrossover = 0.6;
-constexpr int kStable = 2;       // generations without change, more than which end the evolution
-constexpr int kTrialTries = 20;  // until a trial is new among those of its generation
+constexpr int kStable = 2;       // generations without change before the population is drawn anew
+constexpr int kTrialTries = 20;  // attempts at a trial that is new within its generation; chosen
 
 class De final : public Rounds {
  public:
@@ -40,7 +40,7 @@ class De final : public Rounds {
     return trials_;
   }
 
-  Round hear(std::uint64_t, double cost) override {
+  Round observe(std::uint64_t, double cost) override {
     costs_.push_back(cost);
     return Round::kGoesOn;
   }
@@ -57,7 +57,7 @@ class De final : public Rounds {
     double cost;
   };
 
-  /// Lets the trials that were heard take their places.
+  /// Replaces members by their trials where the trial is no worse.
   void select() {
     if (members_.empty()) {
       for (std::size_t i = 0; i < costs_.size(); ++i) members_.push_back({trials_[i], costs_[i]});
@@ -115,8 +115,8 @@ class De final : public Rounds {
     return index ? *index : near_.closest(point, rng_);
   }
 
-  /// As many points as members, each axis cut into as many layers with one point in each; what
-  /// is not valid goes to the closest valid point, and repeats to random ones.
+  /// Returns a Latin hypercube sample of the population's size. Invalid points become the closest
+  /// valid point, and repeats become random points.
   std::vector<std::uint64_t> hypercube() {
     if (fresh_) {
       fresh_ = false;
@@ -144,9 +144,9 @@ class De final : public Rounds {
   std::size_t population_ = 1;
   std::vector<Member> members_;
   std::vector<std::uint64_t> trials_;
-  std::vector<double> costs_;  ///< of the trials, as far as heard
-  int stable_ = 0;             ///< generations that changed nothing
-  bool fresh_ = false;         ///< the next population is of points not asked yet
+  std::vector<double> costs_;  ///< costs of the trials observed so far
+  int stable_ = 0;             ///< generations without change
+  bool fresh_ = false;         ///< the next population consists of untried points
 };
 
 }  // namespace

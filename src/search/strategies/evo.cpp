@@ -1,4 +1,4 @@
-// evo.cpp - a population's relatives, ranked by a model of what was told.
+// evo.cpp: Implements evo: Bayesian optimisation over mutated and random configs.
 #include <algorithm>
 #include <unordered_set>
 #include <vector>
@@ -9,30 +9,30 @@
 namespace fatune {
 namespace {
 
-// Chosen on replays of other devices' spaces than those of docs/search.md: 6 to 16 starts, spread
-// by 4 to 30 tries, neighbours of 5 to 12 points and 300 to 1,000 strangers came out alike. Of
-// those, attention kernels do best with few starts.
+// Chosen on replays of spaces of other devices than those in docs/search.md. These ranges were
+// equally good: 6 to 16 start points, 4 to 30 spread tries, neighbours of 5 to 12 points, and 300
+// to 1,000 random configs. Attention kernels do best with few start points.
 constexpr std::uint64_t kStarts = 7;
 constexpr int kSpreadTries = 4;
-constexpr std::size_t kWithNeighbours = 5;              // of the best points
-constexpr int kChildren = 200, kStrangers = 300;        // where the model has learnt again
-constexpr int kMoreChildren = 25, kMoreStrangers = 20;  // else, beside those there are
-// Where the model has learnt again, too: the best points that are moved to each value, and where
-// to.
+constexpr std::size_t kWithNeighbours = 5;          // best points whose neighbours are candidates
+constexpr int kMutated = 200, kRandom = 300;        // added when the model was refitted
+constexpr int kMoreMutated = 25, kMoreRandom = 20;  // added otherwise
+// After a refit the nearest of kMovedTo random points is added for each of the kMoved best points
+// and each value.
 constexpr std::size_t kMoved = 3;
 constexpr int kMovedTo = 1000;
-// One of so many picks has a value that no point had before, because the model expects nothing of
-// unseen values. 8 was better than 4 on our recorded spaces (docs/decisions/0014-search.md).
+// One pick in so many has a value that no earlier point had, because the model predicts no gain for
+// unseen values. On our recorded spaces 8 was better than 4 (docs/decisions/0014-search.md).
 constexpr std::size_t kPicksForOneUnseen = 8;
-constexpr std::size_t kRanked = 32;  // kept of a ranking, for likely(); chosen
-// The most points in flight: `least`, and one more per `answers_for_one_more` answers
+constexpr std::size_t kRanked = 32;  // length of the ranking kept for likely(); chosen
+// The largest number of points in flight: `least`, plus one per `answers_for_one_more` observations
 // (docs/decisions/0016-compiling-ahead.md).
 struct InFlight {
   std::size_t least, answers_for_one_more;
 };
 constexpr InFlight kFewEvaluations{2, 8}, kLittleTime{6, 4};
 
-/// The values of each axis that points had.
+/// The values of each axis that earlier points had.
 class SeenValues {
  public:
   explicit SeenValues(const Lattice& space) {
@@ -53,10 +53,10 @@ class SeenValues {
   std::vector<std::vector<bool>> seen_;
 };
 
-class Evo final : public DeckStrategy {
+class Evo final : public UntriedSetStrategy {
  public:
   Evo(const Lattice& space, const StrategyOptions& options)
-      : DeckStrategy("evo", space, options),
+      : UntriedSetStrategy("evo", space, options),
         population_(space, options),
         seen_(space),
         spread_(space, options, {kStarts, kSpreadTries}),
@@ -77,31 +77,31 @@ class Evo final : public DeckStrategy {
     std::vector<Point> points = rest_of_spread(count);
     for (const std::uint64_t index : ranking_) {
       if (points.size() >= count) break;
-      if (deck_.has(index)) points.push_back(space_.point(index));
+      if (untried_.has(index)) points.push_back(space_.point(index));
     }
     return points;
   }
 
-  void tell(const Told& told) override {
+  void tell(const EvaluatedPoint& told) override {
     ++told_;
     const auto place = std::find(pending_.begin(), pending_.end(), told.point);
     if (place != pending_.end()) pending_.erase(place);
     surrogate_.tell(told.point, told.cost);
-    // A duplicate is the same kernel again: it would only crowd out others.
+    // A duplicate has the machine code of a member and would only displace another kernel.
     if (told.cost && !told.duplicate) population_.join(told.point, *told.cost);
   }
 
  private:
-  /// At most `count` of the next points that do not depend on observations, drawn on copies of the
-  /// state.
+  /// Returns at most `count` of the next points that do not depend on observations. The state is
+  /// copied and does not change.
   std::vector<Point> rest_of_spread(std::size_t count) const {
     std::vector<Point> rest;
     Spread spread = spread_;
-    Deck deck = deck_;
+    UntriedSet untried = untried_;
     Rng rng = rng_;
-    while (rest.size() < count && deck.left() > 0) {
-      auto index = spread.start(deck);
-      if (!index && spread.wanted()) index = spread.next(deck, rng);
+    while (rest.size() < count && untried.left() > 0) {
+      auto index = spread.start(untried);
+      if (!index && spread.wanted()) index = spread.next(untried, rng);
       if (!index) break;
       rest.push_back(space_.point(*index));
       spread.keep_from(rest.back());
@@ -116,29 +116,29 @@ class Evo final : public DeckStrategy {
   }
 
   std::uint64_t next_index() override {
-    if (const auto index = spread_.start(deck_)) return *index;
+    if (const auto index = spread_.start(untried_)) return *index;
     const bool blind = population_.size() == 0 || !surrogate_.ready();
-    if (spread_.wanted() || blind) return spread_.next(deck_, rng_);
+    if (spread_.wanted() || blind) return spread_.next(untried_, rng_);
     if (surrogate_.refresh(rng_)) {
       pool_.clear();
-      add_relatives(kChildren, kStrangers);
+      add_mutated_and_random(kMutated, kRandom);
       add_moved();
     } else {
-      add_relatives(kMoreChildren, kMoreStrangers);
+      add_mutated_and_random(kMoreMutated, kMoreRandom);
     }
     std::vector<std::uint64_t> candidates = gather_candidates();
-    if (candidates.empty()) return spread_.next(deck_, rng_);
+    if (candidates.empty()) return spread_.next(untried_, rng_);
     ranking_ = ranked(candidates);
     std::uint64_t chosen = ranking_.front();
     if (++picks_ % kPicksForOneUnseen == 0) {
       const std::vector<std::uint64_t> unseen = with_unseen_value(candidates);
       if (!unseen.empty()) chosen = ranked(unseen).front();
     }
-    deck_.take(chosen);
+    untried_.take(chosen);
     return chosen;
   }
 
-  /// What promises most, best first.
+  /// Returns the candidates of largest expected improvement, best first.
   std::vector<std::uint64_t> ranked(const std::vector<std::uint64_t>& candidates) {
     std::vector<Point> points;
     for (const std::uint64_t index : candidates) points.push_back(space_.point(index));
@@ -148,21 +148,22 @@ class Evo final : public DeckStrategy {
     return best;
   }
 
-  /// To the pool, from which they go when the model learns again: until then it remembers them.
-  void add_relatives(int children, int strangers) {
+  /// Adds mutated and random configs to the pool, which is emptied when the model is refitted.
+  void add_mutated_and_random(int children, int random) {
     if (one_lever_) return;
     for (int i = 0; i < children; ++i) {
       if (const auto index = space_.index_of(population_.breed(rng_))) pool_.push_back(*index);
     }
-    for (int i = 0; i < strangers; ++i) pool_.push_back(deck_.peek(rng_));
+    for (int i = 0; i < random; ++i) pool_.push_back(untried_.peek(rng_));
   }
 
-  /// To the pool: the best, changed as little as a sample allows, so that each value of each axis
-  /// comes up. Values that are valid only together are in no neighbour, and rarely in a stranger.
+  /// Adds the best points, changed as little as a sample allows, so that each value of each axis
+  /// occurs. Values that are valid only together occur in no neighbour, and rarely in random
+  /// configs.
   void add_moved() {
     if (one_lever_) return;
     std::vector<Point> sample;
-    for (int i = 0; i < kMovedTo; ++i) sample.push_back(space_.point(deck_.peek(rng_)));
+    for (int i = 0; i < kMovedTo; ++i) sample.push_back(space_.point(untried_.peek(rng_)));
     for (std::size_t rank = 0; rank < std::min(kMoved, population_.size()); ++rank) {
       for (const Point& point : nearest_by_value(space_, population_.member(rank), sample)) {
         if (const auto index = space_.index_of(point)) pool_.push_back(*index);
@@ -170,23 +171,24 @@ class Evo final : public DeckStrategy {
     }
   }
 
-  /// Untried points, each once: neighbours of the best, and the pool.
+  /// Returns the untried neighbours of the best points and the untried points of the pool, each
+  /// once.
   std::vector<std::uint64_t> gather_candidates() const {
     std::vector<std::uint64_t> candidates;
     std::unordered_set<std::uint64_t> seen;
     const auto add = [&](std::uint64_t index) {
-      if (deck_.has(index) && seen.insert(index).second) candidates.push_back(index);
+      if (untried_.has(index) && seen.insert(index).second) candidates.push_back(index);
     };
     const std::size_t bases =
         one_lever_ ? population_.size() : std::min(kWithNeighbours, population_.size());
     for (std::size_t rank = 0; rank < bases; ++rank) {
-      std::ranges::for_each(untried_neighbours(space_, deck_, population_.member(rank)), add);
+      std::ranges::for_each(untried_neighbours(space_, untried_, population_.member(rank)), add);
     }
     std::ranges::for_each(pool_, add);
     return candidates;
   }
 
-  /// Those with a value that no point asked for has had.
+  /// Returns the candidates with a value that no earlier point had.
   std::vector<std::uint64_t> with_unseen_value(const std::vector<std::uint64_t>& all) const {
     std::vector<std::uint64_t> unseen;
     std::ranges::copy_if(all, std::back_inserter(unseen),
@@ -199,13 +201,13 @@ class Evo final : public DeckStrategy {
   Spread spread_;
   Surrogate surrogate_;
   bool one_lever_;
-  bool tries_all_;  ///< in whatever order
+  bool tries_all_;  ///< the budget covers the space
   InFlight in_flight_;
   std::vector<std::uint64_t> pool_;
-  std::vector<std::uint64_t> ranking_;  ///< what promised most when the model last chose
-  std::vector<Point> pending_;          ///< asked, not told
+  std::vector<std::uint64_t> ranking_;  ///< from the model's latest choice, best first
+  std::vector<Point> pending_;          ///< points asked and not yet told
   std::size_t told_ = 0;
-  std::size_t picks_ = 0;  ///< of the model
+  std::size_t picks_ = 0;  ///< points that the model chose
 };
 
 }  // namespace

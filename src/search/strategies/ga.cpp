@@ -1,4 +1,4 @@
-// ga.cpp - breeds points from the best told so far.
+// ga.cpp: Implements ga: a steady-state genetic algorithm.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,25 +8,25 @@
 namespace fatune {
 namespace {
 
-// Chosen on replays of 19 published spaces; starts of 8 to 24 do alike.
+// Chosen on replays of 19 published spaces; 8 to 24 start points were equally good.
 constexpr std::uint64_t kFewestStarts = 8, kMostStarts = 16, kBudgetPerStart = 8;
 constexpr int kStartTries = 30;        // chosen
-constexpr std::size_t kSurvivors = 4;  // of a restart
+constexpr std::size_t kSurvivors = 4;  // members kept at a restart; chosen
 constexpr int kPatience = 40;          // evaluations without progress; chosen
-constexpr double kProgress = 0.005;    // a gain below this share is none; chosen
+constexpr double kProgress = 0.005;    // relative gain that counts as progress; chosen
 
-class Ga final : public DeckStrategy {
+class Ga final : public UntriedSetStrategy {
  public:
   Ga(const Lattice& space, const StrategyOptions& options)
-      : DeckStrategy("ga", space, options),
+      : UntriedSetStrategy("ga", space, options),
         population_(space, options),
         spread_(space, options,
                 {std::clamp(options.budget / kBudgetPerStart, kFewestStarts, kMostStarts),
                  kStartTries}),
         whole_space_(space.size() <= options.budget && !options.one_lever) {}
 
-  void tell(const Told& told) override {
-    // A duplicate is the same kernel again: it would only crowd out others.
+  void tell(const EvaluatedPoint& told) override {
+    // A duplicate has the machine code of a member and would only displace another kernel.
     if (told.cost && !told.duplicate) population_.join(told.point, *told.cost);
     ++since_progress_;
     if (told.cost) {
@@ -43,11 +43,11 @@ class Ga final : public DeckStrategy {
   }
 
   std::uint64_t next_index() override {
-    if (const auto index = spread_.start(deck_)) return *index;
-    if (whole_space_) return deck_.draw(rng_);
-    if (spread_.wanted() || population_.size() == 0) return spread_.next(deck_, rng_);
-    if (const auto index = population_.child(deck_, rng_)) return *index;
-    return spread_.next(deck_, rng_);
+    if (const auto index = spread_.start(untried_)) return *index;
+    if (whole_space_) return untried_.draw(rng_);
+    if (spread_.wanted() || population_.size() == 0) return spread_.next(untried_, rng_);
+    if (const auto index = population_.child(untried_, rng_)) return *index;
+    return spread_.next(untried_, rng_);
   }
 
   void restart() {

@@ -1,5 +1,4 @@
-// gaussian_process.cpp - a Cholesky factor that grows, the columns solved with it, and a climb to
-// the likeliest hyper-parameters.
+// gaussian_process.cpp: Implements a Gaussian process with incremental Cholesky factor.
 #include "search/strategies/gaussian_process.hpp"
 
 #include <algorithm>
@@ -22,9 +21,9 @@ using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 using Index = Eigen::Index;
 
-constexpr double kLeastVariance = 1e-6;  // of values, and of beliefs, against rounding
+constexpr double kLeastVariance = 1e-6;  // lower limit of variances, against rounding; chosen
 
-// The prior of the hyper-parameters and the climb's steps; chosen, on logarithms.
+// The prior of the hyper-parameters and the step sizes of learn(), on logarithms; chosen.
 constexpr double kUsualNoise = 1e-3, kLeastNoise = 1e-5, kMostNoise = 0.3;
 constexpr double kWeightSpread = 2, kNoiseSpread = 2, kFarthest = 6;
 constexpr int kClimbSteps = 4;
@@ -34,7 +33,7 @@ double square(double x) { return x * x; }
 
 Index signed_size(std::size_t size) { return static_cast<Index>(size); }
 
-/// Matern-5/2, of squared distances.
+/// Matern-5/2 correlation of squared distances.
 template <typename Distances>
 auto correlation(const Eigen::ArrayBase<Distances>& squared) {
   using Scalar = typename Distances::Scalar;
@@ -42,7 +41,7 @@ auto correlation(const Eigen::ArrayBase<Distances>& squared) {
   return ((Scalar(1) + z + z.square() / Scalar(3)) * (-z).exp()).eval();
 }
 
-/// One column for each of `columns`, one row for each of `rows`.
+/// Returns a matrix with one column per point of `columns` and one row per point of `rows`.
 Eigen::ArrayXXf squared_distances(const Metric& metric, std::span<const Point> rows,
                                   std::span<const Point> columns) {
   Eigen::ArrayXXf distances(signed_size(rows.size()), signed_size(columns.size()));
@@ -52,7 +51,7 @@ Eigen::ArrayXXf squared_distances(const Metric& metric, std::span<const Point> r
   return distances;
 }
 
-/// The derivative of correlation() by the squared distance.
+/// Derivative of correlation() by the squared distance.
 Eigen::ArrayXXd correlation_slope(const Eigen::ArrayXXd& squared) {
   const Eigen::ArrayXXd z = (squared * 5).sqrt();
   return -5.0 / 6 * (1 + z) * (-z).exp();
@@ -62,23 +61,22 @@ Vector to_vector(std::span<const double> values) {
   return Eigen::Map<const Vector>(values.data(), signed_size(values.size()));
 }
 
-/// Keeps what it worked out as long as it is asked about the same points after seeing more of the
-/// same: a search asks about hundreds of candidates, learns of one, and asks again about nearly the
-/// same. `space` need not outlive it.
+/// The posterior, with a cache of solved columns. A search predicts hundreds of candidates,
+/// observes one point, and predicts nearly the same candidates again. `space` need not outlive it.
 class Posterior {
  public:
   Posterior(const Lattice& space, double noise)
       : metric_(space), axes_(space.axes()), noise_(noise) {}
 
-  /// Begins anew: the metric has changed, or the noise, a share of the values' variance.
+  /// Empties the cache after a change of the metric or of `noise`, a share of the values' variance.
   void reset(double noise) {
     noise_ = noise;
     points_.clear();
     solved_ = 0;
   }
 
-  /// Costs the square of the number of points for each that is not as it was in the last call, and
-  /// for each after it.
+  /// Costs the square of the number of points, for each point from the first that differs from the
+  /// last call's.
   void observe(std::span<const Point> points, std::span<const double> values) {
     FATUNE_CHECK(!values.empty() && points.size() >= values.size(), "every value has a point");
     const auto same = std::mismatch(points_.begin(), points_.end(), points.begin(), points.end());
@@ -94,17 +92,17 @@ class Posterior {
     for (const Point& point : points.subspan(points_.size())) append(point);
 
     const Index count = signed_size(values.size());
-    surprises_ = Eigen::Map<const Eigen::VectorXd>(values.data(), count);
-    mean_ = surprises_.mean();
-    surprises_.array() -= mean_;
+    whitened_ = Eigen::Map<const Eigen::VectorXd>(values.data(), count);
+    mean_ = whitened_.mean();
+    whitened_.array() -= mean_;
     const auto lower = factor_.topLeftCorner(count, count).triangularView<Eigen::Lower>();
-    lower.solveInPlace(surprises_);
-    variance_ = std::max(kLeastVariance, surprises_.squaredNorm() / static_cast<double>(count));
+    lower.solveInPlace(whitened_);
+    variance_ = std::max(kLeastVariance, whitened_.squaredNorm() / static_cast<double>(count));
   }
 
-  /// Costs, for each point that the last call was not asked about, the square of the number of
-  /// points observed; for the others that number, times those observed since.
-  std::vector<Belief> predict(std::span<const Point> points) {
+  /// A new point costs the square of the number of observed points. A point of the last call costs
+  /// that number times the points observed since.
+  std::vector<Prediction> predict(std::span<const Point> points) {
     FATUNE_CHECK(!points_.empty(), "something must have been observed");
     const std::vector<std::size_t> order = arrange(points);
     make_room(signed_size(order.size()));
@@ -116,17 +114,17 @@ class Posterior {
     solved_ = signed_size(points_.size());
 
     const auto shares = shares_.topLeftCorner(solved_, signed_size(order.size()));
-    const Eigen::VectorXf surprises = surprises_.cast<float>();
-    const Eigen::VectorXf means = shares.topRows(surprises.size()).transpose() * surprises;
+    const Eigen::VectorXf whitened = whitened_.cast<float>();
+    const Eigen::VectorXf means = shares.topRows(whitened.size()).transpose() * whitened;
     const Eigen::VectorXf explained = shares.colwise().squaredNorm();
-    std::vector<Belief> beliefs(points.size());
+    std::vector<Prediction> predictions(points.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Index column = signed_size(i);
       const double left = 1 - static_cast<double>(explained(column));
-      beliefs[order[i]] = {mean_ + static_cast<double>(means(column)),
-                           std::sqrt(variance_ * std::max(left, kLeastVariance))};
+      predictions[order[i]] = {mean_ + static_cast<double>(means(column)),
+                               std::sqrt(variance_ * std::max(left, kLeastVariance))};
     }
-    return beliefs;
+    return predictions;
   }
 
  protected:
@@ -156,7 +154,7 @@ class Posterior {
     return code;
   }
 
-  /// Which of the points each column is of, the columns that are kept first: they move together.
+  /// Returns the point of each column; cached columns are moved to the front.
   std::vector<std::size_t> arrange(std::span<const Point> points) {
     std::unordered_map<std::uint64_t, std::size_t> wanted;
     for (std::size_t i = 0; i < points.size(); ++i) wanted.emplace(code_of(points[i]), i);
@@ -190,8 +188,8 @@ class Posterior {
     shares_ = std::move(larger);
   }
 
-  /// The rows from `first_row` on of these points' columns, which lie side by side. Single
-  /// precision: half the time, and exact enough to rank candidates.
+  /// Solves the columns of `points` from `first_row` on. Single precision takes half the time and
+  /// is exact enough to rank candidates.
   void solve(std::span<const Point> points, Index first_column, Index first_row) {
     const Index rows = signed_size(points_.size()) - first_row;
     const Index columns = signed_size(points.size());
@@ -211,27 +209,27 @@ class Posterior {
   std::vector<Axis> axes_;
   double noise_;
   std::vector<Point> points_;
-  Eigen::MatrixXd factor_;     ///< lower Cholesky factor of correlations and noise; may be larger
-  Eigen::VectorXd surprises_;  ///< the factor's inverse, times the values less their mean
+  Eigen::MatrixXd factor_;    ///< lower Cholesky factor of correlations plus noise; may be larger
+  Eigen::VectorXd whitened_;  ///< inverse factor times the centred values
   double mean_ = 0, variance_ = 1;
 
-  // The factor's inverse, times the correlations of the points observed with those asked about; a
-  // belief is a column's product with the surprises, and its length.
+  // Inverse factor times the correlations of observed and predicted points. The mean is a column's
+  // product with whitened_, the variance follows from its length.
   Eigen::MatrixXf shares_;
-  std::vector<std::uint64_t> codes_;  ///< whose columns they are
+  std::vector<std::uint64_t> codes_;  ///< the points of the columns
   Index kept_ = 0;                    ///< columns whose first solved_ rows are known
   Index solved_ = 0;
 };
 
 }  // namespace
 
-double log_expected_improvement(const Belief& belief, double best) {
-  const double z = (best - belief.mean) / belief.deviation;
+double log_expected_improvement(const Prediction& prediction, double best) {
+  const double z = (best - prediction.mean) / prediction.deviation;
   const double log_density = -0.5 * z * z - 0.5 * std::log(2 * std::numbers::pi);
-  // Below, density and mass cancel: the first term of their asymptotic series is what is left.
-  if (z < -6) return std::log(belief.deviation) + log_density - 2 * std::log(-z);
+  // Density and mass cancel here; the first term of their asymptotic series remains.
+  if (z < -6) return std::log(prediction.deviation) + log_density - 2 * std::log(-z);
   const double mass = 0.5 * std::erfc(-z / std::numbers::sqrt2);
-  return std::log(belief.deviation) + std::log(z * mass + std::exp(log_density));
+  return std::log(prediction.deviation) + std::log(z * mass + std::exp(log_density));
 }
 
 class GaussianProcess::Algebra : public Posterior {
@@ -246,7 +244,7 @@ class GaussianProcess::Algebra : public Posterior {
     reset(std::exp(log_noise_));
   }
 
-  /// Steps whose length depends on whether a slope keeps its sign (Rprop: Riedmiller, Braun 1993).
+  /// Rprop: step lengths depend on whether a slope keeps its sign (Riedmiller, Braun 1993).
   void learn(std::span<const Point> points, std::span<const double> values) {
     Vector centred = to_vector(values);
     centred.array() -= centred.mean();
@@ -277,8 +275,8 @@ class GaussianProcess::Algebra : public Posterior {
   }
 
  private:
-  /// The objective of learn(), to be made small, at the present hyper-parameters; `slopes` are its
-  /// derivatives by the weights and, last, by the noise.
+  /// Returns the objective that learn() minimises. `slopes` receives its derivatives by the weights
+  /// and, last, by the noise.
   double objective(std::span<const Point> points, const Vector& values, Vector& slopes) const {
     const Index count = signed_size(points.size());
     const double noise = std::exp(log_noise_);
@@ -290,26 +288,25 @@ class GaussianProcess::Algebra : public Posterior {
     const double variance = std::max(kLeastVariance, values.dot(pull) / static_cast<double>(count));
     double result = 0.5 * static_cast<double>(count) * std::log(variance) +
                     factored.matrixLLT().diagonal().array().log().sum();
-    // The derivative by each entry of the matrix; a weight moves the entries of the pairs it acts
-    // on.
+    // Derivative by each matrix entry; a weight moves the entries of the pairs that it affects.
     Matrix by_entry = factored.solve(Matrix::Identity(count, count));
     by_entry.noalias() -= pull * pull.transpose() / variance;
     slopes = Vector::Zero(signed_size(metric_.weights().size()) + 1);
     slopes(slopes.size() - 1) = 0.5 * noise * by_entry.trace();
     const Eigen::ArrayXXd by_distance = by_entry.array() * correlation_slope(distances);
-    for (const Lever& lever : metric_.levers()) {
-      std::vector<double> by_steps(lever.size, 0);
+    for (const WeightedAxis& weighted : metric_.weighted_axes()) {
+      std::vector<double> by_steps(weighted.size, 0);
       for (Index j = 0; j < count; ++j) {
-        const int place = points[static_cast<std::size_t>(j)][lever.axis];
+        const int place = points[static_cast<std::size_t>(j)][weighted.axis];
         for (Index i = 0; i < j; ++i) {
-          const int steps = std::abs(points[static_cast<std::size_t>(i)][lever.axis] - place);
+          const int steps = std::abs(points[static_cast<std::size_t>(i)][weighted.axis] - place);
           by_steps[static_cast<std::size_t>(steps)] += by_distance(i, j);
         }
       }
-      for (std::size_t steps = 1; steps < lever.size; ++steps) {
-        slopes(signed_size(lever.step)) += by_steps[steps];
-        if (lever.slope == Lever::kNone) continue;
-        slopes(signed_size(lever.slope)) += by_steps[steps] * lever.squared_share(steps);
+      for (std::size_t steps = 1; steps < weighted.size; ++steps) {
+        slopes(signed_size(weighted.step)) += by_steps[steps];
+        if (weighted.slope == WeightedAxis::kNone) continue;
+        slopes(signed_size(weighted.slope)) += by_steps[steps] * weighted.squared_share(steps);
       }
     }
     for (std::size_t i = 0; i < metric_.weights().size(); ++i) {
@@ -361,7 +358,7 @@ void GaussianProcess::learn(std::span<const Point> points, std::span<const doubl
 void GaussianProcess::observe(std::span<const Point> points, std::span<const double> values) {
   algebra_->observe(points, values);
 }
-std::vector<Belief> GaussianProcess::predict(std::span<const Point> points) {
+std::vector<Prediction> GaussianProcess::predict(std::span<const Point> points) {
   return algebra_->predict(points);
 }
 

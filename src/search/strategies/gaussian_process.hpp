@@ -1,4 +1,4 @@
-// gaussian_process.hpp - values at some points to beliefs about the values at others.
+// gaussian_process.hpp: Predicts the values at untried points with a Gaussian process.
 #pragma once
 
 #include <memory>
@@ -9,25 +9,25 @@
 
 namespace fatune {
 
-/// A normal distribution.
-struct Belief {
+/// A normal distribution of the value at a point.
+struct Prediction {
   double mean = 0;
   double deviation = 0;
 };
 
-/// The logarithm of how far a draw from `belief` is expected to lie below `best`; a logarithm,
-/// because the hopeless ones of many candidates are still to be ranked.
-double log_expected_improvement(const Belief& belief, double best);
+/// Returns the logarithm of the expected improvement below `best`. The logarithm keeps hopeless
+/// candidates comparable.
+double log_expected_improvement(const Prediction& prediction, double best);
 
-/// What the likelihood leaves to be chosen, as logarithms: a metric's weights (metric.hpp)
-/// and the share of noise in the values' variance.
+/// The hyper-parameters as logarithms: the weights of the metric (metric.hpp) and the share of
+/// noise in the values' variance.
 struct Hyperparameters {
   std::vector<double> weights;
   double noise = 0;
 };
 
-/// A Gaussian process over a lattice: constant mean, Matern-5/2 correlation of a metric's distance,
-/// variance by maximum likelihood. `space` need not outlive it.
+/// A Gaussian process over a lattice with constant mean, Matern-5/2 correlation of a metric's
+/// distance, and maximum-likelihood variance. `space` need not outlive it.
 class GaussianProcess {
  public:
   explicit GaussianProcess(const Lattice& space);
@@ -37,16 +37,16 @@ class GaussianProcess {
 
   Hyperparameters hyperparameters() const;
   void set(const Hyperparameters& chosen);
-  /// Climbs the marginal likelihood of these values, times a prior around the usual weights, a few
-  /// steps from where it is. Costs the cube of the number of points at each step.
+  /// Improves the hyper-parameters by a few steps on the marginal likelihood times a prior around
+  /// the usual weights. A step costs the cube of the number of points.
   void learn(std::span<const Point> points, std::span<const double> values);
-  /// What is known from now on. Points beyond the values are in flight: believed to come out as the
-  /// model expects. Cheap where they continue the points of the last call and nothing was learnt in
-  /// between.
+  /// Replaces the observations. Points beyond the values are in flight: their values are assumed to
+  /// equal the predictions. The call is cheap if it extends the points of the last call and learn()
+  /// was not called in between.
   void observe(std::span<const Point> points, std::span<const double> values);
-  /// Something must have been observed, and the points must differ. Cheap for those that the last
-  /// call was asked about, too.
-  std::vector<Belief> predict(std::span<const Point> points);
+  /// Returns a prediction for each point; the points must differ. observe() must have been called.
+  /// Points of the last call are cheap.
+  std::vector<Prediction> predict(std::span<const Point> points);
 
  private:
   class Algebra;

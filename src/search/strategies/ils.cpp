@@ -1,4 +1,4 @@
-// ils.cpp - climbs to a local optimum, perturbs, climbs again.
+// ils.cpp: Implements greedy iterated local search.
 #include <algorithm>
 
 #include "search/strategies/rounds.hpp"
@@ -7,8 +7,8 @@ namespace fatune {
 namespace {
 
 // Kernel Tuner 1.4's defaults.
-constexpr double kWalkShare = 0.3;  // of the axes, at least one
-constexpr int kNoImprovement = 50;  // climbs
+constexpr double kWalkShare = 0.3;  // share of the axes in a random walk, at least one axis
+constexpr int kNoImprovement = 50;  // climbs without a new best before a random restart
 
 class Ils final : public Rounds {
  public:
@@ -30,7 +30,7 @@ class Ils final : public Rounds {
     return {*landing_};
   }
 
-  Round hear(std::uint64_t index, double cost) override {
+  Round observe(std::uint64_t index, double cost) override {
     if (landing_ == index || cost < cost_) {
       landing_.reset();
       at_ = index;
@@ -47,7 +47,7 @@ class Ils final : public Rounds {
     fruitless_ = 0;
   }
 
-  /// All Hamming neighbours of the present point, axis by axis, both in random order.
+  /// Returns all Hamming neighbours of the present point, axes and values in random order.
   std::vector<std::uint64_t> neighbours() {
     const Point here = space_.point(*at_);
     std::vector<std::uint64_t> found;
@@ -62,7 +62,7 @@ class Ils final : public Rounds {
     return found;
   }
 
-  /// Where the next climb begins, the present one having ended.
+  /// Returns the point where the next climb begins.
   std::uint64_t jump() {
     fruitless_ = cost_ < best_ ? 0 : fruitless_ + 1;
     best_ = std::min(best_, cost_);
@@ -80,12 +80,12 @@ class Ils final : public Rounds {
     return there;
   }
 
-  std::optional<std::uint64_t> landing_;  ///< where a climb begins, before its cost is heard
+  std::optional<std::uint64_t> landing_;  ///< start of a climb, before its cost is known
   std::optional<std::uint64_t> at_;
-  double cost_ = kFailedCost;  ///< of `at_`
+  double cost_ = kFailedCost;  ///< cost of `at_`
   double best_ = kFailedCost;
-  bool climbing_ = false;  ///< the neighbours have not been looked at
-  int fruitless_ = 0;      ///< climbs
+  bool climbing_ = false;  ///< the neighbours of `at_` were not evaluated yet
+  int fruitless_ = 0;      ///< climbs without a new best
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// importance.cpp - grows a forest, and takes it apart into effects of parameters and pairs.
+// importance.cpp: Computes functional ANOVA shares from a random forest.
 #include "search/strategies/importance.hpp"
 
 #include <algorithm>
@@ -13,25 +13,24 @@
 namespace fatune {
 namespace {
 
-/// A leaf of a regression tree: which values of each axis lead to it, and its prediction.
+/// A leaf of a regression tree: the values of each axis that lead to it, and its prediction.
 struct Box {
   std::vector<std::vector<bool>> allowed;
   double value = 0;
 };
 
-// As in Hutter, Hoos, Leyton-Brown 2014 (their forest is SMAC's): 5 of 6 axes are looked at in each
-// node.
+// As in Hutter, Hoos, Leyton-Brown 2014 (SMAC's forest): each node considers 5 of 6 axes.
 constexpr double kAxisShare = 5.0 / 6.0;
 constexpr std::size_t kSmallestSplit = 4;  // samples of a node that may still be split; chosen
 
 struct Split {
   std::size_t axis = 0;
-  std::vector<bool> left;  ///< for each value of the axis
-  double gain = 0;         ///< of squared error
+  std::vector<bool> left;  ///< whether each value of the axis goes left
+  double gain = 0;         ///< reduction of the squared error
 };
 
-/// Of a tree on a bootstrap sample of the data (Breiman 2001). Numbers are split at a threshold;
-/// words into two groups, by their mean value in the node.
+/// Grows a regression tree on a bootstrap sample (Breiman 2001). Numbers are split at a threshold.
+/// Words are split into two groups by their mean cost in the node.
 class Grower {
  public:
   Grower(const std::vector<Axis>& axes, std::span<const Point> points,
@@ -40,7 +39,7 @@ class Grower {
     for (const Axis& axis : axes) whole_.allowed.emplace_back(axis.size, true);
   }
 
-  /// The leaves; they do not overlap and cover all points. There must be data.
+  /// Returns the leaves, which cover all points without overlap. The data must not be empty.
   std::vector<Box> grow() {
     std::vector<std::size_t> samples(points_.size());
     for (std::size_t& sample : samples) {
@@ -54,7 +53,7 @@ class Grower {
   struct Tally {
     double count = 0, sum = 0;
     double mean() const { return sum / count; }
-    /// What the squared error shrinks by when the tally gets its own mean.
+    /// Returns the reduction of the squared error when the tally gets its own mean.
     double explained() const { return count > 0 ? sum * sum / count : 0; }
     void add(const Tally& other) {
       count += other.count;
@@ -98,8 +97,8 @@ class Grower {
     return best;
   }
 
-  /// The best cut of the axis's values, put in order: their own, or for words that of their means,
-  /// in which the best of all groupings is a cut (Fisher 1958).
+  /// Returns the best cut of the axis's values in order. Numbers are ordered by value and words by
+  /// mean cost; then the best grouping is a cut (Fisher 1958).
   std::optional<Split> split_axis(std::span<const std::size_t> samples, const Tally& all,
                                   std::size_t axis) {
     std::vector<Tally> tallies(axes_[axis].size);
@@ -115,7 +114,7 @@ class Grower {
                                [&](std::size_t value) { return tallies[value].mean(); });
     }
     std::optional<std::size_t> cut;
-    double most = 1e-12 * (1 + all.explained());  // less is rounding
+    double most = 1e-12 * (1 + all.explained());  // smaller gains are rounding
     Tally left;
     for (std::size_t i = 0; i + 1 < present.size(); ++i) {
       left.add(tallies[present[i]]);
@@ -129,8 +128,8 @@ class Grower {
     return Split{axis, side_of_cut(axis, present, *cut), most};
   }
 
-  /// Which values go left. Those without a sample here go with their nearest neighbour; of words,
-  /// all to the right.
+  /// Returns the values that go left. A number without a sample here goes with its nearest
+  /// neighbour; a word without a sample goes right.
   std::vector<bool> side_of_cut(std::size_t axis, const std::vector<std::size_t>& present,
                                 std::size_t cut) const {
     std::vector<bool> left(axes_[axis].size, false);
@@ -152,11 +151,11 @@ class Grower {
 };
 
 constexpr std::size_t kTrees = 16;               // chosen: shares settle to about a percent
-constexpr std::uint64_t kForestSeed = 20140621;  // any; fixed: the same data give the same shares
+constexpr std::uint64_t kForestSeed = 20140621;  // arbitrary; fixed for equal shares
 
 struct Measured {
   std::vector<Point> points;
-  std::vector<double> costs;  ///< with mean 0
+  std::vector<double> costs;  ///< centred to mean 0
 };
 
 Measured measured_of(std::span<const Point> points, std::span<const std::optional<double>> costs) {
@@ -176,7 +175,7 @@ double mean_square(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-/// Variances of one tree's effects, over all combinations of the values that were measured.
+/// Variances of one tree's effects, over all combinations of the measured values.
 class Effects {
  public:
   Effects(const std::vector<Axis>& axes, const Measured& sample) {
@@ -199,8 +198,8 @@ class Effects {
     }
   }
 
-  /// Takes one tree apart: fills total, singles and pairs.
-  void take_apart(const std::vector<Box>& boxes) {
+  /// Decomposes one tree: fills total, singles and pairs.
+  void decompose(const std::vector<Box>& boxes) {
     total = 0;
     for (std::vector<double>& means : alone_) std::ranges::fill(means, 0);
     for (std::vector<double>& means : together_) std::ranges::fill(means, 0);
@@ -221,13 +220,13 @@ class Effects {
 
   double total = 0;
   std::vector<double> singles;  ///< for each axis
-  std::vector<double> pairs;    ///< at first * axes + second, first < second
+  std::vector<double> pairs;    ///< at first * axes + second with first < second
 
  private:
-  /// Adds a box to the marginal means that it is part of.
+  /// Adds a box to the marginal means that contain it.
   void add(const Box& box) {
     const std::size_t count = used_.size();
-    std::vector<std::vector<std::size_t>> inside(count);  ///< places among the used values
+    std::vector<std::vector<std::size_t>> inside(count);  ///< measured places of each axis
     std::vector<double> share(count);
     double volume = 1;
     for (std::size_t i = 0; i < count; ++i) {
@@ -252,7 +251,7 @@ class Effects {
     }
   }
 
-  std::vector<std::vector<std::size_t>> used_;  ///< of each axis, the values that were measured
+  std::vector<std::vector<std::size_t>> used_;  ///< measured values of each axis
   std::vector<std::vector<double>> alone_;      ///< mean prediction for each value of an axis
   std::vector<std::vector<double>> together_;   ///< for each two values of two axes
 };
@@ -278,7 +277,7 @@ ParameterImportance parameter_importance(const std::vector<Axis>& axes,
     Effects effects(axes, sample);
     Rng rng(kForestSeed);
     for (std::size_t tree = 0; tree < kTrees; ++tree) {
-      effects.take_apart(Grower(axes, sample.points, sample.costs, rng).grow());
+      effects.decompose(Grower(axes, sample.points, sample.costs, rng).grow());
       if (effects.total <= 0) continue;
       ++trees;
       for (std::size_t i = 0; i < count; ++i) singles[i] += effects.singles[i] / effects.total;

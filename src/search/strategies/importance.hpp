@@ -1,4 +1,4 @@
-// importance.hpp - tried points and their costs to what each parameter explains of the variance.
+// importance.hpp: Estimates the share of the cost's variance that each parameter explains.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace fatune {
 
-/// Shares of the variance, between 0 and 1; all of them and `rest` add up to 1, unless nothing
-/// varies: then all are 0.
+/// Shares of the variance, between 0 and 1. They and `rest` add up to 1; all are 0 if nothing
+/// varies.
 struct ParameterImportance {
   struct Single {
     std::string name;
@@ -21,30 +21,29 @@ struct ParameterImportance {
   };
   struct Pair {
     std::string first, second;  ///< in the order of the axes
-    double share = 0;           ///< beyond what each of them explains alone
+    double share = 0;           ///< beyond the shares of the two parameters alone
   };
   std::vector<Single> singles;  ///< largest share first
-  std::vector<Pair> pairs;      ///< likewise
-  double rest = 0;              ///< three parameters and more at once
-  std::uint64_t measured = 0;   ///< points it was computed from
-  std::uint64_t failed = 0;     ///< points without a cost, left out
+  std::vector<Pair> pairs;      ///< largest share first
+  double rest = 0;              ///< share of interactions of three or more parameters
+  std::uint64_t measured = 0;   ///< points with a cost
+  std::uint64_t failed = 0;     ///< points without a cost, which are left out
 };
 
 /// Functional ANOVA of a regression forest (Hutter, Hoos, Leyton-Brown: An Efficient Approach for
-/// Assessing Hyperparameter Importance, ICML 2014): a forest of regression trees (Breiman 2001) is
-/// fitted to the costs, and each tree, which is constant on boxes, is taken apart exactly into the
-/// effects of one parameter, of two, and the rest, every combination of values weighing the same.
-/// So it does not matter that a search measured some regions more often than others; values that
-/// no measured point has do not count. Points are paired with costs by position. Give logarithms of
-/// times, so that factors become sums. Deterministic.
+/// Assessing Hyperparameter Importance, ICML 2014). Each tree (Breiman 2001) is constant on boxes.
+/// It is decomposed exactly into effects of one parameter, of two, and the rest. Every combination
+/// of values has equal weight, so regions that a search sampled more often do not dominate. Values
+/// without a measured point are ignored. `points` and `costs` are paired by position. Costs should
+/// be logarithms of times, so that factors become sums. The result is deterministic.
 ParameterImportance parameter_importance(const std::vector<Axis>& axes,
                                          std::span<const Point> points,
                                          std::span<const std::optional<double>> costs);
 
-/// Measured configs below which shares are chance; chosen.
+/// Number of measured configs below which shares are noise; chosen.
 inline constexpr std::uint64_t kFewestForImportance = 20;
 
-/// Of the logarithm of the cost, so that factors become sums; of the cost itself where one is not
+/// Uses the logarithm of the costs, so that factors become sums; the costs where one is not
 /// positive.
 ParameterImportance importance_of(const Recording& recording);
 void fields(ParameterImportance::Single& x, FieldList& f);

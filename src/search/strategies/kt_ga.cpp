@@ -1,4 +1,4 @@
-// kt_ga.cpp - breeds generation after generation.
+// kt_ga.cpp: Implements kt-ga: Kernel Tuner's generational genetic algorithm.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -14,9 +14,9 @@ constexpr std::uint64_t kGenerations = 90;
 constexpr double kMutationChance = 1.0 / 55;
 constexpr double kBeta = 2.5;
 
-constexpr int kChildTries = 200;  // for one pair of new children; chosen
+constexpr int kChildTries = 200;  // attempts at a pair of new children; chosen
 
-/// What Kernel Tuner makes of the population where it is more than half of the space.
+/// Returns Kernel Tuner's population size; 26 shrinks where it exceeds half the space.
 std::size_t population_for(std::uint64_t space_size) {
   if (kPopulation <= space_size / 2) return kPopulation;
   const double scaled = std::round(static_cast<double>(space_size) / kGenerations * 3);
@@ -36,7 +36,7 @@ class KtGa final : public Rounds {
     return generation;
   }
 
-  Round hear(std::uint64_t index, double cost) override {
+  Round observe(std::uint64_t index, double cost) override {
     scored_.push_back({index, cost});
     return Round::kGoesOn;
   }
@@ -69,7 +69,7 @@ class KtGa final : public Rounds {
     return generation;
   }
 
-  /// Adds what is valid and new of two children.
+  /// Adds the valid and new ones of two children.
   void breed(std::vector<std::uint64_t>& generation) {
     const std::size_t first = rank();
     std::size_t second = rank();
@@ -87,7 +87,7 @@ class KtGa final : public Rounds {
     }
   }
 
-  /// A variate of Beta(1, b) is 1 - u^(1/b): the better ranks are drawn more often.
+  /// Draws a rank; better ranks are likelier. A variate of Beta(1, b) is 1 - u^(1/b).
   std::size_t rank() {
     const double variate = 1 - std::pow(1 - rng_.unit(), 1 / kBeta);
     const auto drawn = static_cast<std::size_t>(variate * static_cast<double>(scored_.size()));
@@ -108,7 +108,7 @@ class KtGa final : public Rounds {
   }
 
   std::size_t population_;
-  std::vector<Scored> scored_;  ///< the present generation, as far as heard
+  std::vector<Scored> scored_;  ///< the present generation, as far as observed
   std::uint64_t generation_ = 0;
 };
 

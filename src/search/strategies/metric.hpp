@@ -1,4 +1,4 @@
-// metric.hpp - how far points are apart to a model, axis by axis, with weights that can be learnt.
+// metric.hpp: Measures the distance of two points with a weight for each axis.
 #pragma once
 
 #include <cmath>
@@ -13,69 +13,70 @@
 
 namespace fatune {
 
-/// An axis of more than one value, and where its weights are among a metric's.
-struct Lever {
+/// An axis of more than one value, and the places of its weights in the metric.
+struct WeightedAxis {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   std::size_t axis = 0;
-  std::size_t size = 0;       ///< values of the axis
-  std::size_t slope = kNone;  ///< only of numbers with more than two values
+  std::size_t size = 0;       ///< number of values of the axis
+  std::size_t slope = kNone;  ///< kNone unless the axis has more than two values, all numbers
   std::size_t step = 0;
 
-  /// The square of a difference of `steps` positions over the axis's length.
+  /// Returns the square of `steps` positions over the axis's length.
   double squared_share(std::size_t steps) const {
     const double share = static_cast<double>(steps) / static_cast<double>(size - 1);
     return share * share;
   }
 };
 
-/// A squared distance: the sum, over the axes in which two points differ, of step + slope * x^2
-/// with x their difference in positions over the axis's length. Weights near zero make an axis
-/// inert, large ones make it decide. Weights are given as logarithms.
+/// Squared distance: the sum of step + slope * x^2 over the axes in which two points differ. x is
+/// their difference in positions over the axis's length. A weight near zero makes an axis inert.
+/// Weights are stored as logarithms.
 class Metric {
  public:
-  /// With the usual weights, under which two random points are about 1 apart.
+  /// Starts with the usual weights, under which two random points are about 1 apart.
   explicit Metric(const Lattice& space) {
     for (std::size_t i = 0; i < space.axes().size(); ++i) {
-      if (space.axes()[i].size > 1) levers_.push_back({.axis = i, .size = space.axes()[i].size});
+      if (space.axes()[i].size > 1) weighted_.push_back({.axis = i, .size = space.axes()[i].size});
     }
-    const double share = 1.0 / static_cast<double>(levers_.size());
-    for (Lever& lever : levers_) {
-      const bool sloped = space.axes()[lever.axis].ordinal && lever.size > 2;
+    const double share = 1.0 / static_cast<double>(weighted_.size());
+    for (WeightedAxis& weighted : weighted_) {
+      const bool sloped = space.axes()[weighted.axis].ordinal && weighted.size > 2;
       if (sloped) {
-        lever.slope = usual_.size();
+        weighted.slope = usual_.size();
         usual_.push_back(std::log(kUsualSlope * share));
       }
-      lever.step = usual_.size();
+      weighted.step = usual_.size();
       usual_.push_back(std::log((sloped ? kUsualStep : kUsualWordStep) * share));
     }
     set_weights(usual_);
   }
 
-  const std::vector<Lever>& levers() const { return levers_; }
+  const std::vector<WeightedAxis>& weighted_axes() const { return weighted_; }
   const std::vector<double>& usual_weights() const { return usual_; }
   const std::vector<double>& weights() const { return weights_; }
   void set_weights(const std::vector<double>& weights) {
     FATUNE_CHECK(weights.size() == usual_.size(), "a metric keeps its number of weights");
     weights_ = weights;
-    tables_.resize(levers_.size());
-    for (std::size_t i = 0; i < levers_.size(); ++i) {
-      const Lever& lever = levers_[i];
-      const double step = std::exp(weights_[lever.step]);
-      const double slope = lever.slope == Lever::kNone ? 0 : std::exp(weights_[lever.slope]);
-      tables_[i].assign(lever.size, 0);
-      for (std::size_t steps = 1; steps < lever.size; ++steps) {
-        tables_[i][steps] = static_cast<float>(step + slope * lever.squared_share(steps));
+    tables_.resize(weighted_.size());
+    for (std::size_t i = 0; i < weighted_.size(); ++i) {
+      const WeightedAxis& weighted = weighted_[i];
+      const double step = std::exp(weights_[weighted.step]);
+      const double slope =
+          weighted.slope == WeightedAxis::kNone ? 0 : std::exp(weights_[weighted.slope]);
+      tables_[i].assign(weighted.size, 0);
+      for (std::size_t steps = 1; steps < weighted.size; ++steps) {
+        tables_[i][steps] = static_cast<float>(step + slope * weighted.squared_share(steps));
       }
     }
   }
 
-  /// Of `point` from each of `others`, into `distances`, which is as long.
+  /// Writes the squared distances of `point` from `others` to `distances`, which has their length.
   void squared_distances(const Point& point, std::span<const Point> others,
                          std::span<float> distances) const {
     for (std::size_t i = 0; i < others.size(); ++i) {
       float sum = 0;
-      for (std::size_t j = 0; j < levers_.size(); ++j) {
-        const std::size_t axis = levers_[j].axis;
+      for (std::size_t j = 0; j < weighted_.size(); ++j) {
+        const std::size_t axis = weighted_[j].axis;
         sum += tables_[j][steps_between(point[axis], others[i][axis])];
       }
       distances[i] = sum;
@@ -83,17 +84,17 @@ class Metric {
   }
 
  private:
-  // Chosen: numbers at the ends of an axis are farther apart than two words, neighbours much
-  // nearer.
+  // Chosen: numbers at the ends of an axis are farther apart than two words, neighbouring numbers
+  // much nearer.
   static constexpr double kUsualSlope = 4, kUsualStep = 0.4, kUsualWordStep = 1;
 
   static std::size_t steps_between(std::uint16_t a, std::uint16_t b) {
     return static_cast<std::size_t>(a < b ? b - a : a - b);
   }
 
-  std::vector<Lever> levers_;
+  std::vector<WeightedAxis> weighted_;
   std::vector<double> usual_, weights_;
-  std::vector<std::vector<float>> tables_;  ///< by lever, then by difference of positions
+  std::vector<std::vector<float>> tables_;  ///< by weighted axis, then by difference of positions
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// neighbourhood.cpp - draws from boxes and shells of a lattice without looking at all of it.
+// neighbourhood.cpp: Draws valid neighbours from a lattice without visiting all of it.
 #include "search/strategies/neighbourhood.hpp"
 
 #include <algorithm>
@@ -6,9 +6,9 @@
 namespace fatune {
 namespace {
 
-constexpr int kDraws = 32;                // in a box, before the tree is walked; chosen
-constexpr std::size_t kMaxVisits = 2000;  // branches of one walk: well under a millisecond
-constexpr std::uint64_t kSampled = 4096;  // points looked at for the values in use, before all are
+constexpr int kDraws = 32;                // draws in a box before the tree is walked; chosen
+constexpr std::size_t kMaxVisits = 2000;  // branches of one walk; chosen, well under a millisecond
+constexpr std::uint64_t kSampled = 4096;  // points tried for the values in use; chosen
 
 std::uint64_t gap(std::uint16_t a, std::uint16_t b) { return a > b ? a - b : b - a; }
 
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> Neighbourhood::hamming(const Point& point, Rng& rng
   return space_.index_of(near[rng.below(near.size())]);
 }
 
-/// Values that are not in use are passed over.
+/// Moves one position along an axis; `used` skips values that no valid point has.
 std::optional<std::uint64_t> Neighbourhood::one_step_away(const Point& point, const Used* used,
                                                           Rng& rng) const {
   Bounds box{point, point, std::nullopt};
@@ -43,13 +43,13 @@ std::optional<std::uint64_t> Neighbourhood::one_step_away(const Point& point, co
   return in_box(point, box, rng);
 }
 
-/// The state of one walk.
+/// The state of one walk over the tree of axes.
 struct Neighbourhood::Walk {
   const Point& point;
   const Bounds& bounds;
   Rng& rng;
   std::size_t visits = 0;
-  std::uint64_t found = 0;  ///< points, of which `chosen` is one at random
+  std::uint64_t found = 0;  ///< points found, of which `chosen` is a random one
   std::uint64_t chosen = 0;
 };
 
@@ -66,7 +66,7 @@ std::uint64_t Neighbourhood::closest(const Point& point, Rng& rng) const {
     descend(walk, 0, 0, radius);
     if (walk.found > 0) return walk.chosen;
   }
-  // Too sparse a space for a walk in time: the neighbour in its order shares the first axes.
+  // The space is too sparse for a bounded walk. The neighbour in code order shares the first axes.
   const auto& codes = space_.codes();
   const auto after = std::ranges::upper_bound(codes, space_.encode(point));
   return static_cast<std::uint64_t>(after == codes.end() ? 0 : after - codes.begin());
@@ -90,8 +90,8 @@ std::optional<std::uint64_t> Neighbourhood::in_box(const Point& point, const Bou
   return walk.chosen;
 }
 
-/// Visits the values of one axis in random order, so that a walk cut short is still a sample.
-/// `code` is that of the axes before; `left`, of a radius, what they leave.
+/// Visits the values of one axis in random order, so that a truncated walk is still a sample.
+/// `code` encodes the axes before `axis`; `left` is the radius that they leave.
 void Neighbourhood::descend(Walk& walk, std::size_t axis, std::uint64_t code,
                             std::uint64_t left) const {
   const auto& codes = space_.codes();

@@ -1,4 +1,4 @@
-// neighbourhood.hpp - the valid points near a point that need not be valid itself.
+// neighbourhood.hpp: Finds valid points near a point, which may itself be invalid.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,30 @@
 
 namespace fatune {
 
-/// Each kind gives one of its points at random, as an index, never the point itself; empty when
-/// there is none. All treat words as if their order meant something, as Kernel Tuner does. `space`
-/// must outlive it.
+/// Each function returns the index of a random neighbour of its kind, never `point` itself; empty
+/// when there is none. Words are treated as ordered, as in Kernel Tuner. `space` must outlive it.
 class Neighbourhood {
  public:
   explicit Neighbourhood(const Lattice& space);
 
-  /// Differs in exactly one axis.
+  /// The neighbour differs in exactly one axis.
   std::optional<std::uint64_t> hamming(const Point& point, Rng& rng) const;
-  /// Differs by at most one position in every axis.
+  /// The neighbour differs by at most one position in every axis.
   std::optional<std::uint64_t> strictly_adjacent(const Point& point, Rng& rng) const {
     return one_step_away(point, nullptr, rng);
   }
-  /// Likewise, where values that no valid point has are passed over.
+  /// Like strictly_adjacent(), but positions skip values that no valid point has.
   std::optional<std::uint64_t> adjacent(const Point& point, Rng& rng) {
     if (used_.empty()) find_used();
     return one_step_away(point, &used_, rng);
   }
-  /// Of least difference in positions, summed over the axes. The space must hold another point.
+  /// Returns the point of least difference in positions, summed over the axes. The space must hold
+  /// another point than `point`.
   std::uint64_t closest(const Point& point, Rng& rng) const;
 
  private:
-  /// What a walk over the tree of axes may visit: positions from `lower` to `upper`, at distance
-  /// `radius` from the point; with no radius, at any.
+  /// Limits of a walk over the tree of axes: positions from `lower` to `upper`, at distance
+  /// `radius` from the point, or at any distance without a radius.
   struct Bounds {
     Point lower, upper;
     std::optional<std::uint64_t> radius;
@@ -47,8 +47,8 @@ class Neighbourhood {
   void descend(Walk& walk, std::size_t axis, std::uint64_t code, std::uint64_t left) const;
 
   const Lattice& space_;
-  std::vector<std::uint64_t> weights_;  ///< of each axis in a code
-  Used used_;                           ///< which values valid points have; filled when needed
+  std::vector<std::uint64_t> weights_;  ///< weight of each axis in a code
+  Used used_;                           ///< values that valid points have; filled on first use
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// points.cpp - distances between points, tournaments and moves of evolution, maximin choices.
+// points.cpp: Implements distances, mutation, crossover, spread choices and populations.
 #include "search/strategies/points.hpp"
 
 #include <algorithm>
@@ -9,17 +9,18 @@
 namespace fatune {
 namespace {
 
-constexpr double kStepShare = 0.6;  // of mutations of a number; chosen, 0.3 to 0.8 do alike
+// Share of a number's mutations that move one step; chosen, 0.3 to 0.8 were equally good.
+constexpr double kStepShare = 0.6;
 
-// Chosen on replays of 19 published spaces, where values around them did alike: populations of 8 to
-// 20, tournaments of 2 to 5, crossover in 3 to 9 of 10 cases.
+// Chosen on replays of 19 published spaces. Populations of 8 to 20, tournaments of 2 to 5 and
+// crossover in 3 to 9 of 10 cases were equally good.
 constexpr std::uint64_t kTournament = 3;
 constexpr double kCrossoverShare = 0.7;
 constexpr double kMutateAfterCrossover = 0.5;
 constexpr std::size_t kElites = 3;
-constexpr double kLocalShare = 0.2;   // of children: a single-axis neighbour of an elite
-constexpr double kLocalAtBest = 0.7;  // of those: of the very best
-constexpr int kBreedTries = 200;      // until a child is valid and new
+constexpr double kLocalShare = 0.2;   // share of children beside one of the best points
+constexpr double kLocalAtBest = 0.7;  // share of elite neighbours that are the best point's
+constexpr int kBreedTries = 200;      // attempts at a valid and untried child
 
 std::vector<std::size_t> movable_axes(const Lattice& space) {
   std::vector<std::size_t> movable;
@@ -39,7 +40,7 @@ std::uint16_t mutate_axis(const Axis& axis, std::uint16_t old, Rng& rng) {
   return static_cast<std::uint16_t>(other < old ? other : other + 1);
 }
 
-/// Changes one axis, as mutate() does.
+/// Changes one random axis as mutate() does.
 Point move_one_axis(const Lattice& space, const Point& point, Rng& rng) {
   const std::vector<std::size_t> movable = movable_axes(space);
   if (movable.empty()) return point;
@@ -108,31 +109,31 @@ Point crossover(const Point& mother, const Point& father, Rng& rng) {
   return child;
 }
 
-std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const Deck& deck,
+std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const UntriedSet& untried,
                                               const Point& point) {
   std::vector<std::uint64_t> untried;
   for (const Point& neighbour : space.neighbours(point)) {
     const auto index = space.index_of(neighbour);
-    if (index && deck.has(*index)) untried.push_back(*index);
+    if (index && untried.has(*index)) untried.push_back(*index);
   }
   return untried;
 }
 
-std::optional<std::uint64_t> take_untried_neighbour(const Lattice& space, Deck& deck,
+std::optional<std::uint64_t> take_untried_neighbour(const Lattice& space, UntriedSet& untried,
                                                     const Point& point, Rng& rng) {
-  const std::vector<std::uint64_t> untried = untried_neighbours(space, deck, point);
+  const std::vector<std::uint64_t> untried = untried_neighbours(space, untried, point);
   if (untried.empty()) return std::nullopt;
   const std::uint64_t chosen = untried[rng.below(untried.size())];
-  deck.take(chosen);
+  untried.take(chosen);
   return chosen;
 }
 
-std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known, const Deck& deck,
-                       int tries, Rng& rng) {
-  std::uint64_t chosen = deck.peek(rng);
+std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known,
+                       const UntriedSet& untried, int tries, Rng& rng) {
+  std::uint64_t chosen = untried.peek(rng);
   double widest = -1;
   for (int i = 0; i < tries; ++i) {
-    const std::uint64_t index = deck.peek(rng);
+    const std::uint64_t index = untried.peek(rng);
     const Point point = space.point(index);
     double nearest = std::numeric_limits<double>::infinity();
     for (const Point& other : known) nearest = std::min(nearest, distance(space, point, other));
@@ -156,26 +157,26 @@ void Spread::keep_from(const Point& point) {
   if (one_lever_) edge_.push_back(point);
 }
 
-std::optional<std::uint64_t> Spread::start(Deck& deck) {
-  const auto index = start_.next(deck);
+std::optional<std::uint64_t> Spread::start(UntriedSet& untried) {
+  const auto index = start_.next(untried);
   if (index && left_ > 0) --left_;
   return index;
 }
 
-std::uint64_t Spread::next(Deck& deck, Rng& rng) {
+std::uint64_t Spread::next(UntriedSet& untried, Rng& rng) {
   if (left_ > 0) --left_;
   if (one_lever_) {
-    if (const auto index = one_step(deck, rng)) return *index;
+    if (const auto index = one_step(untried, rng)) return *index;
   }
-  const std::uint64_t index = far_from(space_, asked_, deck, tries_, rng);
-  deck.take(index);
+  const std::uint64_t index = far_from(space_, asked_, untried, tries_, rng);
+  untried.take(index);
   return index;
 }
 
-std::optional<std::uint64_t> Spread::one_step(Deck& deck, Rng& rng) {
+std::optional<std::uint64_t> Spread::one_step(UntriedSet& untried, Rng& rng) {
   while (!edge_.empty()) {
     Point& base = edge_[rng.below(edge_.size())];
-    if (const auto index = take_untried_neighbour(space_, deck, base, rng)) return index;
+    if (const auto index = take_untried_neighbour(space_, untried, base, rng)) return index;
     std::swap(base, edge_.back());
     edge_.pop_back();
   }
@@ -191,7 +192,7 @@ void Population::shrink(std::size_t size) {
   if (members_.size() > size) members_.resize(size);
 }
 
-/// Members are sorted: the smallest of a few random ranks wins.
+/// Members are sorted, so the smallest of kTournament random ranks wins.
 const Point& Population::win_tournament(Rng& rng) const {
   std::uint64_t winner = members_.size();
   for (std::uint64_t i = 0; i < kTournament; ++i) {
@@ -208,15 +209,15 @@ Point Population::breed(Rng& rng) const {
   return rng.chance(kMutateAfterCrossover) ? mutate(space_, crossed, rng) : crossed;
 }
 
-std::optional<std::uint64_t> Population::child(Deck& deck, Rng& rng) const {
+std::optional<std::uint64_t> Population::child(UntriedSet& untried, Rng& rng) const {
   if (rng.chance(kLocalShare)) {
     const std::uint64_t elites = std::min(kElites, members_.size());
     const std::uint64_t rank = rng.chance(kLocalAtBest) ? 0 : rng.below(elites);
-    if (const auto index = take_untried_neighbour(space_, deck, member(rank), rng)) return index;
+    if (const auto index = take_untried_neighbour(space_, untried, member(rank), rng)) return index;
   }
   for (int i = 0; i < kBreedTries; ++i) {
     const auto index = space_.index_of(breed(rng));
-    if (index && deck.take(*index)) return *index;
+    if (index && untried.take(*index)) return *index;
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// points.hpp - distances of points, and new ones: mutants, children, neighbours, a spread.
+// points.hpp: Declares distances between points, mutation, crossover, spread and populations.
 #pragma once
 
 #include <cstdint>
@@ -7,65 +7,64 @@
 #include <vector>
 
 #include "model/space/lattice.hpp"
-#include "search/strategies/deck.hpp"
 #include "search/strategies/rng.hpp"
 #include "search/strategies/strategy.hpp"
+#include "search/strategies/untried_set.hpp"
 
 namespace fatune {
 
-/// Sum over the axes: 1 for different words; 1/2 for different numbers plus 1/2 times their
-/// difference in rank over the axis's length, so that neighbouring tile sizes are nearer than
-/// distant ones.
+/// Distance of two points, summed over the axes. Different words add 1. Different numbers add 1/2
+/// plus half their rank difference over the axis's length, so that neighbouring tile sizes are
+/// near.
 double distance(const Lattice& space, const Point& a, const Point& b);
 
-/// For each value of each axis that `from` has not: of the points with it, the nearest to `from`.
+/// Returns, for each value that `from` lacks, the nearest to `from` of the `points` with the value.
 std::vector<Point> nearest_by_value(const Lattice& space, const Point& from,
                                     std::span<const Point> points);
 
-/// Changes each axis with probability 1/d, at least one; a number goes one step up or down in 6 of
-/// 10 cases, else to any other value. The result may be invalid: the caller looks it up in the
-/// space.
+/// Changes each axis with probability 1/d, and at least one axis. A number moves one step up or
+/// down in 6 of 10 cases, else to any other value. The result may be invalid.
 Point mutate(const Lattice& space, const Point& point, Rng& rng);
 
 /// Takes each axis from one parent or the other. The result may be invalid.
 Point crossover(const Point& mother, const Point& father, Rng& rng);
 
-/// The neighbours of a point that are still in the deck, as indices.
-std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const Deck& deck,
+/// Returns the indices of the point's untried neighbours.
+std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const UntriedSet& untried,
                                               const Point& point);
-/// One of them at random, which leaves the deck; empty when there is none.
-std::optional<std::uint64_t> take_untried_neighbour(const Lattice& space, Deck& deck,
+/// Takes a random untried neighbour; empty when the point has none.
+std::optional<std::uint64_t> take_untried_neighbour(const Lattice& space, UntriedSet& untried,
                                                     const Point& point, Rng& rng);
 
-/// The index, among `tries` random ones left in the deck, whose point is farthest from its nearest
-/// in `known`. The deck must not be empty; nothing is taken from it.
-std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known, const Deck& deck,
-                       int tries, Rng& rng);
+/// Returns the index, among `tries` random untried ones, whose point is farthest from its nearest
+/// point in `known`. The set must not be empty; nothing is taken from it.
+std::uint64_t far_from(const Lattice& space, const std::vector<Point>& known,
+                       const UntriedSet& untried, int tries, Rng& rng);
 
 struct SpreadPlan {
-  std::uint64_t points = 0;  ///< wanted first, the start points among them
-  int tries = 0;             ///< random points of which the farthest is taken; many favour corners
+  std::uint64_t points = 0;  ///< points before the search proper, start points included
+  int tries = 0;  ///< random points of which the farthest is taken; large numbers favour corners
 };
 
-/// `space` must outlive it.
+/// Chooses start points and points far from all earlier ones. `space` must outlive the spread.
 class Spread {
  public:
   Spread(const Lattice& space, const StrategyOptions& options, const SpreadPlan& plan);
 
   bool wanted() const { return left_ > 0; }
-  std::uint64_t left() const { return left_; }  ///< of those wanted
+  std::uint64_t left() const { return left_; }  ///< wanted points not chosen yet
   void want(std::uint64_t points) { left_ = points; }
-  /// Must be called for every point that was asked, from here or not.
+  /// Records a point that the strategy asked for; must be called for every asked point.
   void keep_from(const Point& point);
 
-  /// The next start point, while there is one; it leaves the deck.
-  std::optional<std::uint64_t> start(Deck& deck);
-  /// A point far from those asked; with one lever, an untried neighbour of one of them while any
-  /// has one. It leaves the deck, which must not be empty.
-  std::uint64_t next(Deck& deck, Rng& rng);
+  /// Takes the next start point; empty when none is left.
+  std::optional<std::uint64_t> start(UntriedSet& untried);
+  /// Takes a point far from the asked points. In one@weighted searches it is an untried neighbour
+  /// of an asked point while one is left. The untried set must not be empty.
+  std::uint64_t next(UntriedSet& untried, Rng& rng);
 
  private:
-  std::optional<std::uint64_t> one_step(Deck& deck, Rng& rng);
+  std::optional<std::uint64_t> one_step(UntriedSet& untried, Rng& rng);
 
   const Lattice& space_;
   StartPoints start_;
@@ -73,11 +72,11 @@ class Spread {
   std::uint64_t left_;
   int tries_;
   std::vector<Point> asked_;
-  /// In one-lever searches: points asked that may have untried neighbours.
+  /// Asked points that may have untried neighbours; only in one@weighted searches.
   std::vector<Point> edge_;
 };
 
-/// The best points so far, and their children. `space` must outlive it.
+/// The best points so far and the operators that breed from them. `space` must outlive it.
 class Population {
  public:
   Population(const Lattice& space, const StrategyOptions& options)
@@ -86,19 +85,20 @@ class Population {
   static constexpr std::size_t kSize = 12;
 
   std::size_t size() const { return members_.size(); }
-  /// By rank, the best first.
+  /// Returns the member of this rank; rank 0 is the best.
   const Point& member(std::size_t rank) const { return members_[rank].point; }
-  /// Keeps it while it is among the best.
+  /// Adds the point; the worst member beyond kSize leaves.
   void join(const Point& point, double cost);
-  /// Only the best remain.
+  /// Keeps only the `size` best members.
   void shrink(std::size_t size);
 
-  /// A child of members won in tournaments: crossed over, mutated or both; with one lever,
-  /// one of them with one axis changed. It may be invalid or known. There must be a member.
+  /// Returns a child of tournament winners: crossed, mutated or both. In one@weighted searches it
+  /// is a member with one axis changed. The child may be invalid or known. The population must not
+  /// be empty.
   Point breed(Rng& rng) const;
-  /// An untried neighbour of one of the three best, mostly of the best, or else a valid and untried
-  /// child; it leaves the deck. Empty when none is found. There must be a member.
-  std::optional<std::uint64_t> child(Deck& deck, Rng& rng) const;
+  /// Takes an untried neighbour of one of the three best, mostly of the best, else a valid untried
+  /// child. Empty when none is found. The population must not be empty.
+  std::optional<std::uint64_t> child(UntriedSet& untried, Rng& rng) const;
 
  private:
   struct Member {
@@ -109,7 +109,7 @@ class Population {
 
   const Lattice& space_;
   bool one_lever_;
-  std::vector<Member> members_;  ///< ascending cost
+  std::vector<Member> members_;  ///< by ascending cost
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// pso.cpp - flies a swarm through the axes' positions.
+// pso.cpp: Implements particle swarm optimisation.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,7 @@ class Pso final : public Rounds {
     return valid_places();
   }
 
-  Round hear(std::uint64_t index, double cost) override {
+  Round observe(std::uint64_t index, double cost) override {
     for (Particle& particle : swarm_) {
       if (particle.place != index) continue;
       if (cost < particle.best_cost) {
@@ -52,10 +52,10 @@ class Pso final : public Rounds {
   struct Particle {
     Coordinates position, velocity, best;
     double best_cost = kFailedCost;
-    std::optional<std::uint64_t> place;  ///< empty where the position is not valid
+    std::optional<std::uint64_t> place;  ///< empty where the position is invalid
   };
 
-  /// A new swarm on valid points.
+  /// Starts a new swarm on valid points.
   void settle() {
     const std::size_t half = static_cast<std::size_t>((space_.size() + 1) / 2);
     const std::vector<std::uint64_t> places =
@@ -102,7 +102,7 @@ class Pso final : public Rounds {
     return places;
   }
 
-  double step_ = 1;  ///< one position of any axis; the longest axis has length 1
+  double step_ = 1;  ///< distance of neighbouring positions; the longest axis has length 1
   std::vector<Particle> swarm_;
   Coordinates best_;
   double best_cost_ = kFailedCost;

@@ -1,4 +1,4 @@
-// rng.hpp - a seed to random numbers that are the same on every machine and standard library.
+// rng.hpp: Generates random numbers that are equal on every machine and standard library.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fatune {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): 64 bits of state, passes BigCrush, enough for a search.
+/// SplitMix64 (Steele, Lea, Flood 2014): 64 bits of state, passes BigCrush.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed) : state_(seed) {}
@@ -23,7 +23,7 @@ class Rng {
     return z ^ (z >> 31);
   }
 
-  /// Uniform in [0, bound), without the bias of a plain remainder.
+  /// Returns a uniform number in [0, bound), without the modulo bias.
   std::uint64_t below(std::uint64_t bound) {
     FATUNE_CHECK(bound > 0, "there is no number below zero");
     const std::uint64_t uneven = (0 - bound) % bound;
@@ -32,7 +32,7 @@ class Rng {
     return drawn % bound;
   }
 
-  /// Uniform in [0, 1).
+  /// Returns a uniform number in [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   bool chance(double probability) { return unit() < probability; }
 
@@ -40,7 +40,7 @@ class Rng {
   void shuffle(std::vector<Of>& list) {
     for (std::size_t i = list.size(); i-- > 1;) std::swap(list[i], list[below(i + 1)]);
   }
-  /// 0 to count - 1 in random order.
+  /// Returns 0 to count - 1 in random order.
   std::vector<std::size_t> order(std::size_t count) {
     std::vector<std::size_t> numbers(count);
     std::iota(numbers.begin(), numbers.end(), std::size_t{0});

@@ -1,4 +1,4 @@
-// rounds.hpp - a search method that works in rounds of points, behind the ask / tell interface.
+// rounds.hpp: Declares the base of search methods that work in rounds of points.
 #pragma once
 
 #include <cstdint>
@@ -7,59 +7,59 @@
 #include <unordered_map>
 #include <vector>
 
-#include "search/strategies/deck.hpp"
 #include "search/strategies/neighbourhood.hpp"
 #include "search/strategies/strategy.hpp"
+#include "search/strategies/untried_set.hpp"
 
 namespace fatune {
 
 inline constexpr double kFailedCost = std::numeric_limits<double>::infinity();
 
-/// A textbook search in rounds: names points, is told their costs, names the next. It may repeat
-/// points: the cost of a repeated one comes from memory, and spends no evaluation. A generational
-/// method names a whole generation; a local search names the moves it would try, and ends the round
-/// at the one it takes. While a round waits for results, further asks are answered by look_ahead(),
-/// else with untried neighbours of the best point so far, else at random; so the search ends only
-/// with the space. `space` must outlive it.
-class Rounds : public DeckStrategy {
+/// Base of a textbook method: a round names points, observes their costs, and leads to the next
+/// round. A repeated point takes its known cost and spends no evaluation. A generational method
+/// names a whole generation. A local search names the moves it would try, and ends the round at the
+/// move it takes. While a round waits for costs, asks return look_ahead(), else untried neighbours
+/// of the best point, else random points. So the search ends only when the space is exhausted.
+/// `space` must outlive the method.
+class Rounds : public UntriedSetStrategy {
  public:
-  void tell(const Told& told) final;
+  void tell(const EvaluatedPoint& told) final;
 
  protected:
   enum class Round { kGoesOn, kIsOver };
 
   Rounds(std::string_view name, const Lattice& space, const StrategyOptions& options);
 
-  /// The points whose costs it needs next, as indices, in the order in which hear() gives them. At
-  /// least one.
+  /// Returns the indices whose costs the method needs next, in the order of observe(). At least
+  /// one.
   virtual std::vector<std::uint64_t> begin_round() = 0;
-  /// kFailedCost for a failure. kIsOver drops the rest of the round.
-  virtual Round hear(std::uint64_t index, double cost) = 0;
-  /// One more point of the present round, of use if nothing before it ends the round; empty when
-  /// the method needs more costs first.
+  /// Observes a cost, kFailedCost for a failure. kIsOver drops the rest of the round.
+  virtual Round observe(std::uint64_t index, double cost) = 0;
+  /// Returns one more point of the present round, useful if no earlier point ends the round; empty
+  /// when the method needs costs first.
   virtual std::optional<std::uint64_t> look_ahead() { return std::nullopt; }
-  /// The method repeats itself: the next round must name an untried point.
+  /// Restarts a method that repeats itself: the next round must name an untried point.
   virtual void restart() = 0;
 
-  /// Up to `count` different points, at least one, at random: points not asked yet as long as there
-  /// are any; `first` in the place of the first.
+  /// Returns up to `count` different random points, at least one; untried points while any are
+  /// left. The points of `first` replace the first ones.
   std::vector<std::uint64_t> sample(std::size_t count, std::vector<std::uint64_t> first = {});
-  std::uint64_t fresh();                                ///< one of them
-  std::uint64_t told() const { return known_.size(); }  ///< different points
+  std::uint64_t fresh();  ///< one random point, untried if any is left
+  std::uint64_t told() const { return known_.size(); }  ///< different points told
 
   Neighbourhood near_;
-  std::vector<std::uint64_t> start_;  ///< valid points to begin with, each once
+  std::vector<std::uint64_t> start_;  ///< valid start points, each once
 
  private:
   std::uint64_t next_index() final;
-  void hear_what_is_told();
+  void observe_known_costs();
   void next_round();
-  std::uint64_t beside_the_best();
+  std::uint64_t neighbour_of_best();
 
   StartPoints given_;
-  Rng beside_rng_;
+  Rng neighbour_rng_;
   std::vector<std::uint64_t> round_;
-  std::size_t heard_ = 0;  ///< of the round's points
+  std::size_t observed_ = 0;  ///< points of the round that were observed
   std::unordered_map<std::uint64_t, double> known_;
   std::optional<std::uint64_t> best_index_;
   double least_ = kFailedCost;

@@ -1,33 +1,32 @@
-// strategy.cpp - a strategy's name to the strategy; the two that learn nothing.
+// strategy.cpp: Makes a strategy by name, and implements the random and the exhaustive one.
 #include "search/strategies/strategy.hpp"
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "search/strategies/deck.hpp"
+#include "search/strategies/untried_set.hpp"
 
 namespace fatune {
 namespace {
 
 enum class Order { kRandom, kOfSpace };
 
-/// Every valid point once, the start points first: clearly slower candidates are cut short against
-/// the best so far. The order of the space is plain on purpose: a journal of a whole space then
-/// reads like a nested loop.
-class Plain final : public DeckStrategy {
+/// Returns every valid point once, the start points first. The order of the space is plain on
+/// purpose: a journal of a whole space then reads like a nested loop.
+class UnguidedStrategy final : public UntriedSetStrategy {
  public:
-  Plain(const Lattice& space, const StrategyOptions& options, Order order)
-      : DeckStrategy(order == Order::kRandom ? "random" : "exhaustive", space, options),
+  UnguidedStrategy(const Lattice& space, const StrategyOptions& options, Order order)
+      : UntriedSetStrategy(order == Order::kRandom ? "random" : "exhaustive", space, options),
         start_(space, options.start),
         order_(order) {}
 
-  void tell(const Told&) override {}
+  void tell(const EvaluatedPoint&) override {}
 
  private:
   std::uint64_t next_index() override {
-    if (const auto start = start_.next(deck_)) return *start;
-    if (order_ == Order::kRandom) return deck_.draw(rng_);
-    while (!deck_.take(next_)) ++next_;
+    if (const auto start = start_.next(untried_)) return *start;
+    if (order_ == Order::kRandom) return untried_.draw(rng_);
+    while (!untried_.take(next_)) ++next_;
     return next_;
   }
 
@@ -38,7 +37,7 @@ class Plain final : public DeckStrategy {
 
 template <Order order>
 std::unique_ptr<Strategy> make_plain(const Lattice& space, const StrategyOptions& options) {
-  return std::make_unique<Plain>(space, options, order);
+  return std::make_unique<UnguidedStrategy>(space, options, order);
 }
 
 struct Entry {
@@ -47,16 +46,21 @@ struct Entry {
 };
 
 constexpr Entry kStrategies[] = {
-    {{"evo", "a model of what was measured picks among relatives of the best and strangers", true},
+    {{"evo",
+      "Bayesian optimisation: a Gaussian process picks among mutations of the best configs and "
+      "random ones",
+      true},
      make_evo},
-    {{"ga", "steady-state genetic algorithm from a spread start; tries small spaces whole", true},
+    {{"ga", "steady-state genetic algorithm from spread-out configs; tries small spaces completely",
+      true},
      make_ga},
     {{"kt-ga", "generational genetic algorithm with Kernel Tuner's settings"}, make_kt_ga},
-    {{"ils", "greedy iterated local search: climb, jump a little, climb again"}, make_ils},
-    {{"annealing", "simulated annealing: worse moves are taken while it is hot"}, make_annealing},
-    {{"de", "differential evolution over the parameters' positions"}, make_de},
-    {{"pso", "particle swarm over the parameters' positions"}, make_pso},
-    {{"random", "valid configs in random order, none twice"}, make_plain<Order::kRandom>},
+    {{"ils", "iterated local search: climbs to a local optimum, perturbs it, climbs again"},
+     make_ils},
+    {{"annealing", "simulated annealing: accepts worse configs, ever more rarely"}, make_annealing},
+    {{"de", "differential evolution over the positions of the parameters' values"}, make_de},
+    {{"pso", "particle swarm optimisation over the positions of the parameters' values"}, make_pso},
+    {{"random", "random valid configs without repeats"}, make_plain<Order::kRandom>},
     {{"exhaustive", "every valid config, in the order of the parameters"},
      make_plain<Order::kOfSpace>},
 };

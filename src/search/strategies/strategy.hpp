@@ -1,4 +1,4 @@
-// strategy.hpp - the ask / tell interface of every search.
+// strategy.hpp: Declares the ask / tell interface that every search strategy implements.
 #pragma once
 
 #include <cstdint>
@@ -13,99 +13,100 @@
 
 namespace fatune {
 
-/// An observation: the cost of a point that the strategy asked for. Lower cost is better; a failure
-/// has none.
-struct Told {
+/// The cost of a point that the strategy asked for. A lower cost is better; a failure has no cost.
+struct EvaluatedPoint {
   Point point;
-  std::optional<double> cost;  ///< microseconds, or another objective turned so that less is better
-  bool duplicate = false;      ///< same machine code as an earlier point, whose cost is repeated
+  std::optional<double>
+      cost;                ///< microseconds, or another objective converted so that less is better
+  bool duplicate = false;  ///< same machine code as an earlier point, whose cost is repeated here
 };
 
-/// Decides what to try next. Deterministic: the same seed, space and tells give the same asks.
-/// Never proposes a point twice.
+/// Chooses the points to evaluate. A strategy is deterministic: equal seed, space and tells give
+/// equal asks. It never proposes a point twice.
 class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual std::string_view name() const = 0;
-  /// Up to `count` new points, not necessarily told yet; empty when the space is exhausted.
+  /// Returns up to `count` new points, which may be untold yet; empty when the space is exhausted.
   virtual std::vector<Point> ask(std::size_t count) = 0;
-  virtual void tell(const Told& told) = 0;
-  /// Max. useful number of points in flight, at least 1; further points would be chosen with too
-  /// few observations.
+  virtual void tell(const EvaluatedPoint& told) = 0;
+  /// Returns the largest useful number of points in flight, at least 1. Points beyond this number
+  /// would be chosen from too few observations.
   virtual std::size_t most_in_flight() const { return std::numeric_limits<std::size_t>::max(); }
-  /// At most `count` new points that are likely to be asked soon, the likeliest first, for
-  /// speculative compilation. A guess that changes no later ask; may be empty.
+  /// Returns at most `count` points that ask() will probably return soon, likeliest first, for
+  /// speculative compilation. The call changes no later ask.
   virtual std::vector<Point> likely(std::size_t /*count*/) const { return {}; }
 };
 
-/// What a run has little of. With few evaluations each should know the results of those before it;
-/// with little time compilers and device should not wait for results.
+/// Which resource limits the run. If evaluations are scarce, each point should use all earlier
+/// results. If time is scarce, compilers and device should not wait for results.
 enum class Scarce { kEvaluations, kTime };
 
 struct StrategyOptions {
   std::uint64_t seed = 42;
-  std::uint64_t budget = 150;  ///< evaluations the run may use; shapes populations
+  std::uint64_t budget = 150;  ///< evaluations that the run may use; sets population sizes
   Scarce scarce = Scarce::kEvaluations;
-  std::vector<Point> start = {};  ///< tried first: default config, known-good ones
-  /// Each new point differs in exactly one axis from one asked before, while there is such a point.
+  std::vector<Point> start = {};  ///< points tried first: the default config and known-good ones
+  /// Each new point differs in exactly one axis from an earlier point, while such a point is left.
   bool one_lever = false;
 };
 
-/// Names that make_strategy() knows, with one line of explanation each, in the order of the help
-/// text.
+/// A name that make_strategy() accepts, and its line of help.
 struct StrategyInfo {
   std::string_view name, summary;
-  bool keeps_one_lever = false;  ///< knows StrategyOptions::one_lever; the others ignore it
+  bool keeps_one_lever = false;  ///< honours StrategyOptions::one_lever; other strategies ignore it
 };
 std::vector<StrategyInfo> strategies();
-/// `space` must outlive the strategy. An unknown name is a usage error with the nearest known one.
+/// Makes the strategy; `space` must outlive it. For an unknown name the usage error suggests the
+/// nearest known name.
 Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name, const Lattice& space,
                                                 const StrategyOptions& options);
 
-// What it makes, but for the two that learn nothing.
+// The strategies that learn from observations:
 
-/// The default: see docs/search.md. A space that fits the budget is tried whole, the promising
-/// first.
+/// Bayesian optimisation, the default: see docs/search.md. A space within the budget is tried
+/// completely, in the order of expected improvement.
 std::unique_ptr<Strategy> make_evo(const Lattice& space, const StrategyOptions& options);
 
-/// Start points, then points far from one another, then children of the twelve best told so far:
-/// crossover and mutation of parents won in tournaments, and single-axis moves around the three
-/// best. Without progress for 40 evaluations, all but the four best make room for distant points. A
-/// space that fits the budget is tried whole.
+/// Steady-state genetic algorithm. It tries the start points, then points far from one another,
+/// then children of the twelve best points. Children come from tournament selection, crossover and
+/// mutation, or from single-axis moves around the three best. After 40 evaluations without
+/// progress, all but the four best are replaced by distant points. A space within the budget is
+/// tried completely.
 std::unique_ptr<Strategy> make_ga(const Lattice& space, const StrategyOptions& options);
 
-/// Generations of 26, the first at random. Each next one is bred whole from the one before, without
-/// survivors: two parents of different rank, drawn by Beta(1, 2.5), are crossed at one point; a
-/// child that is not valid becomes a strictly adjacent, else an adjacent, else a Hamming neighbour
-/// of itself; one child in 55 moves to a Hamming neighbour. After 90 generations Kernel Tuner
-/// stops; this starts anew.
+/// Generational genetic algorithm with 26 members; the first generation is random. Two parents of
+/// different rank, drawn by Beta(1, 2.5), are crossed at one point. An invalid child is replaced by
+/// a strictly adjacent neighbour, else an adjacent one, else a Hamming neighbour. One child in 55
+/// moves to a Hamming neighbour. After 90 generations Kernel Tuner stops; this strategy restarts.
 std::unique_ptr<Strategy> make_kt_ga(const Lattice& space, const StrategyOptions& options);
 
-/// From a point it looks at the Hamming neighbours, axes and values in random order, and moves to
-/// the first that is better, until none is. Then it walks at random over three axes in ten, and
-/// climbs again; after 50 climbs in a row without a new best, it goes on from a random point. The
-/// settings are Kernel Tuner 1.4's. Its own greedy_ils differs in two ways: it jumps after each
-/// single improvement, and its neighbours pile up changes along the axes.
+/// Iterated local search. The climb looks at Hamming neighbours in random order of axes and values,
+/// and moves to the first better one, until none is better. Then a random walk over three axes in
+/// ten begins a new climb. After 50 climbs in a row without a new best, the next climb begins at a
+/// random point. The settings are Kernel Tuner 1.4's. Its own greedy_ils jumps after each single
+/// improvement, and its neighbours accumulate changes along the axes.
 std::unique_ptr<Strategy> make_ils(const Lattice& space, const StrategyOptions& options);
 
-/// A step goes over Hamming neighbours, for each axis one with probability 1/5, and then to an
-/// adjacent point. A better point is always taken, one worse by a share s with probability
-/// exp(-s / T). T falls from 0.1 with the points tried, as 0.9975^(3680 n / budget), to 0.0001: at
-/// three quarters of the budget, where Kernel Tuner stops and this starts anew from a random point.
-/// So it does after 100 steps in a row to points it knew.
+/// Simulated annealing. A step visits Hamming neighbours, one for each axis with probability 1/5,
+/// and then an adjacent point. A better point is always accepted, and a point worse by a share s
+/// with probability exp(-s / T). T is 0.1 * 0.9975^(3680 n / budget) after n points. At T = 0.0001,
+/// three quarters of the budget, Kernel Tuner stops. This strategy restarts at a random point then,
+/// and after 100 steps in a row to known points.
 std::unique_ptr<Strategy> make_annealing(const Lattice& space, const StrategyOptions& options);
 
-/// best1bin: a population of 16 for each axis of more than one value, at most half the space, from
-/// a Latin hypercube. For each member the best so far, moved by 0.7 times the difference of two
-/// others, gives six axes in ten of a trial; positions are rounded, and a trial that is not valid
-/// becomes the closest valid point. A trial no worse than its member replaces it. Once three
-/// generations have changed nothing, all further ones are Latin hypercubes.
+/// Differential evolution, best1bin. The population has 16 members for each axis of more than one
+/// value, at most half the space, from a Latin hypercube. A trial takes six axes in ten from the
+/// best point plus 0.7 times the difference of two other members. Positions are rounded; an invalid
+/// trial becomes the closest valid point. A trial that is no worse than its member replaces the
+/// member. After three generations without change, all further ones are Latin hypercubes.
 std::unique_ptr<Strategy> make_de(const Lattice& space, const StrategyOptions& options);
 
-/// 50 particles, at most half the space, from valid points at random. Each keeps half its velocity
-/// and is drawn, by up to 3.5 times the distance, to its own best point and, by up to 1, to the
-/// best of all; it is measured at the nearest position of each axis, and a place that is not valid
-/// counts as a failure and costs nothing. After 190 moves Kernel Tuner stops; this starts anew.
+/// Particle swarm optimisation with 50 particles, at most half the space, that start at random
+/// valid points. A particle keeps half its velocity. It is drawn to its own best point by up to 3.5
+/// times the distance, and to the swarm's best by up to 1. A particle is evaluated at the nearest
+/// position of each axis; an invalid point counts as a failure and costs no evaluation. After 190
+/// moves Kernel Tuner stops; this strategy restarts.
 std::unique_ptr<Strategy> make_pso(const Lattice& space, const StrategyOptions& options);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// surrogate.cpp - costs to values, values to a Gaussian process, its beliefs to a choice.
+// surrogate.cpp: Fits the Gaussian process to observed costs and ranks candidates.
 #include "search/strategies/surrogate.hpp"
 
 #include <algorithm>
@@ -12,11 +12,12 @@
 namespace fatune {
 namespace {
 
-constexpr double kCapQuantile = 0.75;  // of the successes' costs; chosen
-constexpr double kLeastGain = 0.1;     // that counts, in the values' deviation; 0 to 0.25 do alike
-// New costs before it learns again: a sixth of all, at most 16; chosen, 8 do alike.
+constexpr double kCapQuantile = 0.75;  // cap of costs, among the successes; chosen
+// Smallest gain that counts, in standard deviations; chosen, 0 to 0.25 were equally good.
+constexpr double kLeastGain = 0.1;
+// New costs before a refit: a sixth of all, at most 16; chosen, 8 was equally good.
 constexpr std::size_t kLearnShare = 6, kLearnEvery = 16;
-// Chosen to keep a choice within milliseconds; the best of them, then a sample.
+// Chosen to keep a choice within milliseconds: the best points, then a sample of the others.
 constexpr std::size_t kMostSeen = 280, kBestSeen = 180;
 constexpr std::size_t kMostLearntFrom = 120, kBestLearntFrom = 60;
 
@@ -33,7 +34,7 @@ void standardise(std::vector<double>& values) {
   for (double& value : values) value /= spread;
 }
 
-/// The places of the `count` largest values, or of all, the largest first; of equals the first.
+/// Returns the places of the `count` largest values, largest first; among equals the first wins.
 std::vector<std::size_t> places_of_largest(const std::vector<double>& values, std::size_t count) {
   std::vector<std::size_t> places(values.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
@@ -119,8 +120,8 @@ std::vector<std::size_t> Surrogate::most_promising(std::span<const Point> candid
   process_.observe(points, known);
   const double best = *std::min_element(known.begin(), known.end());
   std::vector<double> gains;
-  for (const Belief& belief : process_.predict(candidates)) {
-    const double gain = log_expected_improvement(belief, best - kLeastGain);
+  for (const Prediction& prediction : process_.predict(candidates)) {
+    const double gain = log_expected_improvement(prediction, best - kLeastGain);
     gains.push_back(std::isnan(gain) ? -std::numeric_limits<double>::infinity() : gain);
   }
   return places_of_largest(gains, count);

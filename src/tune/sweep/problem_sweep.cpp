@@ -65,7 +65,7 @@ class PointList final : public Strategy {
     while (asked.size() < count && next_ < points_.size()) asked.push_back(points_[next_++]);
     return asked;
   }
-  void tell(const Told&) override {}
+  void tell(const EvaluatedPoint&) override {}
 
  private:
   std::vector<Point> points_;

@@ -1,5 +1,4 @@
-// channel_test.cpp - checks framing: whole messages, cut messages, wrong lengths, a peer that is
-// gone.
+// channel_test.cpp: Tests message framing: complete and cut messages, wrong lengths, a lost peer.
 #include "core/channel.hpp"
 
 #include <csignal>

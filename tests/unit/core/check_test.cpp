@@ -1,4 +1,4 @@
-// check_test.cpp - checks that a broken condition ends the process with code 70 and says why.
+// check_test.cpp: Tests that a failed check ends the process with code 70 and its reason.
 #include "core/check.hpp"
 
 #include <string>

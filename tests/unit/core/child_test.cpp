@@ -1,4 +1,4 @@
-// child_test.cpp - checks that child processes start as asked, talk, end and are ended for sure.
+// child_test.cpp: Tests the start of child processes, their connection and their end.
 #include "core/child.hpp"
 
 #include <thread>
@@ -33,7 +33,7 @@ std::string printf_frame(const std::string& body) {
 
 bool exists(pid_t pid) { return ::kill(pid, 0) == 0; }
 
-/// Of an orphan: whoever adopted it may be slow to reap it, so a zombie counts as ended.
+/// Waits for an orphan; a zombie counts as ended, because its new parent may reap it late.
 bool ends_soon(pid_t pid) {
   for (int i = 0; i < 400; ++i) {
     const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat");

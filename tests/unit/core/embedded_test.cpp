@@ -1,4 +1,4 @@
-// embedded_test.cpp - compares the files inside the binary with those of the source tree.
+// embedded_test.cpp: Tests that the files inside the binary equal those of the source tree.
 #include "core/embedded.hpp"
 
 #include <algorithm>

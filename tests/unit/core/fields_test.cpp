@@ -1,4 +1,4 @@
-// fields_test.cpp - checks that one list of fields writes, reads, compares and describes a record.
+// fields_test.cpp: Tests that a list of fields writes, reads, compares and describes a record.
 #include "core/fields.hpp"
 
 #include <bit>

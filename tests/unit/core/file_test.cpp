@@ -1,4 +1,4 @@
-// file_test.cpp - checks reading, replacing, appending and locking, and what their errors say.
+// file_test.cpp: Tests reading, replacing, appending and locking of files, and their errors.
 #include "core/file.hpp"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// hash_test.cpp - checks SHA-256 against published digests and that fields do not run together.
+// hash_test.cpp: Tests SHA-256 against published digests, and the separation of fields.
 #include "core/hash.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// interrupt_test.cpp - checks that one signal sets the flag and a second ends the process.
+// interrupt_test.cpp: Tests that one signal sets the flag and a second one ends the process.
 #include "core/interrupt.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// json_test.cpp - checks that JSON errors name place and field.
+// json_test.cpp: Tests that JSON errors name place and field.
 #include "core/json.hpp"
 
 #include <limits>

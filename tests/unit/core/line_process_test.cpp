@@ -1,4 +1,4 @@
-// line_process_test.cpp - checks lines to and from a program, deadlines, and its end.
+// line_process_test.cpp: Tests lines to and from a program, deadlines and the program's end.
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/run_program.hpp"

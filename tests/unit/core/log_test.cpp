@@ -1,4 +1,4 @@
-// log_test.cpp - checks the form of messages on stderr and which levels are shown.
+// log_test.cpp: Tests the form of messages on stderr and the levels that are shown.
 #include "core/log.hpp"
 
 #include <catch2/catch_test_macros.hpp>

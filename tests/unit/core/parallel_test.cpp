@@ -1,4 +1,4 @@
-// parallel_test.cpp - every index once, whatever the number of pieces.
+// parallel_test.cpp: Tests that every index is visited once, for any number of pieces.
 #include "core/parallel.hpp"
 
 #include <algorithm>

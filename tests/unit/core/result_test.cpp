@@ -1,4 +1,4 @@
-// result_test.cpp - checks how values and errors travel up.
+// result_test.cpp: Tests how values and errors propagate.
 #include "core/result.hpp"
 
 #include <memory>

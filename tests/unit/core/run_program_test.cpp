@@ -1,4 +1,4 @@
-// run_program_test.cpp - checks what is captured of a program that ends, fails, or does not end.
+// run_program_test.cpp: Tests the output of programs that end, fail, or do not end.
 #include "core/run_program.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// scratch_folder_test.cpp - checks that a scratch folder is there, is private, and goes away.
+// scratch_folder_test.cpp: Tests that a scratch folder exists, is private, and is removed.
 #include "core/scratch_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>

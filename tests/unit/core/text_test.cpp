@@ -1,4 +1,4 @@
-// text_test.cpp - checks numbers as people read them and the small string tools.
+// text_test.cpp: Tests number formats and the string tools.
 #include "core/text.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// time_slice_test.cpp - a slice is what was asked for, in new threads and processes too.
+// time_slice_test.cpp: Tests that new threads and processes inherit the time slice.
 #include "core/time_slice.hpp"
 
 #include <future>

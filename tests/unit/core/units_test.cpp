@@ -1,4 +1,4 @@
-// units_test.cpp - checks the arithmetic that units allow.
+// units_test.cpp: Tests the arithmetic that units allow.
 #include "core/units.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// device_bench_test.cpp - drafts on a device that is a formula, and through a compiler that is one.
+// device_bench_test.cpp: Tests drafts on a device and a compiler made of formulas.
 #include <memory>
 
 #include <catch2/catch_approx.hpp>
@@ -114,7 +114,7 @@ TEST_CASE("counters become words; once there are none they are not asked for aga
       });
   REQUIRE(bench);
   const Draft draft = tiled_draft();
-  const Duellist kernel{draft.key, draft.kernel, default_config(draft.kernel->manifest)};
+  const KernelWithConfig kernel{draft.key, draft.kernel, default_config(draft.kernel->manifest)};
   for (int i = 0; i < 2; ++i) {
     const auto words = (*bench)->profile(kernel, test::kSmall);
     REQUIRE(words);

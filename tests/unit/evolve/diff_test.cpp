@@ -1,4 +1,4 @@
-// diff_test.cpp - differences of texts, line by line.
+// diff_test.cpp: Tests differences of texts line by line.
 #include "evolve/report/diff.hpp"
 
 #include <catch2/catch_test_macros.hpp>

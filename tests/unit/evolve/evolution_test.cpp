@@ -1,4 +1,4 @@
-// evolution_test.cpp - whole runs on formulas: charges, transcripts, repetition, resumption.
+// evolution_test.cpp: Tests whole runs on formulas: charges, transcripts, repetition, resumption.
 #include "evolve/run/evolution.hpp"
 
 #include <catch2/catch_approx.hpp>

@@ -1,4 +1,4 @@
-// evolve_fakes.hpp - kernels, a bench and a proposer made of formulas.
+// evolve_fakes.hpp: Provides kernels, a bench and a proposer made of formulas.
 #pragma once
 
 #include <functional>
@@ -58,8 +58,8 @@ class FormulaBench final : public Bench {
     if (us > 0) row.time_us = us;
     return row;
   }
-  Result<Duel> duel(const Duellist& start, const Duellist& best, const NamedProblem& problem,
-                    int) override {
+  Result<Duel> duel(const KernelWithConfig& start, const KernelWithConfig& best,
+                    const NamedProblem& problem, int) override {
     Duel duel;
     duel.problem = label(problem);
     duel.time = "plain";
@@ -70,7 +70,7 @@ class FormulaBench final : public Bench {
     return duel;
   }
 
-  Result<std::string> profile(const Duellist& kernel, const NamedProblem&) override {
+  Result<std::string> profile(const KernelWithConfig& kernel, const NamedProblem&) override {
     return "bound by " + kernel.kernel->source.text.substr(6, 2);
   }
 

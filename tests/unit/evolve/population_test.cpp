@@ -1,4 +1,4 @@
-// population_test.cpp - selection: elites by geomean, regressions, parents and insights.
+// population_test.cpp: Tests selection: elites by geomean, regressions, parents and insights.
 #include "evolve/run/population.hpp"
 
 #include <cmath>
@@ -137,7 +137,7 @@ TEST_CASE("insights carry what a move brought; three are drawn, the same for a s
   const auto drawn = population.insights(7);
   REQUIRE(drawn.size() == 3);
   CHECK(drawn[0].text == population.insights(7)[0].text);
-  for (const ToldInsight& each : drawn) {
+  for (const RequestInsight& each : drawn) {
     if (each.id == "t3") CHECK_FALSE(each.gain.has_value());
     if (each.id == "t2") CHECK(each.gain.value() == Catch::Approx(2));
   }

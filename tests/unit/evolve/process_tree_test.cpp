@@ -1,5 +1,4 @@
-// process_tree_test.cpp - folders that tell as /proc does, also of a process that ends while it is
-// read.
+// process_tree_test.cpp: Tests folders in the form of /proc, and a process that ends during a read.
 #include "evolve/proposers/process_tree.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// report_test.cpp - a run as figures, text and page.
+// report_test.cpp: Tests the reports of a run: figures, text and page.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,5 +1,4 @@
-// driver_test.cpp - checks what is said without a driver, versions read from texts, and which
-// return codes end the process.
+// driver_test.cpp: Tests errors without a driver, parsed versions, and fatal return codes.
 #include "gpu/driver.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// launch_test.cpp - checks that shapes the copy engine cannot take are refused with the reason.
+// launch_test.cpp: Tests that invalid tensor maps are refused with the reason.
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>

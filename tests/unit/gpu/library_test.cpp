@@ -1,4 +1,4 @@
-// library_test.cpp - checks where libraries are looked for and what is said when there is none.
+// library_test.cpp: Tests the search for libraries and the error when none is found.
 #include "gpu/library.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// objects_test.cpp - checks that a handle destroys what it owns once, and only that.
+// objects_test.cpp: Tests that a handle destroys only its object, and only once.
 #include "gpu/objects.hpp"
 
 #include <type_traits>

@@ -1,5 +1,4 @@
-// telemetry_test.cpp - checks that missing telemetry is empty answers, not a failure, and which
-// readings discard samples.
+// telemetry_test.cpp: Tests that missing telemetry is no failure, and which readings are discarded.
 #include "gpu/telemetry.hpp"
 
 #include <catch2/catch_test_macros.hpp>

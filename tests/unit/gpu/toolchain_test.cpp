@@ -1,4 +1,4 @@
-// toolchain_test.cpp - checks which NVRTC and which headers are chosen from folders made here.
+// toolchain_test.cpp: Tests the choice of NVRTC and headers among prepared folders.
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"

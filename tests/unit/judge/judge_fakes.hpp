@@ -1,4 +1,4 @@
-// judge_fakes.hpp - tools that echo, work and fail, for tests of dialects and of the server.
+// judge_fakes.hpp: Provides tools that echo, work and fail for tests of dialects and server.
 #pragma once
 
 #include <string>
@@ -32,11 +32,11 @@ inline Services fake_services() {
           FATUNE_TRY_STATUS(beat(phase));
         return Json{{"worked", true}};
       })};
-  services.shelf.list = [] {
-    return std::vector<ResourceCard>{{"fake://text", "text", "A text", "text/plain"}};
+  services.resources.list = [] {
+    return std::vector<ResourceDescription>{{"fake://text", "text", "A text", "text/plain"}};
   };
-  services.shelf.templates = {{"fake://{name}", "any", "A text by its name", "text/plain"}};
-  services.shelf.read = [](const std::string& uri) -> Result<ResourceText> {
+  services.resources.templates = {{"fake://{name}", "any", "A text by its name", "text/plain"}};
+  services.resources.read = [](const std::string& uri) -> Result<ResourceText> {
     if (uri == "fake://text") return ResourceText{"text/plain", "hello"};
     return usage_error("there is nothing at " + uri);
   };

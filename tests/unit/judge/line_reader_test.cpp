@@ -1,4 +1,4 @@
-// line_reader_test.cpp - pieces of text through a pipe to lines; what is too long leaves no text.
+// line_reader_test.cpp: Tests lines from pieces of text, and dropped lines above the limit.
 #include "judge/protocol/line_reader.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// mcp_test.cpp - messages of three revisions, and of clients that know none, to what they ask for.
+// mcp_test.cpp: Tests messages of three MCP revisions and of clients without a revision.
 #include <catch2/catch_test_macros.hpp>
 
 #include "judge_fakes.hpp"
@@ -22,7 +22,7 @@ std::string stateless(const std::string& method, const std::string& params = "")
          "}}";
 }
 
-Json answer_to(Dialect& mcp, const std::string& line) { return parsed(mcp.hear(line).answer); }
+Json answer_to(Dialect& mcp, const std::string& line) { return parsed(mcp.parse(line).answer); }
 
 int code_of(const Json& answer) { return answer.at("error").at("code").get<int>(); }
 
@@ -89,7 +89,7 @@ TEST_CASE("clients of both older revisions begin with initialize") {
     const Json begun = answer_to(*mcp, initialize(revision)).at("result");
     CHECK(begun.at("protocolVersion") == revision);
     CHECK(begun.at("serverInfo").at("name") == "fatune");
-    CHECK(mcp->hear(R"({"jsonrpc":"2.0","method":"notifications/initialized"})").answer.empty());
+    CHECK(mcp->parse(R"({"jsonrpc":"2.0","method":"notifications/initialized"})").answer.empty());
     const Json listed = answer_to(*mcp, list);
     CHECK(listed.at("id") == "a");
     CHECK(listed.at("result").at("tools").size() == 3);
@@ -125,25 +125,25 @@ TEST_CASE("a stateless request without capabilities is malformed") {
 
 TEST_CASE("calls carry their tool, arguments and progress token") {
   const auto mcp = make_mcp(tools());
-  const Heard heard =
-      mcp->hear(R"({"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"echo",)"
-                R"("arguments":{"a":1},"_meta":{"progressToken":5,)" +
-                kMeta.substr(kMeta.find('{') + 1) + "}}");
-  REQUIRE(heard.call);
-  CHECK(heard.answer.empty());
-  CHECK(heard.call->tool->name == "echo");
-  CHECK(*heard.call->arguments == Json{{"a", 1}});
-  const Json told = parsed(mcp->progress(*heard.call, 2, "timing"));
+  const ParsedLine line =
+      mcp->parse(R"({"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"echo",)"
+                 R"("arguments":{"a":1},"_meta":{"progressToken":5,)" +
+                 kMeta.substr(kMeta.find('{') + 1) + "}}");
+  REQUIRE(line.call);
+  CHECK(line.answer.empty());
+  CHECK(line.call->tool->name == "echo");
+  CHECK(*line.call->arguments == Json{{"a", 1}});
+  const Json told = parsed(mcp->progress(*line.call, 2, "timing"));
   CHECK(told == parsed(R"({"jsonrpc":"2.0","method":"notifications/progress",)"
                        R"("params":{"progressToken":5,"progress":2,"message":"timing"}})"));
-  const Json answer = parsed(mcp->answer(*heard.call, Json{{"b", 2}}));
+  const Json answer = parsed(mcp->answer(*line.call, Json{{"b", 2}}));
   CHECK(answer.at("id") == "c");
   CHECK(answer.at("result").at("structuredContent") == Json{{"b", 2}});
   CHECK(answer.at("result").at("content")[0].at("text") == R"({"b":2})");
-  const Json failed = parsed(mcp->answer(*heard.call, usage_error("no")));
+  const Json failed = parsed(mcp->answer(*line.call, usage_error("no")));
   CHECK(failed.at("result").at("isError") == true);
   CHECK(failed.at("result").at("content")[0].at("text") == "no");
-  CHECK(mcp->cancelled(*heard.call).empty());
+  CHECK(mcp->cancelled(*line.call).empty());
 }
 
 TEST_CASE("an unknown tool and arguments of another type are told") {
@@ -160,8 +160,8 @@ TEST_CASE("a cancellation names the call as its request did") {
   const auto mcp = make_mcp(tools());
   const auto cancelled = [&](const std::string& id) {
     return mcp
-        ->hear(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-               id + "}}")
+        ->parse(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+                id + "}}")
         .cancelled;
   };
   CHECK(cancelled("7") == "7");
@@ -195,7 +195,7 @@ TEST_CASE("what is no message is answered in words or not at all") {
   }
   for (const char* silent : {"", "  \r", R"({"jsonrpc":"2.0","id":1,"result":{}})",
                              R"({"jsonrpc":"2.0","method":"notifications/unheard_of"})"}) {
-    const Heard heard = mcp->hear(silent);
-    CHECK((heard.answer.empty() && !heard.call && heard.cancelled.empty()));
+    const ParsedLine line = mcp->parse(silent);
+    CHECK((line.answer.empty() && !line.call && line.cancelled.empty()));
   }
 }

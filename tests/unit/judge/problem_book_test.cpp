@@ -1,4 +1,4 @@
-// problem_book_test.cpp - ids of problems, and what is told of one.
+// problem_book_test.cpp: Tests ids and statements of problems.
 #include "judge/referee/problem_book.hpp"
 
 #include <catch2/catch_test_macros.hpp>

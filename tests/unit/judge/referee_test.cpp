@@ -1,4 +1,4 @@
-// referee_test.cpp - submissions to judgements, on compilers and devices that are made up.
+// referee_test.cpp: Tests judgements of submissions on fake compilers and devices.
 #include "judge/referee/referee.hpp"
 
 #include <algorithm>
@@ -214,13 +214,13 @@ TEST_CASE("a ranked kernel has times, and ratios to baselines that are measured 
   REQUIRE(judgement.record.hot);
   CHECK(judgement.record.hot->ci95_low_us);
   REQUIRE(judgement.baselines.size() == 1);
-  const Beside& beside = judgement.baselines.front();
-  CHECK(beside.impl == "cudnn");
-  REQUIRE(beside.ratio);
-  CHECK(beside.ratio->value < 0.42);
-  CHECK(beside.ratio->value > 0.38);
-  CHECK_FALSE(beside.paired);
-  CHECK(beside.comparison == "faster");
+  const BaselineComparison& comparison = judgement.baselines.front();
+  CHECK(comparison.impl == "cudnn");
+  REQUIRE(comparison.ratio);
+  CHECK(comparison.ratio->value < 0.42);
+  CHECK(comparison.ratio->value > 0.38);
+  CHECK_FALSE(comparison.paired);
+  CHECK(comparison.comparison == "faster");
   const Json json = to_json(judgement);
   CHECK(json.at("mode") == "rank");
   CHECK(json.at("baselines").at(0).at("time") == "hot");

@@ -1,5 +1,4 @@
-// server_test.cpp - whole sessions of JSON lines and MCP through a pipe, limits and cancellations
-// included.
+// server_test.cpp: Tests whole sessions of JSON lines and MCP, with limits and cancellation.
 #include "judge/protocol/server.hpp"
 
 #include <string>

@@ -1,5 +1,4 @@
-// workshop_test.cpp - what a referee does with judged kernels: tuned, compared, placed, explained,
-// and told to a model.
+// workshop_test.cpp: Tests tuning, comparing, ranking, explaining and briefing of judged kernels.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
@@ -313,11 +312,11 @@ TEST_CASE("every resource that is listed can be read") {
   Workshop shop(*std::move(log));
   REQUIRE(shop.referee.tune(tuning(), kQuiet));
   const Services services = judge_services(shop.referee);
-  const auto cards = services.shelf.list();
-  CHECK(cards.size() == 5);  // problem, source, manifest, journal, judgements
-  for (const ResourceCard& card : cards) {
+  const auto descriptions = services.resources.list();
+  CHECK(descriptions.size() == 5);  // problem, source, manifest, journal, judgements
+  for (const ResourceDescription& card : descriptions) {
     INFO(card.uri);
-    const auto text = services.shelf.read(card.uri);
+    const auto text = services.resources.read(card.uri);
     REQUIRE(text);
     CHECK(text->mime_type == card.mime_type);
     CHECK_FALSE(text->text.empty());
@@ -325,7 +324,7 @@ TEST_CASE("every resource that is listed can be read") {
   for (const char* uri : {"file:///etc/passwd", "fatune://kernel/../x/source", "fatune://runs/../x",
                           "fatune://kernel", "fatune://runs/9/journal"}) {
     INFO(uri);
-    CHECK_FALSE(services.shelf.read(uri));
+    CHECK_FALSE(services.resources.read(uri));
   }
-  CHECK(services.shelf.read("fatune://"));
+  CHECK(services.resources.read("fatune://"));
 }

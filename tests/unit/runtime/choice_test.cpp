@@ -1,4 +1,4 @@
-// choice_test.cpp - checks the order in which kernels are chosen, and why none is.
+// choice_test.cpp: Tests the order in which kernels are chosen, and the reasons for none.
 #include "runtime/choice.hpp"
 
 #include <catch2/catch_test_macros.hpp>

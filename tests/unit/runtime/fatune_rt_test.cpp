@@ -1,5 +1,4 @@
-// fatune_rt_test.cpp - checks the C interface: statuses, messages, what is refused and what is
-// told.
+// fatune_rt_test.cpp: Tests the C interface: statuses, messages and refused arguments.
 #include "runtime/fatune_rt.h"
 
 #include <cstring>

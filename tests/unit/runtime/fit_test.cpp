@@ -1,4 +1,4 @@
-// fit_test.cpp - checks which kernels may serve which problems, and that they compute the same.
+// fit_test.cpp: Tests which kernels may serve which problems, with equal results.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,4 +1,4 @@
-// plan_test.cpp - checks what a plan's launch hands to the driver, and which tensors it refuses.
+// plan_test.cpp: Tests the driver calls of a plan's launch, and the tensors that it refuses.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 

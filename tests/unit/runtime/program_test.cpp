@@ -1,4 +1,4 @@
-// program_test.cpp - checks what tensor maps are encoded from, and that it is done once a set.
+// program_test.cpp: Tests that tensor maps are encoded correctly, once per set of addresses.
 #include "runtime/program.hpp"
 
 #include <cstring>

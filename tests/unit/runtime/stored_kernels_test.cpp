@@ -1,4 +1,4 @@
-// stored_kernels_test.cpp - checks that a folder loads only when every byte is what was exported.
+// stored_kernels_test.cpp: Tests that a folder loads only if every byte is as exported.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 

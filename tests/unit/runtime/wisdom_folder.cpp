@@ -1,4 +1,4 @@
-// wisdom_folder.cpp - texts to problems, problems to facts, facts to files.
+// wisdom_folder.cpp: Writes folders of wisdom for tests.
 #include "wisdom_folder.hpp"
 
 #include <algorithm>

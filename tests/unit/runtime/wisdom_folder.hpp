@@ -1,4 +1,4 @@
-// wisdom_folder.hpp - launch facts and folders of wisdom for tests, with text for machine code.
+// wisdom_folder.hpp: Declares folders of wisdom for tests, with text in place of machine code.
 #pragma once
 
 #include <filesystem>

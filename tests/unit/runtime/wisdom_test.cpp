@@ -1,5 +1,4 @@
-// wisdom_test.cpp - checks when the driver is asked for what: plans found once, kernels loaded
-// once.
+// wisdom_test.cpp: Tests the lookup of plans, and that kernels are loaded once.
 #include "runtime/wisdom.hpp"
 
 #include <thread>

@@ -1,6 +1,6 @@
-// bars.js - the final phase: contestants as bars, finalists round by round.
+// bars.js: Draws the final phase: contestants as bars, finalists round by round.
 
-/// Which of the times a figure shows; first the one that ranks.
+/// Offers the times that a figure can show, the ranking time first.
 function timeChoice(problem, key, redraw) {
   const all = timesOf(problem).filter((which) => key !== 'samples' || problem.finals.some((f) => !isBaseline(f) && roundsOf(f, which).length));
   const offered = choice(key, all.map((which) => [which, timeWord(problem, which)]), redraw);
@@ -10,7 +10,7 @@ const chosenTime = (problem, key) => timesOf(problem).includes(choices.get(key))
 const roundsOf = (final, which) => final[which + '_rounds_us'] ?? [];
 const meaning = (problem, which) => { const word = timeWord(problem, which); return `${word[0].toUpperCase()}${word.slice(1)}: ${TIME_MEANING[word]}.`; };
 
-/// The winner, the best finalist of every other kernel, the default config, the baselines; fastest first.
+/// Returns the winner, other kernels' best finalists, default config and baselines, by time.
 function barRows(problem, which) {
   const rows = [], seen = new Set();
   const ours = problem.finals.filter((f) => !isBaseline(f) && measured(f, which));
@@ -26,7 +26,7 @@ function barRows(problem, which) {
   return rows.sort((a, b) => a.final[which].us - b.final[which].us);
 }
 
-/// Bars end where others could not be told apart any more.
+/// Returns the length at which bars are cut, so that shorter bars still differ visibly.
 function longestBar(rows, which) {
   const all = rows.map((row) => row.final[which].us);
   const fastest = d3.min(rows.filter((row) => isBaseline(row.final)), (row) => row.final[which].us) ?? d3.min(all);
@@ -87,8 +87,8 @@ function barsFigure(problem) {
   });
 }
 
-/// Attention between the products of a layer, ours and the fastest other's, drawn to one scale of time. The products' own
-/// time is taken off, so their boxes have none.
+/// Draws attention between the products of a layer, for the best and the fastest baseline, on one
+/// time scale. The products' boxes have no scale, because their time is subtracted.
 function drawLayer(problem, plot, width) {
   const p = problem.problem, rows = [bestOf(problem), baselinesOf(problem, 'in_layer')[0]].filter(Boolean);
   const hidden = p.heads * p.head_dim, narrow = width < 560, box = narrow ? 60 : 150, rowHeight = 62, gap = 14;
@@ -123,7 +123,7 @@ function layerFigure(problem) {
   });
 }
 
-/// Finalists as near to the best as the reader wants: beside a far slower one all others would be one line.
+/// Returns finalists near the best, because a far slower finalist would flatten the scale.
 function sampleRows(problem, key) {
   const which = chosenTime(problem, key), limit = {near: 1.1, wide: 1.6, all: Infinity}[choices.get('near') ?? 'near'];
   const all = problem.finals.filter((f) => !isBaseline(f) && roundsOf(f, which).length), best = d3.min(all, (f) => f[which].us);

@@ -1,12 +1,12 @@
-// code.js - machine code of two configs: its instructions counted by class, and the lines in which it differs.
+// code.js: Compares the machine code of two configs by instruction classes and line by line.
 
 const LINES_AROUND = 2, LINES_AT_ONCE = 200, MOST_CELLS = 64e6;
 
 const codeOf = (run, x) => run.code?.listings.find((listing) => listing.id === x.id);
-/// What lines are aligned by: the opcode. Predicates and registers differ everywhere, and labels are alike.
+/// Returns the opcode, which aligns lines: predicates and registers differ, labels are equal.
 const opcodeOf = (line) => line.endsWith(':') ? ':' : line.replace(/^@\S+ /, '').split(' ', 1)[0];
 
-/// Pairs of positions along a longest common subsequence, one of them null where a line has no partner.
+/// Returns pairs of positions along a longest common subsequence; null where a line has no partner.
 function alignment(a, b) {
   const n = a.length, m = b.length, step = new Uint8Array(n * m), pairs = [];
   let below = new Uint16Array(m + 1), row = new Uint16Array(m + 1);
@@ -28,7 +28,7 @@ function alignment(a, b) {
   return pairs;
 }
 
-/// Rows of two texts; lines without a partner stand beside each other.
+/// Returns rows of two texts; lines without a partner stand beside each other.
 function differenceRows(code, a, b) {
   const opcodes = code.opcodes ??= code.lines.map(opcodeOf), of = (listing) => listing.lines.map((line) => opcodes[line]);
   const rows = [], left = [], right = [];
@@ -45,7 +45,7 @@ function differenceRows(code, a, b) {
   return rows;
 }
 
-/// Rows that differ with some around them, and numbers of rows left out between.
+/// Returns differing rows with some context, and the numbers of omitted rows between.
 function hunks(rows) {
   const shown = new Set();
   rows.forEach((row, i) => { if (row.differs) for (let near = i - LINES_AROUND; near <= i + LINES_AROUND; ++near) shown.add(near); });
@@ -65,7 +65,7 @@ function countsTable(pair, [a, b]) {
     el('tbody', {}, line(['all', a.instructions, b.instructions]), ...rows.map(line))));
 }
 
-/// Compared when the reader asks for it: listings have thousands of lines.
+/// Compares listings on request only, because listings have thousands of lines.
 function listings(code, a, b) {
   const details = el('details', {id: 'sass', open: choices.get('sass')}, el('summary', {}, 'Line by line'));
   const line = (row) => row.skipped ? el('tr', {class: 'skipped'}, el('td', {colspan: 2}, `${plural(row.skipped, 'line')} alike`)) : el('tr', {class: row.differs ? 'differs' : null}, el('td', {}, row.a), el('td', {}, row.b));

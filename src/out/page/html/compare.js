@@ -1,6 +1,6 @@
-// compare.js - two configs side by side: times, resources, counters, the parameters that differ, machine code.
+// compare.js: Compares two configs: times, resources, counters, differing parameters, machine code.
 
-/// Finalists and the candidate that the reader picked, by id.
+/// Returns the finalists and the selected candidate, by id.
 function comparable(problem) {
   const finals = problem.finals.filter((f) => !isBaseline(f) && f.id).map((f, i) => ({...f, params: f.config, ...wavesOf(problem, f), label: `${i + 1}  ${f.kernel}${f.role === 'default' ? ' (default)' : ''}, ${f[problem.time] ? us(f[problem.time].us) + ' µs' : f.outcome}`}));
   const picked = candidatesOf(problem).filter((c) => c.params && [choices.get('left'), choices.get('right')].includes(c.id) && !finals.some((f) => f.id === c.id));
@@ -17,7 +17,7 @@ function compareRows(problem, run, [a, b]) {
   return {facts: rows.filter((row) => row[1] || row[2]), parameters: parameters.filter((row) => row[1] !== row[2]), same: parameters.filter((row) => row[1] === row[2]).length};
 }
 
-/// What binds each by its counters, and ncu's own report where the page lies beside the run.
+/// Shows the bottleneck by counters, and ncu's report if the page lies beside the run.
 function profileLines(run, pair) {
   return pair.filter((x) => profileOf(run, x)).map((x) => {
     const {reading, report} = profileOf(run, x), name = `ncu’s report, ${report}`;
@@ -26,7 +26,7 @@ function profileLines(run, pair) {
   });
 }
 
-/// What the page lacks of a pair, as lines to type: [what, lines].
+/// Returns commands for data that the page lacks: [description, lines].
 function missingLines(problem, run, pair) {
   const best = bestOf(problem), wanted = run.recorded ? [] : pair.filter((x) => !profileOf(run, x)), lines = [];
   const written = (x, name) => `echo '${JSON.stringify({kernel: x.kernel, config: x.params})}' > ${name}.json`;

@@ -1,6 +1,6 @@
-// frame.js - elements, figures with controls and a table beside each chart, and what charts share.
+// frame.js: Provides elements, figures with controls and tables, and shared parts of charts.
 
-/// el('p', {class: 'x'}, 'text', child): text is never read as markup.
+/// Makes an element: el('p', {class: 'x'}, 'text', child). Text is never parsed as markup.
 function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -11,13 +11,13 @@ function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-/// A name that may break behind its underscores.
+/// Lets a name break after its underscores.
 const foldable = (name) => name.replaceAll('_', '_\u200b');
 
-/// What the reader chose stays chosen when a live page is drawn again.
+/// The reader's choices, kept when a live page is redrawn.
 const choices = new Map();
 
-/// A file of text to the reader's downloads.
+/// Saves a text file to the reader's downloads.
 function saveText(name, type, text) {
   const url = URL.createObjectURL(new Blob([text], {type}));
   el('a', {href: url, download: name}).click();
@@ -27,7 +27,7 @@ const csvCell = (value) => value === null || value === undefined ? '' : /[",\n]/
 const saveCsv = (name, {columns, rows}) =>
   saveText(name + '.csv', 'text/csv', [columns.map((c) => c.title), ...rows].map((row) => row.map(csvCell).join(',')).join('\n') + '\n');
 
-/// A line to paste into a terminal.
+/// Makes a command line with a copy button.
 function commandLine(text, what) {
   const copy = el('button', {type: 'button', class: 'quiet', onclick: () => navigator.clipboard?.writeText(text).then(() => { copy.textContent = 'Copied'; })}, 'Copy');
   return el('div', {class: 'command'}, what ? el('span', {}, what) : null, el('code', {}, text), copy);
@@ -40,7 +40,7 @@ function dataTable({columns, rows}) {
     el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((value, i) => cell('td', value, i)))))));
 }
 
-/// One of several, as buttons. options: [[value, text], ...]
+/// Makes buttons for one of several options: [[value, text], ...].
 function choice(key, options, redraw) {
   if (!options.some(([value]) => value === choices.get(key))) choices.set(key, options[0][0]);
   const group = el('span', {class: 'choice', role: 'group'});
@@ -61,8 +61,8 @@ function dropdown(key, label, options, redraw) {
   return el('label', {}, label, select);
 }
 
-/// A figure: {id, title, note, controls(redraw) -> nodes, draw(plot, width), table() -> {columns, rows}, wide}.
-/// `draw` is called again when the figure's width or a choice changes.
+/// Makes a figure: {id, title, note, controls(redraw) -> nodes, draw(plot, width), table() ->
+/// {columns, rows}, wide}. A change of width or choice calls `draw` again.
 function figure(spec) {
   const note = el('p', {});
   const plot = el('div', {class: 'plot'});
@@ -91,7 +91,7 @@ function figure(spec) {
     width = now;
     return true;
   };
-  // Whoever asked for the figure has put it into the page by then: no frame shows it empty.
+  // Draws after the caller has inserted the figure into the page, so that no frame shows it empty.
   queueMicrotask(() => { if (fit(plot.clientWidth)) redraw(); });
   new ResizeObserver((entries) => {
     if (fit(Math.round(entries[0].contentRect.width))) requestAnimationFrame(redraw);
@@ -109,7 +109,7 @@ function textWidth(text, size = 13) {
   measure.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
   return measure.measureText(text).width;
 }
-/// The text, cut to a width.
+/// Cuts the text to a width.
 function fitted(text, width, size = 13) {
   if (textWidth(text, size) <= width) return text;
   let cut = text;
@@ -136,7 +136,7 @@ function yAxis(svg, scale, {x, right, ticks, format, label, top}) {
   if (label) group.append('text').attr('class', 'soft').attr('x', 0).attr('y', top - 12).text(label);
 }
 
-/// About `wanted` round ticks of a logarithmic scale: 1, 2, 5 times powers of ten; powers alone over many decades.
+/// Returns about `wanted` ticks at 1, 2 and 5 times powers of ten; only powers over decades.
 function logTicks([low, high], wanted = 6) {
   const all = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
@@ -164,7 +164,7 @@ const tip = {
 const hover = (selection, lines) => selection
   .on('pointermove', (event, d) => tip.show(event, ...lines(d))).on('pointerleave', tip.hide);
 
-/// Shows the point that is nearest to the pointer. points: [{x, y, ...}] in pixels.
+/// Shows the point nearest to the pointer. points: [{x, y, ...}] in pixels.
 function hoverNearest(svg, points, width, height, lines) {
   if (!points.length) return;
   const delaunay = d3.Delaunay.from(points, (p) => p.x, (p) => p.y);
@@ -180,7 +180,7 @@ function hoverNearest(svg, points, width, height, lines) {
     .on('pointerleave', () => { mark.attr('visibility', 'hidden'); tip.hide(); });
 }
 
-/// Black or white, whichever is easier to read on a colour laid over the page.
+/// Returns black or white, whichever has more contrast with a colour over the page.
 function inkOn(colour, share) {
   const probe = el('span', {});
   document.body.append(probe);
@@ -197,7 +197,7 @@ function legend(plot, entries) {
     el('li', {}, el('i', {class: kind ?? null, style: kind ? `color:${colour}` : `background:${colour}`}), text))));
 }
 
-/// The chart as a file that stands alone: variables become the colours that they have now.
+/// Saves the chart as a stand-alone file with variables replaced by current colours.
 function saveSvg(plot, name) {
   const probe = el('span', {});
   document.body.append(probe);

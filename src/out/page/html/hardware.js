@@ -1,7 +1,6 @@
-// hardware.js - what the device allows: rooflines, and the least time that any right kernel needs.
+// hardware.js: Draws the limits of the device: rooflines and the minimum time of a problem.
 
-/// Points of one problem: the best and the baselines. None without operations to count, as of a
-/// custom operation that tells none.
+/// Returns the best and the baselines; none for a problem without a number of operations.
 function rooflinePoints(problem) {
   if (!problem.flops) return [];
   const intensity = problem.flops / problem.least_bytes;
@@ -31,7 +30,7 @@ function drawRoofline(points, hardware, plot, width, labelled) {
     const middle = Math.sqrt(from * knee), angle = Math.atan2(y(knee * tbs) - y(from * tbs), x(knee) - x(from)) * 180 / Math.PI;
     svg.append('text').attr('class', 'soft halo').attr('transform', `translate(${x(middle)} ${y(middle * tbs)}) rotate(${angle})`).attr('dy', below ? 15 : -6).attr('text-anchor', 'middle').text(text);
   };
-  // On a phone the roofs are too short to write along.
+  // On a phone the roofs are too short for labels.
   if (width < 560) {
     legend(plot, [['var(--ink)', `memory ${digits(hardware.memory_tbs, 2)} TB/s`, 'line'], ['var(--ink)', `L2 cache ${digits(hardware.cache_tbs, 2)} TB/s`, 'line dash']]);
   } else {
@@ -47,7 +46,7 @@ function drawRoofline(points, hardware, plot, width, labelled) {
     [`${p.label}: ${digits(p.rate, 3)} TFLOP/s`, problemTitle(p.problem), `${percent(p.rate / hardware.tensor_tflops)} of the tensor cores’ peak, ${digits(p.intensity, 3)} operations a byte`]);
 }
 
-/// Labels of points above each other, moved apart and tied to their points.
+/// Moves overlapping labels of points apart and ties each label to its point.
 function labelStack(svg, points, x, y, right, bottom) {
   const sorted = [...points].sort((a, b) => b.rate - a.rate), gap = 17;
   const places = sorted.map((p) => y(p.rate));

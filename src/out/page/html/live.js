@@ -1,4 +1,4 @@
-// live.js - asks the sweep for newer data once a second, and draws what is new.
+// live.js: Polls the sweep for newer data once a second and redraws changes.
 
 const ASK_EVERY_MS = 1000;
 
@@ -18,7 +18,7 @@ function showLive(text, over) {
   box.classList.toggle('over', over);
 }
 
-/// A reader who is in the middle of a choice or a selection is not disturbed.
+/// Returns whether the reader is making a choice or a selection; redraws then wait.
 const busy = () => byId('main').contains(document.activeElement) || String(getSelection()) !== '';
 
 let waiting = null, lastRuns = '';

@@ -1,4 +1,4 @@
-// matter.js - which parameters matter: shares of the variance, and pairs of parameters as heat maps.
+// matter.js: Draws parameter importance: shares of the variance, and heat maps of pairs.
 
 function kernelOptions(problem) {
   const tried = d3.rollup(problem.candidates.kernel, (list) => list.length, (k) => k);
@@ -51,7 +51,7 @@ function importanceFigure(problem, redrawAll) {
   });
 }
 
-/// The two that matter most first: the strongest pair, else the two strongest alone.
+/// Returns the two most important parameters: the strongest pair, else the two strongest singles.
 function pairOf(kernel) {
   const names = varying(kernel).map((p) => p.name), importance = kernel.importance;
   const known = (name) => names.includes(name);
@@ -122,7 +122,7 @@ function heatFigure(problem, redrawAll) {
   });
 }
 
-/// The figures that share the choice of a kernel.
+/// Makes the figures that share the choice of a kernel.
 function matterFigures(problem) {
   const holder = el('div', {class: 'grid2'});
   const redraw = () => holder.replaceChildren(importanceFigure(problem, redraw), heatFigure(problem, redraw), ...(isSpace(timedSpace(problem, 1)) ? [parallelFigure(problem), slicesFigure(problem)] : []));

@@ -1,10 +1,10 @@
-// model.js - the page's JSON to what the charts ask for: names, times, candidates.
+// model.js: Converts the page's JSON into the names, times and candidates of the charts.
 const byId = (id) => document.getElementById(id);
 
-/// What a time is of: attention in a layer, behind plain launches, behind launches of its own kind, behind a flushed cache.
+/// The times: in a layer, after plain launches, after launches of its own kind, after a flush.
 const TIMES = ['in_layer', 'plain', 'hot', 'cold'];
 
-/// The document as charts want it: short names for times, ratios and the parts of a contestant.
+/// Returns the document with short names for times, ratios and parts of a contestant.
 function unpacked(page) {
   const time = (t) => ({us: t.median_us, low: t.ci95_us?.[0] ?? null, high: t.ci95_us?.[1] ?? null,
     q1: t.iqr_us?.[0], q3: t.iqr_us?.[1], samples: t.samples});
@@ -31,7 +31,7 @@ const NAMES = {
 const implName = (impl) => NAMES[impl] ?? impl.replace(/^fatune:/, '');
 const isBaseline = (final) => final.role === 'baseline';
 
-// Numbers as people read them. Times are microseconds everywhere.
+// Formats numbers for readers. All times are microseconds.
 const digits = (value, n) => {
   if (value === 0) return '0';
   const places = Math.max(0, n - 1 - Math.floor(Math.log10(Math.abs(value))));
@@ -47,7 +47,7 @@ const bytes = (n) => n >= 2 ** 30 ? (n / 2 ** 30).toFixed(0) + ' GiB' : n >= 2 *
   : n >= 1024 ? digits(n / 1024, 4).replace(/\.0+$/, '') + ' KiB' : n + ' B';
 const seconds = (s) => s < 120 ? `${digits(s, 3)} s` : `${Math.floor(s / 60)} min ${String(Math.round(s % 60)).padStart(2, '0')} s`;
 
-/// The times that finals have, the one first that ranks them. A hot time that is the plain one for all says nothing of its own.
+/// Returns the times of the finals, ranking time first; omits hot if it always equals plain.
 function timesOf(problem) {
   const all = problem.finals, has = (which) => all.some((f) => measured(f, which));
   const chained = !has('plain') || all.some((f) => f.hot && f.plain && f.hot.us !== f.plain.us);
@@ -66,7 +66,8 @@ const measured = (final, objective) => final.outcome === 'measured' && final[obj
 const baselinesOf = (problem, objective) =>
   problem.finals.filter((f) => isBaseline(f) && measured(f, objective)).sort((a, b) => a[objective].us - b[objective].us);
 
-/// Baselines without a time, by name: at how many of these problems, and why at the first. A ratio there owes nothing to them.
+/// Returns baselines without a time, by name: the number of problems, and the reason at the first.
+/// A ratio there excludes the baseline.
 function absencesOf(problems) {
   const absent = new Map();
   for (const f of problems.flatMap((p) => p.finals).filter((f) => isBaseline(f) && f.outcome !== 'measured')) {
@@ -82,7 +83,7 @@ const VERDICT_CLASS = {Excellent: 'good', Good: 'good', Modest: 'fair', Parity: 
 
 const cache = new WeakMap();
 
-/// The candidates of a problem as objects, in the order tried.
+/// Returns the candidates of a problem as objects, in the order tried.
 function candidatesOf(problem) {
   const known = cache.get(problem);
   if (known) return known;
@@ -111,11 +112,11 @@ const configObject = (problem, candidate) => Object.fromEntries(problem.kernels[
   .flatMap((p, i) => candidate.config[i] < 0 ? [] : [[p.name, p.values[candidate.config[i]]]]));
 const finalConfig = (final) => Object.entries(final.config ?? {}).map(([k, v]) => `${k}=${v}`).join(' ');
 
-/// Of a kernel or a finalist.
+/// Takes a kernel or a finalist.
 const kernelColour = ({colour}) => `var(--k${colour})`;
 const finalColour = (final) => isBaseline(final) ? 'var(--other)' : kernelColour(final);
 
-/// Names of the parameters in which configs of one kernel differ, over all kernels.
+/// Returns the parameters in which configs of one kernel differ, over all kernels.
 function differing(configs) {
   const names = new Set();
   for (const [, same] of d3.group(configs, (c) => c.kernel)) {
@@ -124,13 +125,13 @@ function differing(configs) {
   return [...names];
 }
 
-/// Share of the threads that a multiprocessor can hold.
+/// Returns the share of the threads that a multiprocessor can hold.
 const occupancy = (run, x) => x.resident && x.threads && run.device.max_threads_sm ? x.resident * 32 * Math.ceil(x.threads / 32) / run.device.max_threads_sm : null;
 
-/// Of a finalist, as of the candidate that it was.
+/// Returns the waves of a finalist from the candidate with its id.
 const wavesOf = (problem, final) => { const c = candidatesOf(problem).find((each) => each.id === final.id); return {waves: c?.waves ?? null, wavesUnknown: c?.wavesUnknown}; };
 
-/// The options that name the problem on a command line.
+/// Returns the command-line options of a problem.
 function problemOptions({problem: p}) {
   if (p.sizes) return '--size ' + Object.entries(p.sizes).map((pair) => pair.join('=')).join(',');
   return [`--shape ${p.batch},${p.heads},${p.seq_q},${p.head_dim}`, p.kv_heads !== p.heads && `--kv-heads ${p.kv_heads}`, p.seq_kv !== p.seq_q && `--seq-kv ${p.seq_kv}`,

@@ -1,12 +1,12 @@
-// overview.js - several problems or runs at once: a table, ratios, latency over length, one roofline.
+// overview.js: Compares problems or runs: a table, ratios, latency over length, one roofline.
 
-/// Every problem of every run that has a final phase or candidates.
+/// Returns every problem of every run that has a final phase or candidates.
 const allEntries = () => data.runs.flatMap((run, r) => run.problems.map((problem, p) => ({run, problem, r, p, key: `${r}/${p}`})));
 
-/// Title and cell of each column; the one that links leads to the problem.
+/// Returns title and cell of each column; one column links to the problem.
 function overviewColumns(mixed, word) {
-  const time = (e) => e.problem.time, best = (e) => bestOf(e.problem), rival = (e) => baselinesOf(e.problem, time(e))[0];
-  const ratio = (e) => best(e) && rival(e) ? best(e).ratio : null;
+  const time = (e) => e.problem.time, best = (e) => bestOf(e.problem), baseline = (e) => baselinesOf(e.problem, time(e))[0];
+  const ratio = (e) => best(e) && baseline(e) ? best(e).ratio : null;
   const bestTime = (e) => us(best(e)[time(e)].us) + (mixed ? ` ${timeWord(e.problem, time(e))}` : '');
   return [
     {title: 'run', cell: (e) => data.runs.length > 1 ? e.run.name : ''},
@@ -16,13 +16,13 @@ function overviewColumns(mixed, word) {
     {title: '95 %', css: 'n', cell: (e) => ratio(e) ? `${times(ratio(e).low)} – ${times(ratio(e).high)}` : ''},
     {title: 'verdict', cell: (e) => best(e)?.verdict ?? ''},
     {title: 'SOL score', css: 'n', cell: (e) => e.problem.sol ? times(e.problem.sol.score) : ''},
-    {title: 'best of the others', cell: (e) => rival(e) ? implName(rival(e).impl) : ''},
-    {title: 'µs', css: 'n', cell: (e) => rival(e) ? us(rival(e)[time(e)].us) : ''},
+    {title: 'best of the others', cell: (e) => baseline(e) ? implName(baseline(e).impl) : ''},
+    {title: 'µs', css: 'n', cell: (e) => baseline(e) ? us(baseline(e)[time(e)].us) : ''},
     {title: 'kernel', cell: (e) => best(e)?.kernel ?? 'none'},
     {title: 'shape', cell: (e) => e.problem.name ? e.problem.shape : ''}];
 }
 
-/// A column that no row fills is left out.
+/// Omits columns without cells.
 function overviewTable(entries) {
   const words = [...new Set(entries.map(({problem}) => timeWord(problem, problem.time)))];
   const columns = overviewColumns(words.length > 1, words[0]).filter(({cell}) => entries.some((entry) => cell(entry) !== ''));
@@ -68,7 +68,7 @@ function ratiosFigure(entries) {
   });
 }
 
-/// Problems that differ in length alone, or in length and batch at one number of tokens, belong in one panel.
+/// Groups problems that differ in length only, or in length and batch at constant tokens.
 function lengthPanels(entries) {
   const of = (e) => e.problem.problem, lengths = (list) => new Set(list.map((e) => of(e).seq_kv)).size;
   const base = (e) => { const p = of(e); return [p.dtype, p.mask, p.head_dim, p.heads, p.kv_heads, p.seq_q === p.seq_kv ? '' : p.seq_q, JSON.stringify(p.layout ?? ''), e.problem.time].join('|'); };
@@ -93,27 +93,27 @@ const LENGTH_VALUES = {
 
 const RIVALS_DRAWN = 5;
 
-/// The baselines that come nearest to the best, on the geometric mean of the problems that have them.
-function nearestRivals(entries) {
+/// Returns the baselines nearest to the best, by geometric mean over shared problems.
+function nearestBaselines(entries) {
   const ratios = new Map();
   for (const {problem} of entries) {
     const objective = problem.time, best = bestOf(problem);
-    for (const rival of best ? baselinesOf(problem, objective) : []) {
-      if (!ratios.has(rival.impl)) ratios.set(rival.impl, []);
-      ratios.get(rival.impl).push(Math.log(rival[objective].us / best[objective].us));
+    for (const baseline of best ? baselinesOf(problem, objective) : []) {
+      if (!ratios.has(baseline.impl)) ratios.set(baseline.impl, []);
+      ratios.get(baseline.impl).push(Math.log(baseline[objective].us / best[objective].us));
     }
   }
   const most = d3.max(ratios.values(), (list) => list.length);
   return [...ratios].filter(([, list]) => list.length * 2 >= most).sort((a, b) => d3.mean(a[1]) - d3.mean(b[1])).slice(0, RIVALS_DRAWN).map(([impl]) => impl);
 }
 
-/// Lines of one panel: ours, and those rivals that have at least two points.
-function lengthLines(list, value, rivals) {
+/// Returns the lines of one panel: fatune's, and the baselines with at least two points.
+function lengthLines(list, value, baselines) {
   const lines = new Map();
   for (const e of list) {
     const objective = e.problem.time;
     const best = bestOf(e.problem);
-    for (const final of [best, ...baselinesOf(e.problem, objective).filter((f) => rivals.includes(f.impl))]) {
+    for (const final of [best, ...baselinesOf(e.problem, objective).filter((f) => baselines.includes(f.impl))]) {
       const name = final === best ? 'fatune' : final.impl;
       if (!lines.has(name)) lines.set(name, []);
       lines.get(name).push({e, final, name, length: e.problem.problem.seq_kv, value: value.of(e, final[objective].us)});
@@ -122,11 +122,11 @@ function lengthLines(list, value, rivals) {
   return [...lines].filter(([, points]) => points.length > 1);
 }
 
-const lineColour = (name, rivals) => name === 'fatune' ? 'var(--accent)' : `var(--k${1 + rivals.indexOf(name)})`;
+const lineColour = (name, baselines) => name === 'fatune' ? 'var(--accent)' : `var(--k${1 + baselines.indexOf(name)})`;
 
-function drawLengthPanel(panel, value, rivals, holder, width) {
+function drawLengthPanel(panel, value, baselines, holder, width) {
   const left = 50, top = 26, right = width - 12, bottom = 190;
-  const lines = lengthLines(panel.list, value, rivals), colour = (name) => lineColour(name, rivals), points = lines.flatMap(([, list]) => list);
+  const lines = lengthLines(panel.list, value, baselines), colour = (name) => lineColour(name, baselines), points = lines.flatMap(([, list]) => list);
   const lengths = [...new Set(points.map((p) => p.length))].sort(d3.ascending);
   const x = d3.scaleLog(d3.extent(lengths), [left + 10, right - 6]);
   const extent = d3.extent(points, (p) => p.value);
@@ -137,7 +137,7 @@ function drawLengthPanel(panel, value, rivals, holder, width) {
   yAxis(svg, y, {x: left, right, ticks: value.log ? logTicks(y.domain(), 5) : y.ticks(5), format: plain, label: value.unit, top});
   for (const [name, list] of [...lines].reverse()) {
     svg.append('path').attr('d', d3.line((p) => x(p.length), (p) => y(p.value))(list)).attr('fill', 'none').attr('stroke', colour(name)).attr('stroke-width', name === 'fatune' ? 2.5 : 1.5)
-      .attr('stroke-dasharray', name === 'fatune' ? null : ['6 3', '2 3', '8 3 2 3', '4 4', '1 4'][rivals.indexOf(name)]);
+      .attr('stroke-dasharray', name === 'fatune' ? null : ['6 3', '2 3', '8 3 2 3', '4 4', '1 4'][baselines.indexOf(name)]);
     for (const p of list) svg.append('circle').attr('cx', x(p.length)).attr('cy', y(p.value)).attr('r', name === 'fatune' ? 3.5 : 2.5).attr('fill', colour(name));
   }
   hoverNearest(svg, points.map((p) => ({x: x(p.length), y: y(p.value), p})), width, bottom, ({p}) =>
@@ -147,7 +147,7 @@ function drawLengthPanel(panel, value, rivals, holder, width) {
 function lengthFigure(entries) {
   const panels = lengthPanels(entries);
   if (!panels.length) return null;
-  const rivals = nearestRivals(panels.flatMap(({list}) => list)), key = 'length';
+  const baselines = nearestBaselines(panels.flatMap(({list}) => list)), key = 'length';
   return figure({
     id: 'length', title: 'Latency against sequence length', wide: true, note: 'Problems that differ in length alone, or that share a number of tokens, share a panel, with the five others that come nearest; the table has all.',
     controls: (redraw) => [choice(key, Object.entries(LENGTH_VALUES).map(([name, v]) => [name, v.text]), redraw)],
@@ -156,25 +156,25 @@ function lengthFigure(entries) {
       const each = Math.floor((width - 32 * (columns - 1)) / columns), holder = el('div', {class: 'panels', style: `grid-template-columns:repeat(${columns},minmax(0,1fr))`});
       for (const panel of panels) {
         const box = el('div', {}, el('h4', {}, panel.title));
-        drawLengthPanel(panel, value, rivals, box, each);
+        drawLengthPanel(panel, value, baselines, box, each);
         holder.append(box);
       }
       plot.append(holder);
-      const names = new Set(panels.flatMap(({list}) => lengthLines(list, value, rivals).map(([name]) => name)));
-      legend(plot, [...names].map((name) => [lineColour(name, rivals), name === 'fatune' ? 'fatune, best' : implName(name), 'line']));
+      const names = new Set(panels.flatMap(({list}) => lengthLines(list, value, baselines).map(([name]) => name)));
+      legend(plot, [...names].map((name) => [lineColour(name, baselines), name === 'fatune' ? 'fatune, best' : implName(name), 'line']));
     },
     table: () => ({columns: [{title: 'problem'}, {title: 'keys', number: true}, {title: 'implementation'}, {title: 'µs', number: true}],
       rows: panels.flatMap(({list}) => list.flatMap((e) => [bestOf(e.problem), ...baselinesOf(e.problem, e.problem.time)].map((f) => [problemName(e.problem), e.problem.problem.seq_kv, implName(f.impl), us(f[e.problem.time].us)])))}),
   });
 }
 
-/// All problems on one roofline, if they were measured on one device and share its peaks.
+/// Draws all problems on one roofline if one device with known peaks measured them.
 function sharedRoofline(entries) {
   const known = entries.filter((e) => bestOf(e.problem) && e.problem.flops && !e.problem.hardware.unknown);
   if (known.length < 2 || new Set(known.map((e) => e.run.device.name + e.problem.hardware.tensor_tflops)).size > 1) return null;
   const points = known.flatMap((e) => {
-    const all = rooflinePoints(e.problem), best = all.find((p) => p.final === bestOf(e.problem)), rival = all.find((p) => isBaseline(p.final));
-    return [best, rival].filter(Boolean);
+    const all = rooflinePoints(e.problem), best = all.find((p) => p.final === bestOf(e.problem)), baseline = all.find((p) => isBaseline(p.final));
+    return [best, baseline].filter(Boolean);
   });
   const h = known[0].problem.hardware;
   return figure({

@@ -1,4 +1,4 @@
-// page.js - puts the sections together, follows the address, and switches between light and dark.
+// page.js: Joins the sections, follows the address, and switches between light and dark.
 
 function notices(runs) {
   const list = [];
@@ -36,8 +36,8 @@ function verdictLine(problem) {
   const time = best[problem.time];
   if (time.low !== null) parts.push(el('span', {class: 'range'}, `95 % interval ${us(time.low)} to ${us(time.high)}`));
   if (best.ratio) {
-    const rival = baselinesOf(problem, problem.time)[0];
-    parts.push(el('span', {}, `${times(best.ratio.value)} of the time of ${implName(rival.impl)}`), el('span', {class: 'range'}, `${times(best.ratio.low)} to ${times(best.ratio.high)}`),
+    const baseline = baselinesOf(problem, problem.time)[0];
+    parts.push(el('span', {}, `${times(best.ratio.value)} of the time of ${implName(baseline.impl)}`), el('span', {class: 'range'}, `${times(best.ratio.low)} to ${times(best.ratio.high)}`),
       el('span', {class: `chip ${VERDICT_CLASS[best.verdict] ?? 'plain'}`}, best.verdict));
   } else {
     parts.push(el('span', {class: 'range'}, 'no baseline was measured beside it'));
@@ -45,14 +45,14 @@ function verdictLine(problem) {
   return el('div', {class: 'verdict'}, ...parts);
 }
 
-/// Every time of the best, each with its own ratio to the fastest baseline in that time.
+/// Lists the best's times, each with the ratio to the fastest baseline in that time.
 function timesTable(problem) {
   const best = bestOf(problem), all = timesOf(problem);
   if (!best || all.length < 2) return null;
   const row = (which) => {
-    const rival = baselinesOf(problem, which)[0], word = timeWord(problem, which);
-    return best[which] && el('tr', {class: which === problem.time ? 'best' : null}, el('td', {}, word), el('td', {class: 'n'}, us(best[which].us)), el('td', {class: 'n'}, rival ? us(rival[which].us) : ''),
-      el('td', {class: 'n'}, rival && word !== 'chained' ? times(best[which].us / rival[which].us) : ''), el('td', {}, rival ? implName(rival.impl) : ''), el('td', {class: 'soft roomy'}, TIME_MEANING[word]));
+    const baseline = baselinesOf(problem, which)[0], word = timeWord(problem, which);
+    return best[which] && el('tr', {class: which === problem.time ? 'best' : null}, el('td', {}, word), el('td', {class: 'n'}, us(best[which].us)), el('td', {class: 'n'}, baseline ? us(baseline[which].us) : ''),
+      el('td', {class: 'n'}, baseline && word !== 'chained' ? times(best[which].us / baseline[which].us) : ''), el('td', {}, baseline ? implName(baseline.impl) : ''), el('td', {class: 'soft roomy'}, TIME_MEANING[word]));
   };
   return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), ...['best µs', 'others’ best µs', 'ratio'].map((title) => el('th', {class: 'n'}, title)), el('th', {}, 'of'), el('th', {class: 'roomy'}, 'what it is'))),
     el('tbody', {}, ...all.map(row).filter(Boolean))));
@@ -72,7 +72,7 @@ function facts(problem, run) {
   return box;
 }
 
-/// What the best config changes of the kernel's default stands out.
+/// Highlights parameters of the best config that differ from the kernel's default.
 function configChips(problem) {
   const best = bestOf(problem), usual = problem.finals.find((f) => f.role === 'default' && f.kernel === best.kernel)?.config;
   const chip = ([name, value]) => el('li', {class: usual && valueText(usual[name]) !== valueText(value) ? 'changed' : null, title: usual && name in usual ? `default: ${usual[name]}` : null}, el('b', {}, name + '='), valueText(value));
@@ -91,13 +91,13 @@ function hero(problem, run) {
     ...(best ? [configChips(problem), timesTable(problem)].filter(Boolean) : []), facts(problem, run));
 }
 
-/// Lines for what comes after a report.
+/// Lists the commands for the next steps.
 function nextLines(problem, run) {
-  const best = `runs/${run.name}/best.json`, dir = /--kernel-dir[= ]\S+/.exec(run.command)?.[0] ?? '', rival = baselinesOf(problem, problem.time)[0]?.impl;
+  const best = `runs/${run.name}/best.json`, dir = /--kernel-dir[= ]\S+/.exec(run.command)?.[0] ?? '', baseline = baselinesOf(problem, problem.time)[0]?.impl;
   const line = (...words) => words.filter(Boolean).join(' ');
-  return [['Measure it again', line('fatune bench --config', best, rival && `--impl ${rival}`, dir)], ['Run every gate on it', line('fatune verify --config', best, dir)],
+  return [['Measure it again', line('fatune bench --config', best, baseline && `--impl ${baseline}`, dir)], ['Run every gate on it', line('fatune verify --config', best, dir)],
     problem.flops && !problem.problem.operation ? ['Call it from PyTorch', line('fatune export', best, '--to torch -o exported', dir)] : ['Take it out', line('fatune export', best, '--to cubin -o exported', dir)],
-    ['Forecast it: resources, waves', line('fatune inspect --config', best, problemOptions(problem), dir)], ['Refuse a slower one, in CI', line('fatune gate --candidate', best, `--baseline ${rival ?? 'naive'}`, dir)]];
+    ['Forecast it: resources, waves', line('fatune inspect --config', best, problemOptions(problem), dir)], ['Refuse a slower one, in CI', line('fatune gate --candidate', best, `--baseline ${baseline ?? 'naive'}`, dir)]];
 }
 
 function reproduceSection(run, problem) {
@@ -185,7 +185,7 @@ function render() {
   main.replaceChildren(...(several ? [overview(entries), el('div', {id: 'problem', class: 'divider'}), el('section', {class: 'chooser'}, el('h2', {}, 'One problem'), picker(entries, key))] : []), ...problemSections(entry));
 }
 
-// Ink on a colour is chosen when it is drawn.
+// Redraws on a change of theme, because ink on a colour is chosen at drawing.
 byId('theme').addEventListener('click', () => {
   const root = document.documentElement, dark = matchMedia('(prefers-color-scheme: dark)').matches;
   const now = root.dataset.theme ?? (dark ? 'dark' : 'light');

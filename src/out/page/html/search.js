@@ -1,6 +1,6 @@
-// search.js - how the search went: best so far, and what became of the candidates.
+// search.js: Draws the course of the search: best so far, and outcomes of the candidates.
 
-/// The step line of the best so far, and its points.
+/// Returns the step line of the best so far, and its points.
 function bestSoFar(list) {
   const steps = [];
   for (const c of list) if (c.us !== null && (!steps.length || c.us < steps.at(-1).us)) steps.push(c);
@@ -31,12 +31,12 @@ function drawConvergence(problem, over, plot, width) {
   for (const c of timed.filter((each) => each.warm)) {
     svg.append('circle').attr('cx', x(at(c))).attr('cy', y(c.us)).attr('r', 5).attr('fill', 'none').attr('stroke', 'var(--ink)').attr('stroke-width', 1.25);
   }
-  const objective = problem.search_time, rival = baselinesOf(problem, objective)[0];
-  // A chained time has no place beside launches of another kind.
-  if (rival && timeWord(problem, objective) !== 'chained' && rival[objective].us < y.domain()[1] && rival[objective].us > y.domain()[0]) {
-    const level = y(rival[objective].us);
+  const objective = problem.search_time, baseline = baselinesOf(problem, objective)[0];
+  // A chained time is not comparable with launches of another kind.
+  if (baseline && timeWord(problem, objective) !== 'chained' && baseline[objective].us < y.domain()[1] && baseline[objective].us > y.domain()[0]) {
+    const level = y(baseline[objective].us);
     svg.append('path').attr('d', `M${left} ${level}H${right}`).attr('stroke', 'var(--soft)').attr('stroke-dasharray', '5 4');
-    svg.append('text').attr('class', 'soft halo').attr('x', right).attr('y', level - 6).attr('text-anchor', 'end').text(`${implName(rival.impl)} ${us3(rival[objective].us)} µs`);
+    svg.append('text').attr('class', 'soft halo').attr('x', right).attr('y', level - 6).attr('text-anchor', 'end').text(`${implName(baseline.impl)} ${us3(baseline[objective].us)} µs`);
   }
   hoverNearest(svg, timed.map((c) => ({x: x(at(c)), y: y(c.us), c})), width, bottom, ({c}) =>
     [`${us(c.us)} µs · ${c.kernel}`, `candidate ${count(c.number)}, after ${seconds(Math.max(c.at, 0))}`, c.warm ? `warm start, from ${c.warm}` : '', configText(problem, c)]);

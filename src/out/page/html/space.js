@@ -1,8 +1,8 @@
-// space.js - the whole space at a glance: parallel coordinates, and time against each parameter.
+// space.js: Draws the whole space: parallel coordinates, and time over each parameter.
 
 const LINES_DRAWN = 300, DOTS_DRAWN = 1200;
 
-/// Timed candidates of the chosen kernel, fastest first, and its parameters that vary, those that matter most first.
+/// Returns the kernel's timed candidates by time, and its varying parameters by importance.
 function timedSpace(problem, most) {
   const kernel = chosenKernel(problem), order = new Map(kernel.importance?.parameters.map((p, i) => [p.name, i]) ?? []);
   const list = candidatesOf(problem).filter((c) => c.kernel === kernel.name && c.us !== null).sort((a, b) => a.us - b.us);
@@ -11,7 +11,7 @@ function timedSpace(problem, most) {
   return {kernel, list, axes};
 }
 const isSpace = ({list, axes}) => list.length >= 3 && axes.length > 0;
-/// Evenly spread over a sorted list.
+/// Returns an evenly spaced selection of a sorted list.
 const thinned = (list, most) => list.length <= most ? list : d3.range(most).map((i) => list[Math.floor(i * list.length / most)]);
 
 function drawParallel(problem, plot, width) {

@@ -1,15 +1,15 @@
-// table.js - finalists and candidates as tables: a column each for what differs, sorted, filtered, saved.
+// table.js: Lists finalists and candidates in tables that sort, filter and save.
 
 const ROWS_AT_ONCE = 100;
 
-/// A column: title, value(row) or null, text(value), number; why(row): what a dash means. The same for candidates and finalists.
+/// A column: title, value(row) or null, text(value), number; why(row) explains a dash.
 const columnOf = (title, value, text = String) => ({title, value, text, number: true});
 const resourceColumns = (run) => [
   columnOf('margin', (c) => c.margin ?? null, (v) => v.toFixed(2)), columnOf('registers', (c) => c.registers ?? null), columnOf('shared', (c) => c.shared ?? null, bytes),
   columnOf('spills', (c) => c.spills ?? null, (v) => v === 0 ? '0' : bytes(v)), columnOf('threads', (c) => c.threads ?? null), columnOf('blocks/SM', (c) => c.resident ?? null),
   columnOf('occupancy', (c) => occupancy(run, c), (v) => percent(v)), {...columnOf('waves', (c) => c.waves ?? null, times), why: (c) => c.wavesUnknown},
 ];
-/// What ncu counted, of finalists and of candidates put side by side; stalls only of these.
+/// Returns ncu's counters of finalists and compared candidates; only the latter have stalls.
 const profileOf = (run, c) => run.profiles?.find((p) => p.id === c.id);
 function counterColumns(run, all) {
   const findings = (run.profiles ?? []).flatMap((p) => p.reading.findings).filter((f) => f.value !== undefined && (all || !f.what.startsWith('stall')));
@@ -20,10 +20,10 @@ function counterColumns(run, all) {
 const parameterColumns = (names, rows) => names.map((name) => ({title: name, value: (c) => c.params[name] ?? null, text: valueText,
   number: rows.every((c) => c.params[name] === undefined || typeof c.params[name] === 'number')}));
 const filledColumns = (columns, rows) => columns.filter((column) => rows.some((row) => column.value(row) !== null || column.why?.(row)));
-/// Its text; a dash where its absence has a reason.
+/// Returns the cell's text; a dash if the value is missing for a known reason.
 const cellText = (column, row) => { const value = column.value(row); return value !== null ? column.text(value) : column.why?.(row) ? '–' : ''; };
 
-/// Missing values come last, whichever way the others go.
+/// Sorts missing values last in both directions.
 function byColumn(column, down) {
   const sign = down ? -1 : 1;
   return (a, b) => {
@@ -33,7 +33,7 @@ function byColumn(column, down) {
   };
 }
 
-/// A table that a click on a column's head sorts. A click on a row opens detail(row) under it, as wide as the window.
+/// Makes a table that sorts by a click on a head and opens detail(row) by a click on a row.
 function sortedTable({key, columns, rows, state, css, detail, limit = () => Infinity, changed}) {
   state.column = columns.some((c) => c.title === state.column) ? state.column : columns[0].title;
   choices.set(key, state);
@@ -61,14 +61,14 @@ function sortedTable({key, columns, rows, state, css, detail, limit = () => Infi
   return {fill, node: el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': key}, el('table', {}, el('thead', {}, el('tr', {}, ...heads)), body))};
 }
 
-/// A row's whole config, and what can be done with it.
+/// Shows a row's whole config and its actions.
 function rowDetail(problem, run, c) {
   const best = bestOf(problem), text = Object.entries(c.params).map((pair) => pair.join('=')).join(' ');
   return [c.reason ? el('p', {}, c.reason) : null, c.warm ? el('p', {}, `Warm start, from ${c.warm}.`) : null, c.wavesUnknown ? el('p', {class: 'soft'}, `Waves are unknown: ${c.wavesUnknown}.`) : null, el('p', {class: 'config'}, `${c.kernel} ${text}`),
     el('p', {class: 'config soft'}, c.id), best && c.id !== best.id ? el('button', {type: 'button', class: 'quiet', onclick: (event) => { event.stopPropagation(); compareWith(c.id); }}, 'Beside the best') : null].filter(Boolean);
 }
 
-/// "registers<=128", "BLOCK_M=128", or a word of the row.
+/// Parses "registers<=128", "BLOCK_M=128", or a word of the row.
 function matcher(term, columns) {
   const found = /^([\w/]+)(<=|>=|=|<|>)(.+)$/.exec(term), column = found && columns.find((c) => c.title.toLowerCase() === found[1]);
   const limit = found && Number(found[3].replace(/%$/, '')) / (found[3].endsWith('%') ? 100 : 1);
@@ -78,7 +78,7 @@ function matcher(term, columns) {
   return (c) => { const value = column.value(c); return value !== null && test(value); };
 }
 
-/// The finalists and the parameters in which they differ.
+/// Lists the finalists and their differing parameters.
 function finalistsTable(problem, run) {
   const rows = problem.finals.filter((f) => !isBaseline(f)).map((f, i) => ({...f, number: i + 1, params: f.config ?? {}, ...wavesOf(problem, f), final: f}));
   if (!rows.length) return null;

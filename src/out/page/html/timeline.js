@@ -1,19 +1,19 @@
-// timeline.js - who did what when: each GPU and compile process of a problem, each device of a run.
+// timeline.js: Draws the work of each GPU, compile process and device over time.
 
 const STEPS = [['compile', 'compiling', 'var(--other)'], ['verify', 'verifying', 'var(--k2)'], ['timing', 'timing', 'var(--accent)'], ['final', 'final phase', 'var(--ink)']];
 
-/// Not of a recording: its candidates took no time.
+/// A recording has no times: its candidates took no time.
 const timesAreKnown = (problem) => problem.candidates.timing_s.some((s) => s > 0);
 
-/// The end of a problem: of its final phase; journals of before do not tell that: where the next one begins, or the run ends.
+/// Returns the end of a problem: its final phase's, else the next problem's start or the run's end.
 function endOf(problem, run) {
   if (problem.ended_s) return problem.ended_s - problem.begun_s;
   const later = run.problems.map((p) => p.begun_s).filter((s) => s > problem.begun_s);
   return Math.max(0, (later.length ? d3.min(later) : run.seconds) - problem.begun_s);
 }
 
-/// Rows of bars, in seconds since the problem began: [{name, bars: [{step, from, to}]}, ...], the run's GPU first, then those
-/// that measured candidates beside it. Journals of before do not tell which process compiled what: they have no rows of compilers.
+/// Returns rows of bars, in seconds since the problem began: [{name, bars: [{step, from, to}]},
+/// ...]. The run's GPU comes first, then the other GPUs, then compilers if the journal names them.
 function lanesOf(problem, run) {
   const c = problem.candidates, gpu = {name: 'GPU', bars: []}, helpers = new Map(), compilers = [];
   c.at_s.forEach((at, i) => {
@@ -46,7 +46,7 @@ function drawTimeline(problem, run, plot, width) {
     for (const [name, , colour] of STEPS) {
       const bars = lane.bars.filter((bar) => bar.step === name);
       if (!bars.length) continue;
-      // A bar begins no earlier than the problem: it may have been compiled ahead, for a problem before.
+      // Compilation may have begun before the problem: the bar starts with the problem.
       svg.append('path').attr('d', bars.map(({from, to}) => `M${x(Math.max(0, from)).toFixed(1)} ${middle}H${x(Math.max(0, to)).toFixed(1)}`).join('')).attr('stroke', colour).attr('stroke-width', height).attr('fill', 'none');
     }
     svg.append('rect').attr('x', 0).attr('y', y).attr('width', width).attr('height', step).attr('fill', 'transparent').datum(lane)
@@ -75,7 +75,8 @@ function timelineFigure(problem, run) {
 
 const WORK = [['sweep', 'a problem, start and end of its process included', 'var(--other)'], ['verify', 'verifying', 'var(--k2)'], ['timing', 'timing', 'var(--accent)'], ['final', 'final phase', 'var(--ink)'], ['failed', 'failed or lost', 'var(--k5)']];
 
-/// Of each device: what it had, and within it what its GPU did, whose times count from the stretch's end backwards, if it is known.
+/// Returns for each device its stretches of work, and within them the GPU's steps, counted
+/// backwards from the stretch's end if the end is known.
 function fleetLanes(run) {
   return run.fleet.workers.map((worker) => {
     const bars = worker.work.flatMap((work) => {
@@ -100,7 +101,7 @@ function drawFleet(run, plot, width) {
     svg.append('text').attr('x', 0).attr('y', middle).attr('dy', '0.33em').attr('class', 'soft').text(label(lane));
     for (const [name, , colour] of WORK) {
       const bars = lane.bars.filter((bar) => bar.step === name);
-      // A pixel less than it lasted: parts that follow at once are told apart.
+      // Draws bars a pixel shorter, so that consecutive parts are distinguishable.
       if (bars.length) svg.append('path').attr('d', bars.map(({from, to}) => `M${x(from).toFixed(1)} ${middle}H${Math.max(x(from) + 1, x(to) - 1).toFixed(1)}`).join('')).attr('stroke', colour).attr('stroke-width', height).attr('fill', 'none');
     }
     for (const work of lane.work) {

@@ -46,6 +46,7 @@ inline std::vector<Record> sample_records() {
   measured.config = {{"BLOCK_M", 64}, {"REDUCE", "warp"}, {"EXP2", true}};
   measured.hot = Timing{};
   measured.hot->median_us = 9.75;
+  measured.hot->min_us = 9.5;
   measured.at_s = 1.5;
   CandidateRecord failed = measured;
   failed.key = "fa_mma BLOCK_M=128";

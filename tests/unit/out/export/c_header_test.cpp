@@ -1,5 +1,4 @@
-// c_header_test.cpp - what a header says of its kernel; that it compiles and launches:
-// tests/export.
+// c_header_test.cpp: Tests a C header's text; tests/export compiles and launches the header.
 #include <catch2/catch_test_macros.hpp>
 
 #include "export_fixture.hpp"

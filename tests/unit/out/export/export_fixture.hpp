@@ -1,4 +1,4 @@
-// export_fixture.hpp - shipped kernels at their default configs, for tests of what leaves fatune.
+// export_fixture.hpp: Provides shipped kernels at their default configs for export tests.
 #pragma once
 
 #include <string>

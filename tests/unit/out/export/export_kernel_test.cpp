@@ -1,4 +1,4 @@
-// export_kernel_test.cpp - when machine code is what was verified, and when it is not.
+// export_kernel_test.cpp: Tests when machine code counts as verified.
 #include "out/export/export_kernel.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,4 @@
-// exported_kernel_fixture.hpp - a kernel as exports have it, with machine code that nothing can
-// run.
+// exported_kernel_fixture.hpp: Makes an exported kernel with machine code that cannot run.
 #pragma once
 
 #include <string>

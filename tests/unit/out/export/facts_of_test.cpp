@@ -1,4 +1,4 @@
-// facts_of_test.cpp - launch plans to launch facts; what has no machine code of ours is refused.
+// facts_of_test.cpp: Tests launch facts from launch plans, and refusal of library stages.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-"""A stand-in for the CUDA driver behind ctypes: keeps what is loaded, described and launched, arguments by value."""
+"""fake_cuda.py: Replaces the CUDA driver behind ctypes; records loads, tensor maps and launches."""
 import ctypes
 import math
 

@@ -1,5 +1,6 @@
-"""A stand-in for PyTorch, just enough for an exported file: tensors that are sizes, strides and an address, and no
-arithmetic. `state` is what the test sets; calls that reach PyTorch's own attention are kept in nn.functional.calls."""
+"""fake_torch.py: Replaces PyTorch for an exported file; tensors have sizes, strides and addresses only.
+
+A test sets `state`; nn.functional.calls records calls of PyTorch's own attention."""
 import math
 import sys
 import types

@@ -1,5 +1,4 @@
-// flatten_test.cpp - includes in place: once where asked, again where not, guarded below
-// conditions.
+// flatten_test.cpp: Tests includes in place: written once, repeated, or guarded below conditions.
 #include <catch2/catch_test_macros.hpp>
 
 #include "out/export/export_kernel.hpp"

@@ -1,4 +1,4 @@
-// kernel_names_test.cpp - names that are identifiers and differ.
+// kernel_names_test.cpp: Tests that names are identifiers and distinct.
 #include <catch2/catch_test_macros.hpp>
 
 #include "out/export/exported_kernel.hpp"

@@ -1,7 +1,7 @@
-"""kernelbot_reference_test.py FOLDER - the Python in the tasks of FOLDER compiles; where PyTorch is installed, each
-ref_kernel() is attention of what generate_input() makes, computed on the CPU in fp64.
+"""kernelbot_reference_test.py FOLDER: Tests that the tasks' Python compiles and computes attention.
 
-FOLDER is the one that write_kernelbot_test.cpp makes."""
+With PyTorch, each ref_kernel() is compared on the CPU in fp64, on what generate_input() makes.
+tests/python/export_test.py makes FOLDER."""
 import pathlib
 import re
 import sys

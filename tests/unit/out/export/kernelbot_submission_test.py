@@ -1,7 +1,7 @@
-"""kernelbot_submission_test.py FILE - imports a submission that `fatune export --to kernelbot` wrote, on stand-ins for
-PyTorch and the CUDA driver, and checks which kernel each call launches, with which arguments.
+"""kernelbot_submission_test.py FILE: Tests a KernelBot submission on stand-ins for PyTorch and CUDA.
 
-FILE is the one that write_kernelbot_test.cpp makes: kernels plain and staged."""
+Checks the kernel and the arguments of each launch. tests/python/export_test.py makes FILE: kernels
+plain and staged."""
 import importlib.util
 import sys
 import unittest

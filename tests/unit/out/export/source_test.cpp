@@ -1,4 +1,4 @@
-// source_test.cpp - exported sources compile by themselves, to the machine code of the template.
+// source_test.cpp: Tests that exported sources compile to the template's machine code.
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"

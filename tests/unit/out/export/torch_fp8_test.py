@@ -1,7 +1,7 @@
-"""torch_fp8_test.py FILE - imports a file of fp8 kernels on stand-ins for PyTorch and the CUDA driver, and checks which
-kernel sdpa_fp8 launches, with which arguments, and what it refuses or leaves to PyTorch.
+"""torch_fp8_test.py FILE: Tests a file of fp8 kernels on stand-ins for PyTorch and the CUDA driver.
 
-FILE is the one that write_torch_test.cpp makes: kernels factors, quantizes, smooths and below, a causal one."""
+Checks the kernel and the arguments of each launch, refusals, and calls left to PyTorch.
+write_torch_test.cpp makes FILE: kernels factors, quantizes, smooths and below, a causal kernel."""
 import importlib.util
 import sys
 import unittest

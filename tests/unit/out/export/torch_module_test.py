@@ -1,8 +1,7 @@
-"""torch_module_test.py FILE - imports a file that `fatune export --to torch` wrote, on stand-ins for PyTorch and the
-CUDA driver, and checks which kernel each call launches, with which arguments, and what is left to PyTorch.
+"""torch_module_test.py FILE: Tests a file of `fatune export --to torch` on stand-ins.
 
-FILE is the one that write_torch_test.cpp makes: kernels tensor_maps, pointers, two_stages, packed_maps and
-packed_pointers."""
+Checks the kernel and the arguments of each launch, and calls left to PyTorch. write_torch_test.cpp
+makes FILE: kernels tensor_maps, pointers, two_stages, packed_maps and packed_pointers."""
 import importlib.util
 import math
 import pathlib

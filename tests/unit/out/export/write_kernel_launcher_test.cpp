@@ -1,4 +1,4 @@
-// write_kernel_launcher_test.cpp - checks wisdom files of kernel_launcher, line by line.
+// write_kernel_launcher_test.cpp: Tests wisdom files of kernel_launcher line by line.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 

@@ -1,4 +1,4 @@
-// write_torch_test.cpp - the Python file of exported kernels, and what it does on stand-ins.
+// write_torch_test.cpp: Tests the Python file of exported kernels on stand-ins.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 

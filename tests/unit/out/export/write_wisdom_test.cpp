@@ -1,4 +1,4 @@
-// write_wisdom_test.cpp - checks what a folder of wisdom holds after one export and after several.
+// write_wisdom_test.cpp: Tests a wisdom folder after one export and after several.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 

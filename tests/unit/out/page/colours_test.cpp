@@ -1,4 +1,4 @@
-// colours_test.cpp - that kernels which meet on one page can be told apart.
+// colours_test.cpp: Tests that kernels of one page have distinct colours.
 #include "out/page/colours.hpp"
 
 #include <set>

@@ -1,4 +1,4 @@
-// document_test.cpp - one file that asks for nothing, whatever its strings hold.
+// document_test.cpp: Tests that a page is one file that loads nothing, whatever its data.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// live_server_test.cpp - answers over the loopback: to whom, what, and until when.
+// live_server_test.cpp: Tests the live server's answers over the loopback.
 #include "out/page/live_server.hpp"
 
 #include <array>

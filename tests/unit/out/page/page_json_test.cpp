@@ -1,4 +1,4 @@
-// page_json_test.cpp - what a page is told of a run: columns, reasons, ratios, floors.
+// page_json_test.cpp: Tests the page's document: columns, reasons, ratios, floors.
 #include "out/page/page_json.hpp"
 
 #include <array>

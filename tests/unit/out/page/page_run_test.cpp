@@ -1,4 +1,4 @@
-// page_run_test.cpp - journals whole, unfinished and continued; who is best when best.json says so.
+// page_run_test.cpp: Tests loading complete, unfinished and resumed journals with their best.json.
 #include "out/page/page_run.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// page_sample.hpp - a small journal with finals, failures and two kernels, as text and as a run.
+// page_sample.hpp: Makes a small journal with finals, failures and two kernels.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// plots_svg_test.cpp - which pictures there are, and that they are whole.
+// plots_svg_test.cpp: Tests which plots exist and that each is complete.
 #include <catch2/catch_test_macros.hpp>
 
 #include "out/page/report_page.hpp"

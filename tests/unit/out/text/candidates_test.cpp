@@ -1,4 +1,4 @@
-// candidates_test.cpp - the table of all candidates.
+// candidates_test.cpp: Tests the table of all candidates.
 #include <catch2/catch_test_macros.hpp>
 
 #include "out/text/report_text.hpp"

@@ -1,4 +1,4 @@
-// gate_report_test.cpp - a gate's tables, as text and as Markdown.
+// gate_report_test.cpp: Tests a gate's tables as text and as Markdown.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

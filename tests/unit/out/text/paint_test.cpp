@@ -1,4 +1,4 @@
-// paint_test.cpp - text with and without colours.
+// paint_test.cpp: Tests text with and without colours.
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/text.hpp"

@@ -1,4 +1,4 @@
-// progress_test.cpp - progress as live lines and as plain ones.
+// progress_test.cpp: Tests progress as live lines and as plain lines.
 #include "out/text/progress.hpp"
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// ranking_test.cpp - order and shared places.
+// ranking_test.cpp: Tests the order of candidates and shared places.
 #include <catch2/catch_test_macros.hpp>
 
 #include "out/text/report_text.hpp"

@@ -1,4 +1,4 @@
-// sample_candidates.hpp - a handful of candidates with every kind of fate.
+// sample_candidates.hpp: Makes a few candidates with every outcome.
 #pragma once
 
 #include <string>

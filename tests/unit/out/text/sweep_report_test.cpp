@@ -1,5 +1,4 @@
-// sweep_report_test.cpp - marks and special cases of the final text; its usual form is tested with
-// tune/.
+// sweep_report_test.cpp: Tests marks and special cases of the final text; tune/ tests the rest.
 #include "out/text/sweep_report.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// table_test.cpp - the same cells as text, Markdown and CSV.
+// table_test.cpp: Tests equal cells as text, Markdown and CSV.
 #include <catch2/catch_test_macros.hpp>
 
 #include "out/text/layout.hpp"

@@ -1,4 +1,4 @@
-// import_test.cpp - other tuners' configs mapped onto a kernel's parameters.
+// import_test.cpp: Tests the mapping of other tuners' configs to a kernel's parameters.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// interchange_test.cpp - journals to recordings, and through other tuners' formats and back.
+// interchange_test.cpp: Tests conversions of journals to recordings and to other tuners' formats.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// json_pieces_test.cpp - many values of a long text.
+// json_pieces_test.cpp: Tests the reader of JSON pieces on long texts.
 #include "search/datasets/json_pieces.hpp"
 
 #include <chrono>

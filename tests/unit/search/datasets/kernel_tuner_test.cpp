@@ -1,4 +1,4 @@
-// kernel_tuner_test.cpp - Kernel Tuner caches: real excerpts, and each of their quirks.
+// kernel_tuner_test.cpp: Tests the reader of Kernel Tuner caches on excerpts of published files.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-// recording_test.cpp - what a file is, whatever its name, and what is wrong with others.
+// recording_test.cpp: Tests the recognition of result files by content, and their errors.
 #include "search/datasets/recording.hpp"
 
 #include <catch2/catch_approx.hpp>

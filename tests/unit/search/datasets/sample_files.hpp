@@ -1,4 +1,4 @@
-// sample_files.hpp - small files of results, and what reading them gives.
+// sample_files.hpp: Writes small result files for tests of readers.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,7 @@ inline Recording recording_in(const std::string& name) {
   return std::move(recordings->front());
 }
 
-/// What is wrong, without the folder in front.
+/// Returns the message of a failed read, without the folder.
 inline std::string error_of(const std::string& text) {
   const auto recordings = read_text(text);
   REQUIRE_FALSE(recordings);

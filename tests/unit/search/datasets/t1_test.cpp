@@ -1,4 +1,4 @@
-// t1_test.cpp - T1 files to spaces, and Python's lists to values.
+// t1_test.cpp: Tests the readers of T1 files and of Python lists.
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"

@@ -1,4 +1,4 @@
-// curve_fit_test.cpp - isotonic regression and monotone cubics on small cases.
+// curve_fit_test.cpp: Tests isotonic regression and monotone cubics on small cases.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 

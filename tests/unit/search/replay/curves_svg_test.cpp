@@ -1,4 +1,4 @@
-// curves_svg_test.cpp - the picture has a panel for each space and a line for each strategy.
+// curves_svg_test.cpp: Tests that the figure has a panel per space and a line per strategy.
 #include <catch2/catch_test_macros.hpp>
 
 #include "recordings.hpp"

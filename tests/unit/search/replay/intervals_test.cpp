@@ -1,4 +1,4 @@
-// intervals_test.cpp - bootstrap and Wilson intervals against numbers from elsewhere.
+// intervals_test.cpp: Tests bootstrap and Wilson intervals against independent values.
 #include <vector>
 
 #include <catch2/catch_approx.hpp>

@@ -1,4 +1,4 @@
-// landscape_test.cpp - what random search is expected to find, against counting every draw.
+// landscape_test.cpp: Tests the expected result of random search against enumeration of all draws.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// published_score_test.cpp - budgets and scores of the published method on made-up spaces.
+// published_score_test.cpp: Tests budgets and scores of the published method on artificial spaces.
 #include "search/replay/published_score.hpp"
 
 #include <cmath>
@@ -29,8 +29,8 @@ PublishedMethod method_of(const Recording& recording) {
 }
 
 TEST_CASE("the budget ends where random search reaches the cut-off") {
-  // Costs 1 to 1000: the cut-off value is 1 + 499.5 * 0.05 = 25.975, reached at index 975 of the
-  // costs sorted from the worst; ceil(975 / 26) = 38 evaluations, a second each.
+  // The costs are 1 to 1000. The cut-off value is 1 + 499.5 * 0.05 = 25.975, at index 975 of the
+  // costs sorted from the worst. Hence ceil(975 / 26) = 38 evaluations of a second each.
   const PublishedMethod method = method_of(make_rugged_recording(1000, 0));
   CHECK(method.budget_evaluations() == 38);
   CHECK(method.budget_seconds() == 38);

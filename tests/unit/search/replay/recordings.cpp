@@ -1,4 +1,4 @@
-// recordings.cpp - fills recordings from formulas.
+// recordings.cpp: Makes recordings from formulas.
 #include "recordings.hpp"
 
 #include <numeric>

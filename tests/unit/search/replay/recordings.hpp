@@ -1,4 +1,4 @@
-// recordings.hpp - a formula to a recording, for tests of replay.
+// recordings.hpp: Declares recordings that tests of replay make from formulas.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// replay_test.cpp - a recording to rows: control, strategies, means and their JSON.
+// replay_test.cpp: Tests replays: the control, strategies, means and their JSON.
 #include "search/replay/replay.hpp"
 
 #include <catch2/catch_approx.hpp>

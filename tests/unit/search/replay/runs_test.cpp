@@ -1,4 +1,4 @@
-// runs_test.cpp - budgets, failures, batches and threads of replayed runs.
+// runs_test.cpp: Tests budgets, failures, batches and threads of replayed runs.
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// score_test.cpp - the score P of runs whose worth is known beforehand.
+// score_test.cpp: Tests the score P of runs whose score is known.
 #include "search/replay/score.hpp"
 
 #include <numeric>

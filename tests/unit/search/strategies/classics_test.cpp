@@ -1,4 +1,4 @@
-// classics_test.cpp - what the textbook searches promise, and that they beat chance.
+// classics_test.cpp: Tests the textbook searches, and that they beat random search.
 #include <algorithm>
 #include <deque>
 #include <set>

@@ -1,4 +1,4 @@
-// evo_test.cpp - the default search: what it finds, and that it goes on whatever it is told.
+// evo_test.cpp: Tests evo: its results, and its robustness against any observation.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -25,7 +25,7 @@ std::unique_ptr<Strategy> strategy_on(const Lattice& space, std::string_view nam
 
 using Cost = std::optional<double> (*)(const Point&);
 
-/// What is asked, in order, with `in_flight` results outstanding.
+/// Returns the asked points in order, with `in_flight` results outstanding.
 std::vector<Point> run(Strategy& strategy, Cost cost, std::size_t budget, std::size_t in_flight) {
   std::vector<Point> order = strategy.ask(in_flight);
   std::size_t told = 0;

@@ -1,4 +1,4 @@
-// ga_test.cpp - the genetic algorithm finds good points sooner than chance does.
+// ga_test.cpp: Tests that the genetic algorithm finds good points sooner than random search.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// gaussian_process_test.cpp - beliefs against values worked out by hand.
+// gaussian_process_test.cpp: Tests predictions against values computed by hand.
 #include "search/strategies/gaussian_process.hpp"
 
 #include <algorithm>
@@ -16,25 +16,24 @@ using test::lattice_of;
 
 Catch::Approx near(double value) { return Catch::Approx(value).margin(2e-5); }
 
-/// One axis of three numbers, slope 0.8 and next to no step: squared distances of 0.2 and 0.8, for
-/// which sqrt(5 d^2) is 1 and 2 and the correlation (1 + z + z^2 / 3) exp(-z) 0.858385 and
-/// 0.586453.
+/// One axis of three numbers with slope 0.8 and almost no step. Squared distances are 0.2 and 0.8,
+/// so sqrt(5 d^2) is 1 and 2. (1 + z + z^2 / 3) exp(-z) gives correlations 0.858385 and 0.586453.
 Hyperparameters line() { return {{std::log(0.8), -40}, std::log(0.01)}; }
 
 TEST_CASE("beliefs are those of the textbook's formulas") {
   GaussianProcess process(lattice_of({3}));
   process.set(line());
   process.observe(std::vector<Point>{{0}, {2}}, std::vector<double>{1, 3});
-  const auto beliefs = process.predict(std::vector<Point>{{0}, {1}, {2}});
+  const auto predictions = process.predict(std::vector<Point>{{0}, {1}, {2}});
   // The values less their mean, (-1, 1), are an eigenvector: of 1.01 - 0.586453 = 0.423547.
   // Hence the variance 1 / 0.423547 = 2.361014.
-  CHECK(beliefs[0].mean == near(2 - (1 - 0.586453) / 0.423547));
-  CHECK(beliefs[1].mean == near(2));
-  CHECK(beliefs[2].mean == near(2 + (1 - 0.586453) / 0.423547));
+  CHECK(predictions[0].mean == near(2 - (1 - 0.586453) / 0.423547));
+  CHECK(predictions[1].mean == near(2));
+  CHECK(predictions[2].mean == near(2 + (1 - 0.586453) / 0.423547));
   // In the middle both correlations are alike: an eigenvector of 1.01 + 0.586453.
   const double explained = 2 * 0.858385 * 0.858385 / 1.596453;
-  CHECK(beliefs[1].deviation == near(std::sqrt(2.361014 * (1 - explained))));
-  CHECK(beliefs[0].deviation < 0.2 * beliefs[1].deviation + 0.2);
+  CHECK(predictions[1].deviation == near(std::sqrt(2.361014 * (1 - explained))));
+  CHECK(predictions[0].deviation < 0.2 * predictions[1].deviation + 0.2);
 }
 
 TEST_CASE("points observed one by one give the beliefs of all at once") {
@@ -72,7 +71,7 @@ TEST_CASE("beliefs do not depend on what was asked about before") {
   std::vector<Point> points;
   std::vector<double> values;
   GaussianProcess asked_often(space);
-  std::vector<Belief> found;
+  std::vector<Prediction> found;
   std::vector<Point> candidates;
   for (std::uint64_t i = 0; i + 9 < space.size(); i += 3) {
     points.push_back(space.point(i));
@@ -128,9 +127,9 @@ TEST_CASE("learning tells an axis that matters from one that does not") {
   REQUIRE(weights.size() == 4);
   CHECK(weights[0] > weights[2] + 3);
   process.observe(points, values);
-  const auto beliefs = process.predict(std::vector<Point>{{2, 7}, {5, 0}});
-  CHECK(std::abs(beliefs[0].mean - std::sin(2)) < 0.1);
-  CHECK(std::abs(beliefs[1].mean - std::sin(5)) < 0.1);
+  const auto predictions = process.predict(std::vector<Point>{{2, 7}, {5, 0}});
+  CHECK(std::abs(predictions[0].mean - std::sin(2)) < 0.1);
+  CHECK(std::abs(predictions[1].mean - std::sin(5)) < 0.1);
 }
 
 TEST_CASE("values that are all the same teach nothing and break nothing") {
@@ -141,9 +140,9 @@ TEST_CASE("values that are all the same teach nothing and break nothing") {
   process.learn(points, values);
   CHECK(process.hyperparameters().weights == before);
   process.observe(points, values);
-  const Belief belief = process.predict(std::vector<Point>{{2, 0}})[0];
-  CHECK(belief.mean == near(5));
-  CHECK(belief.deviation > 0);
+  const Prediction prediction = process.predict(std::vector<Point>{{2, 0}})[0];
+  CHECK(prediction.mean == near(5));
+  CHECK(prediction.deviation > 0);
 }
 
 TEST_CASE("expected improvement is that of the normal distribution") {

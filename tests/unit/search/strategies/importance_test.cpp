@@ -1,4 +1,4 @@
-// importance_test.cpp - shares of variance of functions whose shares are known.
+// importance_test.cpp: Tests importance on functions with known shares of the variance.
 #include "search/strategies/importance.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// metric_test.cpp - which weights a lattice gets, and the distances that they give.
+// metric_test.cpp: Tests the weights of a lattice's metric and the distances from them.
 #include "search/strategies/metric.hpp"
 
 #include <cmath>
@@ -23,10 +23,10 @@ double squared_distance(const Metric& metric, const Point& a, const Point& b) {
 
 TEST_CASE("only a number with more than two values has a slope, and one value has no weight") {
   const Metric metric(mixed());
-  REQUIRE(metric.levers().size() == 3);
-  CHECK(metric.levers()[0].slope != Lever::kNone);
-  CHECK(metric.levers()[1].slope == Lever::kNone);
-  CHECK(metric.levers()[2].slope == Lever::kNone);
+  REQUIRE(metric.weighted_axes().size() == 3);
+  CHECK(metric.weighted_axes()[0].slope != WeightedAxis::kNone);
+  CHECK(metric.weighted_axes()[1].slope == WeightedAxis::kNone);
+  CHECK(metric.weighted_axes()[2].slope == WeightedAxis::kNone);
   CHECK(metric.weights().size() == 4);
   CHECK(metric.weights() == metric.usual_weights());
 }
@@ -34,10 +34,10 @@ TEST_CASE("only a number with more than two values has a slope, and one value ha
 TEST_CASE("a squared distance is the sum of steps and slopes of the axes that differ") {
   Metric metric(mixed());
   std::vector<double> weights(4);
-  weights[metric.levers()[0].slope] = std::log(8.0);
-  weights[metric.levers()[0].step] = std::log(0.5);
-  weights[metric.levers()[1].step] = std::log(3.0);
-  weights[metric.levers()[2].step] = std::log(7.0);
+  weights[metric.weighted_axes()[0].slope] = std::log(8.0);
+  weights[metric.weighted_axes()[0].step] = std::log(0.5);
+  weights[metric.weighted_axes()[1].step] = std::log(3.0);
+  weights[metric.weighted_axes()[2].step] = std::log(7.0);
   metric.set_weights(weights);
   CHECK(squared_distance(metric, {2, 1, 0, 0}, {2, 1, 0, 0}) == 0);
   CHECK(squared_distance(metric, {1, 0, 0, 0}, {2, 0, 0, 0}) == Catch::Approx(0.5 + 8.0 / 16));
@@ -48,7 +48,7 @@ TEST_CASE("a squared distance is the sum of steps and slopes of the axes that di
 
 TEST_CASE("a lattice of one config has no distances to weigh") {
   const Metric metric(Lattice({{"FIXED", 1, true}}, {0}));
-  CHECK(metric.levers().empty());
+  CHECK(metric.weighted_axes().empty());
   CHECK(squared_distance(metric, {0}, {0}) == 0);
 }
 

@@ -1,4 +1,4 @@
-// neighbourhood_test.cpp - each kind of neighbourhood against a look at every point.
+// neighbourhood_test.cpp: Tests each kind of neighbourhood against a scan of all points.
 #include "search/strategies/neighbourhood.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// points_test.cpp - distances, mutation, crossover and spread.
+// points_test.cpp: Tests distances, mutation, crossover and spread.
 #include "search/strategies/points.hpp"
 
 #include <map>
@@ -80,12 +80,12 @@ TEST_CASE("a child has every axis from one of its parents") {
 TEST_CASE("a spread point keeps away from those known") {
   const Lattice space =
       make_space({.axes = {{"A", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]", ""}}}).lattice();
-  Deck deck(space.size());
+  UntriedSet untried(space.size());
   Rng rng(15);
   int far = 0;
-  for (int i = 0; i < 50; ++i) far += far_from(space, {{0}, {1}}, deck, 30, rng) >= 7;
+  for (int i = 0; i < 50; ++i) far += far_from(space, {{0}, {1}}, untried, 30, rng) >= 7;
   CHECK(far == 50);
-  CHECK(deck.left() == 10);
+  CHECK(untried.left() == 10);
 }
 
 }  // namespace

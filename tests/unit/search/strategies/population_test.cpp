@@ -1,4 +1,4 @@
-// population_test.cpp - who stays in a population, and what its children look like.
+// population_test.cpp: Tests the members of a population and its children.
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>
@@ -34,15 +34,15 @@ TEST_CASE("a population keeps the best, the best first") {
   CHECK(population.size() == 4);
 }
 
-TEST_CASE("children leave the deck until none is left to be bred") {
+TEST_CASE("children are taken until none is left to be bred") {
   const Lattice space = lattice_of({3, 3});
-  Deck deck(space.size());
+  UntriedSet untried(space.size());
   Rng rng(2);
   Population population(space, {});
   population.join({1, 1}, 1);
   std::set<std::uint64_t> born;
-  while (const auto index = population.child(deck, rng)) {
-    CHECK_FALSE(deck.has(*index));
+  while (const auto index = population.child(untried, rng)) {
+    CHECK_FALSE(untried.has(*index));
     CHECK(born.insert(*index).second);
   }
   CHECK(born.size() >= 8);

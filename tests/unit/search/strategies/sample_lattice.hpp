@@ -1,4 +1,4 @@
-// sample_lattice.hpp - axes and a predicate to a lattice, without a kernel.
+// sample_lattice.hpp: Makes lattices from axes and a predicate, without a kernel.
 #pragma once
 
 #include <cmath>

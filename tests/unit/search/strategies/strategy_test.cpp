@@ -1,5 +1,4 @@
-// strategy_test.cpp - what every strategy promises: no repeats, nothing invalid, the same again for
-// a seed.
+// strategy_test.cpp: Tests that strategies are deterministic, and ask valid points only once.
 #include "search/strategies/strategy.hpp"
 
 #include <set>

@@ -1,4 +1,4 @@
-// surrogate_test.cpp - which of several candidates a model of the costs prefers.
+// surrogate_test.cpp: Tests which candidate a model of the costs prefers.
 #include "search/strategies/surrogate.hpp"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using test::lattice_of;
 
-/// Told the cost of every third point of a 9 x 9 grid: a valley around {6, 2}.
+/// A surrogate that was told the cost of every third point of a 9 x 9 grid: a valley around {6, 2}.
 void tell_valley(const Lattice& space, Surrogate& surrogate, double level = 10) {
   for (std::uint64_t i = 0; i < space.size(); i += 3) {
     const Point point = space.point(i);
