@@ -1,4 +1,4 @@
-// mpi_transport.cpp - opens the plug-in, checks that it fits, and hands bytes through.
+// mpi_transport.cpp: Loads the MPI plug-in, checks its interface, and passes bytes through.
 #include "transport/mpi_transport.hpp"
 
 #include <system_error>
@@ -12,7 +12,7 @@
 namespace fatune {
 namespace {
 
-/// The plug-in's functions, by the names of its header.
+/// The functions of the plug-in, named as in its header.
 struct Plugin {
   decltype(&fatune_mpi_interface) interface = nullptr;
   decltype(&fatune_mpi_begin) begin = nullptr;
@@ -31,7 +31,7 @@ struct Plugin {
   }
 };
 
-/// MPI's own components look for its symbols in the whole process, hence RTLD_GLOBAL.
+/// Loads with RTLD_GLOBAL, because MPI's components look up symbols in the whole process.
 Result<Plugin> load(const std::filesystem::path& file) {
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr)

@@ -1,4 +1,4 @@
-// mpi_transport.hpp - MPI as a transport, by a plug-in that is opened at run time.
+// mpi_transport.hpp: Provides MPI as a transport, by a plug-in that is loaded at run time.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@ namespace fatune {
 
 inline constexpr const char* kMpiPlugin = "libfatune_mpi.so";
 
-/// Opens the first plug-in that there is and joins the other ranks. An environment error without
-/// one, or when MPI knows another number of ranks than `launched`, which the launcher started.
+/// Loads the first plug-in found and joins the other ranks. A missing plug-in is an environment
+/// error, and so is an MPI whose number of ranks is not `launched`.
 Result<std::unique_ptr<Transport>> open_mpi(const std::vector<std::filesystem::path>& places,
                                             int launched);
 
-/// The first of the places that holds the plug-in; empty where none does.
+/// Returns the path of the first plug-in found; empty if there is none.
 std::filesystem::path find_mpi_plugin(const std::vector<std::filesystem::path>& places);
-/// Opens it, and nothing of MPI; an environment error says why it cannot be.
+/// Loads the plug-in without starting MPI; returns an environment error on failure.
 Status try_mpi_plugin(const std::filesystem::path& plugin);
 
 }  // namespace fatune

@@ -1,5 +1,4 @@
-// transport.hpp - bytes between the processes of one sweep on several hosts; the seam behind which
-// MPI stands.
+// transport.hpp: Defines the interface that carries bytes between the processes of one sweep.
 #pragma once
 
 #include <optional>
@@ -14,19 +13,20 @@ struct Parcel {
   std::string bytes;
 };
 
-/// Ranks 0 to size() - 1 that know each other from the start. What one rank sends to another comes
-/// whole and in order, or not at all: nobody is told of a rank that died.
+/// Connects ranks 0 to size() - 1. Messages of one rank to another arrive whole and in order, or
+/// not at all. The death of a rank is not reported.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;  ///< of this process
   virtual int size() const = 0;
   virtual std::string host(int rank) const = 0;
-  /// Returns at once; the bytes go on their way with later calls.
+  /// Returns at once; later calls complete the sending.
   virtual Status send(int to, std::string bytes) = 0;
-  /// The next that has arrived from anybody; does not wait.
+  /// Returns the next message from any rank, if one has arrived, without waiting.
   virtual Result<std::optional<Parcel>> poll() = 0;
-  /// Once every rank that lives calls it. A process that ends without leaves the others waiting.
+  /// Leaves the transport together with all living ranks. A process that ends without end() leaves
+  /// the others waiting.
   virtual Status end() { return {}; }
 };
 

@@ -1,6 +1,5 @@
-// fleet_bench.cpp - rank 0's ledger and scheduler with as many simulated GPUs as wanted, each
-// sweeping the problems of a recorded suite in the time that they took; prints what rank 0 keeps up
-// with and how busy the GPUs are.
+// fleet_bench.cpp: Measures the load of rank 0 and the use of GPUs, with simulated GPUs that replay
+// a recorded suite.
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -15,7 +14,7 @@
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
 #include "support/simulated_ranks.hpp"
-#include "tune/fleet/rank_crew.hpp"
+#include "tune/fleet/rank_pool.hpp"
 
 namespace fatune {
 namespace {
@@ -25,7 +24,7 @@ struct RecordedProblem {
   double cost = 0;
 };
 
-/// Of each problem its lines, at the moments at which they were written.
+/// The journal lines of each problem, with their times.
 std::vector<RecordedProblem> recorded_problems(const std::filesystem::path& file) {
   const auto text = read_file(file, kLargeFile);
   FATUNE_CHECK(static_cast<bool>(text), "the suite's journal can be read");
@@ -77,23 +76,23 @@ Figures simulate(const std::vector<RecordedProblem>& problems, int gpus, std::si
   for (int i = 0; i < deaths; ++i)
     ranks.kill(1 + static_cast<int>(random() % static_cast<unsigned>(gpus)),
                about_s * static_cast<double>(random() % 1000) / 1000);
-  RankCrewOptions crew_options;
-  crew_options.own.fatune = "0.1.0";
+  RankPoolOptions pool_options;
+  pool_options.own.fatune = "0.1.0";
   std::map<std::size_t, std::string> journals;
   FleetWork work;
   work.journal_of = [&](std::size_t part, const Environment&) -> Result<std::string> {
     return std::to_string(part) + "\n" + journals[part];
   };
-  work.take_lines = [&](std::size_t part, const FleetHand&, const std::string& lines) {
+  work.take_lines = [&](std::size_t part, const FleetExecutor&, const std::string& lines) {
     journals[part] += lines;
     return Status();
   };
-  RankCrew crew(transport, ranks, work, std::move(crew_options));
+  RankPool pool(transport, ranks, work, std::move(pool_options));
   options.on_event = [&](const FleetEvent& event) {
     if (event.kind == FleetEvent::Kind::kEnds) journals.erase(event.part);
   };
   const std::clock_t begin = std::clock();
-  auto fleet = run_fleet(options, crew);
+  auto fleet = run_fleet(options, pool);
   FATUNE_CHECK(fleet && fleet->failed.empty(), "every part ends");
   figures.leader_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC - ranks.own_s();
   figures.messages = ranks.messages();

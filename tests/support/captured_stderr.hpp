@@ -1,4 +1,4 @@
-// captured_stderr.hpp - runs a function and returns what it wrote to file descriptor 2.
+// captured_stderr.hpp: Runs a function and returns its output to file descriptor 2.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// custom_operation.hpp - a small custom operation, y = x * w by rows, whose manifests tests
-// change in one place.
+// custom_operation.hpp: Provides a small custom operation, y = x * w by rows, for tests to modify.
 #pragma once
 
 #include <string>
@@ -61,7 +60,7 @@ inline constexpr std::string_view kCustomKernel = R"json({
   ]
 })json";
 
-/// The text with the first `from` replaced.
+/// Returns the text with the first `from` replaced.
 inline std::string changed(std::string_view text, std::string_view from, std::string_view to) {
   std::string result(text);
   const std::size_t at = result.find(from);
@@ -79,7 +78,7 @@ inline Result<std::vector<KernelRef>> load_custom(std::string_view reference = k
   return load_kernels(tree);
 }
 
-/// The candidate, then the reference.
+/// Returns the candidate and the reference.
 inline std::vector<KernelRef> custom_kernels() {
   const auto kernels = load_custom();
   FATUNE_CHECK(kernels && kernels->size() == 2, "the operation of the tests is well formed");

@@ -1,4 +1,4 @@
-// evaluate_fakes.hpp - a kernel, a compile service and a worker link made of lambdas.
+// evaluate_fakes.hpp: Provides a kernel, a compile service and a worker link made of lambdas.
 #pragma once
 
 #include <algorithm>
@@ -44,10 +44,10 @@ inline Candidate make_candidate(const KernelRef& kernel, int tile, const Problem
   return {kernel, Config{{{"TILE", Value{Value::Kind::kNumber, tile, ""}}}}, problem};
 }
 
-/// Through text, as messages travel.
+/// Converts through text, as messages are sent.
 inline Json sent(const Json& message) { return *parse_json(dump(message), "test"); }
 
-/// The value of TILE in a compile request.
+/// Returns the value of TILE in a compile request.
 inline int tile_of(const CompileRequest& request) {
   for (const std::string& macro : request.macros) {
     if (macro.starts_with("TILE=")) return std::stoi(macro.substr(5));
@@ -59,7 +59,7 @@ inline bool has_macro(const CompileRequest& request, const std::string& macro) {
   return std::find(request.macros.begin(), request.macros.end(), macro) != request.macros.end();
 }
 
-/// Results come at once, or after so many pumps as `delay` says of the request.
+/// A compile service whose results are ready at once, or after `delay` pumps.
 class FakeCompiler : public CompileService {
  public:
   std::function<Compiled(const CompileRequest&)> compile = [](const CompileRequest& request) {
@@ -85,7 +85,7 @@ class FakeCompiler : public CompileService {
     results_.erase(ticket);
     return compiled;
   }
-  /// Of `jobs`, those that no unfinished request has.
+  /// Returns the number of `jobs` without an unfinished request.
   std::size_t idle() const override {
     const auto busy = static_cast<std::size_t>(
         std::count_if(results_.begin(), results_.end(),
@@ -97,16 +97,16 @@ class FakeCompiler : public CompileService {
     results_.erase(ticket);
   }
   Status pump(std::chrono::milliseconds) override {
-    handed_out = requests.size();
+    dispatched = requests.size();
     for (auto& [ticket, result] : results_) --result.second;
     return {};
   }
   std::vector<int> descriptors() const override { return {}; }
 
   std::vector<CompileRequest> requests;
-  std::size_t handed_out = 0;  ///< of these, by the last pump
+  std::size_t dispatched = 0;  ///< number of requests dispatched by the last pump
   std::size_t jobs = 4;
-  std::vector<int> cancelled;  ///< their tiles
+  std::vector<int> cancelled;  ///< tiles of the cancelled requests
 
  private:
   std::map<Ticket, std::pair<Compiled, int>> results_;
@@ -114,7 +114,7 @@ class FakeCompiler : public CompileService {
   Ticket last_ = 0;
 };
 
-/// Answers every order at once by `answer`; an empty list is a process that dies.
+/// A link that answers every order at once by `answer`; an empty list is a dying process.
 class FakeLink : public WorkerLink {
  public:
   std::function<std::vector<Json>(const Json& order)> answer;
@@ -166,7 +166,7 @@ class FakeLink : public WorkerLink {
   std::deque<Json> queue_;
 };
 
-/// "cuda:0", ... by their links, which they own.
+/// Names devices "cuda:0", ... and gives each its link.
 inline std::vector<TeamDevice> devices_of(std::initializer_list<FakeLink*> links) {
   std::vector<TeamDevice> devices;
   for (FakeLink* link : links) {
@@ -176,7 +176,7 @@ inline std::vector<TeamDevice> devices_of(std::initializer_list<FakeLink*> links
   return devices;
 }
 
-/// TILE of the program that a run order names.
+/// Returns the TILE of the program in a run order.
 inline int tile_of_run(const Json& order) {
   const auto cubin = order["program"]["cubin"].get<std::string>();
   const std::size_t at = cubin.find("TILE=");
@@ -192,7 +192,7 @@ inline RunReply measured(double hot_us) {
   return reply;
 }
 
-/// Greets, gets ready, and leaves runs and rounds to `run` and `rounds`.
+/// Answers hello and begin, and leaves runs and rounds to `run` and `rounds`.
 inline std::vector<Json> answer_as_worker(
     const Json& order, const std::function<std::vector<Json>(const Json&)>& run) {
   const std::string type = message_type(order);

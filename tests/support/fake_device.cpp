@@ -1,5 +1,4 @@
-// fake_device.cpp - the kernels around a candidate as host functions: checks, reference and
-// low-precision reference.
+// fake_device.cpp: Implements checks, reference and low-precision reference as host functions.
 #include "support/fake_device.hpp"
 
 #include <algorithm>
@@ -23,14 +22,14 @@ double number(std::uint16_t bits) {
 }
 std::uint16_t half(float value) { return encode(Dtype::kF16, value); }
 
-/// Where an element's row begins.
+/// Returns the index of a row's first element.
 std::int64_t row_at(const Problem& p, const char* tensor, std::int64_t batch, std::int64_t head,
                     std::int64_t row) {
   const Strides strides = strides_of(p, tensor);
   return batch * strides.batch + head * strides.head + row * strides.row;
 }
 
-/// Of one query row over the keys of its head; probabilities rounded to f16 first, if so asked.
+/// Attention of one query row; attend_row() optionally rounds probabilities to f16 first.
 struct Row {
   std::vector<float> out;
   float lse = 0;
@@ -62,7 +61,7 @@ Row attend_row(const Problem& p, const std::uint16_t* q, const std::uint16_t* k,
   return row;
 }
 
-/// Writes every row of the problem through `write(row, place of its first element, values)`.
+/// Passes every row of the problem to `write(row, index of its first element, values)`.
 template <typename Write>
 void attend_all(const Problem& p, const HostTensors& tensors, bool round, const Write& write) {
   for (std::int64_t row = 0; row < p.rows(); ++row) {
@@ -77,7 +76,7 @@ void attend_all(const Problem& p, const HostTensors& tensors, bool round, const 
 
 void exchange(U8* a, U8* b, U64 bytes) { std::swap_ranges(a, a + bytes, b); }
 
-/// As kernels/common/checks.cu declares it.
+/// Arguments as declared in kernels/common/checks.cu.
 struct Stretch {
   U8 *a, *b;
   U64 bytes;
@@ -87,14 +86,14 @@ struct Stretches {
   Stretch at[6];
 };
 
-/// Likewise.
+/// Arguments as declared in kernels/common/checks.cu.
 struct Rows {
   std::int64_t sizes[3], strides[3];
 };
 struct Signs {
   U64 negative[4];
 };
-/// Of elements of 2 bytes, and of fp32.
+/// Supports elements of 2 bytes, and fp32.
 void alter_rows(U8* data, Rows rows, U64 columns, unsigned width, Signs signs, unsigned keep,
                 unsigned set) {
   for (std::int64_t row = 0; row < rows.sizes[0] * rows.sizes[1] * rows.sizes[2]; ++row) {
@@ -141,7 +140,7 @@ void multiply(const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* c,
   }
 }
 
-/// A product of f16, as a kernel of the fake driver.
+/// A product of f16 as a kernel of the fake driver.
 class FakeProduct : public BatchedGemm {
  public:
   FakeProduct(GemmPlan plan, gpu::Module module, CUfunction function)
@@ -213,7 +212,7 @@ void FakeDevice::define_checks() {
       .launches_dependents = true;
 }
 
-/// For one head; the reference writes fp32, the low-precision reference f16.
+/// Attention for one head; the reference writes fp32, the low-precision reference f16.
 void FakeDevice::define_reference(const std::string& entry, bool low_precision) {
   driver.define(entry,
                 std::function([this, low_precision](const std::uint16_t* q, const std::uint16_t* k,
@@ -271,7 +270,7 @@ Program FakeDevice::wrong(HostKernel after) {
   });
 }
 
-/// As open_device_session(), without NVML, and with a few launches for a sample, and few samples.
+/// Opens a session like open_device_session(), without NVML and with few launches and samples.
 Status FakeDevice::open() {
   auto session = std::make_unique<DeviceSession>();
   FATUNE_TRY(session->facts, gpu::device_facts(0));

@@ -1,5 +1,4 @@
-// fake_device.hpp - an attention problem on a fake driver: a host function as candidate to the
-// answers of the device worker.
+// fake_device.hpp: Runs a host function as a candidate through the device worker on a fake driver.
 #pragma once
 
 #include <functional>
@@ -16,7 +15,7 @@
 
 namespace fatune::test {
 
-/// A launch's tensors, in f16 and, lse, fp32.
+/// The tensors of a launch, in f16 and, for lse, fp32.
 struct HostTensors {
   const std::uint16_t *q = nullptr, *k = nullptr, *v = nullptr;
   std::uint16_t* out = nullptr;
@@ -24,8 +23,8 @@ struct HostTensors {
 };
 using HostKernel = std::function<void(const HostTensors&)>;
 
-/// Everything of a device worker but the process, and no NVML: one problem, its reference, its
-/// inputs. Tests go through the functions here, so that the worker's classes can change.
+/// A device worker without process and NVML: one problem, its reference and inputs. Tests use these
+/// functions only, so that the worker's classes can change.
 class FakeDevice {
  public:
   FakeDevice();
@@ -33,41 +32,40 @@ class FakeDevice {
   FakeDevice& operator=(const FakeDevice&) = delete;
   ~FakeDevice();
 
-  /// Attention as a right kernel computes it.
+  /// Computes correct attention.
   void attend(const HostTensors& tensors) const;
   std::size_t elements() const { return static_cast<std::size_t>(order.problem.query_elements()); }
   std::size_t rows() const { return static_cast<std::size_t>(order.problem.rows()); }
 
-  /// A program of one launch, which takes `us` and runs `kernel`; an entry of that name in
-  /// `driver`.
+  /// Returns a program of one launch that takes `us` and runs `kernel`, as an entry of `driver`.
   Program program(HostKernel kernel, const std::string& entry = "candidate", double us = kUs);
-  /// attend() with something done to its outputs.
+  /// Returns a program of attend() whose outputs `after` modifies.
   Program wrong(HostKernel after);
 
-  /// Makes the problem, unless it is there.
+  /// Begins the problem unless it has begun.
   Status begin();
   /// Checks and times a candidate as a sweep does, hot and cold.
   RunReply run(const Program& program);
   RunReply run(const RunOrder& order);
   Result<RoundsReply> rounds(const RoundsOrder& order);
-  /// The gates before the timing, alone.
+  /// Runs only the gates before the timing.
   MaybeFailure verify(const Program& program, Verification* found = nullptr);
   MaybeFailure verify(Executable& program, Verification* found = nullptr);
-  GateContext gates(Executable& program);  ///< of a problem that has begun
-  /// The gate of layers alone, as in the final phase.
+  GateContext gates(Executable& program);  ///< for a problem that has begun
+  /// Runs only the layer gate, as in the final phase.
   MaybeFailure check_in_layer(Executable& program, Verification* found);
   DeviceProblem& problem() { return *problem_; }
 
-  /// Chosen: well above every floor, and a replay is a single launch.
+  /// Chosen: well above every floor, and one replay is one launch.
   static constexpr double kUs = 400;
-  /// Of a layer's product. Chosen: layers settle after a few replays.
+  /// Time of a layer's product. Chosen: layers settle after a few replays.
   static constexpr double kProductUs = 2'000;
 
   FakeDriver driver;
-  /// Two sets of inputs, with lse; its layouts may be changed before it begins. A launch may take
-  /// 20 ms.
+  /// A problem with two sets of inputs and lse, whose layouts tests may change before it begins. A
+  /// launch may take 20 ms.
   BeginOrder order;
-  std::vector<std::string> phases;  ///< as reported to the parent
+  std::vector<std::string> phases;  ///< phases reported to the parent
 
  private:
   void define_checks();

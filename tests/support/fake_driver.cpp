@@ -1,4 +1,4 @@
-// fake_driver.cpp - calls of the driver to host memory, host functions and entries in lists.
+// fake_driver.cpp: Implements driver calls on host memory and host functions.
 #include "support/fake_driver.hpp"
 
 #include <algorithm>
@@ -30,13 +30,13 @@ struct FakeMemory {
 };
 using FakeGraph = FakeDriver::Graph;
 
-/// Any address that is not null.
+/// An arbitrary non-null address.
 template <typename Handle>
 Handle some() {
   return reinterpret_cast<Handle>(current);
 }
 
-/// Notes the call; what it returns.
+/// Records the call and returns its result.
 CUresult note(const char* symbol, const std::string& detail = "") {
   const std::lock_guard guard(current->lock);
   current->calls.push_back(detail.empty() ? symbol : fmt::format("{} {}", symbol, detail));
@@ -48,7 +48,7 @@ void finish_pending() {
   if (const Work work = std::exchange(current->pending, nullptr)) work();
 }
 
-/// Does the work now; a graph that is captured keeps it instead, and a hung device neither.
+/// Does the work now. A capturing graph stores the work instead, and a hung device ignores it.
 CUresult queue(Work work) {
   const std::lock_guard guard(current->lock);
   if (current->captured) {
@@ -107,7 +107,7 @@ CUresult device_pci_bus_id(char* id, int length, CUdevice) {
   std::strncpy(id, "FFFF:FF:FF.0", static_cast<std::size_t>(length));
   return note("cuDeviceGetPCIBusId");
 }
-/// As an H200, with a small L2 cache: overwriting it costs the tests' time.
+/// Pretends to be an H200 with a small L2 cache, because overwriting the cache takes test time.
 CUresult device_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
   const std::map<CUdevice_attribute, int> values = {
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, current->major},
@@ -204,7 +204,7 @@ CUresult memory_info(std::size_t* free, std::size_t* total) {
   *free = *total = std::size_t{140} << 30;
   return note("cuMemGetInfo");
 }
-/// The size stands in front of the memory.
+/// The size is stored in front of the memory.
 CUresult memory_allocate(CUdeviceptr* address, std::size_t bytes) {
   const CUresult result = note("cuMemAlloc");
   if (result != CUDA_SUCCESS) return result;
@@ -319,7 +319,7 @@ CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType element, cuuint
 
 // ---- launches
 
-/// A dependent launch of a kernel that does not wait runs before the end of the kernel in front.
+/// A dependent launch of a kernel that does not wait runs before the end of its predecessor.
 void run_kernel(const Entry& entry, bool dependent, const Work& work) {
   const bool early = dependent && !entry.waits;
   if (!early) finish_pending();

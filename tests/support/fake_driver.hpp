@@ -1,5 +1,4 @@
-// fake_driver.hpp - the CUDA driver's entry points over host memory, in place of libcuda: kernels
-// are host functions, and time is a number.
+// fake_driver.hpp: Replaces libcuda: kernels are host functions, and time is a number.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +16,21 @@
 
 namespace fatune::test {
 
-/// One fake driver lives at a time, in a test; its entry points are plain functions that find it.
-/// It has one stream, whose work is done when it is queued, or kept in the graph that is captured.
+/// A driver whose entry points are plain functions, so only one may exist at a time. Its only
+/// stream does work when queued, or stores it in the capturing graph.
 class FakeDriver {
  public:
   using Work = std::function<void()>;
 
-  /// A kernel, in every module and library that is loaded.
+  /// A kernel in every loaded module and library.
   struct Entry {
     std::string name;
     std::vector<std::size_t> argument_bytes;
     std::function<Work(void** arguments)> bind;  ///< copies the arguments
-    double us = 10;                              ///< that a launch takes
-    CUresult refusal = CUDA_SUCCESS;             ///< of every launch
-    bool waits = true;                 ///< launched as dependent: for the kernel in front of it
-    bool launches_dependents = false;  ///< a dependent launch behind it may begin at once
+    double us = 10;                              ///< duration of a launch
+    CUresult refusal = CUDA_SUCCESS;             ///< result of every launch
+    bool waits = true;                 ///< whether a dependent launch waits for its predecessor
+    bool launches_dependents = false;  ///< whether a dependent launch behind it may begin at once
   };
   struct Launch {
     std::string entry;
@@ -53,10 +52,10 @@ class FakeDriver {
   FakeDriver& operator=(const FakeDriver&) = delete;
   ~FakeDriver();
 
-  /// All symbols, save for those in `missing`.
+  /// Returns all symbols except `missing`.
   gpu::SymbolSource symbols();
 
-  /// Makes or replaces an entry that runs `kernel`.
+  /// Adds or replaces an entry that runs `kernel`.
   template <typename... Arguments>
   Entry& define(const std::string& name, std::function<void(Arguments...)> kernel) {
     Entry& entry = entries[name];
@@ -67,36 +66,37 @@ class FakeDriver {
     return entry;
   }
 
-  // What the driver pretends.
-  CUdevice device = 0;  ///< of the current context; -1: no context is current
+  // Settings of the driver.
+  CUdevice device = 0;  ///< device of the current context; -1: no current context
   int major = 9, minor = 0;
   int memory_clock_khz = 3'201'000;
-  std::map<std::string, CUresult> failing;  ///< symbol to what it returns
+  std::map<std::string, CUresult> failing;  ///< results by symbol
   std::vector<std::string> missing;         ///< symbols
   std::map<std::string, Entry> entries;
 
-  // The state of the device; kernels may change it.
+  // State of the device, which kernels may change.
   double now_us = 0;
-  bool hung = false;                 ///< nothing that was queued since comes to an end
-  CUresult broken = CUDA_SUCCESS;    ///< of every call from then on
+  bool hung = false;                 ///< whether newly queued work never ends
+  CUresult broken = CUDA_SUCCESS;    ///< result of every further call
   std::size_t persisting_bytes = 0;  ///< set aside in the L2 cache
-  std::optional<std::vector<std::vector<std::byte>>> freed;  ///< what memory held, if a test asks
+  /// Contents of freed memory, if a test sets it.
+  std::optional<std::vector<std::vector<std::byte>>> freed;
 
-  // What it was asked. The lock is for tests with threads.
+  // Recorded calls. The lock is for tests with threads.
   std::mutex lock;
-  std::vector<std::string> calls;  ///< "cuLibraryLoadData machine code of ..."
+  std::vector<std::string> calls;  ///< such as "cuLibraryLoadData machine code of ..."
   std::vector<Launch> launches;
   std::vector<Encoded> encoded;
-  std::size_t count(const std::string& beginning) const;  ///< of calls that begin so
+  std::size_t count(const std::string& beginning) const;  ///< number of calls with this beginning
 
-  // For the entry points.
+  // State for the entry points.
   struct Graph {
     std::vector<Work> work;
-    std::size_t programmatic = 0;  ///< of the edges between two that follow each other
+    std::size_t programmatic = 0;  ///< number of programmatic edges between neighbours
   };
-  std::optional<Graph> captured;  ///< while a graph is
-  Work pending;                 ///< of the kernel that launched its dependents and is not done yet
-  bool runs_dependent = false;  ///< how the kernel that runs now was launched
+  std::optional<Graph> captured;  ///< set while a graph is capturing
+  Work pending;                   ///< rest of the kernel that has launched its dependents
+  bool runs_dependent = false;    ///< whether the running kernel was launched as dependent
 
  private:
   template <typename... Arguments, std::size_t... kIndex>

@@ -1,4 +1,4 @@
-// fake_evaluator.cpp - plays compile, verify and time by formula.
+// fake_evaluator.cpp: Simulates compilation, verification and timing by formula.
 #include "support/fake_evaluator.hpp"
 
 #include <numeric>
@@ -39,8 +39,8 @@ Verification passed_verification() {
   return verification;
 }
 
-/// The same values in every call: a ramp from -spread to +spread, walked in a different order for
-/// each salt.
+/// Returns a fixed ramp from -spread to +spread around the center, in an order that depends on the
+/// salt.
 std::vector<double> rounds_around(double center_us, double spread, int rounds, std::size_t salt) {
   std::vector<double> values;
   for (int i = 0; i < rounds; ++i) {
@@ -238,7 +238,7 @@ FinalRecord FakeEvaluator::compete(const Implementation& contestant, const Final
   record.problem = candidate.problem;
   record.verification = passed_verification();
   record.resources = resources_for(candidate.config);
-  if (plan.rounds == 0) return record;  // the gates alone
+  if (plan.rounds == 0) return record;  // gates only
   const bool reference = candidate.kernel->manifest.role == Role::kReference;
   const double cost = reference ? 100.0 : cost_of(candidate);
   const std::size_t salt = std::accumulate(record.id.begin(), record.id.end(), std::size_t{0});

@@ -1,5 +1,4 @@
-// fake_evaluator.hpp - a device that is a formula: a config's time, or its failure, without GPU or
-// clock.
+// fake_evaluator.hpp: Simulates a device by formulas for times and failures, without GPU and clock.
 #pragma once
 
 #include <deque>
@@ -13,29 +12,29 @@
 
 namespace fatune::test {
 
-/// What the device does; every function but `cost_on` sees the config only.
+/// Behaviour of the device; every function but `cost_on` depends on the config only.
 struct FakeDevice {
   std::function<double(const Config&)> cost_us;
-  std::function<double(const Config&, const Problem&)> cost_on;  ///< instead of cost_us, if set
-  std::function<std::optional<Outcome>(const Config&)> fails;    ///< empty: nothing does
-  /// Of candidates that turn out wrong in the final phase of a problem; empty: none does.
+  std::function<double(const Config&, const Problem&)> cost_on;  ///< replaces cost_us if set
+  std::function<std::optional<Outcome>(const Config&)> fails;    ///< empty: nothing fails
+  /// Whether candidates of a problem fail in its final phase; empty: none does.
   std::function<bool(const Problem&)> wrong_at_last;
-  std::function<std::string(const Config&)> code;  ///< machine code; empty: every config its own
+  std::function<std::string(const Config&)> code;  ///< machine code; empty: unique per config
   std::size_t capacity = 1;
   std::size_t worth_preparing = 0;
-  std::optional<std::size_t> dies_after;  ///< results; then the device is gone for good
-  bool early = false;          ///< the next one's result is there with each one collected
-  double seconds_each = 0.25;  ///< of its clock for a candidate
-  double seconds_finals = 0;   ///< of a final phase
+  std::optional<std::size_t> dies_after;  ///< number of results before the device is lost
+  bool early = false;          ///< whether each collect also brings the next result early
+  double seconds_each = 0.25;  ///< device time per candidate
+  double seconds_finals = 0;   ///< device time per final phase
   double final_noise = 0.01;   ///< relative spread of final rounds
-  /// Time of an implementation from elsewhere, by its name; no time: unavailable.
+  /// Returns the time of an external implementation by name; nullopt: unavailable.
   std::function<std::optional<double>(const std::string&)> outside_us;
-  std::function<void(std::size_t)> on_result;  ///< called with the number of results before each
-  /// Called with the number of final phases before each; its error is the phase's.
+  std::function<void(std::size_t)> on_result;  ///< called with the number of earlier results
+  /// Called with the number of earlier final phases; an error becomes the phase's.
   std::function<Status(std::size_t)> on_finals;
 };
 
-/// The number in a setting, or the position of a word.
+/// Returns the number in a setting, or the position of a word.
 double number(const Config& config, std::string_view name);
 
 class FakeEvaluator final : public Evaluator {
@@ -55,11 +54,11 @@ class FakeEvaluator final : public Evaluator {
   Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
                                            const FinalPlan& plan) override;
 
-  double seconds() const { return seconds_; }  ///< the device's own clock
-  const std::vector<std::string>& evaluated() const { return evaluated_; }  ///< keys, in order
-  /// Keys of what was named to prepare(), call by call.
+  double seconds() const { return seconds_; }                               ///< clock of the device
+  const std::vector<std::string>& evaluated() const { return evaluated_; }  ///< keys in order
+  /// Keys of the candidates of each prepare() call.
   const std::vector<std::vector<std::string>>& prepared() const { return prepared_; }
-  /// Of the candidate submitted `place` after the oldest.
+  /// Returns the key of the candidate submitted `place` after the oldest.
   std::string key_in_flight(std::size_t place) const { return candidate_key(submitted_.at(place)); }
   std::size_t in_flight() const { return submitted_.size(); }
   std::size_t finals_run() const { return finals_run_; }

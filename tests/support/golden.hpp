@@ -1,4 +1,4 @@
-// golden.hpp - compares a text with the approved one in tests/data; FATUNE_APPROVE=1 renews that.
+// golden.hpp: Compares a text with the approved one in tests/data, or renews it (FATUNE_APPROVE=1).
 #pragma once
 
 #include <cstdlib>

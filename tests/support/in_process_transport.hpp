@@ -1,5 +1,4 @@
-// in_process_transport.hpp - ranks that are objects of one process, for tests: what one sends the
-// other polls, unless the network between them is cut.
+// in_process_transport.hpp: Connects ranks in one process by a network that tests can cut.
 #pragma once
 
 #include <deque>
@@ -33,7 +32,7 @@ class InProcessNetwork {
     box.pop_front();
     return parcel;
   }
-  /// What this rank sends and what is sent to it stays underway until it is mended.
+  /// Holds back messages from and to this rank until the network is mended.
   void cut(int rank) {
     const std::lock_guard lock(mutex_);
     cut_.insert(rank);

@@ -1,5 +1,4 @@
-// pool_fixture.hpp - pools for tests: with this machine's compiler if it has one, or with a faulty
-// one.
+// pool_fixture.hpp: Opens compile pools for tests, with a real or a faulty compiler.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +14,7 @@ inline gpu::SearchPaths search_paths() {
   return gpu::default_search_paths("", {std::filesystem::path(FATUNE_SOURCE_DIR) / ".deps"});
 }
 
-/// Skips the test when this machine has no NVRTC.
+/// Opens a pool, or skips the test if this machine has no NVRTC.
 inline CompilePool real_pool(const std::filesystem::path& cache, std::size_t jobs = 2) {
   PoolOptions options;
   options.jobs = jobs;
@@ -27,7 +26,7 @@ inline CompilePool real_pool(const std::filesystem::path& cache, std::size_t job
   return *std::move(pool);
 }
 
-/// Its workers do what the label of a request says: see worker_main.cpp.
+/// Options for workers that fail as a request's label says: see worker_main.cpp.
 inline PoolOptions faulty_options(const std::filesystem::path& cache) {
   PoolOptions options;
   options.jobs = 2;

@@ -1,4 +1,4 @@
-// precompiled_tests.hpp - the headers that test files include most, compiled once.
+// precompiled_tests.hpp: Includes the headers that test files use most, for precompilation.
 #pragma once
 
 #include <catch2/catch_approx.hpp>

@@ -1,4 +1,4 @@
-// sample_kernel.hpp - a small valid manifest and kernel that tests change in one place.
+// sample_kernel.hpp: Provides a small valid manifest and kernel for tests to modify.
 #pragma once
 
 #include <filesystem>
@@ -61,7 +61,7 @@ inline constexpr std::string_view kSampleSource =
     "  int a = BLOCK_M + BLOCK_N + REDUCE + EXP2;\n"
     "}\n";
 
-/// The sample manifest with the first `from` replaced.
+/// Returns the sample manifest with the first `from` replaced.
 inline std::string sample_with(std::string_view from, std::string_view to) {
   std::string text(kSampleManifest);
   const std::size_t at = text.find(from);
@@ -69,7 +69,7 @@ inline std::string sample_with(std::string_view from, std::string_view to) {
   return text.replace(at, from.size(), to);
 }
 
-/// The error of parsing the sample manifest after a replacement; empty when there is none.
+/// Returns the error of parsing the modified sample manifest; empty if there is none.
 inline std::string sample_error(std::string_view from, std::string_view to) {
   const Result<Manifest> manifest = parse_manifest(sample_with(from, to), "sample.json");
   return manifest ? "" : manifest.error().message;
@@ -84,7 +84,7 @@ inline KernelRef sample_kernel(std::string_view manifest = kSampleManifest,
   return kernels->front();
 }
 
-/// The project's own kernels.
+/// Returns the project's kernels.
 inline std::vector<KernelRef> project_kernels() {
   const auto tree = load_source_tree(std::filesystem::path(FATUNE_SOURCE_DIR) / "kernels");
   FATUNE_CHECK(static_cast<bool>(tree), "the project's kernels are there");
@@ -93,7 +93,7 @@ inline std::vector<KernelRef> project_kernels() {
   return *std::move(kernels);
 }
 
-/// What the static lint says of it, a line each.
+/// Returns the findings of the static lint, one per line.
 inline std::vector<std::string> sample_findings(const std::string& manifest,
                                                 std::string_view source = kSampleSource) {
   std::vector<std::string> lines;
@@ -115,7 +115,7 @@ inline DeviceLimits limits_of(std::string_view arch) {
 inline const Problem kMission{
     .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
 
-/// The sample kernel's default config at kMission.
+/// Returns the sample kernel's default config at kMission.
 inline Candidate sample_candidate() {
   const KernelRef kernel = sample_kernel();
   return {kernel, default_config(kernel->manifest), kMission};

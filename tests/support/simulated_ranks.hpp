@@ -1,5 +1,4 @@
-// simulated_ranks.hpp - ranks that sweep in simulated time: to rank 0's ledger and scheduler they
-// say what agents say, when agents would.
+// simulated_ranks.hpp: Simulates the messages of rank workers in simulated time, for rank 0.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 namespace fatune::test {
 
-/// What a part's sweep writes into its journal, and when since its begin.
+/// The journal lines of a part's sweep, with their times since its begin.
 struct SimulatedPart {
   struct Line {
     double at_s = 0;
@@ -25,8 +24,8 @@ struct SimulatedPart {
   double end_s = 0;
 };
 
-/// Time that passes in steps of rank 0's pause, and every rank but 0. The first line of an
-/// order's journal is the number of its part.
+/// All ranks but 0, and a clock that advances by each pause of rank 0. The first line of an
+/// order's journal is the number of the part.
 class SimulatedRanks final : public FleetClock {
  public:
   SimulatedRanks(InProcessNetwork& network, const std::vector<SimulatedPart>& parts)
@@ -53,9 +52,9 @@ class SimulatedRanks final : public FleetClock {
     }
     own_ticks_ += std::clock() - begin;
   }
-  /// Of the processor, for the ranks themselves.
+  /// Processor time that the simulation of the ranks took.
   double own_s() const { return static_cast<double>(own_ticks_) / CLOCKS_PER_SEC; }
-  /// The rank says nothing from then on, and hears nothing.
+  /// Stops the rank at a time: it then neither sends nor receives.
   void kill(int number, double at_s) { at(number).dies_at_s = at_s; }
   std::size_t messages() const { return messages_; }
 
@@ -92,7 +91,7 @@ class SimulatedRanks final : public FleetClock {
     tell(rank, beat);
   }
 
-  /// Goes on behind the journal so far, whose lines cost nothing.
+  /// Continues after the lines of the journal so far, without their cost.
   void begin(Rank& rank, const OrderMessage& order, const std::string& journal) {
     rank.lease = order.lease;
     rank.part = &parts_[std::stoul(journal)];

@@ -1,4 +1,4 @@
-// temporary_folder.hpp - a fresh folder for one test, gone with everything in it afterwards.
+// temporary_folder.hpp: Provides a fresh folder that is removed after the test.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// test_kernels.cpp - writes the manifest that a test describes and loads it like any other.
+// test_kernels.cpp: Writes the manifest that a test describes and loads it.
 #include "support/test_kernels.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// worker_main.cpp - runs the tests, or is the compile worker that a pool of the tests starts.
+// worker_main.cpp: Runs the tests, or serves as the compile worker of a test's pool.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -18,7 +18,7 @@ using namespace fatune;
 
 namespace {
 
-/// Greets like a worker with a compiler; then the request's label says what goes wrong.
+/// Greets like a compile worker, and then fails as the request's label says.
 int run_faulty_worker() {
   Channel channel(Child::kChannelDescriptor);
   const Greeting greeting{.problem = "",

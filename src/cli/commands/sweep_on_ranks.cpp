@@ -24,8 +24,8 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "transport/mpi_transport.hpp"
-#include "tune/fleet/agent.hpp"
-#include "tune/fleet/rank_crew.hpp"
+#include "tune/fleet/rank_pool.hpp"
+#include "tune/fleet/rank_worker.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune::cli {
@@ -54,7 +54,7 @@ class Watchdog {
 
 double joining_s() {
   const auto silence_s = rank_silence(environment);
-  return kGreetingTimes * (silence_s ? *silence_s : RankCrewOptions().silence_s);
+  return kGreetingTimes * (silence_s ? *silence_s : RankPoolOptions().silence_s);
 }
 
 Result<std::unique_ptr<Transport>> join_ranks(int launched) {
@@ -101,7 +101,7 @@ class RankDevices final : public FleetDevices {
  public:
   explicit RankDevices(std::optional<bool>& together) : together_(together) {}
   void finish(Result<SweepResult>& result) override {
-    auto& ranks = static_cast<RankCrew&>(crew());
+    auto& ranks = static_cast<RankPool&>(pool());
     if (result) {
       result->ranks = ranks.census();
       if (const Status saved = save_best(*result); !saved) result = saved.error();
@@ -125,15 +125,15 @@ Result<std::unique_ptr<SweepDevices>> gather_ranks(const Lead& lead, const Ready
                                                    const SweepArgs& args, const Settings& settings,
                                                    std::optional<bool>& together) {
   auto fleet = std::make_unique<RankDevices>(together);
-  RankCrewOptions options{lead.silence_s, lead.own, args.device != "auto"};
-  auto crew =
-      std::make_unique<RankCrew>(lead.transport, lead.clock, fleet->work(), std::move(options));
+  RankPoolOptions options{lead.silence_s, lead.own, args.device != "auto"};
+  auto pool =
+      std::make_unique<RankPool>(lead.transport, lead.clock, fleet->work(), std::move(options));
   for (std::size_t i = 0; i < ready.lanes.size(); ++i) {
-    crew->hands.push_back(std::make_unique<DeviceLane>(
+    pool->executors.push_back(std::make_unique<DeviceLane>(
         fmt::format("rank 0 on {}, {}", lead.transport.host(0), lead.own.devices[i].name),
         lane_opener(ready.lanes[i], settings), fleet->work().lane));
   }
-  FATUNE_TRY_STATUS(fleet->meet(std::move(crew)));
+  FATUNE_TRY_STATUS(fleet->meet(std::move(pool)));
   return std::unique_ptr<SweepDevices>(std::move(fleet));
 }
 
@@ -175,10 +175,10 @@ Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, co
   return result.interrupted ? Status(Error(ErrorKind::kInterrupted, "interrupted")) : Status();
 }
 
-Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settings& settings) {
+Result<RankWorkerEnd> serve(Transport& transport, const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const double silence_s, rank_silence(environment));
   const LocalRank local = local_rank(transport);
-  AgentOptions options;
+  RankWorkerOptions options;
   options.silence_s = silence_s;
   options.hello = [&] { return make_hello(args.device, local, settings); };
   options.open = [&](const HelloMessage& hello,
@@ -202,7 +202,7 @@ Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settin
     return sweep_order(folder, evaluator, args, settings, std::move(sweep));
   };
   FleetClock clock;
-  return run_agent(transport, clock, options);
+  return run_rank_worker(transport, clock, options);
 }
 
 }  // namespace
@@ -210,9 +210,9 @@ Result<AgentEnd> serve(Transport& transport, const SweepArgs& args, const Settin
 Result<int> sweep_on_ranks(int launched, const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto transport, join_ranks(launched));
   if (transport->rank() > 0) {
-    FATUNE_TRY(const AgentEnd end, serve(*transport, args, settings));
+    FATUNE_TRY(const RankWorkerEnd end, serve(*transport, args, settings));
     // Rank 0 merges and prints before it leaves.
-    if (end == AgentEnd::kTogether)
+    if (end == RankWorkerEnd::kTogether)
       FATUNE_TRY_STATUS(leave_ranks(*transport, joining_s() + kLeaving_s, kDone, settings));
     return kDone;
   }

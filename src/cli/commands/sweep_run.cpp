@@ -200,15 +200,15 @@ DeviceLane::Open lane_opener(const OpenRequest& request, const Settings& setting
   return [request, &settings] { return open_evaluator(request, settings); };
 }
 
-Status FleetDevices::meet(std::unique_ptr<FleetCrew> crew) {
-  crew_ = std::move(crew);
-  FATUNE_TRY(environment_, gather(*crew_));
+Status FleetDevices::meet(std::unique_ptr<ExecutorPool> pool) {
+  pool_ = std::move(pool);
+  FATUNE_TRY(environment_, gather(*pool_));
   return {};
 }
 
 Result<SweepResult> FleetDevices::sweep(const ReadySweep& ready) {
   return sweep_on_fleet(ready.options, ready.kernels, ready.device.reference,
-                        {*crew_, work_, environment_});
+                        {*pool_, work_, environment_});
 }
 
 Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
@@ -218,10 +218,10 @@ Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
     return std::unique_ptr<SweepDevices>(std::make_unique<OneDevice>(std::move(evaluator)));
   }
   auto fleet = std::make_unique<FleetDevices>();
-  auto crew = std::make_unique<LaneCrew>(fleet->clock(), fleet->work());
+  auto pool = std::make_unique<LanePool>(fleet->clock(), fleet->work());
   for (const OpenRequest& lane : ready.lanes)
-    crew->add(name_of(lane.device), lane_opener(lane, settings));
-  FATUNE_TRY_STATUS(fleet->meet(std::move(crew)));
+    pool->add(name_of(lane.device), lane_opener(lane, settings));
+  FATUNE_TRY_STATUS(fleet->meet(std::move(pool)));
   return std::unique_ptr<SweepDevices>(std::move(fleet));
 }
 

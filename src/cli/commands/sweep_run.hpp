@@ -25,10 +25,10 @@ class SweepDevices {
 /// Devices that sweep problems side by side.
 class FleetDevices : public SweepDevices {
  public:
-  /// Waits for the devices of the crew.
-  Status meet(std::unique_ptr<FleetCrew> crew);
+  /// Waits for the devices of the pool.
+  Status meet(std::unique_ptr<ExecutorPool> pool);
   FleetWork& work() { return work_; }
-  FleetCrew& crew() { return *crew_; }
+  ExecutorPool& pool() { return *pool_; }
   FleetClock& clock() { return clock_; }
   const Environment& environment() const override { return environment_; }
   Result<SweepResult> sweep(const ReadySweep& ready) override;
@@ -36,11 +36,11 @@ class FleetDevices : public SweepDevices {
  private:
   FleetClock clock_;
   FleetWork work_;
-  std::unique_ptr<FleetCrew> crew_;
+  std::unique_ptr<ExecutorPool> pool_;
   Environment environment_;
 };
 
-/// Opens a device for a lane of the crew.
+/// Returns a function that opens a device for a lane.
 DeviceLane::Open lane_opener(const OpenRequest& request, const Settings& settings);
 
 using OpenDevices = std::function<Result<std::unique_ptr<SweepDevices>>(const ReadySweep& ready)>;

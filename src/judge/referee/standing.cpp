@@ -40,7 +40,7 @@ const FinalRecord* fastest(const std::vector<FinalRecord>& records, const std::s
 
 Status compare_with(const std::vector<FinalRecord>& baselines, BaselineRounds rounds,
                     const Environment& environment, JudgedKernel& judgement) {
-  std::vector<Rival> rivals;
+  std::vector<GateBaseline> rivals;
   for (const FinalRecord& each : baselines)
     rivals.push_back({each, rounds == BaselineRounds::kSame ? "" : kEarlier});
   const FinalRecord& record = judgement.record;

@@ -1,4 +1,4 @@
-// fatune_mpi.cpp - the plug-in's few calls to MPI's.
+// fatune_mpi.cpp: Implements the plug-in's interface with MPI calls.
 #include "transport/plugin/fatune_mpi.h"
 
 #include <climits>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kTag = 1;
 
-/// A message on its way; its bytes must stay until it has left.
+/// A message in transit, whose bytes must stay until it is sent.
 struct Sending {
   MPI_Request request;
   std::vector<char> bytes;
@@ -47,7 +47,7 @@ int gather_hosts() {
   return 0;
 }
 
-/// A message to a rank that died never leaves, or fails: neither matters to the others.
+/// Removes sent messages; messages to a dead rank are never sent, or fail harmlessly.
 void forget_sent() {
   for (auto each = sending.begin(); each != sending.end();) {
     int done = 0;
@@ -89,7 +89,7 @@ FATUNE_EXPORT int fatune_mpi_send(int to, const void* bytes, size_t count) {
   message.bytes.assign(begin, begin + count);
   const int code = MPI_Isend(message.bytes.data(), static_cast<int>(count), MPI_BYTE, to, kTag,
                              MPI_COMM_WORLD, &message.request);
-  // A message that MPI does not take is one to a dead rank, of which nobody is told: it is silent.
+  // MPI refuses messages to a dead rank only, and the death of a rank is not reported.
   if (code != MPI_SUCCESS) sending.pop_back();
   return 0;
 }

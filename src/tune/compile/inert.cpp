@@ -1,4 +1,4 @@
-// inert.cpp - compiles one-parameter neighbours and compares what came out.
+// inert.cpp: Compiles one-parameter neighbours and compares the resulting programs.
 #include "tune/compile/inert.hpp"
 
 #include <map>
@@ -19,7 +19,7 @@ struct Neighbour {
   Point base, point;
 };
 
-/// The default first, then points spread evenly over the enumeration: no randomness needed.
+/// Returns the default point and points spread evenly over the enumeration, without randomness.
 std::vector<Point> base_points(const Space& space, int bases) {
   std::vector<Point> points;
   if (auto point = space.default_point()) points.push_back(*point);
@@ -31,7 +31,7 @@ std::vector<Point> base_points(const Space& space, int bases) {
   return points;
 }
 
-/// What identifies the program of each point that compiles.
+/// Identifies the program of each point that compiles.
 using Programs = std::map<Point, std::string>;
 
 void count(const Space& space, const Neighbour& pair, const Programs& programs,

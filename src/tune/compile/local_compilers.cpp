@@ -1,4 +1,4 @@
-// local_compilers.cpp - starts workers, gives them orders, and watches deadlines.
+// local_compilers.cpp: Starts compile workers, gives them orders, and enforces deadlines.
 #include "tune/compile/local_compilers.hpp"
 
 #include <algorithm>
@@ -54,24 +54,24 @@ Status LocalCompilers::start_worker() {
   return {};
 }
 
-/// The killer may have been the system, for want of memory that all compilations share.
-Status LocalCompilers::hand_out_second_try() {
+/// Retries one order alone, because the system may kill workers when compilations exhaust memory.
+Status LocalCompilers::dispatch_second_try() {
   if (compiling() > 0) return {};
   const auto fresh = std::ranges::find(workers_, true, &Worker::fresh);
   if (fresh == workers_.end()) {
-    workers_.clear();  // idle ones hold memory, too
+    workers_.clear();  // idle workers hold memory, too
     return start_worker();
   }
   if (!fresh->greeted) return {};
   const SecondTry& next = second_tries_.front();
   second_try_ = next.ticket;
-  // Where it is gone, another will be started.
+  // If the worker has died, another one is started.
   if (give(*fresh, next.ticket, next.order)) second_tries_.pop_front();
   return {};
 }
 
-Status LocalCompilers::hand_out(CompileQueue& queue) {
-  if (!second_tries_.empty()) return hand_out_second_try();
+Status LocalCompilers::dispatch(CompileQueue& queue) {
+  if (!second_tries_.empty()) return dispatch_second_try();
   if (second_try_ && compiling() > 0) return {};
   second_try_.reset();
   for (Worker& worker : workers_) {
@@ -80,7 +80,7 @@ Status LocalCompilers::hand_out(CompileQueue& queue) {
     if (!ticket) return {};
     if (give(worker, *ticket, queue.order(*ticket))) continue;
     queue.put_back(*ticket);
-    worker.child = Child();  // died while it had nothing to do; another takes its place
+    worker.child = Child();  // an idle worker died; another one takes its place
   }
   std::erase_if(workers_, [](const Worker& worker) { return !worker.child.started(); });
   auto starting = static_cast<std::size_t>(std::count_if(
@@ -149,7 +149,7 @@ Status LocalCompilers::take_reply(Worker& worker, const Json& message,
   return {};
 }
 
-/// The worker's process is gone or was killed; costs the candidate it had, if any.
+/// Handles a worker process that died or was killed, and fails its order, if any.
 Status LocalCompilers::lost(Worker& worker, const std::string& how,
                             std::vector<Answered>& answers) {
   const auto end = worker.child.kill();
@@ -182,7 +182,7 @@ Status LocalCompilers::kill_late(std::vector<Answered>& answers) {
 
 void LocalCompilers::cancel(Ticket ticket) {
   std::erase_if(second_tries_, [&](const SecondTry& each) { return each.ticket == ticket; });
-  // NVRTC cannot be told to stop.
+  // NVRTC cannot be interrupted, so the process is killed.
   std::erase_if(workers_,
                 [&](const Worker& worker) { return worker.order && worker.ticket == ticket; });
 }

@@ -1,4 +1,4 @@
-// local_compilers.hpp - compile worker processes of this host: an order each, watched and ended.
+// local_compilers.hpp: Runs the compile worker processes of this host, one order each.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,8 @@
 
 namespace fatune {
 
-/// Processes, because the compiler's threads stop scaling. They are started as work needs them.
+/// Uses processes, because threads of one compiler stop scaling. Starts processes as work needs
+/// them.
 class LocalCompilers {
  public:
   LocalCompilers(WorkerOptions options, std::size_t jobs, std::chrono::seconds deadline)
@@ -22,28 +23,28 @@ class LocalCompilers {
 
   const WorkerOptions& options() const { return options_; }
   std::size_t jobs() const { return jobs_; }
-  /// Of the process that greeted last; none greets before hear() has been called.
+  /// Greeting of the latest process; none before the first hear().
   const std::optional<Greeting>& compiler() const { return compiler_; }
   Status start_worker();
-  /// Tickets that are given to a process, or were and will be again.
+  /// Number of tickets that are with a process, or wait for a second try.
   std::size_t busy() const { return compiling() + second_tries_.size(); }
-  Status hand_out(CompileQueue& queue);
-  /// What has come since; processes past their deadline are killed. A process that does not start
-  /// is an environment error.
+  Status dispatch(CompileQueue& queue);
+  /// Returns new answers and kills processes past their deadline. A process that does not start is
+  /// an environment error.
   Result<std::vector<Answered>> hear();
   std::vector<int> descriptors();
-  /// When a process will have to be killed.
+  /// Returns when the next process must be killed.
   std::chrono::steady_clock::time_point next_deadline() const;
-  /// Ends the compilation, if it is under way here.
+  /// Ends the compilation if it is running.
   void cancel(Ticket ticket);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Worker {
-    std::size_t number = 0;  ///< from 0; a worker that is gone leaves its number to another
+    std::size_t number = 0;  ///< from 0; reused after a worker has ended
     Child child;
     bool greeted = false;
-    bool fresh = true;  ///< has compiled nothing
+    bool fresh = true;  ///< has compiled nothing yet
     std::optional<CompileOrder> order;
     Ticket ticket = 0;           ///< of the order
     Clock::time_point deadline;  ///< of the greeting, then of the compilation
@@ -54,7 +55,7 @@ class LocalCompilers {
   };
 
   std::size_t compiling() const;
-  Status hand_out_second_try();
+  Status dispatch_second_try();
   Status give(Worker& worker, Ticket ticket, const CompileOrder& order);
   Status handle(Worker& worker, std::vector<Answered>& answers);
   Status take_greeting(Worker& worker, const Json& message);
@@ -67,9 +68,9 @@ class LocalCompilers {
   std::chrono::seconds deadline_;
   std::optional<Greeting> compiler_;
   std::vector<Worker> workers_;
-  /// Those whose worker was killed: each once more in a fresh worker, while no other compiles.
+  /// Orders whose worker was killed: each is tried once more in a fresh worker, alone.
   std::deque<SecondTry> second_tries_;
-  std::optional<Ticket> second_try_;  ///< under way
+  std::optional<Ticket> second_try_;  ///< the running second try
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// pool.cpp - answers from the cache, and gives the rest to compile processes.
+// pool.cpp: Answers compile requests from the cache, or by compile processes.
 #include "tune/compile/pool.hpp"
 
 #include <algorithm>
@@ -26,15 +26,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// Chosen: as many as were ever measured to help.
+/// Chosen: more jobs have never been measured to help.
 constexpr std::size_t kMostJobs = 16;
 
-/// Until there is something to read, or the time has come.
+/// Waits until a descriptor is readable or the time is reached.
 void wait_until_readable(const std::vector<int>& descriptors, Clock::time_point until) {
   std::vector<pollfd> wanted;
   for (const int descriptor : descriptors) wanted.push_back({descriptor, POLLIN, 0});
   const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
-  // An interrupted or failed poll only means that whoever waits looks earlier.
+  // After an interrupted or failed poll the caller merely looks earlier.
   ::poll(wanted.data(), static_cast<nfds_t>(wanted.size()),
          static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
 }
@@ -44,19 +44,19 @@ void wait_until_readable(const std::vector<int>& descriptors, Clock::time_point 
 struct CompilePool::State {
   PoolOptions options;
   ScratchFolder fallback;
-  /// Identities of the toolkit's headers, by the names that a request includes.
+  /// Identities of toolkit headers, by the header names that a request includes.
   std::map<std::vector<std::string>, std::string> headers;
   CompileQueue queue;
   std::optional<LocalCompilers> local;
   bool warned = false;
-  Descriptor open_cache;  ///< locked for as long as machine code in it is relied on
+  Descriptor open_cache;  ///< locked while its machine code is in use
   bool has_stored = false;
 
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    local.reset();  // before their folder
+    local.reset();  // ends before the folder of the processes is removed
     prune_cache();
   }
   void open_and_lock_cache();
@@ -65,14 +65,14 @@ struct CompilePool::State {
   const Greeting& compiler() const { return *local->compiler(); }
   const Toolchain& toolchain() const { return local->options().toolchain; }
   std::size_t busy() const { return local->busy() + queue.waiting(); }
-  /// Of the compiler and the toolkit's headers that source and headers include.
+  /// Identity of the compiler and of the toolkit headers that the source and headers include.
   std::string identity_with(const SourceFile& source, const std::vector<SourceFile>& own);
   std::string key_of(const CompileRequest& request);
   Status wait_and_settle(milliseconds patience);
   Status settle(Answered answer);
 };
 
-/// A cache that cannot be opened or locked is not pruned.
+/// Locks the cache in shared mode. A cache that cannot be opened or locked is not pruned.
 void CompilePool::State::open_and_lock_cache() {
   if (options.cache.empty() || options.cache_limit == 0) return;
   static_cast<void>(make_directories(options.cache));
@@ -192,10 +192,10 @@ Ticket CompilePool::submit(const CompileRequest& request) {
 }
 
 Status CompilePool::pump(milliseconds patience) {
-  FATUNE_TRY_STATUS(state_->local->hand_out(state_->queue));
+  FATUNE_TRY_STATUS(state_->local->dispatch(state_->queue));
   if (state_->busy() == 0) return {};
   FATUNE_TRY_STATUS(state_->wait_and_settle(patience));
-  return state_->local->hand_out(state_->queue);
+  return state_->local->dispatch(state_->queue);
 }
 
 std::size_t CompilePool::idle() const { return jobs() - std::min(jobs(), state_->busy()); }

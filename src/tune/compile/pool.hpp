@@ -1,4 +1,4 @@
-// pool.hpp - requests in, machine code or logs out: compile processes behind a cache.
+// pool.hpp: Compiles requests in worker processes behind a cache of machine code.
 #pragma once
 
 #include <chrono>
@@ -16,19 +16,19 @@ namespace fatune {
 
 struct PoolOptions {
   std::size_t jobs = 0;  ///< 0: number of cores, at most 16
-  /// Folder of the cubin cache; a private one when it cannot be written.
+  /// Folder of the cubin cache; a private folder if this one is not writable.
   std::filesystem::path cache;
-  /// Bytes of that; 0: no limit. It is pruned when a pool that has compiled ends, unless another
-  /// one has the cache open.
+  /// Maximum bytes of the cache; 0: no limit. A pool that has compiled prunes the cache at its end,
+  /// unless another pool has the cache open.
   std::uint64_t cache_limit = 0;
   gpu::SearchPaths search;
-  std::chrono::seconds deadline{60};  ///< a compilation past it is killed and costs one candidate
+  std::chrono::seconds deadline{60};  ///< a longer compilation is killed and fails its candidate
 };
 
 class CompilePool final : public CompileService {
  public:
-  /// Starts the first worker and asks it for the compiler's version; no NVRTC is an environment
-  /// error that lists places tried.
+  /// Starts the first worker and asks for the compiler's version. A missing NVRTC is an environment
+  /// error that lists the searched places.
   static Result<CompilePool> start(const PoolOptions& options);
   CompilePool(CompilePool&&) noexcept;
   CompilePool& operator=(CompilePool&&) noexcept;
@@ -37,26 +37,26 @@ class CompilePool final : public CompileService {
   const std::string& compiler_version() const;  ///< "13.0.88"
   /// Version and library hash, for ids and cache keys.
   const std::string& compiler_identity() const;
-  /// The same, and the toolkit's headers that the kernel includes.
+  /// Identity of the compiler and of the toolkit headers that the kernel includes.
   std::string compiler_identity(const Kernel& kernel) const;
-  const std::string& compiler_path() const;  ///< of the library, for people
-  const Toolchain& toolchain() const;        ///< what was found, headers included
-  /// An environment error when this compiler is too old or too new for the target.
+  const std::string& compiler_path() const;  ///< path of the library, for messages
+  const Toolchain& toolchain() const;        ///< the toolchain found, headers included
+  /// Returns an environment error if the compiler is too old or too new for the target.
   Status check_arch(const Arch& arch) const;
   std::size_t jobs() const;
-  /// Of the cache: equal keys are equal machine code.
+  /// Cache key: equal keys have equal machine code.
   std::string key_of(const CompileRequest& request) const;
-  /// A cache hit is ready at once, and so is a request for toolkit headers that are not here; else
-  /// queued for a worker (workers are started as needed, up to `jobs`).
+  /// Submits a request. Cache hits and requests for missing toolkit headers are ready at once;
+  /// others wait for a worker. Workers are started as needed, up to `jobs`.
   Ticket submit(const CompileRequest& request) override;
-  /// Of jobs(), less the queued requests. A process that is not started yet counts as idle.
+  /// Idle processes less queued requests. A process that has not started counts as idle.
   std::size_t idle() const override;
   void cancel(Ticket ticket) override;
   Status pump(std::chrono::milliseconds patience) override;
   bool ready(Ticket ticket) const override;
   Compiled take(Ticket ticket) override;
   std::vector<int> descriptors() const override;
-  /// submit, pump until ready or interrupted, take.
+  /// Submits the request, pumps until it is ready or interrupted, and takes the result.
   Result<Compiled> compile(const CompileRequest& request);
 
  private:

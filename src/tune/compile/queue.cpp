@@ -1,4 +1,4 @@
-// queue.cpp - tickets from waiting to done.
+// queue.cpp: Moves tickets from waiting to done.
 #include "tune/compile/queue.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// queue.hpp - a pool's compilations by ticket: those that wait, and those that are done.
+// queue.hpp: Keeps the compilations of a pool by ticket, waiting or done.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace fatune {
 
-/// Whoever compiles takes a ticket from here and finishes it.
+/// A queue whose tickets compile workers take and finish.
 class CompileQueue {
  public:
   Ticket add(CompileOrder order);
-  Ticket add_done(Compiled compiled);  ///< known at once
+  Ticket add_done(Compiled compiled);  ///< for a result known at once
   std::size_t waiting() const { return waiting_.size(); }
   std::optional<Ticket> next();
-  void put_back(Ticket ticket) { waiting_.push_front(ticket); }  ///< it will be the next
+  void put_back(Ticket ticket) { waiting_.push_front(ticket); }  ///< makes the ticket the next one
   const CompileOrder& order(Ticket ticket) const { return orders_.at(ticket); }
   void finish(Ticket ticket, Compiled compiled);
   void forget(Ticket ticket);
@@ -26,13 +26,13 @@ class CompileQueue {
   Compiled take(Ticket ticket);  ///< must be ready
 
  private:
-  std::map<Ticket, CompileOrder> orders_;  ///< of all that are not done
+  std::map<Ticket, CompileOrder> orders_;  ///< of all tickets that are not done
   std::deque<Ticket> waiting_;
   std::map<Ticket, Compiled> done_;
   Ticket last_ = 0;
 };
 
-/// What a compile process says of a ticket that it was given.
+/// The reply of a compile process to a ticket.
 struct Answered {
   Ticket ticket = 0;
   Reply reply;

@@ -1,4 +1,5 @@
-// device_evaluator.cpp - the Evaluator on a GPU: lends pool and worker to search and final phase.
+// device_evaluator.cpp: Evaluates candidates on a GPU: shares pool and workers among search and
+// finals.
 #include "tune/evaluate/device_evaluator.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr std::chrono::seconds kListPatience{60};
 // (docs/decisions/0016-compiling-ahead.md).
 constexpr std::size_t kJobsForOneAhead = 2;
 
-/// "Linux 6.1.0, Intel(R) Xeon(R) ..."; no host name.
+/// Describes the host without its name, such as "Linux 6.1.0, Intel(R) Xeon(R) ...".
 std::string host_description() {
   utsname system{};
   std::string text =
@@ -45,7 +46,7 @@ class DeviceEvaluator : public Evaluator {
         team_(std::move(devices)),
         finals_worker_(make_process_link(options.ordinal, options.log_folder)) {}
 
-  /// Waits for the workers' greetings.
+  /// Waits for the hello of each worker.
   Status meet_devices() {
     FATUNE_TRY(helpers_, team_.hello(noter()));
     for (Environment& each : helpers_) add_host(each, pool_.compiler_version());
@@ -105,7 +106,7 @@ class DeviceEvaluator : public Evaluator {
 
   Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
                                           const FinalPlan& plan) override {
-    end_search();  // nothing else runs beside its rounds
+    end_search();  // nothing else runs beside the rounds
     if (const std::string summary = team_.summary(); !summary.empty()) log::info(summary);
     const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_of(), noter()};
     auto records = FinalPhase(setting, problem_, plan).run(contestants);
@@ -113,7 +114,7 @@ class DeviceEvaluator : public Evaluator {
     return records;
   }
 
-  /// The next process starts while whoever submits is thinking.
+  /// Also starts the next worker process, while the submitter prepares the next kernel.
   Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
                                            const FinalPlan& plan) override {
     FATUNE_CHECK(!contestants.empty(), "something has to be examined");
@@ -124,21 +125,21 @@ class DeviceEvaluator : public Evaluator {
                                id_of(), noter(),        on_errors};
     auto records = FinalPhase(setting, problem, plan).run(contestants);
     finals_worker_.end();
-    // One that does not start is started again when it is needed, and then says why.
+    // A process that does not start is started again when needed, and then reports why.
     static_cast<void>(finals_worker_.prepare({problem, {}}));
     return records;
   }
 
  private:
-  /// Inputs and references, when somebody waits for the device; candidates are compiled beside the
-  /// reference kernels, and what the finals expect is opened. A search has the device alone.
+  /// Begins the pending problem on the devices. Preparation may run beside compilation and the
+  /// opening of final-phase libraries, whereas a search has the device alone.
   Status begin_devices() {
     if (!pending_) return {};
     finals_worker_.end();
     if (expected_) FATUNE_TRY_STATUS(finals_worker_.prepare(*std::exchange(expected_, {})));
     FATUNE_TRY(const BeginOrder order, finish_pending());
     FATUNE_TRY_STATUS(team_.begin(order, noter()));
-    if (!finals_worker_.settle(noter())) finals_worker_.end();  // it starts anew where it is needed
+    if (!finals_worker_.settle(noter())) finals_worker_.end();  // it restarts when needed
     return {};
   }
 
@@ -147,8 +148,8 @@ class DeviceEvaluator : public Evaluator {
     return finish_problem(pool_, preparation(), pending);
   }
 
-  /// Nobody waited for the device. What is compiled for the problem stays in the cache, and what
-  /// fails shows where it is needed.
+  /// Abandons a problem that no candidate needed. Compiled code stays in the cache, and failures
+  /// show when the code is needed.
   void drop_pending() {
     if (pending_) static_cast<void>(finish_pending().operator bool());
     expected_.reset();
@@ -172,7 +173,7 @@ class DeviceEvaluator : public Evaluator {
     };
   }
 
-  /// An empty phase means that the one before goes on.
+  /// An empty phase means that the previous phase continues.
   Note noter() {
     return [this](std::string_view phase) {
       if (!phase.empty()) phase_ = phase;
@@ -182,20 +183,21 @@ class DeviceEvaluator : public Evaluator {
 
   DeviceOptions options_;
   CompilePool pool_;
-  DeviceTeam team_;             ///< of the search
-  DeviceWorker finals_worker_;  ///< a fresh process, so that nothing of the search is left in it
+  DeviceTeam team_;             ///< measures the search
+  DeviceWorker finals_worker_;  ///< a fresh process, without state of the search
   Environment environment_;
   std::vector<Environment> helpers_;
   std::string phase_ = "starting";
   std::optional<Pipeline> pipeline_;
-  std::optional<PendingProblem> pending_;  ///< the problem begun, until the devices have it
-  std::optional<ExpectOrder> expected_;    ///< by its final phase, likewise
-  std::vector<Ticket> ahead_;              ///< of what that phase compares with
+  std::optional<PendingProblem> pending_;  ///< the begun problem, until the devices have it
+  /// Announcement of the final phase, until the devices have it.
+  std::optional<ExpectOrder> expected_;
+  std::vector<Ticket> ahead_;  ///< compilations of the baselines of the final phase
   Problem problem_;
   RunPlan plan_;
 };
 
-/// Of the search, home's first.
+/// Opens the workers of the search, home's first.
 Result<std::vector<TeamDevice>> start_workers(const DeviceOptions& options) {
   std::vector<int> ordinals = {options.ordinal};
   ordinals.insert(ordinals.end(), options.helpers.begin(), options.helpers.end());
@@ -209,7 +211,7 @@ Result<std::vector<TeamDevice>> start_workers(const DeviceOptions& options) {
   return devices;
 }
 
-/// Asks a worker that has no device open, and lets it go.
+/// Asks a worker that opens no device, then ends the worker.
 template <typename Reply>
 Result<Reply> ask_once(const Json& order) {
   const std::unique_ptr<WorkerLink> link = make_process_link(std::nullopt, {});

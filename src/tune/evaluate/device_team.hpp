@@ -1,4 +1,4 @@
-// device_team.hpp: Deals the candidates of one search to several devices.
+// device_team.hpp: Distributes the candidates of one search over several devices.
 #pragma once
 
 #include <chrono>
@@ -17,56 +17,56 @@
 
 namespace fatune {
 
-/// A device by its worker.
+/// A device and its worker process.
 struct TeamDevice {
   std::string name;  ///< "cuda:1"
   std::unique_ptr<DeviceWorker> worker;
 };
 
-/// Candidates of one search go to whichever device is free. Their times are those of the device
-/// that measured them, which a record names; GPUs of one kind differ by about 1 %, and the final
-/// phase ranks on the first device, home. A device that cannot work is left out, unless it is home:
-/// that is an error.
+/// Sends each candidate of a search to a free device. Times belong to the measuring device, which
+/// the record names; GPUs of one kind differ by about 1 %. The final phase runs on the first
+/// device, home. A failing device is left out; a failure of home is an error.
 class DeviceTeam {
  public:
   /// `devices` is not empty; home is the first.
   explicit DeviceTeam(std::vector<TeamDevice> devices);
-  DeviceWorker& home() { return *seats_.front().device.worker; }
+  DeviceWorker& home() { return *executors_.front().device.worker; }
 
-  /// Says hello to each; the environments of those that take part, home's first.
+  /// Says hello to each device; returns the environments of the devices that take part, home's
+  /// first.
   Result<std::vector<Environment>> hello(const Note& note);
-  /// What the next begin() will be about, so that each opens what is slow to open; none is idle
-  /// until then. What fails shows there.
+  /// Announces the content of the next begin(), so that each worker opens slow libraries early. No
+  /// device is idle until begin(), which also reports failures.
   void expect(const ExpectOrder& expected);
-  /// The problem to each, side by side.
+  /// Begins the problem on all devices in parallel.
   Status begin(const BeginOrder& order, const Note& note);
   /// Ends all processes.
   void end();
 
-  /// A device that may take a candidate now.
+  /// Returns a device that may take a candidate now.
   std::optional<std::size_t> idle() const;
-  bool busy() const;  ///< some device is
-  /// False: the device cannot work and was left out.
+  bool busy() const;  ///< whether any device works
+  /// Starts a candidate; false if the device failed and was left out.
   Result<bool> start_run(std::size_t device, const RunOrder& order, const Note& note);
-  /// Of devices that work.
+  /// Returns the descriptors of working devices.
   std::vector<pollfd> descriptors();
 
   struct Answer {
     std::size_t device = 0;
-    /// Absent: the device was left out, and the candidate is another's.
+    /// Absent: the device was left out, and another device must take the candidate.
     std::optional<RunReply> reply;
-    std::optional<MeasuredOn> measured_on;  ///< of another device than home
+    std::optional<MeasuredOn> measured_on;  ///< set for devices other than home
   };
-  /// What a device has to say of its candidate, if any has.
+  /// Returns the next finished candidate, if there is one.
   Result<std::optional<Answer>> finish(const Note& note);
-  /// When the device last became free.
+  /// Returns when the device last became free.
   std::chrono::steady_clock::time_point free_since(std::size_t device) const;
-  /// "cuda:0 measured 80 candidates, cuda:1 measured 70 candidates"; empty for home alone.
+  /// Returns "cuda:0 measured 80 candidates, cuda:1 measured 70 candidates"; empty for home alone.
   std::string summary() const;
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Seat {
+  struct Executor {
     TeamDevice device;
     std::string uuid = {};
     bool works = false;
@@ -75,11 +75,11 @@ class DeviceTeam {
     bool left_out = false;
   };
 
-  bool is_home(const Seat& seat) const { return &seat == &seats_.front(); }
-  /// The failure of a device other than home is no error: the device is left out.
-  Status tolerate_failure(Seat& seat, Status done);
+  bool is_home(const Executor& executor) const { return &executor == &executors_.front(); }
+  /// Leaves out a failing device and returns success, unless the device is home.
+  Status tolerate_failure(Executor& executor, Status done);
 
-  std::vector<Seat> seats_;
+  std::vector<Executor> executors_;
   bool begun_ = false;
 };
 

@@ -1,4 +1,4 @@
-// device_worker.cpp - orders to answers, with a new process wherever the old one ended.
+// device_worker.cpp: Exchanges orders and answers with a worker, and replaces workers that ended.
 #include "tune/evaluate/device_worker.hpp"
 
 #include <utility>
@@ -67,20 +67,21 @@ class ProcessLink : public WorkerLink {
 
 using std::chrono::seconds;
 
-// A driver without persistence mode takes some seconds to wake up.
+// Chosen: a driver without persistence mode takes some seconds to start.
 constexpr seconds kHelloPatience{60};
-// References of the largest problems, on the host and on the device.
+// Chosen: covers the references of the largest problems, on the host and on the device.
 constexpr seconds kBeginPatience{300};
-// Without a progress note; of a run, beyond the deadlines that the worker itself keeps.
+// Chosen: longest time without a progress note, beyond the deadlines that a worker keeps in a run.
 constexpr seconds kRoundsPatience{120}, kRunPatience{30};
-// A process that has just closed its channel is given a moment to say how it ended.
+// Chosen: time for a process that has just closed its channel to end.
 constexpr std::chrono::milliseconds kMoment{300};
-// Deadlines that may pass between two notes.
+// Chosen: number of deadlines that may pass between two notes.
 constexpr int kLaunchesWaitedFor = 2;
-// SIGKILL follows the worker's own deadline by this much.
+// Chosen: delay of SIGKILL after the worker's own deadline.
 constexpr seconds kGrace{2};
 
-/// False for a progress note, which is passed on; an "error" is the error.
+/// Returns false for a progress note, which is passed on. An "error" answer is returned as the
+/// error.
 Result<bool> take_note(const Json& message, const Note& note) {
   const std::string type = message_type(message);
   if (type == "error") {
@@ -94,7 +95,7 @@ Result<bool> take_note(const Json& message, const Note& note) {
   return false;
 }
 
-/// To an order that `what` names.
+/// Waits for the answer to the order that `what` names.
 Result<Json> await_answer(WorkerLink& link, const std::string& what, std::chrono::seconds patience,
                           const Note& note) {
   auto deadline = Clock::now() + patience;
@@ -174,8 +175,8 @@ Status DeviceWorker::settle(const Note& note) {
   return {};
 }
 
-/// On a device that takes one process at a time (exclusive compute mode) one that was prepared
-/// beside another could not open it.
+/// Replaces a prepared process that cannot open the device, because a device in exclusive compute
+/// mode takes one process at a time.
 Status DeviceWorker::greet(const Note& note) {
   const bool prepared = said_hello_;
   auto greeting = hello(note);
@@ -231,7 +232,7 @@ std::chrono::steady_clock::time_point DeviceWorker::next_deadline() const {
 
 Status DeviceWorker::start_run(const RunOrder& order, const Note& note) {
   FATUNE_TRY_STATUS(ensure_ready(note));
-  // Sending fails when the process died just now; finish() finds that out at once.
+  // Sending fails if the process has just died, which finish() reports at once.
   run_deadline_ = link_->send(to_json(order)) ? next_deadline() : Clock::now();
   return {};
 }

@@ -1,4 +1,5 @@
-// device_worker.hpp - the parent's side of the worker: orders to answers of a process that may die.
+// device_worker.hpp: Sends orders to a device worker process, and restarts the process when it
+// dies.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@
 
 namespace fatune {
 
-/// One worker process after another.
+/// A source of worker processes, one at a time.
 class WorkerLink {
  public:
   virtual ~WorkerLink() = default;
@@ -25,21 +26,21 @@ class WorkerLink {
   virtual Status send(const Json& order) = 0;
   virtual Result<std::optional<Json>> receive(std::chrono::milliseconds timeout) = 0;
   virtual int descriptor() = 0;
-  /// Ends the process for sure, after it had `moment` to end by itself, and says how it ended.
+  /// Ends the process, by force after `moment`, and describes how the process ended.
   virtual std::string stop(std::chrono::milliseconds moment) = 0;
-  /// Ends the process for sure; that it is gone is waited for by the next start() or stop().
+  /// Kills the process without waiting; the next start() or stop() waits for its end.
   virtual void dismiss() = 0;
 };
 
-/// `fatune device-worker ORDINAL`, its stderr into a file of the log folder. Without an ordinal it
-/// sees every device, and opens none.
+/// Starts `fatune device-worker ORDINAL` with stderr in a file of the log folder. Without an
+/// ordinal the worker sees all devices and opens none.
 std::unique_ptr<WorkerLink> make_process_link(std::optional<int> ordinal,
                                               const std::filesystem::path& log_folder);
 
 using Note = std::function<void(std::string_view phase)>;
 
-/// Sends an order and waits for the answer. Progress goes to `note`; an "error" answer comes back
-/// as the error. A worker that dies or is silent for longer than `patience` is stopped and is a
+/// Sends an order and waits for the answer. Progress goes to `note`; an "error" answer is returned
+/// as the error. A worker that dies or is silent for longer than `patience` is stopped, which is a
 /// device error.
 Result<Json> ask(WorkerLink& link, const Json& order, std::chrono::seconds patience,
                  const Note& note);
@@ -50,40 +51,41 @@ Result<Reply> ask_for(WorkerLink& link, const Json& order, std::chrono::seconds 
   return read_message<Reply>(answer);
 }
 
-/// Replaces the process after a fatal answer, a crash or a missed deadline; counts how often in a
+/// Replaces the process after a fatal answer, a crash or a missed deadline, and counts deaths in a
 /// row.
 class DeviceWorker {
  public:
-  static constexpr int kMostDeaths = 10;  ///< in a row, after which the device counts as lost
+  /// In a row, after which the device counts as lost; chosen.
+  static constexpr int kMostDeaths = 10;
 
   explicit DeviceWorker(std::unique_ptr<WorkerLink> link) : link_(std::move(link)) {}
 
   Result<Environment> hello(const Note& note);
-  /// Starts a process ahead of its first order, and waits for nothing; it opens the device and what
-  /// it is to expect meanwhile. Nothing to do for one that runs.
+  /// Starts a process before its first order without waiting. The process opens the device and
+  /// expected libraries meanwhile. No effect if a process runs.
   Status prepare(const ExpectOrder& expected);
-  /// The same, and a process that runs and has no order in hand is told what to expect, too.
+  /// Starts a process if none runs, and tells an idle process what to expect.
   Status expect(const ExpectOrder& expected);
-  /// Waits until it has opened that, after which its process leaves the device alone; nothing to do
-  /// where none runs.
+  /// Waits until expected libraries are open, after which the process leaves the device alone. No
+  /// effect if no process runs.
   Status settle(const Note& note);
-  /// Starts a process when there is none. It makes the references of `order`, also when it has been
-  /// told the same before.
+  /// Starts a process if none runs. The process computes the references of `order`, even if the
+  /// previous order was equal.
   Status begin(const BeginOrder& order, const Note& note);
   /// Ends the process; the next begin() or run starts a fresh one.
   void end();
-  /// The same without waiting: the driver takes half a second to clear the device. Before anything
-  /// is timed there, end() waits for that.
+  /// Ends the process without waiting, because the driver takes half a second to clear the device.
+  /// Timing on this device must wait with end() first.
   void dismiss();
 
   /// Sends a candidate; poll descriptor(), then call finish().
   Status start_run(const RunOrder& order, const Note& note);
   bool busy() const { return run_deadline_.has_value(); }
   int descriptor() { return link_->descriptor(); }
-  /// The answer, once there; also for a process that died (crashed) or was silent for too long
+  /// Returns the answer once there is one: also for a dead process (crashed) and a silent one
   /// (timeout).
   Result<std::optional<RunReply>> finish(const Note& note);
-  /// start_run, then finish until there is an answer.
+  /// Calls start_run(), then finish() until there is an answer.
   Result<RunReply> run(const RunOrder& order, const Note& note);
   Result<RoundsReply> rounds(const RoundsOrder& order, const Note& note);
 
@@ -98,8 +100,8 @@ class DeviceWorker {
 
   std::unique_ptr<WorkerLink> link_;
   std::optional<BeginOrder> problem_;
-  bool said_hello_ = false, greeted_ = false, ready_ = false;  ///< of the present process
-  int expecting_ = 0;  ///< answers to what it was told to expect
+  bool said_hello_ = false, greeted_ = false, ready_ = false;  ///< of the current process
+  int expecting_ = 0;  ///< number of outstanding answers to ExpectOrders
   std::optional<std::chrono::steady_clock::time_point> run_deadline_;
   int deaths_ = 0;
 };

@@ -1,4 +1,4 @@
-// edge_problems.cpp - who must solve edge problems, and who wins once the winner has solved them.
+// edge_problems.cpp: Chooses which contestants solve edge problems, and finds the winner.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -14,11 +14,11 @@ namespace fatune {
 namespace {
 
 constexpr const char* kNotTheWinner = "checked for the winner alone";
-// Chosen: contestants whose edge problems are compiled before the winner is known, and idle compile
-// processes that this takes.
+// Chosen: number of contestants whose edge problems are compiled early, and idle compile processes
+// needed for that.
 constexpr std::size_t kLikelyWinners = 3, kManyIdle = 8;
-// Chosen: of the best's median, an interval that is wider says that chance had a part in the
-// choice.
+// Chosen: relative width of the best's interval beyond which the choice counts as influenced by
+// noise.
 constexpr double kWide = 0.01;
 
 bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
@@ -31,8 +31,8 @@ bool is_noisy(const FinalRecord& record, const std::string& time) {
 
 }  // namespace
 
-/// Of those whose winner alone is to solve edge problems, the ones that were fastest in the search:
-/// one, and more while compile processes would be idle.
+/// Picks the fastest contestants of the search for early compilation: one, and more while compile
+/// processes would be idle.
 FinalPhase::Places FinalPhase::candidates_for_edges() const {
   std::size_t most = records_.size();
   if (plan_.winner) most = setting_.compiler.idle() < kManyIdle ? 1 : kLikelyWinners;
@@ -51,7 +51,7 @@ Result<std::vector<FinalPhase::Stage>> FinalPhase::request_edges(const Places& c
   std::vector<Stage> edges;
   const Operation& operation = *setting_.preparation.reference->manifest.operation;
   FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
-  edges.reserve(awkward.size());  // `begun_` is one of them when a last resort is added
+  edges.reserve(awkward.size());  // `begun_` may point into this vector when a last resort is added
   for (EdgeProblem& edge : awkward) {
     if (edge.last_resort) continue;
     FATUNE_TRY(Stage stage, request_stage(edge.problem, std::move(edge.cases), contestants));
@@ -68,8 +68,8 @@ bool FinalPhase::persists(std::size_t index, const Problem& problem) const {
   return is_persistent(std::move(candidate), setting_.preparation.limits);
 }
 
-/// Of those that nobody has asked at any edge problem, and those whose CTAs have several work tiles
-/// each there alone.
+/// Requests the last resort for contestants that support no other edge problem, and for contestants
+/// that run several work tiles per CTA there only.
 Status FinalPhase::request_last_resort(const Places& contestants, std::vector<Stage>& edges) {
   const Operation& operation = *setting_.preparation.reference->manifest.operation;
   FATUNE_TRY(std::vector<EdgeProblem> awkward, operation.edge_problems(problem_, seed_));
@@ -128,7 +128,8 @@ std::optional<std::size_t> FinalPhase::place_of_winner() const {
   return static_cast<std::size_t>(winner - records_.begin());
 }
 
-/// Best is who solves the edge problems, too, and its times are of rounds that had no say in that.
+/// Finds the best contestant that solves the edge problems, with times of rounds that did not
+/// choose it.
 Status FinalPhase::settle_winner(Stage& main, std::vector<Stage>& edges) {
   std::set<std::size_t> proved;
   for (;;) {
@@ -149,7 +150,7 @@ Status FinalPhase::settle_winner(Stage& main, std::vector<Stage>& edges) {
   return {};
 }
 
-/// Where chance could have ordered the best otherwise, its times so far are those that chose it.
+/// Returns the winner if its interval is wide and its present times made it the winner.
 std::optional<std::size_t> FinalPhase::noisy_winner() const {
   const auto winner = place_of_winner();
   if (!winner || records_[*winner].timed_again) return std::nullopt;
@@ -157,8 +158,8 @@ std::optional<std::size_t> FinalPhase::noisy_winner() const {
   return is_noisy(records_[*winner], time) ? winner : std::nullopt;
 }
 
-/// The best of several that chance could have ordered otherwise looks faster than it is, so where
-/// rounds are noisy its times are those of rounds that had no say, beside the baselines.
+/// Retimes the best beside the baselines if rounds are noisy, because a maximum of several similar
+/// contestants is biased.
 Status FinalPhase::time_again(std::size_t winner) {
   progress_("final, again");
   Places places = survivors();
@@ -168,8 +169,8 @@ Status FinalPhase::time_again(std::size_t winner) {
   return time(places, true);
 }
 
-/// One that fails leaves its place to the next, which goes on with the edge problem whose
-/// references are there: of a large problem they take longer than all else.
+/// Checks the winner's edge problems. The next contestant continues at the current edge problem,
+/// because references of large problems take longest.
 Status FinalPhase::prove_winner(std::vector<Stage>& edges, std::set<std::size_t>& proved) {
   const auto waits = [](const Stage& stage) { return !stage.builds.empty(); };
   while (const auto winner = place_of_winner()) {
@@ -186,7 +187,7 @@ Status FinalPhase::prove_winner(std::vector<Stage>& edges, std::set<std::size_t>
   return {};
 }
 
-/// The winner's compilations do not wait behind those of others.
+/// Puts the winner's compilations before all others.
 Status FinalPhase::leave_edges_to(std::size_t winner, std::vector<Stage>& edges) {
   bool requested = false;
   for (Stage& stage : edges) {
@@ -196,7 +197,7 @@ Status FinalPhase::leave_edges_to(std::size_t winner, std::vector<Stage>& edges)
     requested = requested || asks(stage, winner);
     std::erase_if(stage.builds, [&](const Build& build) { return build.index != winner; });
   }
-  if (requested || edges.empty()) return {};  // none are asked for
+  if (requested || edges.empty()) return {};  // no edge problems were requested
   for (Stage& stage : edges) {
     if (!stage.last_resort) FATUNE_TRY_STATUS(request_build(winner, stage));
   }

@@ -1,4 +1,4 @@
-// final_phase.cpp - verifies contestants where it is hard, then lets them run against each other.
+// final_phase.cpp: Verifies contestants on the main and edge problems, then times them in rounds.
 #include "tune/evaluate/final_phase.hpp"
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 namespace fatune {
 namespace {
 
-constexpr double kPreciseRatio = 2;  // chosen: of two margins, before it is worth a note
-constexpr std::chrono::milliseconds kCompilePause{100};  // between two notes of progress
+constexpr double kPreciseRatio = 2;  // chosen: ratio of error margins that is worth a note
+constexpr std::chrono::milliseconds kCompilePause{100};  // chosen: period of progress notes
 
 Timing summary_of(const std::vector<double>& rounds_us, std::int64_t launches, std::uint64_t seed) {
   Timing timing = summarize(rounds_us, launches);
@@ -31,21 +31,21 @@ Timing summary_of(const std::vector<double>& rounds_us, std::int64_t launches, s
   return timing;
 }
 
-/// What the rounds say about the gates of timed launches.
+/// Applies the gates of timed launches to the samples of the rounds.
 void add_gates(const RoundsRow& row, Verification& verification) {
   verification.gates.insert(verification.gates.end(), row.gates.begin(), row.gates.end());
   verification.not_run.insert(verification.not_run.end(), row.not_run.begin(), row.not_run.end());
   if (row.outcome == Outcome::kWrongResult) verification.passed = false;
 }
 
-/// Of a contestant that fails behind its rounds.
+/// Drops the times of a contestant that fails after its rounds.
 void drop_results(FinalRecord& record) {
   drop_times(record);
   if (record.verification) record.verification->passed = false;
 }
 
-/// Marks configs whose margin is far above that of their kernel's default config: they may compute
-/// with less precision.
+/// Marks configs whose error margin is far above that of their kernel's default config, because
+/// they may compute with less precision.
 void note_precision(std::vector<FinalRecord>& records) {
   for (const FinalRecord& usual : records) {
     if (usual.role != "default" || !usual.verification || usual.verification->margin <= 0) continue;
@@ -65,7 +65,7 @@ void note_precision(std::vector<FinalRecord>& records) {
 FinalPhase::FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan)
     : setting_(setting), problem_(problem), plan_(plan), seed_(setting.run.seed) {
   progress_ = [this](std::string_view phase) {
-    // An error shows again where the result is awaited.
+    // An error shows again when the result is awaited.
     static_cast<void>(setting_.compiler.pump(std::chrono::milliseconds(0)));
     if (setting_.progress) setting_.progress(phase);
   };
@@ -81,7 +81,7 @@ Result<FinalPhase::Stage> FinalPhase::request_stage(const Problem& problem,
   return stage;
 }
 
-/// None of a config that is not possible there.
+/// Adds no build if the contestant's config is not possible on the problem.
 Status FinalPhase::request_build(std::size_t index, Stage& stage) {
   const DeviceLimits& limits = setting_.preparation.limits;
   const Problem& problem = stage.pending.problem;
@@ -106,8 +106,8 @@ Status FinalPhase::request_build(std::size_t index, Stage& stage) {
   return {};
 }
 
-/// A config that was chosen for one problem need not be possible for an edge problem, which is then
-/// left out for it.
+/// Fails a contestant that the main problem rules out, and skips an edge problem that the
+/// contestant's config does not support.
 void FinalPhase::note_infeasible(std::size_t index, const Problem& problem,
                                  const std::string& reason) {
   FinalRecord& record = records_[index];
@@ -145,7 +145,7 @@ Status FinalPhase::check_one(const Build& build, const std::optional<Compiled>& 
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
   if (!label.empty()) {
-    if (!alive(build.index)) drop_results(record);  // it turns out wrong behind the rounds
+    if (!alive(build.index)) drop_results(record);  // the contestant failed after the rounds
     ++edges_checked_[build.index];
     return {};
   }
@@ -165,7 +165,7 @@ Status FinalPhase::begin(Stage& stage) {
   return setting_.worker.begin(*stage.order, progress_);
 }
 
-/// On the problem that was begun, unless it has failed before.
+/// Runs a contestant on the current problem, unless it has failed before.
 Status FinalPhase::check_build(const Build& build, const std::string& label) {
   if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
   std::optional<Compiled> compiled = build.compiled;
@@ -175,13 +175,13 @@ Status FinalPhase::check_build(const Build& build, const std::string& label) {
   return alive(build.index) ? check_one(build, compiled, label) : Status();
 }
 
-/// `label` names an edge problem; empty for the problem itself.
+/// `label` names an edge problem; empty for the main problem.
 Status FinalPhase::check_stage(Stage& stage, const std::string& label) {
   FATUNE_TRY_STATUS(begin(stage));
   return check_builds(stage, label);
 }
 
-/// Of the stage that was begun.
+/// Checks the contestants of the current stage.
 Status FinalPhase::check_builds(Stage& stage, const std::string& label) {
   while (!stage.builds.empty()) {
     const Build build = std::move(stage.builds.front());
@@ -206,7 +206,7 @@ FinalPhase::Places FinalPhase::survivors() const {
   return places;
 }
 
-/// What counts are the last rounds, and their gates.
+/// Times contestants; the last rounds decide times and gates of timed launches.
 Status FinalPhase::time(const Places& contestants, bool again) {
   RoundsOrder order;
   order.rounds = plan_.rounds;
@@ -220,7 +220,7 @@ Status FinalPhase::time(const Places& contestants, bool again) {
   if (reply.rows.size() != contestants.size())
     return device_error("the device worker's rounds do not match the contestants");
   if (!reply.layer_note.empty()) log::info(describe(problem_) + ": " + reply.layer_note);
-  // Each has a record of its own, and four intervals to draw.
+  // Each contestant has a record and four confidence intervals to compute.
   parallel_for(contestants.size(), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) take_row(contestants[i], reply.rows[i], again);
   });
@@ -273,7 +273,7 @@ std::vector<InputCase> FinalPhase::main_cases() const {
   return final_cases(*setting_.preparation.reference->manifest.operation, problem_, seed_);
 }
 
-/// What does not compile leaves the stage.
+/// Removes contestants that do not compile from the stage.
 Status FinalPhase::finish_builds(Stage& stage) {
   for (Build& build : stage.builds) {
     if (!build.ticket) continue;
@@ -289,7 +289,7 @@ Status FinalPhase::finish_builds(Stage& stage) {
   return {};
 }
 
-/// Once every compilation has ended: nothing of the inputs can be in the machine code.
+/// Draws the inputs after all compilations, so that machine code cannot contain the inputs.
 Status FinalPhase::draw_seed(Stage& main) {
   FATUNE_TRY_STATUS(finish_builds(main));
   seed_ = unknown_seed();
@@ -306,8 +306,8 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
   Places everyone(contestants.size());
   std::iota(everyone.begin(), everyone.end(), 0);
   const Places at_edges = candidates_for_edges();
-  // Everything is handed to the compilers first. What they need longest, the edge problems, they
-  // work at while the contestants are checked on the problem itself and timed.
+  // Submits all compilations first. Edge problems compile while contestants are checked and timed
+  // on the main problem.
   FATUNE_TRY(Stage main, request_stage(problem_, main_cases(), everyone));
   if (plan_.secret_inputs) FATUNE_TRY_STATUS(draw_seed(main));
   if (main.builds.empty()) {
@@ -324,7 +324,7 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
   return std::move(records_);
 }
 
-/// Whether the finalists of the reserves' kernel were refused, every one.
+/// Whether every finalist of the reserves' kernel was refused.
 bool FinalPhase::needs_reserves() const {
   if (plan_.reserves.empty()) return false;
   return std::ranges::none_of(records_, [&](const FinalRecord& record) {
@@ -351,7 +351,7 @@ Status FinalPhase::contest(Stage& main, std::vector<Stage>& edges) {
   return plan_.winner ? settle_winner(main, edges) : check_edges(edges);
 }
 
-/// What of it nobody asked for.
+/// Cancels the compilations of a stage that nothing awaits.
 void FinalPhase::cancel(const Stage& stage) {
   for (const Build& build : stage.builds) {
     if (build.ticket && !build.compiled) setting_.compiler.cancel(*build.ticket);

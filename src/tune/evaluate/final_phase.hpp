@@ -1,4 +1,4 @@
-// final_phase.hpp - contestants to final records: edge problems, gates, interleaved rounds.
+// final_phase.hpp: Runs contestants through gates, edge problems and interleaved rounds.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace fatune {
 
-/// What the final phase works with; all of it outlives the phase.
+/// Collaborators of the final phase, which must outlive the phase.
 struct FinalSetting {
   CompileService& compiler;
   DeviceWorker& worker;
@@ -28,24 +28,24 @@ struct FinalSetting {
 class FinalPhase {
  public:
   FinalPhase(const FinalSetting& setting, const Problem& problem, const FinalPlan& plan);
-  /// A contestant that fails stays in the list with its outcome, without times. Reserves come
-  /// behind the contestants, if they were called.
+  /// Returns one record per contestant, followed by the reserves if used. A failed contestant has
+  /// its outcome and no times.
   Result<std::vector<FinalRecord>> run(const std::vector<Implementation>& contestants);
 
  private:
-  using Places = std::vector<std::size_t>;  ///< in the list of contestants
+  using Places = std::vector<std::size_t>;  ///< indices of contestants
 
   /// A contestant on one problem.
   struct Build {
     std::size_t index = 0;
-    std::optional<Ticket> ticket;  ///< none for an implementation from elsewhere
+    std::optional<Ticket> ticket;  ///< none for an external implementation
     LaunchPlan plan;
-    std::optional<Compiled> compiled = {};  ///< when it was waited for before the stage began
+    std::optional<Compiled> compiled = {};  ///< set if the compilation ended before the stage began
   };
-  /// A problem with the contestants that can do it, all being compiled.
+  /// A problem with the contestants that support it, all being compiled.
   struct Stage {
     PendingProblem pending;
-    std::optional<BeginOrder> order = {};  ///< once its programs are compiled
+    std::optional<BeginOrder> order = {};  ///< set once the order's programs are compiled
     std::vector<Build> builds;
     bool last_resort = false;
   };
@@ -76,7 +76,7 @@ class FinalPhase {
   Status contest(Stage& main, std::vector<Stage>& edges);
   void cancel(const Stage& stage);
 
-  // Edge problems, and the winner: edge_problems.cpp.
+  // Edge problems and the winner: edge_problems.cpp.
   Places candidates_for_edges() const;
   static bool asks(const Stage& stage, std::size_t index);
   bool persists(std::size_t index, const Problem& problem) const;
@@ -92,17 +92,17 @@ class FinalPhase {
   Status leave_edges_to(std::size_t winner, std::vector<Stage>& edges);
 
   const FinalSetting& setting_;
-  Note progress_;  ///< also hands out queued compilations while the device works
+  Note progress_;  ///< also dispatches queued compilations while the device works
   Problem problem_;
   FinalPlan plan_;
   std::uint64_t seed_;                       ///< of the inputs
-  std::vector<Implementation> contestants_;  ///< and behind them the reserves
+  std::vector<Implementation> contestants_;  ///< followed by the reserves
   std::vector<FinalRecord> records_;
-  std::vector<std::optional<Program>> programs_;  ///< on the problem itself, by contestant
+  std::vector<std::optional<Program>> programs_;            ///< by contestant, for the main problem
   std::vector<std::optional<Verification>> before_rounds_;  ///< by contestant
-  Stage* begun_ = nullptr;                                  ///< whose references are on the device
-  std::vector<int> edges_checked_;        ///< edge problems that were possible, by contestant
-  std::set<std::size_t> at_last_resort_;  ///< contestants that are asked there
+  Stage* begun_ = nullptr;                ///< the stage whose references are on the device
+  std::vector<int> edges_checked_;        ///< number of possible edge problems, by contestant
+  std::set<std::size_t> at_last_resort_;  ///< contestants checked on the last-resort problem
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// forecast.cpp - adds up resources, counts resident blocks and waves, tells hopeless machine code.
+// forecast.cpp: Adds up resources, computes resident blocks and waves, and rejects hopeless code.
 #include "tune/evaluate/forecast.hpp"
 
 #include <algorithm>
@@ -12,17 +12,17 @@ namespace fatune {
 namespace {
 
 constexpr std::int64_t kWarp = 32;
-// How registers and shared memory are handed out, since sm_80. With these the number of resident
-// blocks is the driver's for each of the 9,325 candidates in the journals of results/h200 and
+// Allocation of registers and shared memory since sm_80. With these units the number of resident
+// blocks equals the driver's for all 9,325 candidates in the journals of results/h200 and
 // configs/recorded.
-constexpr std::int64_t kRegisterUnit = 256;  // that a warp gets at once
-constexpr std::int64_t kPartitions = 4;      // of a multiprocessor; a warp's registers lie in one
-constexpr std::int64_t kReservedShared = 1024;  // bytes of a block that the system takes
+constexpr std::int64_t kRegisterUnit = 256;  // allocated to a warp at a time
+constexpr std::int64_t kPartitions = 4;  // per multiprocessor; the registers of a warp lie in one
+constexpr std::int64_t kReservedShared = 1024;  // bytes per block reserved by the system
 constexpr std::int64_t kSharedUnit = 128;       // bytes
 
-// Of a thread, stored and loaded, or in the frame. Chosen well above what may pay: in the journals
-// of results/h200 candidates with spills of up to 56 bytes came within 5 % of the best of their
-// problem, none of those with more than 128 within 29 %.
+// Bytes per thread, stored and loaded, or in the stack frame. Chosen from the journals of
+// results/h200: with spills of up to 56 bytes candidates came within 5 % of their best. Candidates
+// with more than 128 bytes stayed at least 29 % behind.
 constexpr std::int64_t kMostSpillBytes = 256;
 constexpr std::int64_t kMostStackBytes = 256;
 
@@ -39,7 +39,7 @@ StageForecast forecast_stage(const StagePlan& stage, const DeviceLimits& limits,
   result.shared_bytes = stage.shared_bytes + stage.static_shared_bytes;
   result.resident_blocks = limits.max_blocks_sm;
   result.bound = "blocks";
-  // The least of the limits decides; of equals the one named first.
+  // The least limit decides; the first named wins a tie.
   const auto limit = [&](std::int64_t available, std::int64_t wanted, std::string_view by) {
     if (wanted <= 0 || available / wanted >= result.resident_blocks) return;
     result.resident_blocks = available / wanted;

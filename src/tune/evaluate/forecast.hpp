@@ -1,4 +1,4 @@
-// forecast.hpp - compiled code and a launch plan to resources, occupancy and static rejects.
+// forecast.hpp: Predicts resources and occupancy of compiled code, and rejects hopeless code.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@
 
 namespace fatune {
 
-/// Adds spills and warnings of every stage. Without the driver's figures the log's stand alone.
+/// Adds spills and warnings of all stages. Uses the log's figures if the driver's are missing.
 std::optional<Resources> with_compiler_log(std::optional<Resources> resources,
                                            const Compiled& compiled, const LaunchPlan& plan);
 
-/// Of one launch. Registers are known once it is compiled; without them the other limits decide.
+/// Prediction for one launch. Registers are known after compilation; until then other limits
+/// decide.
 struct StageForecast {
   std::string entry;
   std::int64_t blocks = 0;
-  std::int64_t threads = 0;  ///< of a block
+  std::int64_t threads = 0;  ///< per block
   std::int64_t shared_bytes = 0;
-  std::optional<int> registers;      ///< of a thread
-  std::int64_t resident_blocks = 0;  ///< that a multiprocessor holds
-  std::string_view bound;            ///< what limits them: "shared memory", "registers", ...
-  double occupancy = 0;              ///< resident threads over those that a multiprocessor can hold
-  double waves = 0;                  ///< blocks over those that the device holds
+  std::optional<int> registers;      ///< per thread
+  std::int64_t resident_blocks = 0;  ///< per multiprocessor
+  std::string_view bound;            ///< the limiting resource: "shared memory", "registers", ...
+  double occupancy = 0;              ///< resident threads per multiprocessor over its maximum
+  double waves = 0;                  ///< blocks of the grid over resident blocks of the device
 };
 
 struct Forecast {
-  std::vector<StageForecast> stages;  ///< without those of a library
-  double flops_per_byte = 0;          ///< of the problem: operations over least bytes
+  std::vector<StageForecast> stages;  ///< without stages of libraries
+  double flops_per_byte = 0;          ///< of the problem: operations over minimal bytes
 };
 
 Forecast forecast(const Problem& problem, const LaunchPlan& plan, const DeviceLimits& limits,
@@ -41,8 +42,8 @@ Forecast forecast(const Problem& problem, const LaunchPlan& plan, const DeviceLi
 void fields(StageForecast& x, FieldList& f);
 void fields(Forecast& x, FieldList& f);
 
-/// Why a compiled candidate is not worth a launch: spills or a stack frame over the limit, wgmma
-/// that the compiler made serial. Empty when it is.
+/// Explains why a compiled candidate is not launched: excessive spills or stack frame, or
+/// serialised wgmma. Empty if the candidate is launched.
 std::string hopeless_reason(const Compiled& compiled);
 
 }  // namespace fatune

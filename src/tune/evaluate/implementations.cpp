@@ -1,4 +1,4 @@
-// implementations.cpp: Finds the kernel or the implementation from elsewhere that a name means.
+// implementations.cpp: Finds the kernel or the external implementation that a name means.
 #include "tune/evaluate/implementations.hpp"
 
 #include <algorithm>
@@ -28,19 +28,19 @@ Error unknown_name(const std::string& impl, const std::vector<KernelRef>& kernel
   const auto variant = std::find_if(known.begin(), known.end(), [&](const std::string& name) {
     return name.starts_with(impl + ":");
   });
-  if (!nearest && variant != known.end()) nearest = *variant;  // "torch": "torch:flash"
+  if (!nearest && variant != known.end()) nearest = *variant;  // "torch" suggests "torch:flash"
   return usage_error(
       "there is no implementation '" + impl + "'" +
       (nearest ? "; did you mean " + *nearest + "?" : "; there are " + join(known, ", ")));
 }
 
-/// A kernel, or an implementation from elsewhere.
+/// A kernel or an external implementation.
 struct Meaning {
   std::optional<OutsideName> outside;
   KernelRef kernel;
 };
 
-/// Implementations from elsewhere compute attention only.
+/// External implementations compute attention only.
 Result<Meaning> find_meaning(const std::string& impl, const std::vector<KernelRef>& kernels,
                              std::string_view operation) {
   FATUNE_TRY(const auto outside, parse_outside_name(impl));
@@ -54,7 +54,7 @@ Result<Meaning> find_meaning(const std::string& impl, const std::vector<KernelRe
                                  operation == "attention" ? "" : " or its reference"));
 }
 
-/// Two functions whose names in records are equal would be one row.
+/// Rejects two functions whose names in records are equal, as they would share a row.
 Status check_names_differ(const std::vector<std::string>& impls) {
   std::map<std::string, std::string> typed;
   for (const std::string& impl : impls) {
@@ -69,7 +69,7 @@ Status check_names_differ(const std::vector<std::string>& impls) {
   return {};
 }
 
-/// "python:/opt/mine.py:attend": the device worker may run in another folder.
+/// Makes the path of "python:mine.py:attend" absolute, as the worker may run in another folder.
 std::string backend_of(const OutsideName& name) {
   if (!name.variant.starts_with(kPythonPrefix)) return name.variant;
   const std::size_t begin = kPythonPrefix.size(), end = name.variant.rfind(':');
@@ -78,7 +78,7 @@ std::string backend_of(const OutsideName& name) {
   return fmt::format("{}{}{}", kPythonPrefix, file.string(), name.variant.substr(end));
 }
 
-/// What its origin needs to know on the worker's side.
+/// Collects the settings that the implementation's origin needs in the worker.
 OutsideProgram outside_program(const OutsideName& name, const OutsideOptions& options) {
   OutsideProgram program{name.impl};
   if (name.origin == Origin::kTorch) {

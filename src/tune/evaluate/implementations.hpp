@@ -15,37 +15,37 @@
 
 namespace fatune {
 
-/// A contestant: a candidate, or an implementation from elsewhere by its name.
+/// A contestant: a candidate, or an external implementation given by name.
 struct Implementation {
   std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "python:mine:attend"
   std::string role;     ///< "finalist", "default", "baseline"
-  Candidate candidate;  ///< from elsewhere: without kernel and config
+  Candidate candidate;  ///< without kernel and config for an external implementation
   std::optional<OutsideProgram> outside = {};
-  std::string problem_name = {};  ///< in its suite or file; may be empty
+  std::string problem_name = {};  ///< in the suite or file; may be empty
 
   NamedProblem problem() const { return {problem_name, candidate.problem}; }
 };
-/// "fatune:" and the kernel's name.
+/// Returns "fatune:" and the kernel's name.
 Implementation implementation_of(Candidate candidate, std::string role);
-/// Of those that are from elsewhere.
+/// Whether the implementation is external: neither kernel nor config of fatune.
 std::vector<OutsideProgram> outside_programs(std::span<const Implementation> implementations);
-/// A record of which only what is known before the evaluation is filled in.
+/// Returns a record with the fields that are known before the evaluation.
 CandidateRecord new_record(const Candidate& candidate, std::string id);
-/// All times of a record, with their rounds.
+/// Removes all times of a record, with their rounds.
 void drop_times(FinalRecord& record);
-/// The kernel of a name, which "fatune:" may precede; null when there is none.
+/// Finds a kernel by name, with or without "fatune:"; null if there is none.
 KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name);
 
-/// One of the role "baseline" for each name, in order. A name without a colon that is a
-/// kernel's is that kernel with its default config; a kernel that cannot do the problem still gets
-/// its row. A name that is neither is a usage error with those that exist.
+/// Returns a baseline for each name, in order. A kernel's name without a colon means its default
+/// config; a kernel that does not support the problem still gets a row. An unknown name is a usage
+/// error that lists the known names.
 Result<std::vector<Implementation>> baseline_implementations(const std::vector<std::string>& impls,
                                                              const Problem& problem,
                                                              const std::vector<KernelRef>& kernels,
                                                              const OutsideOptions& options);
 
-/// A usage error when a name means nothing or computes something else than `operation`, and when
-/// two names are one in records. Nothing has been measured then.
+/// Checks names before any measurement. An unknown name, another operation than `operation`, or two
+/// names that are equal in records is a usage error.
 Status check_implementations(const std::vector<std::string>& impls,
                              const std::vector<KernelRef>& kernels,
                              std::string_view operation = "attention");

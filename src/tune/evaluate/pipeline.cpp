@@ -1,4 +1,4 @@
-// pipeline.cpp - the loop that keeps compilers and device busy at the same time.
+// pipeline.cpp: Keeps compilers and devices busy at the same time.
 #include "tune/evaluate/pipeline.hpp"
 
 #include <algorithm>
@@ -19,14 +19,14 @@
 namespace fatune {
 namespace {
 
-constexpr int kTickMs = 150;  // how often progress is told while nothing happens
+constexpr int kTickMs = 150;  // chosen: period of progress reports while nothing happens
 
 double seconds_between(std::chrono::steady_clock::time_point a,
                        std::chrono::steady_clock::time_point b) {
   return std::max(0.0, std::chrono::duration<double>(b - a).count());
 }
 
-/// What decides a run: equal machine code, launched equally, is one candidate.
+/// Returns the key of a run: candidates with equal machine code and launch are duplicates.
 std::string launch_key(const std::string& cubin_hash, const LaunchPlan& plan) {
   return Hasher().add(cubin_hash).add(dump(to_json(plan))).hex();
 }
@@ -139,7 +139,7 @@ Status Pipeline::submit(const Candidate& candidate) {
     FATUNE_TRY(entry.plan, launch_plan(candidate, limits_));
     const std::optional<Ticket> begun = ahead_.claim(entry.record.key);
     entry.ticket = begun ? *begun : compiler_.submit(compile_request(candidate, limits_));
-    // An idle compiler begins now, not when something else next happens.
+    // An idle compiler begins now, not at the next event.
     FATUNE_TRY_STATUS(compiler_.pump(std::chrono::milliseconds(0)));
   } else {
     entry.record.outcome = Outcome::kInfeasible;
@@ -191,7 +191,7 @@ RunOrder Pipeline::order_for(const Entry& entry) const {
   return order;
 }
 
-/// False: the device was left out.
+/// Starts a candidate on a device; false if the device was left out.
 Result<bool> Pipeline::start(Entry& entry, std::size_t device) {
   if (events_.started) FATUNE_TRY_STATUS(events_.started(started(entry.record)));
   FATUNE_TRY(const bool runs, team_.start_run(device, order_for(entry), events_.progress));
@@ -204,9 +204,8 @@ Result<bool> Pipeline::start(Entry& entry, std::size_t device) {
   return true;
 }
 
-/// Gives the oldest compiled candidates to idle devices; one whose machine code has run, or runs,
-/// needs none. After an interrupt only those go on that are older than one that has been on a
-/// device.
+/// Gives the oldest compiled candidates to idle devices, except duplicates of measured or running
+/// ones. After an interrupt only candidates older than one that has reached a device continue.
 Status Pipeline::dispatch() {
   std::set<std::string> running;
   for (const Entry& entry : entries_) {
@@ -266,8 +265,8 @@ CandidateRecord Pipeline::with_result(const Entry& entry) const {
   return record;
 }
 
-/// Fills the record of a candidate that is done: the first one with its machine code gets the
-/// device's result, whichever of them ran.
+/// Fills the record of a finished candidate. The first submitted one of equal machine code gets the
+/// result, whichever of them ran.
 void Pipeline::conclude(Entry& entry) {
   if (entry.launch.empty()) return;
   if (const auto original = originals_.find(entry.launch); original != originals_.end()) {
@@ -288,7 +287,7 @@ void Pipeline::note_best(const std::string& kernel, const Observation& seen) {
 void Pipeline::wait_for_events() {
   std::vector<pollfd> wanted = team_.descriptors();
   for (const int descriptor : compiler_.descriptors()) wanted.push_back({descriptor, POLLIN, 0});
-  // An interrupted or failed poll only means that the loop looks earlier.
+  // After an interrupted or failed poll the loop merely looks earlier.
   ::poll(wanted.data(), static_cast<nfds_t>(wanted.size()), kTickMs);
 }
 
@@ -300,7 +299,7 @@ void Pipeline::end_preparations() {
   ahead_.clear();
 }
 
-/// Each candidate in flight whose compilation has ended may make room for a new one any moment.
+/// Keeps a process free per compiled candidate, each of which may soon make room for a new one.
 Status Pipeline::compile_ahead() {
   if (interrupted()) return {};
   const auto compiled = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) {

@@ -1,4 +1,4 @@
-// pipeline.hpp - candidates through compilers and device to records, in order of submission.
+// pipeline.hpp: Moves candidates through compilers and devices, and returns records in order.
 #pragma once
 
 #include <chrono>
@@ -19,32 +19,33 @@
 
 namespace fatune {
 
-/// The callbacks of an Evaluator, as they are at the moment of the call.
+/// Callbacks of an Evaluator, copied at the time of the call.
 struct PipelineEvents {
   std::function<Status(const StartedRecord&)> started;
   Note progress;
   std::function<Status(const CandidateRecord&)> early_result = {};
 };
 
-/// Speculative compilation. A candidate that is never submitted leaves its machine code in the
-/// compilation cache and no other trace. `compiler` must outlive it.
+/// Compiles likely candidates ahead. A candidate that is never submitted leaves only its machine
+/// code in the compilation cache. `compiler` must outlive this object.
 class CompileAhead {
  public:
   CompileAhead(CompileService& compiler, DeviceLimits limits);
 
-  /// Replaces the wanted candidates, the likeliest first; those that have not begun are dropped.
+  /// Replaces the wanted candidates, the likeliest first, and drops earlier ones that have not
+  /// begun.
   void want(std::vector<Candidate> likely);
-  /// Begins compilations while more than `keep_free` compile processes are idle; those stay free
-  /// for candidates that may be submitted meanwhile.
+  /// Begins compilations while more than `keep_free` compile processes are idle. The free processes
+  /// serve candidates that may be submitted meanwhile.
   Status begin(std::size_t keep_free);
-  /// The compilation, under way or ended, of a candidate that is submitted now; from then on it is
-  /// the caller's. Empty when it has not begun, and then it never does.
+  /// Hands over the running or finished compilation of a candidate that is submitted now. Empty if
+  /// the compilation has not begun, and then it never begins.
   std::optional<Ticket> claim(const std::string& key);
-  /// Ends what is under way and forgets everything.
+  /// Cancels running compilations and forgets all candidates.
   void clear();
 
   std::size_t begun() const { return begun_; }      ///< since the last clear()
-  std::size_t claimed() const { return claimed_; }  ///< of those
+  std::size_t claimed() const { return claimed_; }  ///< of the begun ones
 
  private:
   CompileService& compiler_;
@@ -54,28 +55,27 @@ class CompileAhead {
   std::size_t begun_ = 0, claimed_ = 0;
 };
 
-/// Compiles ahead. A device takes the oldest candidate whose compilation has ended, so that a
-/// long compilation blocks no other candidate. Records still come in the order of submission, and
-/// of equal machine code the one submitted first counts as measured. Only one thing depends on when
-/// compilations end: which slow candidates are cut short.
+/// Compiles ahead. A device takes the oldest compiled candidate, so that a long compilation blocks
+/// no other candidate. Records come in the order of submission. Among candidates with equal machine
+/// code the first submitted one counts as measured. Compilation times influence only which slow
+/// candidates are cut short.
 class Pipeline {
  public:
   Pipeline(CompileService& compiler, DeviceTeam& team, DeviceLimits limits, IdOf id_of,
            PipelineEvents events);
 
-  /// Forgets what belongs to the problem before; nothing may be in flight.
+  /// Resets the state for a new problem; nothing may be in flight.
   void begin(const RunPlan& plan);
-  /// Takes note of an earlier run's result: for duplicates of its machine code and the best so far.
+  /// Adds a result of an earlier run, for duplicates of its machine code and for the best time.
   void remember(const Candidate& candidate, const CandidateRecord& record);
   Status submit(const Candidate& candidate);
-  /// Names the candidates that are likely to be submitted next, the likeliest first. Idle compile
-  /// processes take them, as long as one stays free for each candidate that may replace one in
-  /// flight.
+  /// Names the most likely next candidates, the likeliest first. Idle compile processes take these
+  /// candidates. One process stays free for each candidate that may replace one in flight.
   void prepare(std::vector<Candidate> likely) { ahead_.want(std::move(likely)); }
-  /// From here on only submitted candidates are compiled.
+  /// Ends compiling ahead: from now on only submitted candidates are compiled.
   void end_preparations();
   Result<CandidateRecord> collect();
-  /// Forgets what was submitted, none of which runs: the problem could not begin.
+  /// Forgets submitted candidates, none of which runs, because the problem could not begin.
   void abandon();
   std::size_t in_flight() const { return entries_.size(); }
 
@@ -93,9 +93,9 @@ class Pipeline {
     std::string launch;  ///< key of machine code and launch, once compiled
     Ticket ticket = 0;
     Compiled compiled;
-    bool usual = false;  ///< the kernel's default config, which is measured in any case
+    bool usual = false;  ///< the kernel's default config, which is never cut short
     State state = State::kCompiling;
-    std::size_t device = 0;  ///< that it runs on
+    std::size_t device = 0;  ///< index of the device that runs the candidate
     Clock::time_point submitted, ready;
   };
 
@@ -124,9 +124,10 @@ class Pipeline {
   std::map<std::string, Feasibility> rules_;  ///< by the kernel's name, on this problem
   std::deque<Entry> entries_;
   std::uint64_t submitted_ = 0;
-  std::uint64_t furthest_ = 0;          ///< highest number of those that reached the device
+  std::uint64_t furthest_ = 0;          ///< highest number that has reached a device
   std::map<std::string, Ran> results_;  ///< by machine code and launch plan
-  std::map<std::string, CandidateRecord> originals_;  ///< likewise: the first one collected
+  /// First collected record, by machine code and launch plan.
+  std::map<std::string, CandidateRecord> originals_;
   /// By kernel, so that configs of a slow kernel are ranked among themselves.
   std::map<std::string, double> best_us_;
 };

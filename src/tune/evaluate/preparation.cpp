@@ -1,4 +1,4 @@
-// preparation.cpp - inputs, and compile requests for what a worker needs besides candidates.
+// preparation.cpp: Creates inputs, and requests the compilations of references and checks.
 #include "tune/evaluate/preparation.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace fatune {
 namespace {
 
-/// Of the device checks, among the embedded kernel files.
+/// The device checks among the embedded kernel files.
 constexpr std::string_view kChecksSource = "common/checks.cu";
 
 Result<CompileRequest> checks_request(const DeviceLimits& limits) {
@@ -36,7 +36,7 @@ Status check_memory(const Operation& operation, const Problem& problem, const La
   double needed = 0;
   for (const TensorPlan& tensor : plan.tensors) {
     const auto bytes = static_cast<double>(tensor.bytes());
-    // An output is there once more as the reference wrote it, in fp32.
+    // The reference output is kept as well, in fp32.
     needed += tensor.output ? bytes + 4.0 * static_cast<double>(tensor.elements())
                             : static_cast<double>(cases) * bytes;
   }

@@ -1,4 +1,4 @@
-// preparation.hpp - a problem to its inputs and the order that readies a worker.
+// preparation.hpp: Prepares the inputs of a problem and the order that makes a worker ready.
 #pragma once
 
 #include <cstdint>
@@ -14,45 +14,45 @@
 
 namespace fatune {
 
-/// What all preparations have in common.
+/// Settings that all preparations share.
 struct PreparationSetting {
-  /// Role "reference"; compiled with OUT_F32=1, and with ROUND_INTERMEDIATES=1 as the low-precision
-  /// reference.
+  /// Kernel of the role "reference". Compiled with OUT_F32=1, and with ROUND_INTERMEDIATES=1 as the
+  /// low-precision reference.
   KernelRef reference;
   DeviceLimits limits;
   double kernel_deadline_s = 10;
 };
 
-/// Compilations under way for a problem.
+/// Running compilations for a problem.
 struct PendingProblem {
   Problem problem;
   std::vector<InputCase> cases;
   LaunchPlan plan;
-  std::optional<OperationPlan> custom = {};  ///< of a custom operation
+  std::optional<OperationPlan> custom = {};  ///< for a custom operation
   Ticket reference = 0, checks = 0;
-  std::optional<Ticket> low_precision = {};  ///< none where a tolerance is declared
+  std::optional<Ticket> low_precision = {};  ///< none if the operation declares a tolerance
   LaunchPlan low_precision_plan = {};
-  std::optional<Ticket> unquantized = {};  ///< of fp8, with its plan
+  std::optional<Ticket> unquantized = {};  ///< for fp8
   LaunchPlan unquantized_plan = {};
 };
 
-/// A problem that the reference cannot do is a usage error with the reason.
+/// Requests the compilations. A problem that the reference does not support is a usage error.
 Result<PendingProblem> request_problem(CompileService& service, const PreparationSetting& setting,
                                        const Problem& problem, std::vector<InputCase> cases);
-/// Waits for the compilations; a reference that does not compile is an environment error with its
-/// first line.
+/// Waits for the compilations. A reference that does not compile is an environment error with the
+/// first line of the compile log.
 Result<BeginOrder> finish_problem(CompileService& service, const PreparationSetting& setting,
                                   const PendingProblem& pending);
 
-/// For what will not be finished.
+/// Cancels a problem that will not be finished.
 void cancel_problem(CompileService& service, const PendingProblem& pending);
 
-/// An error when the tensors of `cases` sets of inputs, and the reference with its scratch memory,
-/// do not fit the memory; checked before anything is allocated.
+/// Returns an error if the tensors of `cases` input sets and the reference with its scratch memory
+/// exceed device memory. Allocates nothing.
 Status check_memory(const Operation& operation, const Problem& problem, const LaunchPlan& reference,
                     const DeviceLimits& limits, std::size_t cases);
 
-/// Those of the search, then the hard ones, each once.
+/// Returns the cases of the search and then the hard cases, without repetition.
 std::vector<InputCase> final_cases(const Operation& operation, const Problem& problem,
                                    std::uint64_t seed);
 

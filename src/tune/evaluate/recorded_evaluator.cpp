@@ -1,4 +1,4 @@
-// recorded_evaluator.cpp - answers from a journal's records, each marked as recorded.
+// recorded_evaluator.cpp: Answers from the records of a journal and marks each as recorded.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -23,8 +23,8 @@ constexpr const char* kMissing = "not in the recording";
 constexpr const char* kUnknownText =
     "not in the recording, which answers for the text of kernels that fatune has alone; a GPU "
     "judges new ones: --device cuda:N";
-constexpr const char* kRecorded = "recorded";  // in place of a compiler in ids
-// Nothing is compiled or timed here; strategies that ask in batches need a few candidates in
+constexpr const char* kRecorded = "recorded";  // stands for the compiler in ids
+// Chosen: nothing is compiled or timed, but strategies that ask in batches need a few candidates in
 // flight.
 constexpr std::size_t kInFlight = 16;
 
@@ -142,8 +142,8 @@ class RecordedEvaluator : public Evaluator {
     return record;
   }
 
-  /// The recorded final of the same config on the same problem; else one made of the search's
-  /// times, without rounds. An implementation from elsewhere goes by its name.
+  /// Returns the recorded final of the config on its problem, or else a final without rounds made
+  /// of the search's times. An external implementation is found by name.
   FinalRecord recall_final(const Implementation& contestant) const {
     const Candidate& candidate = contestant.candidate;
     const std::string config = contestant.outside ? "" : dump(to_json(candidate.config));
@@ -186,7 +186,7 @@ class RecordedEvaluator : public Evaluator {
   std::map<std::string, CandidateRecord> by_key_;
   LastFinals finals_;
   std::set<Problem> problems_;
-  std::set<std::string> known_texts_;  ///< hashes of the kernels that the recording is asked about
+  std::set<std::string> known_texts_;  ///< hashes of the kernels that may be asked about
   std::deque<CandidateRecord> waiting_;
 };
 

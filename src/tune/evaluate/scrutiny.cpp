@@ -1,5 +1,4 @@
-// scrutiny.cpp - how much is asked of a submitted kernel: words, and what a final phase does for
-// each.
+// scrutiny.cpp: Maps each level of scrutiny to its name and final plan.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -15,7 +14,7 @@ namespace fatune {
 namespace {
 
 constexpr std::array kScrutinies = {Scrutiny::kCheck, Scrutiny::kRank, Scrutiny::kFinal};
-// Chosen: an interval needs kLeastSamples rounds, and in a layer some are thrown away.
+// Chosen: an interval needs kLeastSamples rounds, and some in-layer rounds are discarded.
 constexpr int kRankRounds = 16;
 
 }  // namespace

@@ -1,5 +1,4 @@
-// selftest.cpp: Submits fixtures and honest kernels problem by problem and judges the records. It
-// makes the fixtures of a declared operation from its reference.
+// selftest.cpp: Runs fixtures and honest kernels, and judges their records.
 #include "tune/evaluate/selftest.hpp"
 
 #include <algorithm>
@@ -19,14 +18,14 @@ namespace fatune {
 namespace {
 
 constexpr const char* kNotRun = "not_run";
-/// Small, and large enough for whole tiles and a last one.
+/// Small, and large enough for several whole tiles.
 const Problem kUsual{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 128, .seq_kv = 128, .head_dim = 64};
 
-/// A way to spoil a tensor of a right launch.
+/// A fault in one tensor of a correct launch.
 struct Cheat {
-  const char* name;  ///< of its kernel; {} is the tensor
-  const char* how;   ///< of kernels/faults/spoiled.cuh
+  const char* name;  ///< kernel name; {} is replaced by the tensor
+  const char* how;   ///< enumerator of kernels/faults/spoiled.cuh
   GateId gate;
   const char* static_shared_bytes = "0";
 };
@@ -43,7 +42,7 @@ constexpr Cheat kOfOutputs[] = {{"zeros_in_{}", "kZeros", GateId::kAccuracy},
 
 constexpr const char* kSpoiledSource = "faults/spoiled.cuh";
 constexpr const char* kKept = "fatune_kept";
-/// Behind the reference's text. Sizes are macros in capitals, so nothing here is.
+/// Code after the reference's text, in lower case because size macros are in capitals.
 constexpr std::string_view kEntries = R"({0}
 extern "C" __global__ void fatune_keep(const {1}* tensor, {1}* kept) {{
   spoiled::keep(tensor, kept, {2}ll);
@@ -75,7 +74,7 @@ Fixture new_cheat(Kernel kernel, std::string called, GateId gate) {
           {std::string(name(Outcome::kWrongResult)), std::string(name(gate))}};
 }
 
-/// The tensor is kept, the reference runs, the tensor is spoiled.
+/// Makes a fixture that saves the tensor, runs the reference, and then spoils the tensor.
 Fixture spoiled(const Kernel& reference, const SourceFile& source, const Cheat& cheat,
                 const TensorPlan& tensor) {
   constexpr const char* kWords[] = {"", "unsigned char", "unsigned short", "", "unsigned"};
@@ -94,11 +93,11 @@ Fixture spoiled(const Kernel& reference, const SourceFile& source, const Cheat& 
                    cheat.gate);
 }
 
-/// A candidate with what must become of it.
+/// A candidate and its expected fault.
 struct Trial {
   std::string name;
   Candidate candidate;
-  std::optional<Fault> fault = std::nullopt;  ///< none of an honest kernel
+  std::optional<Fault> fault = std::nullopt;  ///< none for an honest kernel
 };
 
 Trial trial_of(Fixture fixture, const Problem& problem) {
@@ -119,8 +118,8 @@ Problem usual_problem(const Manifest& manifest) {
   return problem;
 }
 
-/// Fixtures at the problems where they show; honest kernels without the log-sum-exp, and with it
-/// where they write it.
+/// Returns the fixtures on their problems, and the honest kernel without and, if supported, with
+/// lse.
 std::vector<Trial> trials_of(const KernelRef& kernel) {
   const Manifest& manifest = kernel->manifest;
   if (manifest.operation->declared() != nullptr) return {};
@@ -146,7 +145,7 @@ SelftestRow new_row(const Trial& trial) {
   return row;
 }
 
-/// Why the device cannot run it; empty when it can.
+/// Explains why the device cannot run the trial; empty if it can.
 Result<std::string> not_run_reason(const Trial& trial, const DeviceLimits& limits) {
   const Candidate& candidate = trial.candidate;
   const Manifest& manifest = candidate.kernel->manifest;

@@ -1,4 +1,4 @@
-// selftest.hpp: Checks that every kernel that cheats or fails is caught by the gate meant for it.
+// selftest.hpp: Checks that the designated gate catches every kernel that cheats or fails.
 #pragma once
 
 #include <string>
@@ -10,42 +10,43 @@
 
 namespace fatune {
 
-/// What became of a fixture, or of an honest kernel, for which `gate` is empty.
+/// Result of a fixture, or of an honest kernel, for which `gate` is empty.
 struct SelftestRow {
-  std::string kernel;  ///< the kernel's name, or the fixture's
+  std::string kernel;  ///< name of the kernel or fixture
   Problem problem;
-  std::string gate;     ///< that should decide
-  std::string outcome;  ///< "not_run" for a kernel that cannot do the problem on this device
+  std::string gate;     ///< the gate that should decide
+  std::string outcome;  ///< "not_run" for a kernel that does not support the problem or device
   std::string reason;
   std::string expected_outcome;
-  bool caught = false;  ///< the expected outcome by the expected gate; honest: measured
+  bool caught = false;  ///< the expected gate decided with the expected outcome; honest: measured
 };
 struct SelftestResult {
   std::vector<SelftestRow> cheats, honest;
-  /// Every cheat caught and every honest kernel measured, as far as they run on this device.
+  /// True if every fixture was caught and every honest kernel measured, among those that ran.
   bool passed() const;
 };
 
-/// Runs each of attention's fixtures at its own problem, and every honest kernel's default config
-/// at a small one, without lse and with, through the gates and the timing of a sweep.
+/// Runs the attention fixtures on their problems, and the default config of every honest kernel on
+/// a small problem. Honest kernels run without and with lse, through the gates and timing of a
+/// sweep.
 Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, Evaluator& evaluator);
-/// Does the same for a declared operation, at one of its problems: the cheats below, and those of
-/// `kernels` that compute it.
+/// Runs the fixtures of a declared operation on one of its problems, and the `kernels` that compute
+/// the operation.
 Result<SelftestResult> run_selftest(const std::vector<KernelRef>& kernels, const Problem& problem,
                                     const KernelRef& reference, Evaluator& evaluator);
 
-/// A kernel with one thing wrong.
+/// A kernel with one fault.
 struct Fixture {
-  std::string name;  ///< of its row
+  std::string name;  ///< name of its row
   KernelRef kernel;
   Config config;
   Fault fault;
 };
 
-/// A fixture for each value of the kernel's parameters that declares a fault.
+/// Returns a fixture for each parameter value of the kernel that declares a fault.
 std::vector<Fixture> fixtures_of(const KernelRef& kernel);
-/// Fixtures made of an operation's reference, one for each way to cheat at each of its tensors.
-/// Their texts are right for this problem alone.
+/// Returns fixtures made from an operation's reference, one for each fault and tensor. The source
+/// texts fit this problem only.
 Result<std::vector<Fixture>> cheats_at(const Problem& problem, const KernelRef& reference);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// device_lane.cpp: The thread of a device: opens it, then sweeps what it is handed.
+// device_lane.cpp: Opens a device in a thread, and sweeps the parts assigned to it.
 #include "tune/fleet/device_lane.hpp"
 
 #include <utility>
@@ -32,7 +32,8 @@ void DeviceLane::work() {
   }
 }
 
-/// Until a part fails: then the evaluator may have candidates in flight, and another is needed.
+/// Sweeps until a part fails (true) or the lane stops (false). After a failure the evaluator may
+/// have candidates in flight, so the lane opens a new one.
 bool DeviceLane::sweep_parts(Evaluator& evaluator) {
   SweepPart sweep;
   while (const std::optional<std::size_t> part = wait_for_part()) {
@@ -101,14 +102,14 @@ Status DeviceLane::begin(std::size_t part) {
   return {};
 }
 
-/// A file that cannot be written is the sweep's failure, not the part's.
-Result<HandReport> DeviceLane::look() {
+/// Returns a file error as the failure of the whole sweep, not of the part.
+Result<PartReport> DeviceLane::look() {
   const std::lock_guard lock(mutex_);
-  if (!result_) return HandReport{};
-  if (*result_) return HandReport{HandReport::State::kEnded, ""};
+  if (!result_) return PartReport{};
+  if (*result_) return PartReport{PartReport::State::kEnded, ""};
   const Error& error = result_->error();
   if (error.kind == ErrorKind::kFile) return error;
-  return HandReport{HandReport::State::kFailed, error.message};
+  return PartReport{PartReport::State::kFailed, error.message};
 }
 
 void DeviceLane::wait() {

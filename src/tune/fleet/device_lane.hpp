@@ -1,4 +1,4 @@
-// device_lane.hpp: Sweeps problems on one device of this host, in a thread of its own.
+// device_lane.hpp: Sweeps problems on one device of this host, in a separate thread.
 #pragma once
 
 #include <condition_variable>
@@ -16,29 +16,29 @@
 
 namespace fatune {
 
-/// Sweeps part after part on one evaluator.
+/// Sweeps a part on the evaluator of the lane.
 using SweepPart = std::function<Result<ProblemResult>(std::size_t part)>;
 using Say = std::function<void(std::string)>;
-/// Called once in the lane's thread, before its first part. What it says is the lane's last word.
+/// Called in the lane's thread before the first part on an evaluator. `say` sets the lane's said().
 using MakeSweepPart =
     std::function<SweepPart(Evaluator& evaluator, const std::string& name, const Say& say)>;
 
-/// The evaluator is opened, used and closed by the lane's thread, because its processes die with
-/// the thread that started them.
-class DeviceLane final : public FleetHand {
+/// Opens, uses and closes the evaluator in one thread, because worker processes die with the thread
+/// that started them.
+class DeviceLane final : public FleetExecutor {
  public:
   using Open = std::function<Result<std::unique_ptr<Evaluator>>()>;
   DeviceLane(std::string name, Open open, const MakeSweepPart& make);
-  ~DeviceLane() override;  ///< waits for the part in hand
+  ~DeviceLane() override;  ///< waits for the running part
 
   const std::string& name() const override { return name_; }
   std::string said() const override;
   bool opening() const override;
   const Environment* environment() const override;
-  Status failure() const override;  ///< to open the device
+  Status failure() const override;
   bool able() const override { return environment() != nullptr; }
   Status begin(std::size_t part) override;
-  Result<HandReport> look() override;
+  Result<PartReport> look() override;
   std::optional<ProblemResult> take_result() override;
   void wait() override;
 
@@ -51,12 +51,12 @@ class DeviceLane final : public FleetHand {
 
   std::string name_;
   Open open_;
-  const MakeSweepPart& make_;  ///< may be set until the first part begins
+  const MakeSweepPart& make_;  ///< may be set later, before the first part begins
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;
   std::optional<Result<Environment>> opened_;
-  std::optional<std::size_t> part_;  ///< in hand
+  std::optional<std::size_t> part_;  ///< the running part
   std::optional<Result<ProblemResult>> result_;
   std::string said_;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// fleet.cpp - deals parts to hands as they become free, and watches what becomes of them.
+// fleet.cpp: Assigns parts to executors as they become free, and handles failures and losses.
 #include "tune/fleet/fleet.hpp"
 
 #include <algorithm>
@@ -19,17 +19,17 @@ namespace {
 
 constexpr std::chrono::milliseconds kGlance{20};
 constexpr double kReportEvery_s = 10;
-constexpr std::size_t kMostFailures = 2;        // of a part
-constexpr std::size_t kMostLosses = 3;          // of a part: it may be what ends its hosts
-constexpr std::size_t kMostFailuresInARow = 2;  // of a hand
+constexpr std::size_t kMostFailures = 2;        // per part; chosen
+constexpr std::size_t kMostLosses = 3;          // per part, which may itself crash hosts; chosen
+constexpr std::size_t kMostFailuresInARow = 2;  // per executor; chosen
 
-constexpr auto kNobody = static_cast<std::size_t>(-1);  // of the members
+constexpr auto kNoMember = static_cast<std::size_t>(-1);
 
 struct WaitingPart {
   std::size_t part = 0;
   std::size_t failures = 0, losses = 0;
-  std::size_t failed_on = kNobody;
-  std::size_t left = kNobody;  ///< the last that it failed on, or was lost with
+  std::size_t failed_on = kNoMember;
+  std::size_t left = kNoMember;  ///< last member on which the part failed or was lost
 };
 
 struct RunningPart {
@@ -39,8 +39,8 @@ struct RunningPart {
 
 class Fleet {
  public:
-  Fleet(const FleetOptions& options, FleetCrew& crew)
-      : options_(options), crew_(crew), clock_(crew.clock) {
+  Fleet(const FleetOptions& options, ExecutorPool& pool)
+      : options_(options), pool_(pool), clock_(pool.clock) {
     std::vector<std::size_t> order(options.costs.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::ranges::greater(),
@@ -52,13 +52,13 @@ class Fleet {
     begin_s_ = clock_.now_s();
     while (!waiting_.empty() || running_count_ > 0) {
       if (interrupted()) return Error(ErrorKind::kInterrupted, "interrupted");
-      FATUNE_TRY_STATUS(crew_.pump());
-      take_note_of_new_hands();
+      FATUNE_TRY_STATUS(pool_.pump());
+      add_new_executors();
       for (std::size_t member = 0; member < running_.size(); ++member) {
         FATUNE_TRY_STATUS(look_at(member));
-        if (crew_.ready()) FATUNE_TRY_STATUS(give_work(member));
+        if (pool_.ready()) FATUNE_TRY_STATUS(give_work(member));
       }
-      give_up_without_hands();
+      give_up_without_executors();
       clock_.pause();
     }
     result_.seconds = clock_.now_s() - begin_s_;
@@ -66,10 +66,10 @@ class Fleet {
   }
 
  private:
-  void take_note_of_new_hands() {
-    while (result_.members.size() < crew_.hands.size()) {
-      const FleetHand& hand = *crew_.hands[result_.members.size()];
-      result_.members.push_back({.name = hand.name()});
+  void add_new_executors() {
+    while (result_.members.size() < pool_.executors.size()) {
+      const FleetExecutor& executor = *pool_.executors[result_.members.size()];
+      result_.members.push_back({.name = executor.name()});
       running_.emplace_back();
     }
   }
@@ -80,26 +80,27 @@ class Fleet {
                        clock_.now_s() - running.begin_s, std::move(said)});
   }
 
-  /// Takes note of a part that is no longer running.
+  /// Reports progress of a running part, and records the outcome of a part that has ended.
   Status look_at(std::size_t member) {
     std::optional<RunningPart>& running = running_[member];
     if (!running) return {};
-    FATUNE_TRY(const HandReport report, crew_.hands[member]->look());
-    if (report.state == HandReport::State::kRuns) {
+    FATUNE_TRY(const PartReport report, pool_.executors[member]->look());
+    if (report.state == PartReport::State::kRuns) {
       if (clock_.now_s() - running->reported_s < kReportEvery_s) return {};
       running->reported_s = clock_.now_s();
-      tell(FleetEvent::Kind::kRuns, member, *running, crew_.hands[member]->said());
+      tell(FleetEvent::Kind::kRuns, member, *running, pool_.executors[member]->said());
       return {};
     }
-    FleetMember& hand = result_.members[member];
-    hand.work.push_back({running->part.part, running->begin_s - begin_s_, clock_.now_s() - begin_s_,
-                         report.state == HandReport::State::kEnded});
-    if (report.state == HandReport::State::kEnded) {
-      ++hand.parts;
-      hand.failures.clear();
-      hand.left_out = false;
+    FleetMember& executor = result_.members[member];
+    executor.work.push_back({running->part.part, running->begin_s - begin_s_,
+                             clock_.now_s() - begin_s_, report.state == PartReport::State::kEnded});
+    if (report.state == PartReport::State::kEnded) {
+      ++executor.parts;
+      executor.failures.clear();
+      executor.left_out = false;
       tell(FleetEvent::Kind::kEnds, member, *running);
-      if (options_.take) FATUNE_TRY_STATUS(options_.take(running->part.part, *crew_.hands[member]));
+      if (options_.take)
+        FATUNE_TRY_STATUS(options_.take(running->part.part, *pool_.executors[member]));
     } else {
       note_failure(member, *running, report);
     }
@@ -108,13 +109,13 @@ class Fleet {
     return {};
   }
 
-  void note_failure(std::size_t member, const RunningPart& running, const HandReport& report) {
+  void note_failure(std::size_t member, const RunningPart& running, const PartReport& report) {
     WaitingPart part = running.part;
     part.left = member;
-    if (report.state == HandReport::State::kLost) {
+    if (report.state == PartReport::State::kLost) {
       ++part.losses;
     } else {
-      hold_to_account(member, part);
+      note_suspect(member, part);
       part.failed_on = member;
       ++part.failures;
     }
@@ -127,9 +128,9 @@ class Fleet {
     if (result_.members[member].left_out) bring_forward(result_.members[member].failures);
   }
 
-  /// The hand, or the part that has failed on another hand before.
-  void hold_to_account(std::size_t member, const WaitingPart& part) {
-    if (part.failed_on == kNobody || part.failed_on == member) {
+  /// Suspects the executor, unless the part has failed on another executor before.
+  void note_suspect(std::size_t member, const WaitingPart& part) {
+    if (part.failed_on == kNoMember || part.failed_on == member) {
       result_.members[member].failures.insert(part.part);
     } else {
       for (FleetMember& each : result_.members) each.failures.erase(part.part);
@@ -138,7 +139,7 @@ class Fleet {
       each.left_out = each.failures.size() >= kMostFailuresInARow;
   }
 
-  /// What a hand is left out for: the sooner others try it, the sooner it may be back.
+  /// Moves the suspect parts of a left-out executor to the front, as retries may clear it.
   void bring_forward(const std::set<std::size_t>& parts) {
     std::list<WaitingPart> others;
     for (auto each = waiting_.begin(); each != waiting_.end();) {
@@ -149,17 +150,16 @@ class Fleet {
   }
 
   bool can_take(std::size_t member) const {
-    return !result_.members[member].left_out && crew_.hands[member]->able();
+    return !result_.members[member].left_out && pool_.executors[member]->able();
   }
 
-  /// It is left out, and the part failed on another; what becomes of it here shows whose fault that
-  /// was.
+  /// Whether a left-out executor may try a part that failed on another one, to find the culprit.
   bool can_try(std::size_t member, const WaitingPart& part) const {
-    return result_.members[member].left_out && part.failed_on != kNobody &&
-           part.failed_on != member && crew_.hands[member]->able() && !has_another(kNobody);
+    return result_.members[member].left_out && part.failed_on != kNoMember &&
+           part.failed_on != member && pool_.executors[member]->able() && !has_another(kNoMember);
   }
 
-  /// Than `member`, which may be kNobody.
+  /// Whether an executor other than `member`, which may be kNoMember, can take a part.
   bool has_another(std::size_t member) const {
     for (std::size_t other = 0; other < running_.size(); ++other) {
       if (other != member && can_take(other)) return true;
@@ -167,8 +167,8 @@ class Fleet {
     return false;
   }
 
-  /// Whose last part did not fail: a broken hand is no judge of what failed on another.
-  bool has_better_judge(const WaitingPart& part) const {
+  /// Whether an executor without recent failures can retry the part.
+  bool has_sound_executor(const WaitingPart& part) const {
     for (std::size_t other = 0; other < running_.size(); ++other) {
       if (other != part.left && can_take(other) && result_.members[other].failures.empty())
         return true;
@@ -181,7 +181,7 @@ class Fleet {
     if (!can_take(member)) return false;
     if (part.left == member) return !has_another(member);
     return part.failures == 0 || result_.members[member].failures.empty() ||
-           !has_better_judge(part);
+           !has_sound_executor(part);
   }
 
   Status give_work(std::size_t member) {
@@ -191,14 +191,14 @@ class Fleet {
     if (next == waiting_.end()) return {};
     const RunningPart running{*next, clock_.now_s(), clock_.now_s()};
     waiting_.erase(next);
-    FATUNE_TRY_STATUS(crew_.hands[member]->begin(running.part.part));
+    FATUNE_TRY_STATUS(pool_.executors[member]->begin(running.part.part));
     running_[member] = running;
     ++running_count_;
     tell(FleetEvent::Kind::kBegins, member, running);
     return {};
   }
 
-  /// That hands which are left out may yet try.
+  /// Whether a left-out executor may still try the part.
   bool is_to_be_tried(const WaitingPart& part) const {
     for (std::size_t member = 0; member < running_.size(); ++member) {
       if (can_try(member, part)) return true;
@@ -206,18 +206,18 @@ class Fleet {
     return false;
   }
 
-  void give_up_without_hands() {
-    if (running_count_ > 0 || crew_.expects_more()) return;
+  void give_up_without_executors() {
+    if (running_count_ > 0 || pool_.expects_more()) return;
     const auto tried = [this](const WaitingPart& part) { return is_to_be_tried(part); };
     if (std::ranges::any_of(waiting_, tried)) return;
-    if (has_another(kNobody)) return;
+    if (has_another(kNoMember)) return;
     for (const WaitingPart& each : waiting_)
       result_.failed.push_back({each.part, "no device is left to run it"});
     waiting_.clear();
   }
 
   const FleetOptions& options_;
-  FleetCrew& crew_;
+  ExecutorPool& pool_;
   FleetClock& clock_;
   FleetResult result_;
   std::list<WaitingPart> waiting_;                   ///< the first is next
@@ -234,8 +234,8 @@ double FleetClock::now_s() const {
 
 void FleetClock::pause() { std::this_thread::sleep_for(kGlance); }
 
-Result<FleetResult> run_fleet(const FleetOptions& options, FleetCrew& crew) {
-  return Fleet(options, crew).run();
+Result<FleetResult> run_fleet(const FleetOptions& options, ExecutorPool& pool) {
+  return Fleet(options, pool).run();
 }
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// fleet_sweep.cpp: Problems to devices, their results to one run.
+// fleet_sweep.cpp: Assigns problems to devices and collects their results into one run.
 #include "tune/fleet/fleet_sweep.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "tune/fleet/measuring.hpp"
+#include "tune/fleet/measuring_device.hpp"
 #include "tune/sweep/merge.hpp"
 #include "tune/sweep/open_run.hpp"
 #include "tune/sweep/problem_sweep.hpp"
@@ -21,7 +21,7 @@
 namespace fatune {
 namespace {
 
-/// Stands for devices of other processes: it measures nothing, and knows what they have in common.
+/// Stands in for the devices of other processes: knows their common environment, measures nothing.
 class AbsentDevice final : public Evaluator {
  public:
   explicit AbsentDevice(Environment environment) : environment_(std::move(environment)) {}
@@ -46,10 +46,10 @@ class AbsentDevice final : public Evaluator {
 
 class FleetSweep {
  public:
-  FleetSweep(OpenRun run, FleetCrew& crew)
+  FleetSweep(OpenRun run, ExecutorPool& pool)
       : run_(std::move(run)),
-        crew_(crew),
-        began_s_(crew.clock.now_s()),
+        pool_(pool),
+        began_s_(pool.clock.now_s()),
         absent_(run_.here),
         saver_(run_) {}
 
@@ -58,22 +58,22 @@ class FleetSweep {
   Result<SweepResult> sweep();
 
  private:
-  double now_s() const { return run_.journalled_s + crew_.clock.now_s() - began_s_; }
+  double now_s() const { return run_.journalled_s + pool_.clock.now_s() - began_s_; }
   RunClock clock_of(const Problem& problem) const;
   SweepPart lane_of(Evaluator& evaluator, const std::string& name, const Say& say);
   Result<std::string> journal_of(std::size_t part, const Environment& on) const;
-  Status take_lines(std::size_t part, const FleetHand& by, const std::string& lines);
-  Status take(std::size_t part, FleetHand& hand);
+  Status take_lines(std::size_t part, const FleetExecutor& by, const std::string& lines);
+  Status take(std::size_t part, FleetExecutor& executor);
   void report(const FleetEvent& event);
   Status finish(Result<FleetResult> fleet);
 
   OpenRun run_;
-  FleetCrew& crew_;
+  ExecutorPool& pool_;
   double began_s_;
   AbsentDevice absent_;
   Saver saver_;
   std::vector<NamedProblem> parts_;
-  std::map<std::size_t, std::string> told_;  ///< by part: whose begin is in the journal
+  std::map<std::size_t, std::string> began_on_;  ///< executor of the last begin record, by part
   std::mutex progress_;
   std::set<std::string> left_out_;  ///< names of devices
   std::size_t ended_ = 0;
@@ -95,8 +95,7 @@ Status FleetSweep::recall_complete() {
   return {};
 }
 
-/// A problem that the journal holds in part goes on from its last record: time that passed since
-/// then is not the problem's.
+/// Continues the clock of a resumed problem at its last record, without the time since then.
 RunClock FleetSweep::clock_of(const Problem& problem) const {
   const auto span = run_.journal->span(problem);
   RunClock clock(run_.options.clock, span ? span->last_s : now_s());
@@ -136,12 +135,12 @@ void FleetSweep::fill(FleetWork& work) {
   work.journal_of = [this](std::size_t part, const Environment& on) {
     return journal_of(part, on);
   };
-  work.take_lines = [this](std::size_t part, const FleetHand& by, const std::string& lines) {
+  work.take_lines = [this](std::size_t part, const FleetExecutor& by, const std::string& lines) {
     return take_lines(part, by, lines);
   };
 }
 
-/// As of a run of its own, that begins with the problem.
+/// Writes the journal as that of a run that has only this problem.
 Result<std::string> FleetSweep::journal_of(std::size_t part, const Environment& on) const {
   const Problem& problem = parts_[part].problem;
   const std::vector<NamedProblem>& all = run_.result.plan.problems;
@@ -164,14 +163,14 @@ Result<std::string> FleetSweep::journal_of(std::size_t part, const Environment& 
   return journal_text(own);
 }
 
-Status FleetSweep::take_lines(std::size_t part, const FleetHand& by, const std::string& lines) {
+Status FleetSweep::take_lines(std::size_t part, const FleetExecutor& by, const std::string& lines) {
   JournalHeader header{run_.result.plan, run_.here, {}, {}};
   FATUNE_TRY(std::string text, journal_text({header, {}}));
   FATUNE_TRY(Journal journal, parse_journal(text.append(lines), by.name()));
   for (Record& record : journal.records) {
     if (std::holds_alternative<EndRecord>(record)) continue;
-    if (std::string& teller = told_[part]; teller != by.name()) {
-      teller = by.name();
+    if (std::string& executor = began_on_[part]; executor != by.name()) {
+      executor = by.name();
       FATUNE_TRY_STATUS(run_.journal->append(
           BeginRecord{parts_[part].problem, by.name(), by.environment()->device_uuid, now_s()}));
     }
@@ -181,8 +180,8 @@ Status FleetSweep::take_lines(std::size_t part, const FleetHand& by, const std::
   return {};
 }
 
-Status FleetSweep::take(std::size_t part, FleetHand& hand) {
-  std::optional<ProblemResult> swept = hand.take_result();
+Status FleetSweep::take(std::size_t part, FleetExecutor& executor) {
+  std::optional<ProblemResult> swept = executor.take_result();
   if (!swept) {
     FATUNE_TRY(swept, recall_problem(parts_[part], run_.result.plan.warm_starts, run_, absent_));
   }
@@ -226,8 +225,8 @@ Result<SweepResult> FleetSweep::sweep() {
   FleetOptions options;
   for (const NamedProblem& part : parts_) options.costs.push_back(estimated_cost(part.problem));
   options.on_event = [this](const FleetEvent& event) { report(event); };
-  options.take = [this](std::size_t part, FleetHand& hand) { return take(part, hand); };
-  FATUNE_TRY_STATUS(finish(run_fleet(options, crew_)));
+  options.take = [this](std::size_t part, FleetExecutor& executor) { return take(part, executor); };
+  FATUNE_TRY_STATUS(finish(run_fleet(options, pool_)));
   return std::move(run_.result);
 }
 
@@ -235,9 +234,9 @@ Status FleetSweep::finish(Result<FleetResult> fleet) {
   const bool stopped = !fleet && fleet.error().kind == ErrorKind::kInterrupted;
   run_.result.interrupted = stopped;
   if (fleet && !parts_.empty()) run_.result.fleet = timeline_of(*fleet, parts_);
-  crew_.wait();
-  for (const auto& hand : crew_.hands) {
-    if (std::optional<ProblemResult> cut_off = hand->take_result(); cut_off && stopped)
+  pool_.wait();
+  for (const auto& executor : pool_.executors) {
+    if (std::optional<ProblemResult> cut_off = executor->take_result(); cut_off && stopped)
       run_.take(*std::move(cut_off));
   }
   FATUNE_TRY_STATUS(keep_the_rest(run_, run_.result.plan.warm_starts, absent_));
@@ -253,21 +252,21 @@ Status FleetSweep::finish(Result<FleetResult> fleet) {
                   shell_word(run_.options.out.string())));
 }
 
-/// What the devices have in common; an error without any.
-Result<Environment> common_environment(const FleetCrew& crew) {
+/// Returns the common environment of the open devices; an error if no device is open.
+Result<Environment> common_environment(const ExecutorPool& pool) {
   std::optional<Environment> common;
-  std::vector<Measuring> met;
+  std::vector<MeasuringDevice> met;
   Status failure = environment_error("no device is here to measure on");
-  for (const auto& hand : crew.hands) {
-    const Environment* const own = hand->environment();
+  for (const auto& executor : pool.executors) {
+    const Environment* const own = executor->environment();
     if (own == nullptr) {
-      failure = hand->failure();
-      log::warn(hand->name() + " is left out: " + failure.error().message);
+      failure = executor->failure();
+      log::warn(executor->name() + " is left out: " + failure.error().message);
       continue;
     }
-    const std::string why = refusal({hand->name(), *own}, met);
-    if (!why.empty()) return usage_error(hand->name() + " is refused: " + why);
-    met.push_back({hand->name(), *own});
+    const std::string why = refusal({executor->name(), *own}, met);
+    if (!why.empty()) return usage_error(executor->name() + " is refused: " + why);
+    met.push_back({executor->name(), *own});
     if (!common) common = *own;
     if (common->device_uuid != own->device_uuid) common->device_uuid.clear();
     if (common->host != own->host) common->host.clear();
@@ -278,23 +277,23 @@ Result<Environment> common_environment(const FleetCrew& crew) {
 
 }  // namespace
 
-Result<Environment> gather(FleetCrew& crew) {
-  const auto opening = [](const auto& hand) { return hand->opening(); };
-  const auto open = [](const auto& hand) { return hand->environment() != nullptr; };
-  for (;; crew.clock.pause()) {
+Result<Environment> gather(ExecutorPool& pool) {
+  const auto opening = [](const auto& executor) { return executor->opening(); };
+  const auto open = [](const auto& executor) { return executor->environment() != nullptr; };
+  for (;; pool.clock.pause()) {
     if (interrupted()) return Error(ErrorKind::kInterrupted, "interrupted");
-    FATUNE_TRY_STATUS(crew.pump());
-    if (!crew.ready() || std::ranges::any_of(crew.hands, opening)) continue;
-    if (std::ranges::any_of(crew.hands, open) || !crew.expects_more()) break;
+    FATUNE_TRY_STATUS(pool.pump());
+    if (!pool.ready() || std::ranges::any_of(pool.executors, opening)) continue;
+    if (std::ranges::any_of(pool.executors, open) || !pool.expects_more()) break;
   }
-  return common_environment(crew);
+  return common_environment(pool);
 }
 
 Result<SweepResult> sweep_on_fleet(const SweepOptions& options,
                                    const std::vector<KernelRef>& kernels,
                                    const KernelRef& reference, const GatheredFleet& fleet) {
   FATUNE_TRY(OpenRun run, open_run(options, kernels, reference, fleet.environment, {}));
-  FleetSweep sweep(std::move(run), fleet.crew);
+  FleetSweep sweep(std::move(run), fleet.pool);
   FATUNE_TRY_STATUS(sweep.recall_complete());
   sweep.fill(fleet.work);
   return sweep.sweep();

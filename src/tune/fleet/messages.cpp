@@ -1,4 +1,4 @@
-// messages.cpp - the fields of each message.
+// messages.cpp: Names the fields of each message, and encodes and parses messages.
 #include "tune/fleet/messages.hpp"
 
 #include <nlohmann/json.hpp>

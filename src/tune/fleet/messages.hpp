@@ -1,4 +1,4 @@
-// messages.hpp - what rank 0 and the other ranks of a sweep say to each other, to bytes and back.
+// messages.hpp: Defines the messages between rank 0 and the other ranks, and their encoding.
 #pragma once
 
 #include <cstdint>
@@ -14,79 +14,79 @@
 
 namespace fatune {
 
-/// Each side says at least so often that it is there.
+/// Period of the beats that each side sends; chosen.
 inline constexpr double kBeatEvery_s = 1;
 
-/// A device of a rank, as --device takes it on its host.
+/// A device of a rank, named as for --device on the rank's host.
 struct RankDevice {
   std::string name;
   Environment environment;
 };
 void fields(RankDevice& x, FieldList& f);
 
-/// The first words of a rank.
+/// First message of a rank.
 struct HelloMessage {
   std::int64_t pid = 0;
   std::string fatune;           ///< version
-  std::int64_t cores = 1;       ///< that the rank may use
-  std::int64_t host_cores = 1;  ///< that there are
+  std::int64_t cores = 1;       ///< usable by the rank
+  std::int64_t host_cores = 1;  ///< of the host
   std::vector<RankDevice> devices{};
-  std::string problem{};  ///< why it has no device
+  std::string problem{};  ///< why the rank has no device
 };
 void fields(HelloMessage& x, FieldList& f);
 
-/// To sweep a problem. Its journal so far, whose header has the plan, is the message's body.
+/// Orders a rank to sweep a problem. The body is the problem's journal so far, with the plan.
 struct OrderMessage {
-  std::int64_t lease = 0;   ///< no two orders have the same
-  std::int64_t device = 0;  ///< of the hello
+  std::int64_t lease = 0;   ///< unique per order
+  std::int64_t device = 0;  ///< index into HelloMessage::devices
 };
 void fields(OrderMessage& x, FieldList& f);
 
-/// What the part's journal has more; the lines are the body.
+/// Sends the new lines of a part's journal as the body.
 struct LinesMessage {
   std::int64_t lease = 0;
 };
 void fields(LinesMessage& x, FieldList& f);
 
-/// A part's sweep has ended. The journal's last lines are the body.
+/// Says that the sweep of a part has ended. The body is the last lines of the journal.
 struct EndMessage {
   std::int64_t lease = 0;
-  std::string reason{};  ///< why it failed; empty: it did not
+  std::string reason{};  ///< why the sweep failed; empty on success
 };
 void fields(EndMessage& x, FieldList& f);
 
-/// What a rank runs, and the last line that each said.
+/// A running sweep of a rank, and its last progress line.
 struct RunningLease {
   std::int64_t lease = 0;
   std::int64_t device = 0;
   std::string said{};
 };
 void fields(RunningLease& x, FieldList& f);
-/// Each second, both ways.
+/// Says that the sender is alive; sent every kBeatEvery_s in both directions.
 struct BeatMessage {
   std::vector<RunningLease> running;
 };
 void fields(BeatMessage& x, FieldList& f);
 
-/// To end what a lease that is lost still runs.
+/// Orders a rank to end the sweep of a lost lease.
 struct DropMessage {
   std::int64_t lease = 0;
 };
 void fields(DropMessage& x, FieldList& f);
 
-/// The sweep is over.
+/// Says that the sweep of the whole plan is over.
 struct StopMessage {
-  bool together = true;  ///< every rank is there: they leave the transport as one
+  bool together = true;  ///< whether every rank is alive, so that all leave the transport together
 };
 void fields(StopMessage& x, FieldList& f);
 
 using RankMessage = std::variant<HelloMessage, OrderMessage, LinesMessage, EndMessage, BeatMessage,
                                  DropMessage, StopMessage>;
 
-/// Until a rank's first words it looks for GPUs and NVRTC: it may be silent so many times longer.
+/// Factor on the allowed silence before a rank's hello, when it looks for GPUs and NVRTC; chosen.
 inline constexpr double kGreetingTimes = 4;
 
-/// A line of JSON, then the body as it is.
+/// Encodes a message as a line of JSON, followed by the unchanged body.
 std::string to_bytes(const RankMessage& message, std::string_view body = {});
 struct ReadMessage {
   RankMessage message;

@@ -1,4 +1,4 @@
-// census.cpp - runs nvdisasm or cuobjdump; lines of SASS to opcodes, opcodes to classes.
+// census.cpp: Runs nvdisasm or cuobjdump, and classifies the opcodes of SASS lines.
 #include "tune/profile/census.hpp"
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 namespace fatune {
 namespace {
 
-/// Bits that a thread moves with one access; without a word about it, 32.
+/// Bits per thread of one access; 32 for an opcode without a width.
 enum class Width { kAny, k128, k64, k32, kBelow };
 
-/// Opcodes begin a class, as "LDS" begins LDS.U.128; `modifier` must be among the words after it.
+/// `opcode` is the first word, as "LDS" of LDS.U.128; `modifier` must be among the other words.
 struct ClassRule {
   InstructionClass shown;
   std::array<std::string_view, 8> opcodes;
@@ -74,7 +74,7 @@ constexpr auto kClasses = [] {
   return classes;
 }();
 
-/// "LDG" and {"E", "128"} of "LDG.E.128".
+/// Splits "LDG.E.128" into "LDG" and {"E", "128"}.
 struct Opcode {
   std::string name;
   std::vector<std::string> modifiers;
@@ -99,8 +99,8 @@ bool belongs(const Opcode& opcode, const ClassRule& rule) {
   return rule.modifier.empty() || opcode.has(rule.modifier);
 }
 
-/// "@!P0 LDG.E R0, ..." in "   /*0050*/   @!P0 LDG.E R0, ... ;   /* 0x... */"; nothing in lines
-/// without an instruction.
+/// Extracts "@!P0 LDG.E R0, ..." from "   /*0050*/   @!P0 LDG.E R0, ... ;   /* 0x... */"; empty for
+/// lines without an instruction.
 std::string_view instruction_in(std::string_view line) {
   const std::string_view text = trim(line);
   if (!text.starts_with("/*")) return {};
@@ -128,7 +128,7 @@ std::optional<Opcode> opcode_of(std::string_view instruction) {
   return opcode;
 }
 
-/// The entry's name in cuobjdump's "Function : NAME" and nvdisasm's ".text.NAME:".
+/// Extracts the entry's name from cuobjdump's "Function : NAME" and nvdisasm's ".text.NAME:".
 std::string heading_of(std::string_view line) {
   constexpr std::string_view kFunction = "Function : ";
   constexpr std::string_view kSection = ".text.";
@@ -190,7 +190,7 @@ std::vector<std::string> sass_lines(std::string_view text) {
     if (!entry.empty()) {
       lines.push_back(entry + ":");
     } else if (lines.empty()) {
-      continue;  // of no function
+      continue;  // not part of a function
     } else if (const auto opcode = opcode_of(instruction); opcode && opcode->name != "NOP") {
       lines.emplace_back(instruction);
     } else if (line.starts_with(".L_") && trim(line).ends_with(':')) {

@@ -1,5 +1,4 @@
-// census.hpp - a cubin to its machine code as text, by a disassembler; the text to lines, and to
-// counts of the instructions that tell kernels apart.
+// census.hpp: Disassembles a cubin, and counts the instructions that tell kernels apart.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +15,15 @@ namespace fatune {
 
 /// A class of instructions; each instruction belongs to at most one.
 struct InstructionClass {
-  std::string_view key;   ///< in our JSON: "shared_load_128"
-  std::string_view what;  ///< for people
+  std::string_view key;   ///< key in our JSON: "shared_load_128"
+  std::string_view what;  ///< description for people
 };
 std::span<const InstructionClass> instruction_classes();
 
-/// Of one entry; static counts, not what ran.
+/// Static instruction counts of one entry.
 struct Census {
   std::string entry;
-  std::int64_t instructions = 0;     ///< without the padding behind the end
+  std::int64_t instructions = 0;     ///< without the padding after the end
   std::vector<std::int64_t> counts;  ///< in the order of instruction_classes()
   std::int64_t count(std::string_view key) const;
 
@@ -32,17 +31,17 @@ struct Census {
 };
 void fields(Census& x, FieldList& f);
 
-/// Reads what `nvdisasm -c` or `cuobjdump -sass` prints.
+/// Parses the output of `nvdisasm -c` or `cuobjdump -sass`.
 std::vector<Census> parse_sass(std::string_view text);
-/// The same to one line an instruction, "@!P0 LDG.E R0, desc[UR4][R2.64]", without addresses and
-/// padding; entries and labels end in a colon.
+/// Returns one line per instruction, such as "@!P0 LDG.E R0, desc[UR4][R2.64]", without addresses
+/// and padding. Entries and labels end in a colon.
 std::vector<std::string> sass_lines(std::string_view text);
 
-/// Programs that can do it, best first, and where they come from.
+/// Names of suitable disassemblers, best first.
 std::vector<std::string> disassemblers();
 std::string disassembler_remedy();
-/// `tool`: one of them. One that fails, or prints no function, is an environment error with its
-/// last line.
+/// Runs `tool`, one of disassemblers(). A tool that fails or prints no function is an environment
+/// error with its last line.
 Result<std::string> disassemble(const std::filesystem::path& tool,
                                 const std::filesystem::path& cubin);
 

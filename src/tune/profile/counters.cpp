@@ -1,5 +1,4 @@
-// counters.cpp - plan and resources to waves and occupancy; the table of counters; the raw page of
-// ncu to counters in our units.
+// counters.cpp: Computes waves and occupancy, and converts ncu's raw page to our units.
 #include "tune/profile/counters.hpp"
 
 #include <algorithm>
@@ -70,7 +69,7 @@ constexpr NcuMetric kMetrics[] = {
 #undef FATUNE_STALL
 #undef FATUNE_SHARED
 
-/// Units of ncu's base and scaled pages, old names and new, to microseconds and bytes.
+/// Factors of ncu's units, old and new, base and scaled, to microseconds and bytes.
 constexpr std::pair<const char*, double> kUnits[] = {
     {"ns", 1e-3},      {"nsecond", 1e-3}, {"us", 1},       {"usecond", 1}, {"ms", 1e3},
     {"msecond", 1e3},  {"s", 1e6},        {"second", 1e6}, {"sec", 1e6},   {"byte", 1},
@@ -89,8 +88,7 @@ std::optional<double> number_of(const std::string& field) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// The row's value in a column of the titles; empty when there is no such column, or the row ends
-/// before it.
+/// Returns the row's value in a column; empty if the title is missing or the row is too short.
 std::string value_of(const std::vector<std::string>& row, const std::vector<std::string>& titles,
                      const std::string& title) {
   const auto at = static_cast<std::size_t>(std::ranges::find(titles, title) - titles.begin());
@@ -154,7 +152,7 @@ LaunchFacts launch_facts(const LaunchPlan& plan, const Resources& resources,
     stage = std::ranges::find_if(plan.stages,
                                  [](const StagePlan& each) { return !each.entry.empty(); });
   }
-  if (stage == plan.stages.end()) return facts;  // libraries' kernels alone
+  if (stage == plan.stages.end()) return facts;  // the plan has library stages only
   facts.entry = stage->entry;
   facts.blocks = product(stage->grid);
   return facts;

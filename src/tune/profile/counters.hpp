@@ -1,5 +1,4 @@
-// counters.hpp - what is known of a launch: resources, blocks and waves from its plan; what the
-// hardware counted, and how ncu asks for it and prints it.
+// counters.hpp: Describes a launch by plan and hardware counters, and reads counters from ncu.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +16,29 @@
 namespace fatune {
 
 struct LaunchFacts {
-  std::string entry;  ///< the stage that the resources belong to
+  std::string entry;  ///< the stage of the resources
   std::size_t stages = 1;
   Resources resources;
   std::int64_t blocks = 0;  ///< of the grid
   std::int64_t sm_count = 0;
   std::int64_t max_threads_sm = 0;
 
-  /// Blocks over those that the device holds at once; empty when unknown.
+  /// Blocks of the grid over resident blocks of the device; empty if unknown.
   std::optional<double> waves() const;
-  /// Share of the multiprocessors' time that blocks fill, from 0 to 1: 1.1 waves take the time of 2
-  /// and fill 55 % of it; a grid below one wave spreads out, one block a multiprocessor first.
+  /// Share of the multiprocessors' time that blocks fill, from 0 to 1. For example, 1.1 waves take
+  /// the time of 2 and fill 55 %. A grid below one wave first places one block per multiprocessor.
   std::optional<double> wave_use() const;
-  /// Threads that a multiprocessor holds over those it could, from 0 to 1.
+  /// Resident threads per multiprocessor over its maximum, from 0 to 1.
   std::optional<double> occupancy() const;
 };
-/// Of the stage whose threads and shared memory are those of the resources, else of the first that
-/// is no library's.
+/// Describes the stage whose threads and shared memory match the resources, or else the first stage
+/// that is not of a library.
 LaunchFacts launch_facts(const LaunchPlan& plan, const Resources& resources,
                          const DeviceLimits& limits);
 void fields(LaunchFacts& x, FieldList& f);
 
-/// Percentages run from 0 to 100, as ncu gives them; stalls are shares of the time that warps were
-/// active.
+/// Hardware counters of a launch. Percentages run from 0 to 100, as ncu gives them; stalls are
+/// shares of the time that warps were active.
 struct Counters {
   std::string kernel;  ///< entry name
 
@@ -51,7 +50,7 @@ struct Counters {
   std::optional<double> warps_pct;
 
   std::optional<double> conflicts_load, conflicts_store;    ///< extra passes of shared memory
-  std::optional<double> wavefronts_load, wavefronts_store;  ///< all its passes
+  std::optional<double> wavefronts_load, wavefronts_store;  ///< all passes of shared memory
 
   std::optional<double> stall_barrier, stall_long_scoreboard, stall_short_scoreboard;
   std::optional<double> stall_wait, stall_math, stall_mio, stall_lg, stall_membar;
@@ -64,30 +63,31 @@ struct Counters {
 };
 void fields(Counters& x, FieldList& f);
 
-/// Extra passes over all passes of shared memory, from 0 to 1; empty when nothing was counted.
+/// Returns extra passes over all passes of shared memory, from 0 to 1; empty if nothing was
+/// counted.
 std::optional<double> bank_conflict_ratio(const Counters& counters);
 
 struct NcuMetric {
-  const char* name;  ///< in our JSON
+  const char* name;  ///< name in our JSON
   const char* ncu;
   std::optional<double> Counters::*field;
-  int only_arch = 0;  ///< 90: on sm_90 alone; 0: everywhere
+  int only_arch = 0;  ///< 90: sm_90 only; 0: all architectures
 };
 std::span<const NcuMetric> all_metrics();
-/// The names ncu knows them by, for this architecture.
+/// Returns the metric names of ncu for this architecture.
 std::vector<std::string> metric_names(const Arch& arch);
 
-/// What one CSV table of ncu holds.
+/// The content of one CSV table of ncu.
 struct NcuTable {
-  std::vector<Counters> launches;   ///< in the order in which they ran
-  std::vector<std::string> absent;  ///< metrics asked for that some launch has no value of
+  std::vector<Counters> launches;   ///< in the order of execution
+  std::vector<std::string> absent;  ///< requested metrics that some launch lacks
 };
-/// Skips ncu's own messages (lines that begin with "=="), reads the row of units under the titles,
-/// takes commas out of numbers; "n/a" and "nan" are no values. `asked`: names as ncu knows them.
-/// No table, or one without a launch, is an environment error.
+/// Parses a table with units in the second row. Skips ncu's messages (lines that begin with "==");
+/// removes commas from numbers; "n/a" and "nan" are no values. `asked` has names of ncu. A missing
+/// table, or one without a launch, is an environment error.
 Result<NcuTable> parse_ncu_csv(std::string_view text, const std::vector<std::string>& asked);
 
-/// Fields of one line: quoted or not, with doubled quotes inside.
+/// Splits a line into fields, quoted or not, with doubled quotes inside.
 std::vector<std::string> csv_fields(std::string_view line);
 
 }  // namespace fatune

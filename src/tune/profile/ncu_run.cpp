@@ -1,4 +1,4 @@
-// ncu_run.cpp - command line, run, repeat without unknown metrics, reasons for failure.
+// ncu_run.cpp: Builds the command line of ncu, drops unknown metrics, and explains failures.
 #include "tune/profile/ncu_run.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-constexpr int kAttempts = 4;  // chosen: ncu names one unknown metric a run, or all of them
+constexpr int kAttempts = 4;  // chosen: ncu names one unknown metric per run, or all of them
 constexpr const char* kParams = "/proc/driver/nvidia/params";
 
 const std::vector<std::string> kPermissionRemedies = {
@@ -27,7 +27,7 @@ const std::vector<std::string> kFailureRemedies = {
 
 struct NcuText {
   ProgramRun output;
-  std::string csv;  ///< the log file: table and messages; empty when ncu wrote none
+  std::string csv;  ///< the log file with table and messages; empty if there is none
   std::string messages() const { return output.text + "\n" + csv; }
 };
 
@@ -42,14 +42,14 @@ Result<NcuText> run_once(const NcuRequest& request, const std::vector<std::strin
   return NcuText{std::move(output), text ? *text : std::string()};
 }
 
-/// The driver's setting of access to counters; empty when it is not reported.
+/// The driver's access setting for counters; empty if unknown.
 std::string driver_setting() {
   const auto params = read_file(kParams);
   const bool restricted = params && params->find("RmProfilingAdminOnly: 1") != std::string::npos;
   return restricted ? " (RmProfilingAdminOnly is 1)" : "";
 }
 
-/// The profiled program's own error tells more than ncu's remark that it failed.
+/// Returns the first error, preferring the profiled program's to ncu's remark on the failure.
 std::string first_error(const NcuText& text) {
   for (const std::string_view mark : {"fatune: error:", "==ERROR=="}) {
     for (const std::string& line : split(text.messages(), '\n')) {
@@ -97,7 +97,7 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request,
                                  ' '))
     arguments.push_back(std::move(word));
   if (!request.report.empty()) {
-    // ncu appends the suffix itself, and would fill in what stands behind a per cent sign.
+    // ncu appends the suffix and expands per cent signs.
     const std::filesystem::path stem = request.report.parent_path() / request.report.stem();
     arguments.insert(arguments.end(), {"--export", replaced(stem.string(), "%", "%%"),
                                        "--force-overwrite", "--set", "full"});

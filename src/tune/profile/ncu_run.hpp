@@ -1,5 +1,4 @@
-// ncu_run.hpp - a program that launches a kernel, run under ncu, turned into counters or the reason
-// why there are none.
+// ncu_run.hpp: Runs a program under ncu, and returns counters or the reason for having none.
 #pragma once
 
 #include <chrono>
@@ -16,43 +15,41 @@ namespace fatune {
 
 enum class ProfileStatus {
   kProfiled,
-  kDenied,  ///< the driver keeps the counters for administrators
-  kFailed,  ///< ncu ran and gave nothing
-  kNotRun   ///< no ncu, or no GPU
+  kDenied,  ///< the driver restricts the counters to administrators
+  kFailed,  ///< ncu ran without a result
+  kNotRun   ///< ncu or the GPU is missing
 };
 std::string_view name(ProfileStatus status);  ///< "profiled", "denied", "failed", "not_run"
 
 struct NcuRequest {
   std::filesystem::path ncu;
-  std::filesystem::path program;       ///< opens a profiler range around the launches that count
+  std::filesystem::path program;       ///< opens a profiler range around the measured launches
   std::vector<std::string> arguments;  ///< of the program
   Arch arch;
-  /// "12.ncu-rep": ncu's own report is kept there, with every section that Nsight Compute shows;
-  /// empty: nowhere.
+  /// File such as "12.ncu-rep" for ncu's report with every section of Nsight Compute; empty: none.
   std::filesystem::path report{};
   std::chrono::seconds patience{180};
 };
 
 struct NcuOutcome {
   ProfileStatus status = ProfileStatus::kNotRun;
-  std::string reason{};                 ///< for every status but profiled
-  std::vector<std::string> remedies{};  ///< what the user can do about it
-  std::vector<std::string> dropped{};   ///< metrics that this ncu or device does not have
+  std::string reason{};                 ///< set unless the status is kProfiled
+  std::vector<std::string> remedies{};  ///< actions for the user
+  std::vector<std::string> dropped{};   ///< metrics that this ncu or device lacks
   std::vector<Counters> launches{};
-  std::string report{};  ///< file name of ncu's own; empty: not kept
+  std::string report{};  ///< name of ncu's report file; empty: none
 };
 
-/// ncu's arguments. Clocks stay as they are, caches are emptied before every pass.
+/// Returns ncu's arguments. Clocks are not locked; caches are flushed before every pass.
 std::vector<std::string> ncu_arguments(const NcuRequest& request,
                                        const std::vector<std::string>& metrics,
                                        const std::filesystem::path& csv);
-/// Metrics that ncu does not know are dropped, and it runs again. Errors are those of the files and
-/// of Ctrl-C only.
+/// Runs ncu, again without metrics that ncu does not know. Only file errors and Ctrl-C are errors.
 Result<NcuOutcome> run_ncu(const NcuRequest& request);
-/// For when there is no ncu to run.
+/// Returns the result without an ncu to run.
 NcuOutcome no_ncu();
 
-/// Names in messages such as "Failed to find metric NAME".
+/// Returns the names in messages such as "Failed to find metric NAME".
 std::vector<std::string> unknown_metrics(std::string_view messages);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// profile.cpp - the thresholds, the sentences, and the choice of what binds; shares of time.
+// profile.cpp: Applies thresholds to counters, picks the bottleneck, and computes time shares.
 #include "tune/profile/profile.hpp"
 
 #include <algorithm>
@@ -13,9 +13,8 @@ namespace {
 
 using C = Counters;
 
-/// A counter that is good below its limit. Limits of tensor, DRAM and warps are the project's
-/// targets; the stalls' are chosen: where removing the stall has been worth a parameter of a
-/// kernel.
+/// A counter with a limit. Limits of tensor, DRAM and warps are the project's targets. Limits of
+/// stalls are chosen: above them a kernel parameter against the stall has paid off.
 struct Threshold {
   const char* key;
   const char* what;
@@ -52,7 +51,7 @@ constexpr Threshold kStalls[] = {
      "memory fences hold warps up"},
 };
 
-/// Waiting for the unit one wants to be busy: told, not judged.
+/// A stall that waits for the unit that should be busy is reported and not judged.
 constexpr Threshold kWillingStalls[] = {
     {"math_throttle", "stall: math pipe", &C::stall_math, 0, "",
      "warps queue for the math pipes, as near their roof"},
@@ -63,7 +62,8 @@ constexpr Threshold kWillingStalls[] = {
 };
 
 constexpr double kTensorPercent = 50;
-constexpr double kNearRoofPercent = 70;  // of the tensor pipe; what fused attention reaches at best
+// Use of the tensor pipe that the best fused attention reaches.
+constexpr double kNearRoofPercent = 70;
 constexpr double kWarpsPercent = 40;
 constexpr double kConflictRatio = 0.05;  // chosen: extra passes of shared memory
 constexpr double kWaveUse = 0.8;         // chosen: below, a fifth of the device's time is lost
@@ -94,7 +94,7 @@ Finding tensor_finding(const Counters& counters) {
                     : "the tensor cores idle most of the time: softmax, copies or waiting fill it");
 }
 
-/// A warp-specialised kernel holds few warps with many registers, on purpose.
+/// A warp-specialised kernel has few warps with many registers by design.
 bool few_warps_by_design(const Counters& counters) {
   return counters.wgmma_instructions.value_or(0) > 0 ||
          counters.tensor_pct.value_or(0) > kTensorPercent;
@@ -162,7 +162,7 @@ Finding waves_finding(const LaunchFacts& facts) {
                 shape + ": the last wave, or the grid, leaves many idle");
 }
 
-/// The stall furthest above its limit, or null.
+/// Returns the stall furthest above its limit, or null.
 const Threshold* worst_stall(const Counters& counters) {
   const Threshold* worst = nullptr;
   double excess = 1;
@@ -201,7 +201,7 @@ std::optional<Reading> stall_bound(const Counters& counters) {
                                   *(counters.*stall->field), stall->what, why)};
 }
 
-/// Roofs first, then an empty device, then the worst stall, then what is left.
+/// Checks roofs first, then an empty device, then the worst stall.
 Reading bound_of(const Counters& counters, const LaunchFacts& facts) {
   const double tensor = counters.tensor_pct.value_or(0);
   if (tensor >= kNearRoofPercent) {

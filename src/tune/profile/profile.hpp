@@ -1,5 +1,4 @@
-// profile.hpp - counters of a launch to words: the bottleneck, and the meaning of each figure; and
-// all that one profile holds.
+// profile.hpp: Explains the counters of a launch, names its bottleneck, and holds a profile.
 #pragma once
 
 #include <optional>
@@ -16,7 +15,7 @@ namespace fatune {
 enum class Mark {
   kGood,
   kBad,
-  kNote,   ///< nothing to judge, or not by this kernel
+  kNote,   ///< without a judgement
   kAbsent  ///< not counted
 };
 std::string_view name(Mark mark);  ///< "good", "bad", "note", "absent"
@@ -25,7 +24,7 @@ struct Finding {
   std::string what;             ///< "tensor active"
   std::optional<double> value;  ///< percent, or as the unit says
   std::string unit;             ///< "%", "waves", "sectors"
-  std::string limit{};          ///< "> 50": what is good
+  std::string limit{};          ///< range of good values: "> 50"
   Mark mark = Mark::kAbsent;
   std::string sentence = "not counted";
 };
@@ -41,15 +40,15 @@ Reading read_counters(const Counters& counters, const LaunchFacts& facts);
 struct LaunchShare {
   std::string kernel;
   std::size_t launches = 0;
-  double time_us = 0;  ///< of all of them
+  double time_us = 0;  ///< sum of its launches
   double share = 0;    ///< from 0 to 1
 };
-/// Most time first; launches of one name together. Empty when some launch has no time.
+/// Sums launches by kernel name, longest first. Empty if some launch has no time.
 std::vector<LaunchShare> breakdown(const std::vector<Counters>& launches);
-/// The launch that takes longest, or the first; null when there is none.
+/// Returns the launch that takes longest, or the first; null if there is none.
 const Counters* longest(const std::vector<Counters>& launches);
 
-/// Of one candidate.
+/// The profile of one candidate.
 struct Profile {
   LaunchFacts facts;
   NcuOutcome outcome;

@@ -1,5 +1,4 @@
-// profile_document.cpp - fields of the document; a run's folder profiles/, one document a
-// candidate.
+// profile_document.cpp: Names the fields of the document and the files of the folder profiles/.
 #include "tune/profile/profile_document.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// profile_document.hpp - profiled configs as a document, and those that a run's folder keeps.
+// profile_document.hpp: Writes and reads profiles of configs as documents in a run's folder.
 #pragma once
 
 #include <filesystem>
@@ -18,11 +18,11 @@ struct ProfiledConfig {
   NamedProblem problem;
   std::string kernel;
   Json config = Json::object();
-  std::string id;  ///< the candidate's, as in a journal
+  std::string id;  ///< the candidate's id, as in a journal
   std::optional<Timing> hot;
   Profile profile;
 };
-/// fatune.profile/1
+/// A document of the schema fatune.profile/1.
 struct ProfileDocument {
   DocumentHead head;
   Environment environment;
@@ -31,10 +31,11 @@ struct ProfileDocument {
 void fields(ProfiledConfig& x, FieldList& f);
 void fields(ProfileDocument& x, FieldList& f);
 
-/// Of a candidate, in a run's folder. `extension`: ".json", or ncu's own ".ncu-rep".
+/// Returns the file of a candidate's profile in a run's folder. `extension` is ".json" or ncu's
+/// ".ncu-rep".
 std::filesystem::path kept_profile(const std::filesystem::path& run, const std::string& id,
                                    const char* extension);
-/// By file name. A document that cannot be read is left out, with a warning.
+/// Loads all profiles of a run by file name. Skips unreadable documents with a warning.
 std::vector<ProfiledConfig> kept_profiles(const std::filesystem::path& run);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// sanitizer.cpp - starts compute-sanitizer tool by tool and reads the summaries.
+// sanitizer.cpp: Starts the tools of compute-sanitizer and reads their summaries.
 #include "tune/profile/sanitizer.hpp"
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace fatune {
 namespace {
 
-constexpr std::string_view kMark = "========= ";  // in front of every line of the tool's own
+constexpr std::string_view kMark = "========= ";  // prefix of every line of the tool itself
 constexpr std::string_view kSummaries[] = {"ERROR SUMMARY: ", "RACECHECK SUMMARY: "};
 constexpr std::string_view kBanner = "COMPUTE-SANITIZER";
 
-/// The number of errors or hazards in a summary line; none in any other.
+/// Returns the number of errors or hazards in a summary line; nullopt for other lines.
 std::optional<std::int64_t> summary_count(std::string_view line) {
   for (const std::string_view summary : kSummaries) {
     const auto at = line.find(summary);
@@ -30,7 +30,7 @@ std::optional<std::int64_t> summary_count(std::string_view line) {
   return std::nullopt;
 }
 
-/// The lines of an output to quote: the tool's first, or else the last of all.
+/// Returns the lines to quote: the tool's first lines, or else the last of all.
 struct Quotes {
   std::string first_finding, last_line;
 };

@@ -1,5 +1,4 @@
-// sanitizer.hpp - the problems at which compute-sanitizer looks at a config, and a program under
-// its tools to what each found.
+// sanitizer.hpp: Chooses problems for compute-sanitizer, runs its tools, and reads verdicts.
 #pragma once
 
 #include <chrono>
@@ -15,8 +14,9 @@
 
 namespace fatune {
 
-/// The config at the last small edge problem that it can do, since the later ones have more in
-/// them, and at the one with more work tiles than a wave if it can do no other or is_persistent().
+/// Returns the config on the last small edge problem that it supports, as later ones have more
+/// features. Adds the problem with more work tiles than a wave if the config supports no other or
+/// is_persistent().
 Result<std::vector<Candidate>> sanitizer_candidates(Candidate candidate,
                                                     const DeviceLimits& limits);
 
@@ -24,17 +24,16 @@ struct SanitizerRequest {
   std::filesystem::path sanitizer;
   std::filesystem::path program;
   std::vector<std::string> arguments;
-  std::chrono::seconds patience{120};  ///< for each tool; kernels run up to 100 times slower
+  std::chrono::seconds patience{120};  ///< per tool; kernels run up to 100 times slower
 };
-/// One verdict for each tool. A tool that tells no summary, or whose program failed, is "not_run"
-/// with what it said; only an interrupt is an error.
+/// Returns one verdict per tool. A tool without a summary, or whose program failed, is "not_run"
+/// with its output; only an interrupt is an error.
 Result<std::vector<ToolVerdict>> run_sanitizer(const SanitizerRequest& request);
 
-/// For each tool what it said of every run: failed where it failed once, passed where it always
-/// passed.
+/// Combines the verdicts of several runs per tool: failed if any run failed, passed if all passed.
 std::vector<ToolVerdict> worst_of(const std::vector<std::vector<ToolVerdict>>& runs);
 
-/// What a tool printed, to its verdict. `succeeded`: the program under it ended with 0.
+/// Reads a tool's output. `succeeded`: the program under the tool exited with 0.
 ToolVerdict read_sanitizer(const std::string& tool, bool succeeded, std::string_view text);
 
 }  // namespace fatune

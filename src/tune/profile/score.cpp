@@ -1,4 +1,4 @@
-// score.cpp - measurements to points.
+// score.cpp: Turns measurements into points.
 #include "tune/profile/score.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// score.hpp - the composite score of a candidate: speed, use of the device, and cost of the code.
+// score.hpp: Computes a candidate's composite score: speed, use of the device, and cost of the
+// code.
 #pragma once
 
 #include <optional>
@@ -7,17 +8,17 @@
 
 namespace fatune {
 
-/// The part of a score that tools have to count, for one candidate.
+/// The measurements of a score that need external tools, for one candidate.
 struct DeviceUse {
   std::optional<double> tensor_pct, sm_busy_pct;  ///< hardware counters, 0 to 100
   std::optional<double> syncs;                    ///< block barriers in the machine code
-  std::string missing;                            ///< why some of it is empty
+  std::string missing;                            ///< why a value is empty
 };
 
-/// What the score is made of. What was not measured stays empty and is no term.
+/// The terms of a score. Terms without a measurement stay empty and do not count.
 struct ScoreInputs : DeviceUse {
   double candidate_us = 0;
-  std::optional<double> sdpa_us;      ///< the fastest of the vendors' fused attentions
+  std::optional<double> sdpa_us;      ///< time of the fastest fused attention of a vendor
   std::optional<double> registers;    ///< per thread
   std::optional<double> spill_bytes;  ///< stored and loaded, per thread
 };
@@ -27,18 +28,16 @@ struct CompositeScore {
   std::vector<std::string> absent;  ///< names of the terms without a measurement
 };
 
-/// 1000·(sdpa/candidate) + 2·tensor_pct + sm_busy − penalties.
+/// Returns 1000·(sdpa/candidate) + 2·tensor_pct + sm_busy − penalties.
 ///
-/// The scale comes from the first term: parity with SDPA is 1000 points, so 10 points are one per
-/// cent of speed. A tensor pipe that is active half of the time gives 100, busy multiprocessors up
-/// to 100: together as much as 30 % of speed, for kernels with room left on larger problems. The
-/// penalties, chosen, only separate kernels of similar speed: what they cost in time is in the
-/// first term already. One barrier: 1 point (a tenth of a per cent). Each register beyond 128: 0.1
-/// (128 lets four warps' blocks have four on a multiprocessor; 255 cost 12.7, about a per cent).
-/// Each spilled byte: 0.25 (a register spilled and reloaded is 8 bytes: 2 points).
+/// Parity with SDPA is 1000 points, so 10 points are 1 % of speed. A tensor pipe active half of the
+/// time gives 100 points, and busy multiprocessors up to 100. The penalties are chosen and only
+/// separate kernels of similar speed. One barrier costs 1 point. Each register beyond 128 costs
+/// 0.1; with 128, a multiprocessor holds four blocks of four warps. Each spilled byte costs 0.25,
+/// so a spilled and reloaded register costs 2 points.
 CompositeScore composite_score(const ScoreInputs& x);
 
-/// Scores that can be compared with each other: a term that one of them lacks is absent in all.
+/// Returns comparable scores: a term that one candidate lacks is dropped for all.
 std::vector<CompositeScore> comparable_scores(std::vector<ScoreInputs> inputs);
 
 }  // namespace fatune

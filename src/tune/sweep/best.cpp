@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kFamily = "fatune.best";
 
-/// Before the first release a problem could stand in the file itself, and gates were texts.
+/// Recognises the spelling before the first release: problem in the file itself, or gates as texts.
 bool is_spelled_as_before(const Json& file) {
   const Json::json_pointer gate("/problems/0/best/verify/gates/0");
   return file.contains("best") || (file.contains(gate) && file[gate].is_string());
@@ -45,7 +45,7 @@ void file_fields(BestFile& x, FieldList& f) {
   f.as<&device_fields>("device", x.device);
 }
 
-/// The members of a file, of its only problem and of the best config there in one object.
+/// The fields of a file, its only problem and the best config, all in one object.
 struct BareConfig {
   BestFile file;
 };
@@ -63,7 +63,7 @@ void fields(BareConfig& x, FieldList& f) {
   f("kernel", problem.best->kernel).required();
 }
 
-/// Of the kernel's template and headers in this run; empty when the plan does not tell.
+/// Hash of the kernel's template and headers in this run; empty if the plan lacks the hash.
 std::string text_hash(const FinalRecord& record, const RunPlan& plan) {
   const auto found = std::find(plan.kernels.begin(), plan.kernels.end(), record.kernel);
   const auto position = static_cast<std::size_t>(found - plan.kernels.begin());
@@ -90,7 +90,7 @@ BestSearch search_of(const ProblemResult& result, const RunPlan& plan) {
                                  : std::optional(result.known_best() != nullptr)};
 }
 
-/// What the final phase decides of a problem.
+/// Sets the results of the final phase.
 void show_finals(const ProblemResult& result, const RunPlan& plan, const Environment& environment,
                  BestProblem& problem) {
   problem.best.reset();
@@ -145,7 +145,7 @@ BestFile file_of(const SweepResult& result) {
   return file;
 }
 
-/// A library can be what a file calls best; there is nothing of it to compile.
+/// Rejects a best of a library, which has no config to compile.
 Status check_best(const BestFile& file, std::size_t problem) {
   const auto error = [&](const char* key, const std::string& fault) {
     return file_error(file.place(problem, key) + " " + fault);
@@ -227,7 +227,7 @@ void add_helpers(const std::vector<Environment>& more, std::vector<Environment>&
 
 Result<BestFile> best_file_from_json(Json object, const std::string& where) {
   if (!object.is_object()) return file_error(where + ": is not a JSON object");
-  // A file that a person wrote needs no schema.
+  // A file written by hand needs no schema.
   if (!object.contains("schema")) object["schema"] = fmt::format("{}/1", kFamily);
   BestFile file;
   if (!object.contains("problems") && object.contains("kernel") && object.contains("config")) {

@@ -1,5 +1,4 @@
-// comparison.cpp - runs a final phase for every problem and compares its rows by interval; only
-// what is surely below the threshold passes a gate.
+// comparison.cpp: Runs final phases and compares rows by confidence interval.
 #include "tune/sweep/comparison.hpp"
 
 #include <algorithm>
@@ -18,8 +17,8 @@
 namespace fatune {
 namespace {
 
-/// Readies the evaluator for one of several problems; then one that the device cannot take on is no
-/// error but a reason.
+/// Begins a problem. If there are several, a problem that does not fit the device returns a reason
+/// instead of an error.
 Result<std::string> begin_or_reason(const Problem& problem, const RunPlan& plan, bool several,
                                     Evaluator& evaluator) {
   Status begun = evaluator.begin_problem(problem, plan);
@@ -28,7 +27,7 @@ Result<std::string> begin_or_reason(const Problem& problem, const RunPlan& plan,
   return std::move(begun).error();
 }
 
-/// The interval of the median, or the median alone.
+/// Returns the interval of the median, or the median alone.
 Interval interval_of(const Timing& timing) {
   return {timing.ci95_low_us.value_or(timing.median_us),
           timing.ci95_high_us.value_or(timing.median_us)};
@@ -54,16 +53,16 @@ std::string throttling(const Conditions& seen) {
   return reasons.empty() ? "none" : join(reasons, ", ");
 }
 
-/// NaN in a list of times is no outcome but a broken input.
+/// Rejects NaN among the times, which means broken input.
 Status check_times(const FinalRecord& record, const std::string& objective) {
   const auto& rounds = rounds_of(record, objective);
   if (record.outcome != Outcome::kMeasured || rounds.size() < kLeastSamples) return {};
   return check_samples(rounds, record.impl + " (" + objective + ")");
 }
 
-/// Of "in_layer" the first of in_layer, plain and hot that all contestants have: recordings, saved
-/// results of before and machines without cuBLASLt have no times in a layer.
-std::string gate_time(const FinalRecord& candidate, const std::vector<Rival>& rivals,
+/// Resolves the objective "in_layer" to the first of in_layer, plain and hot that all contestants
+/// have. Recordings, older results and machines without cuBLASLt have no in-layer times.
+std::string gate_time(const FinalRecord& candidate, const std::vector<GateBaseline>& baselines,
                       const std::string& objective) {
   if (objective != kInLayerObjective) return objective;
   for (const char* time : {"in_layer", "plain"}) {
@@ -71,19 +70,19 @@ std::string gate_time(const FinalRecord& candidate, const std::vector<Rival>& ri
       return record.outcome != Outcome::kMeasured ||
              rounds_of(record, time).size() >= kLeastSamples;
     };
-    if (has(candidate) && std::ranges::all_of(rivals, has, &Rival::record)) return time;
+    if (has(candidate) && std::ranges::all_of(baselines, has, &GateBaseline::record)) return time;
   }
   return "hot";
 }
 
-GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const std::string& time,
-                   const GateRules& rules) {
+GateRow decide_row(const FinalRecord& candidate, const GateBaseline& baseline,
+                   const std::string& time, const GateRules& rules) {
   GateRow row;
-  row.baseline = rival.record;
-  row.source = rival.source;
+  row.baseline = baseline.record;
+  row.source = baseline.source;
   const Pairing pairing =
-      rival.source.empty() ? pairing_in_phase(candidate, rival.record, time) : Pairing::kNone;
-  const auto ratio = ratio_of(candidate, rival.record, time, pairing, rules.seed);
+      baseline.source.empty() ? pairing_in_phase(candidate, baseline.record, time) : Pairing::kNone;
+  const auto ratio = ratio_of(candidate, baseline.record, time, pairing, rules.seed);
   if (!ratio) {
     row.reason = ratio.error().message;
     return row;
@@ -96,7 +95,7 @@ GateRow decide_row(const FinalRecord& candidate, const Rival& rival, const std::
   return row;
 }
 
-/// That they had: a recording's are its own, and long rounds are fewer than was asked for.
+/// Notes the actual number of rounds, which differs for recordings and for long rounds.
 void note_rounds(const FinalRecord& record, int& rounds) {
   if (!record.hot_rounds_us.empty()) rounds = static_cast<int>(record.hot_rounds_us.size());
 }
@@ -108,13 +107,13 @@ Result<GateProblem> measure_and_decide(const GateQuestion& question, const GateR
   FATUNE_TRY(auto records, evaluator.finals(contestants, plan));
   if (records.size() != contestants.size())
     return device_error("the final phase's records do not match its contestants");
-  std::vector<Rival> rivals;
-  for (std::size_t i = 1; i < records.size(); ++i) rivals.push_back({std::move(records[i]), ""});
-  rivals.insert(rivals.end(), question.saved.begin(), question.saved.end());
-  return decide_gate(question.problem, records.front(), rivals, rules);
+  std::vector<GateBaseline> baselines;
+  for (std::size_t i = 1; i < records.size(); ++i) baselines.push_back({std::move(records[i]), ""});
+  baselines.insert(baselines.end(), question.saved.begin(), question.saved.end());
+  return decide_gate(question.problem, records.front(), baselines, rules);
 }
 
-/// Geometric means over problems, of each baseline that has a ratio.
+/// Returns geometric means over problems for each baseline that has a ratio.
 std::vector<GateMean> mean_ratios(const std::vector<GateProblem>& problems) {
   std::vector<std::pair<std::string, std::vector<double>>> ratios;
   for (const GateProblem& problem : problems) {
@@ -130,7 +129,7 @@ std::vector<GateMean> mean_ratios(const std::vector<GateProblem>& problems) {
   return means;
 }
 
-/// Ratio, interval, comparison and verdict, where both sides have them.
+/// Adds ratio, interval, comparison and verdict.
 void add_ratio(const FinalRecord& baseline, std::uint64_t seed, SuiteProblem& row) {
   row.ratio = timing_of(*row.best, row.time)->median_us / timing_of(baseline, row.time)->median_us;
   row.verdict = verdict_word(*row.ratio);
@@ -221,20 +220,21 @@ std::optional<Confirmation> confirm(const BestFile& saved, const BestProblem& wi
 }
 
 Result<GateProblem> decide_gate(const NamedProblem& problem, const FinalRecord& candidate,
-                                const std::vector<Rival>& rivals, const GateRules& rules) {
+                                const std::vector<GateBaseline>& baselines,
+                                const GateRules& rules) {
   GateProblem decision;
   decision.problem = problem;
   decision.candidate = candidate;
-  decision.time = gate_time(candidate, rivals, rules.objective);
+  decision.time = gate_time(candidate, baselines, rules.objective);
   FATUNE_TRY_STATUS(check_times(candidate, decision.time));
-  for (const Rival& rival : rivals) {
-    if (auto times = check_times(rival.record, decision.time); !times) {
-      if (rival.source.empty()) return std::move(times).error();
-      return file_error(rival.source + ": " + times.error().message);
+  for (const GateBaseline& baseline : baselines) {
+    if (auto times = check_times(baseline.record, decision.time); !times) {
+      if (baseline.source.empty()) return std::move(times).error();
+      return file_error(baseline.source + ": " + times.error().message);
     }
-    decision.rows.push_back(decide_row(candidate, rival, decision.time, rules));
+    decision.rows.push_back(decide_row(candidate, baseline, decision.time, rules));
   }
-  decision.passed = !rivals.empty() && std::ranges::all_of(decision.rows, &GateRow::passed);
+  decision.passed = !baselines.empty() && std::ranges::all_of(decision.rows, &GateRow::passed);
   return decision;
 }
 

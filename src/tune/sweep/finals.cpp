@@ -1,5 +1,4 @@
-// finals.cpp - picks the fastest, the default and the baseline; compares by paired rounds, scores
-// alike, and lets the smaller of equals win.
+// finals.cpp: Picks contestants, compares paired rounds, and lets the smaller of equals win.
 #include "tune/sweep/finals.hpp"
 
 #include <algorithm>
@@ -16,15 +15,15 @@
 namespace fatune {
 namespace {
 
-/// Its name as an implementation; that of attention is "naive" whatever the manifest is called.
+/// Returns the reference's name as an implementation; always "naive" for attention.
 std::string reference_impl(const Manifest& manifest) {
   return manifest.operation->declared() != nullptr ? manifest.name : "naive";
 }
 
 constexpr std::size_t kMostFinalists = 20;  // chosen: as many as regret is measured with
 
-/// How many of the fastest are finalists: as asked, and behind them those that the search cannot
-/// tell from the fastest, as it cannot at the power limit, where clocks move between candidates.
+/// Returns the number of finalists: as requested, and more if the search cannot separate them from
+/// the fastest. At the power limit clocks change between candidates, so that many tie.
 std::size_t finalists_of(const FinalsRequest& request,
                          const std::vector<const CandidateRecord*>& ranked) {
   std::size_t count = std::min(request.finalists, ranked.size());
@@ -36,7 +35,7 @@ std::size_t finalists_of(const FinalsRequest& request,
   return count;
 }
 
-/// Whether the default config ran on the device; a config that is wrong or does not compile is no
+/// Whether the default config ran on the device. A config that is wrong or does not compile is no
 /// contestant.
 bool ran(const std::vector<CandidateRecord>& candidates, const std::string& key) {
   return std::ranges::any_of(candidates, [&](const CandidateRecord& record) {
@@ -45,7 +44,7 @@ bool ran(const std::vector<CandidateRecord>& candidates, const std::string& key)
   });
 }
 
-/// Says why a record has no times to compare.
+/// Explains why a record has no times to compare.
 Status check_measured(const FinalRecord& record, const std::string& objective) {
   if (record.outcome == Outcome::kMeasured)
     return check_samples(rounds_of(record, objective), record.impl + " (" + objective + ")");
@@ -58,7 +57,7 @@ bool is_sdpa(const FinalRecord& record) {
          (record.impl.starts_with("torch:") || record.impl.starts_with("cudnn"));
 }
 
-/// Hot time of the fastest; empty when none was measured.
+/// Returns the hot time of the fastest SDPA; empty if none was measured.
 std::optional<double> sdpa_time(const std::vector<FinalRecord>& finals) {
   std::optional<double> fastest;
   for (const FinalRecord& record : finals) {
@@ -100,7 +99,7 @@ std::string note_of(const CompositeScore& score, const std::map<std::string, Dev
 
 constexpr std::int64_t kRegisterBytes = 4;
 
-/// Bytes of a multiprocessor's registers and shared memory that a block holds.
+/// Returns the bytes of registers and shared memory of a block.
 std::int64_t footprint(const FinalRecord& record) {
   if (!record.resources) return std::numeric_limits<std::int64_t>::max();
   const Resources& used = *record.resources;
@@ -108,7 +107,7 @@ std::int64_t footprint(const FinalRecord& record) {
          used.dynamic_shared_bytes;
 }
 
-/// Empty when either has no times, or too few.
+/// Returns empty if a side has no times, or too few.
 std::optional<Ratio> ratio_in_phase(const FinalRecord& a, const FinalRecord& b,
                                     const std::string& objective, std::uint64_t seed) {
   auto ratio = ratio_of(a, b, objective, pairing_in_phase(a, b, objective), seed);
@@ -119,7 +118,7 @@ bool ties(const std::optional<Ratio>& ratio) {
   return ratio && compare_interval({ratio->low, ratio->high}, 0) == Verdict::kTie;
 }
 
-/// Fastest first; then those that failed.
+/// Sorts by time, with failed records last.
 void sort_by_time(std::vector<FinalRecord>& finals, const std::string& objective) {
   std::ranges::stable_sort(finals, {}, [&](const FinalRecord& record) {
     return std::pair(record.outcome != Outcome::kMeasured, median_of(record, objective));
@@ -128,12 +127,12 @@ void sort_by_time(std::vector<FinalRecord>& finals, const std::string& objective
 
 using Place = std::vector<FinalRecord>::iterator;
 
-/// Chosen: less than two runs of one config differ by. What a smaller kernel may cost at most: a
-/// tie alone may hide per cents where rounds are few and clocks move.
+/// Chosen below the difference between two runs of one config. Limits the cost of a smaller kernel,
+/// because a tie may hide larger differences if rounds are few or clocks change.
 constexpr double kAlike = 1.002;
 
-/// The one that was chosen before it was timed again; or the smallest of those that tie with the
-/// fastest and are alike. `finals` are in order of time.
+/// Returns the record chosen before it was timed again, or else the smallest of the records that
+/// tie with the fastest. `finals` are sorted by time.
 Place fastest_and_smallest(std::vector<FinalRecord>& finals, const std::string& objective,
                            std::uint64_t seed) {
   const Place chosen = std::ranges::find_if(finals, [](const FinalRecord& record) {
@@ -219,8 +218,7 @@ Result<std::vector<Implementation>> choose_contestants(
   std::vector<Implementation> chosen;
   std::set<std::string> keys, kernels;
   for (const CandidateRecord* record : ranked) {
-    // Beyond the fastest, the best of each kernel: a table of kernels then comes from one final
-    // phase.
+    // Adds the best of each kernel, so that one final phase yields a table of kernels.
     if (chosen.size() >= finalists && kernels.contains(record->kernel)) continue;
     const KernelRef kernel = kernel_named(request.kernels, record->kernel);
     if (!kernel) continue;
@@ -340,7 +338,7 @@ void settle_finals(ProblemResult& result, const std::string& objective, std::uin
   const std::string time = final_time(finals, objective);
   sort_by_time(finals, time);
   const Place winner = winner_of(finals, scoring, time, seed);
-  // The others keep their order.
+  // The other records keep their order.
   if (winner != finals.end()) std::rotate(finals.begin(), winner, winner + 1);
   const Place baseline = std::ranges::find_if(finals, &FinalRecord::is_baseline);
   for (const FinalRecord& record : finals) {

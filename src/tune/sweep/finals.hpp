@@ -1,5 +1,4 @@
-// finals.hpp - the candidates of a search to the contestants of its final phase; its records to
-// ratios, scores, an order and the gate's verdict.
+// finals.hpp: Chooses the contestants of a final phase, and ranks and judges its records.
 #pragma once
 
 #include <cstdint>
@@ -16,84 +15,85 @@
 
 namespace fatune {
 
-/// What a sweep's winners are measured against on a problem, beside the reference; empty: nothing.
+/// Returns the baselines for a problem beside the reference; may be null.
 using MakeBaselines = std::function<Result<std::vector<Implementation>>(const Problem&)>;
 
 struct FinalsRequest {
   const Problem& problem;
-  const std::vector<KernelRef>& kernels;  ///< those searched
+  const std::vector<KernelRef>& kernels;  ///< the searched kernels
   const KernelRef& reference;
   const DeviceLimits& limits;
   std::string objective;
-  std::size_t finalists = 8;                   ///< at least, of those that there are
-  std::vector<Implementation> baselines = {};  ///< beside the reference
+  std::size_t finalists = 8;                   ///< minimum number, if there are enough
+  std::vector<Implementation> baselines = {};  ///< without the reference
 };
 
-/// Those that may be finalists and were timed, the fastest first.
+/// Returns timed candidates that may be finalists, the fastest first.
 std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
                                                   const std::vector<CandidateRecord>& candidates);
-/// A candidate of `kernel` in the role "finalist".
+/// Returns a candidate of `kernel` in the role "finalist".
 Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel);
 
-/// The reference kernel's default config as "naive".
+/// Returns the reference kernel's default config as "naive".
 Implementation reference_contestant(const KernelRef& reference, const Problem& problem);
 
-/// The fastest correct candidates, each machine code once, and up to 20 where the search cannot
-/// tell them from the fastest; the best of each other kernel; the default config of the fastest
-/// one's kernel, if it ran and is not among them; the reference kernel; the other baselines. Empty
-/// when nothing was measured.
+/// Returns the fastest correct candidates, each machine code once: up to 20 if the search cannot
+/// separate these from the fastest. Adds the best of each other kernel, the default config of the
+/// fastest kernel if it ran, the reference kernel, and the baselines. Empty if nothing was
+/// measured.
 Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates);
 
-/// Whether `finals` has a record of every contestant: an earlier attempt got that far.
+/// Whether `finals` has a record of every contestant, as after an earlier attempt.
 bool covers(const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants);
 
-/// Microseconds of "in_layer", "plain", "hot" or "cold"; infinity where it was not timed so.
+/// Returns the median of "in_layer", "plain", "hot" or "cold" in us; infinity without such a
+/// timing.
 double median_of(const FinalRecord& record, const std::string& time);
 
-/// Whether round i of one belongs to round i of the other.
+/// Whether round i of one side belongs to round i of the other.
 enum class Pairing { kRounds, kNone };
-/// Two contestants of one final phase are paired, unless one has fewer values.
+/// Contestants of one final phase are paired, unless one has fewer values.
 Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective);
 
-/// Median of a over median of b; 10,000 resamples. Fails when either was not measured, has too few
-/// rounds or one that is no time; the message names the row.
+/// Returns median of a over median of b, with 10,000 resamples. Fails if a side was not measured,
+/// or has too few or invalid rounds; the message names the row.
 Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::string& objective,
                        Pairing pairing, std::uint64_t seed);
 
-/// The objective under which the search minimises hot time and the final phase ranks by score.
+/// With this objective the search minimises hot time and the final phase ranks by score.
 inline constexpr const char* kScoreObjective = "score";
-/// A usage error unless it is in_layer, hot, cold or score.
+/// Returns a usage error unless the objective is in_layer, hot, cold or score.
 Status check_objective(std::string_view objective);
 
-/// Counts what the hardware does for a candidate; may find nothing.
+/// Measures how a candidate uses the device; may return nothing.
 using CountUse = std::function<Result<DeviceUse>(const Candidate&)>;
 
 struct Scoring {
-  std::map<std::string, double> by_id;  ///< of measured candidates; empty: ranked by time
+  std::map<std::string, double> by_id;  ///< scores of measured candidates; empty: ranked by time
   std::string note;                     ///< which terms are absent, or why there is no score
-  std::string winner = {};  ///< id of the one that is best whatever its time; empty: none is
+  std::string winner = {};              ///< id of the best, if it was decided before; empty: none
 };
 
-/// Of the candidates that were measured, by id.
+/// Returns the device use of measured candidates by id.
 Result<std::map<std::string, DeviceUse>> count_finalists(
     const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants,
     const CountUse& count);
 
-/// SDPA is the fastest measured baseline that is cuDNN's or PyTorch's. Without one the scores would
-/// lack the term that gives them their scale, so there are none.
+/// Scores finalists with the fastest baseline of cuDNN or PyTorch as SDPA. Without SDPA there are
+/// no scores, because that term sets the scale.
 Scoring score_finals(const std::vector<FinalRecord>& finals,
                      const std::map<std::string, DeviceUse>& uses);
 
-/// Id of the candidate that settle_finals() makes the best without scores, by a time of
-/// final_time(); empty for none.
+/// Returns the id of the best in settle_finals() without scores, by a time of final_time(); empty
+/// for none.
 std::string winner_by_time(std::vector<FinalRecord> finals, const std::string& time,
                            std::uint64_t seed);
 
-/// Sorts `finals` and fills `standings` and `gate`. Best is the fastest candidate that passed every
-/// gate; among those that tie with it by interval and take at most 0.2 % longer, the one that takes
-/// least of a multiprocessor (registers and shared memory of a block).
-/// With a winner named, that one is best; with scores, the candidate with the highest one instead.
+/// Sorts `finals` and fills `standings` and `gate`. The best is the fastest candidate that passed
+/// every gate. Among candidates that tie by interval and are at most 0.2 % slower, the best has the
+/// smallest footprint of registers and shared memory per block. A named winner takes precedence;
+/// with scores, the highest score does.
 void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed,
                    const Scoring& scoring = {});
 

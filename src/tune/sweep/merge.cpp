@@ -1,4 +1,4 @@
-// merge.cpp - gathers records problem by problem, each once, and writes what a single sweep writes.
+// merge.cpp: Gathers records by problem without repetition, and writes the files of a sweep.
 #include "tune/sweep/merge.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace fatune {
 namespace {
 
-/// Of what a record is the result; empty: of nothing.
+/// Identifies the result that a record holds; empty if there is none.
 std::string subject(const Record& record) {
   if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->key;
   const auto* final = std::get_if<FinalRecord>(&record);
@@ -31,13 +31,13 @@ std::string subject(const Record& record) {
                      describe(final->problem));
 }
 
-/// A final phase of before records named their GPU was measured where its run began.
+/// Older final records without a GPU were measured where their run began.
 void name_gpu(Record& record, const Environment& began_on) {
   auto* final = std::get_if<FinalRecord>(&record);
   if (final != nullptr && final->gpu.empty()) final->gpu = began_on.device_uuid;
 }
 
-/// As written, but for when it happened and what it took.
+/// Renders a record without its time and cost.
 std::string result_text(Record record) {
   if (double* const at_s = time_of(record)) *at_s = 0;
   if (auto* candidate = std::get_if<CandidateRecord>(&record)) candidate->spent = {};
@@ -46,14 +46,14 @@ std::string result_text(Record record) {
 
 bool same_result(const Record& a, const Record& b) { return result_text(a) == result_text(b); }
 
-/// A result, and the run that has it.
+/// A result and its run.
 struct Source {
   const Record* record = nullptr;
   const ShardRun* run = nullptr;
 };
 using Sources = std::map<std::string, Source>;
 
-/// Without what another final phase came after.
+/// Drops final records that a later final phase replaced.
 std::vector<const Record*> records_that_count(const Journal& journal) {
   const LastFinals finals(journal.records);
   std::map<Problem, std::size_t> met;
@@ -66,7 +66,7 @@ std::vector<const Record*> records_that_count(const Journal& journal) {
   return counting;
 }
 
-/// Of what stands several times among them the last counts.
+/// Collects results by subject; the last one counts.
 Sources results_of(const std::vector<const Record*>& records, const ShardRun& run) {
   Sources results;
   for (const Record* record : records) {
@@ -94,8 +94,8 @@ class Gathered {
     return {};
   }
 
-  /// The records of a problem, moved to where the clock stands.
-  void hand_over(const Problem& problem, std::vector<Record>& records) {
+  /// Moves the records of a problem to the output, shifted to the current clock.
+  void append_records(const Problem& problem, std::vector<Record>& records) {
     double last_s = 0;
     for (Record& record : by_problem_[problem]) {
       if (double* const at_s = time_of(record)) {
@@ -109,8 +109,8 @@ class Gathered {
   }
 
  private:
-  /// Those that no run before has, with times of what was spent on their problem alone: records of
-  /// others, and of final phases that count no more, may stand between them.
+  /// Takes records that no earlier run has, timed by the cost of their problem only. Records of
+  /// other problems and replaced final phases may lie in between.
   void take(const std::vector<const Record*>& counting, const Journal& journal) {
     double clock_s = 0;
     std::map<Problem, double> spent;
@@ -140,7 +140,7 @@ double seconds_of(const ShardRun& run) {
   return last_s;
 }
 
-/// Of each shard once.
+/// Sums the longest run of each shard.
 double seconds_of(const std::vector<ShardRun>& runs) {
   std::map<std::uint64_t, double> longest;
   for (const ShardRun& run : runs) {
@@ -152,7 +152,7 @@ double seconds_of(const std::vector<ShardRun>& runs) {
   return sum;
 }
 
-/// As the only shard, which is how one run of the whole is spelled.
+/// Marks the plan as shard 1 of 1, as in a single run of the whole plan.
 RunPlan whole_plan(RunPlan plan) {
   Shard whole{.number = 1, .of = 1, .plan = plan.shard->plan};
   for (std::uint64_t place = 0; place < plan.problems.size(); ++place)
@@ -165,7 +165,8 @@ RunPlan whole_plan(RunPlan plan) {
   return plan;
 }
 
-/// What holds for all of them; where each was measured stands beside it.
+/// Returns the header with the facts that all runs share; places of measurement are recorded
+/// separately.
 JournalHeader merged_header(const std::vector<ShardRun>& runs) {
   const JournalHeader& first = runs.front().journal.header;
   JournalHeader header{whole_plan(first.plan), first.environment, {}};
@@ -180,7 +181,7 @@ JournalHeader merged_header(const std::vector<ShardRun>& runs) {
   return header;
 }
 
-/// Whether a final phase was on another GPU than the runs began on, as of a run that was resumed.
+/// Whether a resumed run had a final phase on another GPU than its first attempt.
 bool measured_elsewhere(const Journal& merged) {
   return std::ranges::any_of(merged.records, [&](const Record& record) {
     const auto* final = std::get_if<FinalRecord>(&record);
@@ -188,7 +189,7 @@ bool measured_elsewhere(const Journal& merged) {
   });
 }
 
-/// By problem, implementation and id; the last one counts.
+/// Finals by problem, implementation and id; the last one counts.
 using Finals = std::map<std::tuple<Problem, std::string, std::string>, const FinalRecord*>;
 
 Finals finals_of(const Journal& journal) {
@@ -200,7 +201,7 @@ Finals finals_of(const Journal& journal) {
   return finals;
 }
 
-/// Gives a row of best.json what it leaves out and the journal has: problem, gates, rounds.
+/// Restores the fields that best.json omits and the journal has: problem, gates, rounds.
 Status complete_row(const Problem& problem, const Finals& finals, BestRow& row) {
   const auto found = finals.find({problem, row.impl, row.id});
   if (found == finals.end()) {
@@ -217,7 +218,7 @@ Status complete_rows(const Finals& finals, BestProblem& problem) {
     for (BestRow& row : *rows) FATUNE_TRY_STATUS(complete_row(*problem.problem, finals, row));
   }
   if (!problem.best) return {};
-  auto verification = problem.best->verification;  // compute-sanitizer's verdict is only here
+  auto verification = problem.best->verification;  // only best.json has compute-sanitizer's verdict
   FATUNE_TRY_STATUS(complete_row(*problem.problem, finals, *problem.best));
   problem.best->verification = std::move(verification);
   return {};
@@ -231,7 +232,7 @@ Result<Journal> merge_journals(const std::vector<ShardRun>& runs) {
   Journal merged;
   merged.header = merged_header(runs);
   for (const NamedProblem& named : merged.header.plan.problems)
-    gathered.hand_over(named.problem, merged.records);
+    gathered.append_records(named.problem, merged.records);
   if (measured_elsewhere(merged)) merged.header.environment.device_uuid.clear();
   merged.records.emplace_back(
       EndRecord{lacking(runs).empty() ? "complete" : "interrupted", seconds_of(runs)});

@@ -1,4 +1,4 @@
-// merge.hpp - runs of a plan's shards to one run that reads as if a single sweep had written it.
+// merge.hpp: Merges the runs of a plan's shards into one run, as a single sweep would write it.
 #pragma once
 
 #include <filesystem>
@@ -10,20 +10,20 @@
 
 namespace fatune {
 
-/// The union of their journals, of load_shard_runs(): problem after problem in the plan's order,
-/// its clock going on from one to the next; shard 1 of 1. What two runs of one shard both hold
-/// stands once, and is a usage error where it differs.
+/// Returns the union of the journals of load_shard_runs() as shard 1 of 1. Problems are in the
+/// plan's order, with a continuous clock. A result in two runs appears once; if the two differ,
+/// that is a usage error.
 Result<Journal> merge_journals(const std::vector<ShardRun>& runs);
 
-/// What their best.json files say, in the plan's order. A final phase that one of them reports and
-/// the merged journal lacks is an error.
+/// Returns the union of the best.json files, in the plan's order. A reported final phase that the
+/// merged journal lacks is an error.
 Result<BestFile> merge_best(const std::vector<ShardRun>& runs, const Journal& merged);
 
-/// The journal as the writer of a sweep writes it.
+/// Renders the journal like the writer of a sweep.
 Result<std::string> journal_text(const Journal& journal);
 
-/// Writes best.json and suite.json into a folder that has no journal, then all of journal.jsonl at
-/// once: where that is, everything is. `date`: of today.
+/// Writes best.json and suite.json into a folder without a journal, and then journal.jsonl in one
+/// step. A folder with a journal is therefore complete. `date` is today.
 Status save_merged(const Journal& journal, const BestFile& best, const std::filesystem::path& out,
                    const std::string& date);
 

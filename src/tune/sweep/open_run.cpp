@@ -1,4 +1,4 @@
-// open_run.cpp: Journal, environment and best.json of a run.
+// open_run.cpp: Opens, saves and closes a run: journal, environment and best.json.
 #include "tune/sweep/open_run.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct OpenedJournal {
   std::unique_ptr<RunJournal> journal;
   std::vector<SavedConfig> warm_starts;
   std::optional<Shard> shard;
-  std::optional<Environment> began_on = {};  ///< of a run that is resumed
+  std::optional<Environment> began_on = {};  ///< set for a resumed run
   std::vector<Environment> helpers = {};     ///< of the run so far
 };
 
@@ -57,8 +57,8 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   return opened;
 }
 
-/// What the final phases of a resumed run were measured on: where it began, or here; of several
-/// GPUs none is named.
+/// Returns the environment of a resumed run's final phases: its first one or this one. Several GPUs
+/// leave the UUID empty.
 Environment measured_on(const OpenRun& run, const Environment& here) {
   const Environment& first = *run.began_on;
   std::set<std::string> gpus;
@@ -76,7 +76,7 @@ Environment measured_on(const OpenRun& run, const Environment& here) {
   return several;
 }
 
-/// Finds a hopeless problem before anything is measured or written.
+/// Finds unsupported problems before anything is measured or written.
 Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels,
                       const DeviceLimits& limits) {
   for (const NamedProblem& problem : shard_problems(plan)) {
@@ -103,13 +103,12 @@ RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
   return plan;
 }
 
-/// What compute-sanitizer said of the winners of a run so far, by candidate: best.json alone has
-/// it.
+/// Returns compute-sanitizer's verdicts by candidate id, which only best.json holds.
 std::map<std::string, std::vector<ToolVerdict>> saved_verdicts(
     const std::filesystem::path& folder) {
   std::map<std::string, std::vector<ToolVerdict>> verdicts;
   const auto saved = load_best_file(folder);
-  if (!saved) return verdicts;  // none was written, or what is there is written anew
+  if (!saved) return verdicts;  // best.json is missing, or will be written anew
   for (const BestProblem& problem : saved->problems) {
     if (problem.best && problem.best->verification)
       verdicts[problem.best->id] = problem.best->verification->sanitizer;
@@ -117,7 +116,7 @@ std::map<std::string, std::vector<ToolVerdict>> saved_verdicts(
   return verdicts;
 }
 
-/// With --finals a search that was cut off ends where it was, but one that never began has not.
+/// With --finals every search counts as ended if it has begun.
 bool all_were_searched(const SweepResult& result) {
   return std::ranges::none_of(
       result.problems, [](const ProblemResult& problem) { return problem.candidates.empty(); });
@@ -150,7 +149,7 @@ void OpenRun::take(ProblemResult swept) {
   result.problems.insert(next, std::move(swept));
 }
 
-/// While there is time to mend it: each baseline once, of a run that has problems left.
+/// Warns of each missing baseline once, and only if the run has problems left.
 void OpenRun::warn_of_absent(const ProblemResult& problem) {
   const std::size_t left = shard_problems(result.plan).size() - result.problems.size();
   for (const FinalRecord& each : problem.finals) {

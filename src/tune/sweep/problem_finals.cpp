@@ -1,4 +1,4 @@
-// problem_finals.cpp - the final phase of a problem: the journal's, one measured now, or again.
+// problem_finals.cpp: Recalls, runs or repeats the final phase of a problem.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -14,7 +14,7 @@
 namespace fatune {
 namespace {
 
-/// The winner alone meets edge problems, unless it is chosen by its score.
+/// Limits edge problems to the winner, unless the objective is the score.
 FinalPlan plan_of_finals(const RunState& run) {
   FinalPlan plan = run.options.finals;
   if (run.plan.objective == kScoreObjective) return plan;
@@ -40,8 +40,8 @@ Names difference(const Names& all, const Names& without) {
   return left;
 }
 
-/// Of --finals: whether a baseline that was not there then may be here now.
-bool may_be_here(const std::vector<FinalRecord>& finals, const RunState& run) {
+/// Whether --finals should repeat the phase, because an unavailable baseline may be available now.
+bool retry_unavailable(const std::vector<FinalRecord>& finals, const RunState& run) {
   const Names absent = baselines_with(finals, Outcome::kUnavailable);
   return run.options.finals_only && !difference(absent, run.still_absent).empty();
 }
@@ -76,7 +76,7 @@ class ProblemFinals {
   }
 
  private:
-  /// What the journal has, of just these contestants.
+  /// Restores the final phase from the journal if it has exactly these contestants.
   void recall() {
     result_.finals = run_.journal.finals(wanted_.problem);
     if (!covers(result_.finals, contestants_)) result_.finals.clear();
@@ -88,10 +88,10 @@ class ProblemFinals {
     return publish(std::move(finals));
   }
 
-  /// An interrupt leaves the phase of before, and so does one that lacks what it had: the last
-  /// phase of a problem counts.
+  /// Repeats the final phase. An interrupt keeps the previous phase, and so does a new phase that
+  /// lacks earlier times, because the last phase of a problem counts.
   Status repeat() {
-    if (!may_be_here(result_.finals, run_)) return {};
+    if (!retry_unavailable(result_.finals, run_)) return {};
     auto again = measured();
     if (!again) return unless_interrupted(again.error(), run_);
     run_.still_absent.merge(baselines_with(*again, Outcome::kUnavailable));

@@ -1,4 +1,4 @@
-// problem_sweep.cpp - searches a problem's spaces one after the other, then lets the best compete.
+// problem_sweep.cpp: Searches the spaces of a problem, and then runs its final phase.
 #include "tune/sweep/problem_sweep.hpp"
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 namespace fatune {
 namespace {
 
-/// "no valid config: BLOCK_M % 64 == 0 (each warp owns 16 whole rows) excludes 12; ..."
+/// Describes an empty space: "no valid config: BLOCK_M % 64 == 0 (each warp owns 16 whole rows)
+/// excludes 12; ..."
 std::string describe_empty(const Space& space) {
   std::vector<std::string> rules;
   for (const RuledOut& rule : space.ruled_out()) {
@@ -33,7 +34,7 @@ void add_ruled_out(const Space& space, bool several_kernels, ProblemResult& resu
   }
 }
 
-/// The default config, and what was best for this kernel elsewhere: nearest problem first.
+/// Returns the default config and known best configs of this kernel, nearest problem first.
 std::vector<Point> start_points(const Space& space, const SavedConfigs& known_configs,
                                 const Arch& arch, ProblemResult& result) {
   std::vector<Point> start;
@@ -54,7 +55,7 @@ std::vector<Point> start_points(const Space& space, const SavedConfigs& known_co
   return start;
 }
 
-/// Asks for each of the points it was given, in their order, and learns nothing.
+/// A strategy that asks for given points in order and learns nothing.
 class PointList final : public Strategy {
  public:
   explicit PointList(std::vector<Point> points) : points_(std::move(points)) {}
@@ -71,8 +72,8 @@ class PointList final : public Strategy {
   std::size_t next_ = 0;
 };
 
-/// The candidates of the searches; of --budget 0 those that are known for exactly this problem,
-/// without them the nearest, and the default configs.
+/// Adds a search per kernel. With --budget 0 it tries configs known for exactly this problem, or
+/// else the nearest known ones, and the default configs.
 Result<std::uint64_t> add_searches(SavedConfigs known, const std::vector<Space>& spaces,
                                    const RunState& run, ProblemResult& result, SearchLoop& loop) {
   const Arch& arch = run.evaluator.environment().limits.arch;
@@ -101,8 +102,8 @@ Result<std::uint64_t> add_searches(SavedConfigs known, const std::vector<Space>&
   return search ? result.valid_points : known_points;
 }
 
-/// Trials in turn, one candidate each, so that all kernels have results when they end. Without a
-/// limit there is nothing to choose, and one kernel follows the other.
+/// Runs trials in turn, one candidate each, so that all kernels have results at the end. Without a
+/// limit each kernel is searched to its end instead.
 Status run_trials(const Budget& budget, RunState& run, SearchLoop& loop) {
   const Share& whole = budget.whole();
   const bool in_turn = whole.evaluations != kUnlimited || std::isfinite(whole.deadline_s);
@@ -127,8 +128,8 @@ Status run_trials(const Budget& budget, RunState& run, SearchLoop& loop) {
   return {};
 }
 
-/// Trials of all kernels; then they compete for each candidate by the results so far, without
-/// waiting for the last results of the trials.
+/// Runs trials of all kernels, and then lets kernels compete for each candidate by their results.
+/// The competition does not wait for the last results of the trials.
 Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
   std::vector<std::uint64_t> sizes;
@@ -150,7 +151,7 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
     const std::size_t next = next_kernel(standings);
     const bool spent = loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
     if (run.interrupted || spent || next == loop.size()) break;
-    // What is in flight may still be faster, and make more worth asking.
+    // A candidate in flight may still be faster and extend the search.
     const bool waits = loop.asked() >= budget.worth_asking(loop.fastest());
     if (waits && !loop.in_flight()) break;
     FATUNE_TRY_STATUS(waits || !loop.has_room(next) ? loop.settle_one() : loop.ask(next));
@@ -158,8 +159,7 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
   return loop.finish();
 }
 
-/// A kernel without a valid config still gets an outcome: its default config's, which is
-/// infeasible.
+/// Records the infeasible default config of each kernel without a valid config.
 Status settle_barred(const std::vector<Candidate>& barred, RunState& run, ProblemResult& result) {
   for (const Candidate& candidate : barred) {
     auto record = run.journal.find(candidate);
@@ -209,7 +209,7 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
 
 namespace {
 
-/// As if the search had come to where the journal ends, for finals without one.
+/// Restores the candidates of the journal, for finals without a search.
 void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
   const Arch& arch = run.evaluator.environment().limits.arch;
@@ -233,12 +233,12 @@ Status search(const SavedConfigs& known, RunState& run, ProblemResult& result) {
   return search_spaces(known, built.spaces, run, result);
 }
 
-/// Everything but the final phase. An interrupt leaves `run.interrupted` set.
+/// Runs all but the final phase. An interrupt sets `run.interrupted`.
 Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedConfigs& known,
                                      RunState& run) {
   ProblemResult result;
   result.problem = problem;
-  if (const auto span = run.journal.span(problem.problem); span && (span->told || run.recalls))
+  if (const auto span = run.journal.span(problem.problem); span && (span->has_begin || run.recalls))
     run.clock.rewind(span->begin_s);
   const double began_s = run.clock.spent();
   run.began_s = run.clock.now();

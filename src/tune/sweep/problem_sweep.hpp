@@ -15,22 +15,22 @@ namespace fatune {
 
 struct KernelSpaces {
   std::vector<Space> spaces;      ///< with at least one valid config, smallest first
-  std::vector<Candidate> barred;  ///< the default config of each kernel that has none
+  std::vector<Candidate> barred;  ///< default configs of kernels without a valid config
 };
-/// The spaces of the kernels that can do the problem; what was left out and ruled out goes into
-/// `result`. No valid config at all is a usage error that says what excluded everything.
+/// Builds the spaces of the kernels that support the problem. Exclusions are noted in `result`. No
+/// valid config at all is a usage error with the reasons.
 Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const DeviceLimits& limits,
                                   ProblemResult& result);
 
 using SavedConfigs = std::vector<SavedConfig>;
 
-/// Runs the final phase of a problem that was searched. --finals repeats one in which a baseline
-/// was unavailable, and keeps the new one when it has times of more baselines.
+/// Runs the final phase of a searched problem. --finals repeats a phase in which a baseline was
+/// unavailable, and keeps the new one if it has times of more baselines.
 Status settle_problem(RunState& run, ProblemResult& result);
-/// An interrupt that comes while something is awaited is no error: what was found stays.
+/// Turns an interrupt while waiting into success, so that results are kept.
 Status unless_interrupted(Status done, RunState& run);
-/// Search and final phase. An interrupt leaves `run.interrupted` set, and what the journal of a
-/// resumed run has of the problem, or no final phase. Of a run that is over nothing is measured.
+/// Searches a problem and runs its final phase. An interrupt sets `run.interrupted`; the result
+/// then has journalled records only, or no final phase. A run that is over measures nothing.
 Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
                                     RunState& run);
 

@@ -1,4 +1,4 @@
-// reserves.cpp - candidates of the fastest kernel that differ from all of its finalists.
+// reserves.cpp: Finds the fastest candidates that differ from all finalists of their kernel.
 #include "tune/sweep/reserves.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::size_t kMostReserves = 8;  // chosen: as many as finalists
 
 using Ranked = std::vector<const CandidateRecord*>;
 
-/// Configs of the finalists of the fastest kernel.
+/// Returns the configs of the fastest kernel's finalists.
 std::vector<Json> finalists_of(const std::vector<Implementation>& contestants) {
   std::vector<Json> configs;
   for (const Implementation& each : contestants) {
@@ -24,9 +24,10 @@ std::vector<Json> finalists_of(const std::vector<Implementation>& contestants) {
   return configs;
 }
 
-/// Of each parameter in which the finalists are alike, the fastest that differs.
-std::set<const CandidateRecord*> those_that_differ(const std::vector<Json>& finalists,
-                                                   const Ranked& ranked) {
+/// Returns the fastest candidate with another value, for each parameter on which the finalists
+/// agree.
+std::set<const CandidateRecord*> diverse_configs(const std::vector<Json>& finalists,
+                                                 const Ranked& ranked) {
   std::set<const CandidateRecord*> chosen;
   for (const auto& shared : finalists.front().items()) {
     const auto differs = [&](const Json& config) {
@@ -52,7 +53,7 @@ Result<std::vector<Implementation>> choose_reserves(
   std::erase_if(ranked, [&](const CandidateRecord* record) {
     return record->kernel != kernel->manifest.name;
   });
-  const auto chosen = those_that_differ(finalists_of(contestants), ranked);
+  const auto chosen = diverse_configs(finalists_of(contestants), ranked);
   for (const CandidateRecord* record : ranked) {
     if (!chosen.contains(record) || reserves.size() == kMostReserves) continue;
     FATUNE_TRY(Implementation reserve, finalist_of(*record, kernel));

@@ -1,4 +1,4 @@
-// reserves.hpp - the candidates of a search to those that take part where its fastest are refused.
+// reserves.hpp: Chooses candidates that replace the fastest ones if these are refused.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace fatune {
 
-/// For each parameter that is the same in all finalists of the fastest kernel, its fastest
-/// candidate that has another value: finalists are refused for what they have in common. At most
-/// eight, the fastest first.
+/// For each parameter on which all finalists of the fastest kernel agree, adds its fastest
+/// candidate with another value. Finalists often fail for a common value. Returns at most eight,
+/// the fastest first.
 Result<std::vector<Implementation>> choose_reserves(const FinalsRequest& request,
                                                     const std::vector<Implementation>& contestants,
                                                     const std::vector<CandidateRecord>& candidates);

@@ -1,4 +1,4 @@
-// run_journal.cpp: Sorts records by candidate and problem; appends under a lock.
+// run_journal.cpp: Indexes records by candidate and problem, and appends under a lock.
 #include "tune/sweep/run_journal.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void ResumeIndex::add(const Record& record) {
     finished_.insert_or_assign(finished->key, *finished);
 }
 
-/// Without a `begin` record a problem began where the record before its first one was written.
+/// Without a `begin` record, a problem begins at the record before its first one.
 void ResumeIndex::note_span(const Record& record) {
   const Problem* const problem = problem_of(record);
   if (problem == nullptr) return;

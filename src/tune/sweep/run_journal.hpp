@@ -1,4 +1,4 @@
-// run_journal.hpp: Keeps the journal of a running sweep: what it holds, and the one door for more.
+// run_journal.hpp: Keeps the journal of a running sweep, and appends all its new records.
 #pragma once
 
 #include <map>
@@ -15,48 +15,48 @@
 
 namespace fatune {
 
-/// The records of a journal, found by candidate and by problem.
+/// Finds the records of a journal by candidate and by problem.
 class ResumeIndex {
  public:
   ResumeIndex() = default;
   explicit ResumeIndex(const Journal& journal);
 
-  /// The journalled result of a candidate. A suspect that was started twice gives a record that
-  /// says `crashed`, which is not in the journal yet.
+  /// Returns the journalled result of a candidate. A suspect that was started twice returns a
+  /// record `crashed`, which is not in the journal yet.
   std::optional<CandidateRecord> find(const Candidate& candidate) const;
-  /// The candidate of the problem that was started last, when it never finished: it may be what
-  /// ended the program. Candidates started before it had left the device by then.
+  /// Returns the problem's last started candidate if it never finished, as it may have ended the
+  /// program. Candidates started earlier had left the device by then.
   const StartedRecord* suspect(const Problem& problem) const;
   bool is_journalled(const std::string& key) const { return finished_.contains(key); }
-  /// In the order of time.
+  /// Records in the order of time.
   std::vector<CandidateRecord> results(const Problem& problem) const;
   const std::vector<FinalRecord>& finals(const Problem& problem) const {
     return finals_.of(problem);
   }
-  /// When the problem began and when its last record was written; empty without a record of it.
+  /// Returns when the problem began and when its last record was written; empty without records.
   struct Span {
     double begin_s = 0, last_s = 0;
-    bool told = false;  ///< a `begin` record says when
+    bool has_begin = false;  ///< whether a `begin` record gives the time
   };
   const Span* span(const Problem& problem) const;
   double last_at_s() const { return last_at_s_; }
-  bool complete() const { return complete_; }  ///< the run had come to its end
+  bool complete() const { return complete_; }  ///< whether the run ended normally
 
-  /// Takes note of a record that is written now.
+  /// Adds a record that is being written.
   void add(const Record& record);
 
  private:
   void note_span(const Record& record);
 
   std::map<std::string, CandidateRecord> finished_;  ///< by key
-  std::map<Problem, StartedRecord> last_started_;    ///< of the attempts before this one
+  std::map<Problem, StartedRecord> last_started_;    ///< of earlier attempts
   std::map<Problem, Span> spans_;
   LastFinals finals_;
   double last_at_s_ = 0;
   bool complete_ = false;
 };
 
-/// The journal of a run and its index. Several threads may share it.
+/// The journal of a run and its index, shared by several threads.
 class RunJournal {
   template <typename Ask>
   auto locked(Ask ask) const {
@@ -86,11 +86,11 @@ class RunJournal {
   double last_at_s() const {
     return locked([&] { return known_.last_at_s(); });
   }
-  bool was_complete() const { return complete_; }  ///< when it was opened
+  bool was_complete() const { return complete_; }  ///< at opening
   bool has_grown() const {
     return locked([&] { return writer_.has_grown(); });
   }
-  /// Whether a final phase was measured since it was opened.
+  /// Whether a final phase was measured since opening.
   bool has_new_finals() const {
     return locked([&] { return new_finals_; });
   }

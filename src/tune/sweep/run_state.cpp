@@ -1,4 +1,4 @@
-// run_state.cpp: Counts progress, readies the evaluator and takes its reports.
+// run_state.cpp: Counts progress, prepares the evaluator, and handles its reports.
 #include "tune/sweep/run_state.hpp"
 
 #include <algorithm>
@@ -75,12 +75,12 @@ Status RunState::begin(const Problem& problem) {
   if (begun == problem) return {};
   clock.go_live();
   FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
-  std::vector<Implementation> rivals;
+  std::vector<Implementation> baselines;
   if (options.baselines) {
-    FATUNE_TRY(rivals, options.baselines(problem));
+    FATUNE_TRY(baselines, options.baselines(problem));
   }
-  if (baseline) rivals.push_back(reference_contestant(baseline, problem));
-  if (options.baselines || baseline) FATUNE_TRY_STATUS(evaluator.expect(rivals));
+  if (baseline) baselines.push_back(reference_contestant(baseline, problem));
+  if (options.baselines || baseline) FATUNE_TRY_STATUS(evaluator.expect(baselines));
   for (const CandidateRecord& record : journal.results(problem)) {
     const KernelRef kernel = kernel_named(kernels, record.kernel);
     if (!kernel) continue;
@@ -100,12 +100,12 @@ Status RunState::tell_begin(const Problem& problem) {
                                     goes_on ? clock.now() : began_s});
 }
 
-/// The suspect of the last attempt alone, before anything else is in flight: when the program ends
-/// again, it was this candidate.
+/// Runs the suspect of the last attempt alone. If the program ends again, this candidate is to
+/// blame.
 Status RunState::try_once_more(const Problem& problem) {
   const std::optional<StartedRecord> suspect = journal.suspect(problem);
   if (!suspect || suspect->again) return {};
-  if (options.finals_only) return {};  // it waits for a search
+  if (options.finals_only) return {};  // a later search will try it
   const KernelRef kernel = kernel_named(kernels, suspect->kernel);
   if (!kernel) return {};
   FATUNE_TRY(Config config, config_from_json(kernel->manifest, suspect->config, "journal"));

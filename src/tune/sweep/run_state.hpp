@@ -1,5 +1,4 @@
-// run_state.hpp: Holds what a running sweep uses on one device: journal, clock, progress,
-// evaluator.
+// run_state.hpp: Holds the state of a running sweep on one device.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +21,8 @@
 
 namespace fatune {
 
-/// While a resumed run repeats what its journal holds, it is as late as the journal says; from the
-/// first new candidate on the time goes on from the journal's end. A time budget is thus spent
-/// once, not once per attempt.
+/// Replays the time of a resumed run: the journal's times up to the first new candidate, and then
+/// continues from the journal's end. A time budget is thus spent once, not once per attempt.
 class RunClock {
  public:
   RunClock(std::function<double()> source, double journalled_s)
@@ -34,7 +32,7 @@ class RunClock {
 
   double now() const { return live_ ? journalled_s_ + source_() - started_ : replayed_s_; }
   void replay(double at_s) { replayed_s_ = std::max(replayed_s_, std::min(at_s, journalled_s_)); }
-  /// Goes back to where a problem began, which may be before other problems of the journal ended.
+  /// Returns to a problem's begin, which may precede the end of other problems in the journal.
   void rewind(double at_s) { replayed_s_ = std::min(at_s, journalled_s_); }
   /// Elapsed time of a problem, for differences only: replayed time plus live time.
   double spent() const { return live_ ? replayed_s_ + source_() - started_ : replayed_s_; }
@@ -62,7 +60,7 @@ class ProgressTracker {
   ProgressTracker(std::function<void(const SweepProgress&)> show, std::size_t problems);
 
   void begin_problem(const std::string& problem, double now_s);
-  /// The search of a kernel begins: `all` candidates of the problem are now known to come.
+  /// Begins the search of a kernel: `all` candidates of the problem are known to come.
   void plan_candidates(std::uint64_t all, double deadline_s);
   void candidate_done(const CandidateRecord& record, std::optional<double> cost_us, double now_s);
   void begin_finals(double now_s);
@@ -81,33 +79,34 @@ class ProgressTracker {
 
 struct RunState {
   const SweepOptions& options;
-  const RunPlan& plan;  ///< of the options, completed; of a resumed run with its warm starts
+  const RunPlan& plan;  ///< completed plan of the options; with the warm starts of a resumed run
   const std::vector<KernelRef>& kernels;
-  KernelRef baseline;  ///< the reference, when it takes part; else null
+  KernelRef baseline;  ///< the reference if it takes part; else null
   Evaluator& evaluator;
   RunJournal& journal;
   RunClock clock;
   ProgressTracker progress;
-  std::set<std::string> started = {};  ///< keys of those that reached the device in this attempt
-  std::map<std::string, CandidateRecord> early = {};  ///< by key: journalled, their turn is to come
+  /// Keys of candidates that reached the device in this attempt.
+  std::set<std::string> started = {};
+  std::map<std::string, CandidateRecord> early = {};  ///< by key: journalled before collection
   std::optional<Problem> begun = {};        ///< the problem that the evaluator is ready for
   std::set<std::string> still_absent = {};  ///< baselines that a repeated final phase lacked, too
   bool interrupted = false;
-  bool failed = false;      ///< a problem's error ends the run
-  bool recalls = false;     ///< the journal's results are all that is wanted
-  std::string device = {};  ///< its name among several; empty: the run has one
-  double began_s = 0;       ///< when the problem's search began
+  bool failed = false;      ///< an error of a problem ends the run
+  bool recalls = false;     ///< only journalled results are wanted
+  std::string device = {};  ///< name among several devices; empty: single device
+  double began_s = 0;       ///< begin of the problem's search
 
-  /// Nothing more is measured; what the journal has still counts.
+  /// Whether measuring has ended; journalled results still count.
   bool is_over() const { return interrupted || failed || recalls; }
-  /// Says when a record is written, and appends it to the journal.
+  /// Sets the time of a record and appends the record to the journal.
   template <typename T>
   Status write(T& record) {
     record.at_s = clock.now();
     return journal.append(record);
   }
-  /// Makes the device ready for a problem: late, so that a run whose results are all journalled
-  /// needs none.
+  /// Makes the device ready for a problem. Called late, so that a fully journalled run needs no
+  /// device.
   Status begin(const Problem& problem);
 
  private:
@@ -118,7 +117,7 @@ struct RunState {
 struct Unhook {
   void operator()(Evaluator* evaluator) const;
 };
-/// Lets the evaluator report to a run, for as long as it lives.
+/// Connects the evaluator's callbacks to a run while this object lives.
 using Hooked = std::unique_ptr<Evaluator, Unhook>;
 Hooked hook(RunState& run);
 

@@ -1,5 +1,4 @@
-// saved_result.cpp - reads rows and rounds back from bench files, and from best.json with its
-// journal.
+// saved_result.cpp: Reads rows and rounds from bench files, and from best.json with its journal.
 #include "tune/sweep/saved_result.hpp"
 
 #include <algorithm>
@@ -21,7 +20,7 @@ namespace {
 constexpr std::string_view kBenchFamily = "fatune.bench/";
 constexpr std::string_view kBestFamily = "fatune.best/";
 
-/// What a bench is about: the config that was asked for, not its companions.
+/// Keeps the requested config of a bench, without its companions.
 void keep_finalists(std::vector<FinalRecord>& rows) {
   if (std::ranges::count(rows, "finalist", &FinalRecord::role) == 0) return;
   std::erase_if(rows, [](const FinalRecord& row) { return row.role != "finalist"; });
@@ -67,7 +66,7 @@ Result<SavedResult> read_best(const Json& json, const std::filesystem::path& pat
   for (Record& record : journal.records) {
     auto* row = std::get_if<FinalRecord>(&record);
     if (row == nullptr || !ids.contains(row->id)) continue;
-    // A resumed run may have had its final phase twice; the later one counts.
+    // A resumed run may have had two final phases; the later one counts.
     std::erase_if(saved.rows, [&](const FinalRecord& each) { return each.id == row->id; });
     saved.rows.push_back(std::move(*row));
   }

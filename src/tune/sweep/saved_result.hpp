@@ -1,4 +1,4 @@
-// saved_result.hpp - a file of an earlier measurement to the rows that a gate can compare with.
+// saved_result.hpp: Reads rows of an earlier measurement for comparison in a gate.
 #pragma once
 
 #include <filesystem>
@@ -18,22 +18,22 @@ struct SavedResult {
   std::vector<FinalRecord> rows;
 };
 
-/// True for a file that holds measurements: its schema is fatune.bench/ or fatune.best/. A bare
-/// config has none. False when it cannot be read.
+/// True for a file with measurements: of the schema fatune.bench/ or fatune.best/. False for a bare
+/// config or an unreadable file.
 bool holds_measurements(const std::filesystem::path& path);
 
-/// Of a bench: the finalists, or all rows when there is none. Of a best.json: the best of
-/// each problem, whose rounds come from the journal beside it (journal.jsonl or journal.jsonl.gz).
+/// Loads the finalists of a bench, or all rows if it has none. From a best.json loads the best of
+/// each problem, with rounds of the journal beside it (journal.jsonl or journal.jsonl.gz).
 Result<SavedResult> load_saved_result(const std::filesystem::path& path);
 
 enum class Reuse { kResume, kCompare };
-/// A usage error when `where` was measured on another device than this one; another driver or
-/// compiler is worth a warning.
+/// Returns a usage error if `where` was measured on another device; warns of another driver or
+/// compiler.
 Status check_same_device(const Environment& then, const Environment& now, const std::string& where,
                          Reuse reuse);
 
-/// The rows of a problem, `recorded` if the file says so. A usage error when the file was measured
-/// on another device, or does not hold the problem; both sides are named.
+/// Returns the rows of a problem, `recorded` if the file says so. Another device or a missing
+/// problem is a usage error that names both sides.
 Result<std::vector<FinalRecord>> saved_rows(const SavedResult& saved, const Problem& problem,
                                             const Environment& here);
 

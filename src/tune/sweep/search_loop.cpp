@@ -1,5 +1,4 @@
-// search_loop.cpp - a window of candidates in flight between strategies and an evaluator; the
-// trials' quarter divided by the kernels, and shares by how far behind a kernel is.
+// search_loop.cpp: Keeps candidates in flight between strategies and an evaluator.
 #include "tune/sweep/search_loop.hpp"
 
 #include <algorithm>
@@ -11,10 +10,10 @@
 namespace fatune {
 namespace {
 
-constexpr std::uint64_t kTrialPart = 4;       // one of so many; chosen, see decision 0014
-constexpr std::uint64_t kLeastSearched = 60;  // before patience ends it; see decision 0014
+constexpr std::uint64_t kTrialPart = 4;       // one in so many; chosen, see decision 0014
+constexpr std::uint64_t kLeastSearched = 60;  // before patience ends a search; see decision 0014
 
-// Of the leader's time; chosen among 0.1, 0.2, 0.3 and no share at all on recorded spaces.
+// Relative to the leader's time; chosen among 0.1, 0.2, 0.3 and equal shares on recorded spaces.
 constexpr double kBehindForOneEth = 0.1;
 
 double share_of(double best_us, double leading_us) {
@@ -22,8 +21,7 @@ double share_of(double best_us, double leading_us) {
   return std::exp(-(best_us / leading_us - 1) / kBehindForOneEth);
 }
 
-/// The cost told to the strategy; a duplicate has that of the first candidate with its machine
-/// code.
+/// Returns the cost told to the strategy; a duplicate has the cost of its original.
 std::optional<double> cost_of(const CandidateRecord& record,
                               const std::vector<CandidateRecord>& earlier,
                               const std::string& objective) {
@@ -33,7 +31,8 @@ std::optional<double> cost_of(const CandidateRecord& record,
     });
     if (original != earlier.end()) return cost_of(*original, earlier, objective);
   }
-  // The original of a duplicate may be journalled and yet to be told; its times are repeated.
+
+  // The original of a duplicate may be journalled and not told yet, so the duplicate's times count.
   const auto& timing = objective_timing(record, objective);
   const bool timed = record.outcome == Outcome::kMeasured || record.outcome == Outcome::kPruned ||
                      record.outcome == Outcome::kDuplicate;
@@ -127,7 +126,7 @@ bool SearchLoop::stopped() {
 
 bool SearchLoop::has_room(std::size_t search) const {
   const Search& asking = searches_.at(search);
-  // One at a time is always right.
+  // One candidate in flight is always allowed.
   return window_.size() < capacity_ &&
          asking.in_flight < std::max<std::size_t>(1, asking.strategy->most_in_flight());
 }
@@ -155,11 +154,11 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
   Slot slot{search, point, candidate_key(candidate), run_.journal.find(candidate)};
   if (!slot.known) {
     FATUNE_TRY_STATUS(run_.begin(space.problem()));
-    slot.known = run_.journal.find(candidate);  // which may have been tried once more
+    slot.known = run_.journal.find(candidate);  // the suspect may have been tried again
   }
   if (slot.known) {
-    // The one that took two attempts with it: before anything else starts, or the next attempt
-    // would not know.
+    // Journals a twice-started suspect before anything else starts, so that a next attempt knows
+    // the crash.
     if (!run_.journal.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
   } else {
     run_.clock.go_live();
@@ -172,7 +171,7 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
   return {};
 }
 
-/// Names what the search is likely to ask next, as far as no journal holds it.
+/// Names the candidates that the search is likely to ask next and that are not journalled.
 void SearchLoop::prepare(const Search& search) {
   const std::size_t most = run_.evaluator.worth_preparing();
   if (most == 0) return;
@@ -223,7 +222,7 @@ void SearchLoop::tell(const Slot& slot, const CandidateRecord& record) {
   }
 }
 
-/// The first of the window is journalled, or something of it has reached the device.
+/// Whether the first candidate is journalled, or any candidate has reached the device.
 bool SearchLoop::worth_waiting() const {
   if (window_.front().known) return true;
   return std::ranges::any_of(window_,

@@ -1,5 +1,4 @@
-// search_loop.hpp - runs the searches of a problem's kernels: ask, evaluate, journal, tell; and
-// shares the problem's budget out over them: trials, then turns.
+// search_loop.hpp: Runs the searches of a problem, and divides its budget among the kernels.
 #pragma once
 
 #include <deque>
@@ -19,33 +18,33 @@ namespace fatune {
 
 inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
-/// How far searches may go.
+/// Limits of a search.
 struct Share {
   std::uint64_t evaluations = kUnlimited;
   double deadline_s = std::numeric_limits<double>::infinity();  ///< on the run's clock
 };
 
-/// Counts a candidate among the results of its problem and shows it; what it costs, which a
-/// duplicate has of its original.
+/// Adds a candidate to the results of its problem and shows progress. Returns its cost; a duplicate
+/// has the cost of its original.
 std::optional<double> take_result(const CandidateRecord& record, RunState& run,
                                   ProblemResult& result);
 
-/// The evaluations that a problem's search has for sure, where `valid` are all configs: less than
-/// the budget when patience may end it. A space within the budget is tried whole.
+/// Returns the number of evaluations that a search of `valid` configs surely makes. Less than the
+/// budget if patience may end the search; a space within the budget is searched completely.
 std::uint64_t sure_evaluations(const RunPlan& plan, std::uint64_t valid);
 
-/// A quarter of a problem's sure evaluations goes to trials of its kernels, evenly and at least one
-/// candidate each (what a small space leaves, to those after it); they then compete for the rest. A
-/// single kernel has it all.
+/// Gives a quarter of a problem's sure evaluations to trials of its kernels, evenly and at least
+/// one each. Kernels after a small space share its remainder. All kernels compete for the rest. A
+/// single kernel gets the whole budget.
 class Budget {
  public:
   /// `sizes` are the valid configs of each kernel, ascending.
   Budget(const RunPlan& plan, const std::vector<std::uint64_t>& sizes, double now_s);
-  /// What one kernel's trial may use; all trials have the same deadline.
+  /// Limits of one kernel's trial; all trials share a deadline.
   const Share& trial(std::size_t kernel) const { return trials_.at(kernel); }
-  /// What all of them together may use.
+  /// Limits of all kernels together.
   const Share& whole() const { return whole_; }
-  /// How many candidates to ask for when the fastest so far was the n-th, from 1; 0: there is none.
+  /// Returns how many candidates to ask for if the fastest so far was the n-th, from 1; 0: none.
   std::uint64_t worth_asking(std::uint64_t fastest) const;
 
  private:
@@ -56,45 +55,44 @@ class Budget {
 };
 
 struct KernelStanding {
-  double best_us = std::numeric_limits<double>::infinity();  ///< told so far
+  double best_us = std::numeric_limits<double>::infinity();  ///< over results told so far
   std::uint64_t asked = 0;
   bool exhausted = false;
 };
 
-/// The kernel that was asked least for its share, or the number of kernels if all are exhausted.
-/// A share falls by e for each tenth that a kernel's best is behind the leader's. Shares are equal
-/// while there is no time (docs/decisions/0014-search.md).
+/// Returns the kernel with the fewest asks for its share, or the number of kernels if all are
+/// exhausted. A share falls by a factor e per 10 % that a kernel's best is behind the leader's.
+/// Shares are equal without times (docs/decisions/0014-search.md).
 std::size_t next_kernel(std::span<const KernelStanding> kernels);
 
-/// One window of candidates in flight for all searches, so that neither compilers nor device wait
-/// while one search ends and another begins; of it a search has as many as its strategy can make
-/// use of (Strategy::most_in_flight). Results are told in the order of the asks, however
-/// their compilations end: the same measurements give the same run. What the journal holds takes
-/// its place in that order without being evaluated, so a resumed run asks what the first one asked.
+/// Keeps one window of candidates in flight for all searches, so that compilers and device stay
+/// busy between searches. A search has at most Strategy::most_in_flight candidates there. Results
+/// are told in the order of the asks, so that equal measurements give equal runs. Journalled
+/// results are told in that order without evaluation, so that a resumed run asks the same
+/// candidates.
 class SearchLoop {
  public:
   SearchLoop(RunState& run, ProblemResult& result);
-  /// `space` must outlive the loop. Searches are numbered in the order in which they are added.
+  /// `space` must outlive the loop. Searches are numbered in the order of adding.
   void add(const Space& space, std::unique_ptr<Strategy> strategy);
   std::size_t size() const { return searches_.size(); }
   const KernelStanding& standing(std::size_t search) const { return searches_.at(search); }
 
-  /// In the window, and among the candidates that the search's strategy may have in flight.
+  /// Whether window and strategy allow another candidate in flight.
   bool has_room(std::size_t search) const;
-  /// Settles the oldest in flight until the search has room, or until an interrupt.
+  /// Settles the oldest candidates until the search has room or an interrupt occurs.
   Status make_room(std::size_t search);
-  /// Settles the oldest in flight, of which there must be one; nothing happens after an interrupt.
+  /// Settles the oldest candidate, which must exist. No effect after an interrupt.
   Status settle_one();
-  /// Puts the search's next candidate in flight, for which there must be room; nothing happens when
-  /// the space is exhausted or after an interrupt.
+  /// Puts the search's next candidate in flight, which needs room. No effect if the space is
+  /// exhausted or after an interrupt.
   Status ask(std::size_t search);
-  /// Settles what is in flight; after an interrupt only what is on the device, and all that was
-  /// asked before it.
+  /// Settles the candidates in flight; after an interrupt only up to the last one on the device.
   Status finish();
 
-  /// By all searches.
+  /// Number of asks of all searches.
   std::uint64_t asked() const;
-  /// Of what was told, the place of the fastest candidate, from 1; 0 while there is none.
+  /// Returns the place of the fastest candidate among told results, from 1; 0 if there is none.
   std::uint64_t fastest() const { return fastest_; }
   bool in_flight() const { return !window_.empty(); }
 

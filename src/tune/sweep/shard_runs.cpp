@@ -1,4 +1,4 @@
-// shard_runs.cpp - reads runs of shards, and compares what they must have in common.
+// shard_runs.cpp: Reads the runs of shards, and compares the values that runs must share.
 #include "tune/sweep/shard_runs.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool has_problem(const ShardRun& run, const Problem& problem) {
   });
 }
 
-/// Of a folder with several journals the best.json is that of one.
+/// Checks that best.json belongs to the journal, as a folder may hold several journals.
 Status check_own_best(const ShardRun& run) {
   for (std::size_t i = 0; i < run.best->problems.size(); ++i) {
     const BestProblem& problem = run.best->problems[i];
@@ -53,7 +53,7 @@ Error apart(const ShardRun& a, const ShardRun& b, const std::string& difference)
   return usage_error(fmt::format("{} and {} cannot be merged: {}", a.file, b.file, difference));
 }
 
-/// Of two hashes that differ: the field, or what difference() leaves out.
+/// Describes the difference of plans with different hashes, also beyond difference().
 std::string plan_difference(RunPlan a, RunPlan b) {
   a.shard.reset();
   b.shard.reset();
@@ -80,7 +80,7 @@ Status check_alike(const ShardRun& a, const ShardRun& b) {
   return {};
 }
 
-/// Shards of one plan have nothing in common.
+/// Checks that shards of one plan share no problem.
 Status check_disjoint(const std::vector<ShardRun>& runs) {
   std::map<std::uint64_t, const ShardRun*> owners;
   for (const ShardRun& run : runs) {
@@ -95,7 +95,7 @@ Status check_disjoint(const std::vector<ShardRun>& runs) {
   return {};
 }
 
-/// Of a run that came to its end, problems whose final phase no best.json has.
+/// Returns the problems of a complete run whose final phase no best.json has.
 std::vector<std::string> without_best(const ShardRun& run, const std::set<Problem>& reported) {
   std::set<Problem> finals;
   for (const Record& record : run.journal.records) {
@@ -110,13 +110,13 @@ std::vector<std::string> without_best(const ShardRun& run, const std::set<Proble
   return labels;
 }
 
-/// A journal by another name was taken from its folder.
+/// A journal with another name was moved from its folder.
 std::string how_to_have_best(const std::filesystem::path& journal) {
   if (journal.filename() != "journal.jsonl") return "merge the folder of its run";
   return "fatune sweep --resume " + shell_word(journal.parent_path().string()) + " writes it";
 }
 
-/// A sentence for each run whose best.json is missing, or an older one.
+/// Returns a sentence for each run whose best.json is missing or outdated.
 std::vector<std::string> lacking_best(const std::vector<ShardRun>& runs) {
   std::set<Problem> reported;
   for (const ShardRun& run : runs) {

@@ -1,4 +1,4 @@
-// shard_runs.hpp - folders of runs to shards of one plan, or to what keeps them apart.
+// shard_runs.hpp: Loads runs as shards of one plan, and explains why runs do not match.
 #pragma once
 
 #include <filesystem>
@@ -14,26 +14,26 @@
 namespace fatune {
 
 struct ShardRun {
-  std::string file;  ///< its journal
+  std::string file;  ///< path of its journal
   Journal journal;
   std::optional<BestFile> best;  ///< empty: no problem has had its final phase
 
   const RunPlan& plan() const { return journal.header.plan; }
   const Shard& shard() const { return *plan().shard; }
-  bool complete() const;  ///< the run came to its end
+  bool complete() const;  ///< whether the run ended normally
 };
 
-/// Folders of runs, or journals beside their best.json; in the order of their numbers. A usage
-/// error names both sides of whatever differs: plan, number of shards, fatune, device, driver,
-/// NVRTC; and two shards with one problem, or a best.json with one that the shard of its journal
-/// has not.
+/// Loads folders of runs, or journals beside their best.json, ordered by shard number. A usage
+/// error names both sides of a difference in plan, number of shards, fatune, device, driver or
+/// NVRTC. Two shards with one problem, or a best.json with a problem of another shard, are usage
+/// errors, too.
 Result<std::vector<ShardRun>> load_shard_runs(const std::vector<std::filesystem::path>& paths);
 
-/// What runs must have in common to stand in one table, by name: fatune, device, driver, ...
+/// Returns the named values that runs must share for one table: fatune, device, driver, ...
 std::vector<std::pair<const char*, std::string>> circumstances(const Environment& environment);
 
-/// A sentence for each shard that no run is of, for each whose runs did not come to their end, and
-/// for each run with results that no best.json has.
+/// Returns a sentence for each shard without a run, each shard without a complete run, and each run
+/// with results that no best.json has.
 std::vector<std::string> lacking(const std::vector<ShardRun>& runs);
 
 }  // namespace fatune

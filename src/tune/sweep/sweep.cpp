@@ -11,8 +11,8 @@
 namespace fatune {
 namespace {
 
-/// Each problem for itself; the best of one may start the search of the next, but not in a shard:
-/// which problems are beside it there depends on the number of shards.
+/// Sweeps each problem; the best of one may start the search of the next. Shards do not use this,
+/// because their neighbouring problems depend on the number of shards.
 Status sweep_problems(OpenRun& run, RunState& state) {
   SweepResult& result = run.result;
   SavedConfigs known = result.plan.warm_starts;

@@ -1,4 +1,4 @@
-// warm_start.cpp - reads best configs from files of every kind and orders them by distance.
+// warm_start.cpp: Reads best configs from files of every kind, and sorts them by distance.
 #include "tune/sweep/warm_start.hpp"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kKnownFamily = "fatune.known/";
 constexpr std::string_view kBestSchemas = "fatune.best/";
 
-// Chosen: of two problems that differ in one respect, the one with the smaller number here is
-// expected to share its best tile. The head dim decides most of a tile's size.
+// Chosen: a problem at a smaller distance is more likely to share its best tile. The head dim
+// decides most of a tile's size.
 constexpr double kHeadDimWeight = 4, kMaskWeight = 1, kLayoutWeight = 0.25;
 constexpr double kDtypeWeight = 1, kDtypeSizeWeight = 3;
 constexpr double kArchWeight = 2, kGenerationWeight = 6;
@@ -44,7 +44,7 @@ double dtype_distance(Dtype a, Dtype b) {
   return size_of(a) == size_of(b) ? kDtypeWeight : kDtypeSizeWeight;
 }
 
-/// Problems of two operations are told apart by their kernels.
+/// Compares dimensions only, as kernels already separate operations.
 double custom_distance(const Problem& a, const Problem& b) {
   if (!a.custom || !b.custom) return 0;
   double sum = 0;
@@ -62,7 +62,7 @@ Result<std::vector<SavedConfig>> read_known(const Json& json, const std::string&
   return std::move(file.configs);
 }
 
-/// The finalists of a problem are in the order of their places: the first of a kernel is its best.
+/// Finalists are sorted by rank, so the first of a kernel is its best.
 void add_finalists(const BestProblem& problem, const Arch& arch, const std::string& source,
                    std::vector<SavedConfig>& known) {
   std::set<std::string> seen;
@@ -84,9 +84,9 @@ Result<std::vector<SavedConfig>> read_best(const Json& json, const std::string& 
   return known;
 }
 
-/// Final records count before those of the search, which are measured less closely.
+/// Prefers final records to search records, which are measured less precisely.
 std::vector<SavedConfig> known_of(const Journal& journal, const std::string& where) {
-  using Rank = std::pair<bool, double>;  // of the search alone; its time
+  using Rank = std::pair<bool, double>;  // whether from the search; time
   std::map<std::pair<Problem, std::string>, std::pair<Rank, Json>> leaders;
   const auto consider = [&](const auto& record, bool searched) {
     const auto& timing = objective_timing(record, journal.header.plan.objective);
@@ -128,14 +128,14 @@ Result<std::vector<SavedConfig>> load_file(const std::filesystem::path& path) {
   return read_best(json, where);
 }
 
-/// best.json where there is one, else the journal; empty when the folder holds neither.
+/// Returns best.json if there is one, else the journal; empty if both are missing.
 std::filesystem::path result_in(const std::filesystem::path& folder) {
   return first_file(folder, {"best.json", "journal.jsonl", "journal.jsonl.gz"});
 }
 
 }  // namespace
 
-/// All of a known config but the architecture.
+/// Names all fields of a known config but the architecture.
 static void entry_fields(SavedConfig& x, FieldList& f) {
   f("problem", x.problem).required();
   f("kernel", x.kernel).required();
@@ -253,7 +253,7 @@ std::vector<SavedConfig> known_of_runs(const std::filesystem::path& folder,
       log::debug("no warm start from " + loaded.error().message);
       continue;
     }
-    // With the folder's name alone: what is written down should read alike on another machine.
+    // Only the folder's name is stored, so that the text is equal on other machines.
     for (SavedConfig& config : *loaded)
       config.source = file.lexically_relative(folder.parent_path()).string();
     std::move(loaded->begin(), loaded->end(), std::back_inserter(known));

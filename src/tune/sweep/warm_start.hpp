@@ -1,4 +1,4 @@
-// warm_start.hpp - results of other runs to the configs that a search of a problem tries first.
+// warm_start.hpp: Finds configs of other runs that a search of a problem tries first.
 #pragma once
 
 #include <filesystem>
@@ -12,35 +12,35 @@
 
 namespace fatune {
 
-/// Distance between two problems, for the nearest known config; 0 for the same problem on the same
-/// architecture. A doubling of batch * heads or of a length counts 1, one of the head dim 4, one of
-/// the query heads that share a key/value head 1; another mask 1; another layout 0.25; another
-/// element type 1, of another size 3; another architecture 2, of another generation 6.
+/// Returns the distance between two problems; 0 for equal problem and architecture. Each doubling
+/// of batch * heads or of a length counts 1, of the head dim 4, of the query heads per key/value
+/// head 1. Another mask counts 1, another layout 0.25. Another element type counts 1, and 3 with
+/// another size. Another architecture counts 2, another generation 6.
 double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch);
 
-/// Known configs with which a search begins, of a kernel; chosen: half of the smallest spread
+/// Number of known configs of a kernel that begin a search; chosen: half of the smallest spread
 /// start.
 inline constexpr std::size_t kWarmStarts = 4;
 
-/// The configs of a kernel, nearest problem first; each config once.
+/// Returns the configs of a kernel without repetition, nearest problem first.
 std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,
                                        const std::string& kernel, const Problem& problem,
                                        const Arch& arch);
 
-/// Those of one of these kernels for exactly this problem on this architecture.
+/// Returns the configs of these kernels for exactly this problem and architecture.
 std::vector<SavedConfig> known_exactly(const std::vector<SavedConfig>& known,
                                        const std::vector<std::string>& kernels,
                                        const Problem& problem, const Arch& arch);
 
-/// Configs of earlier versions of the kernels, with the defaults of what they do not set and
-/// without what is gone.
+/// Updates configs of earlier kernel versions: adds defaults of missing parameters and drops
+/// removed ones.
 void complete_configs(const std::vector<KernelRef>& kernels, std::vector<SavedConfig>& known);
 
-/// What a plan keeps of all that is known: for each of its problems and kernels the nearest few.
+/// Returns the nearest few configs for each problem and kernel, which a plan keeps.
 std::vector<SavedConfig> select_warm_starts(const std::vector<SavedConfig>& known,
                                             const RunPlan& plan, const Arch& arch);
 
-/// fatune.known/1: the device is said once for all configs.
+/// Document fatune.known/1, which names the device once for all configs.
 struct KnownFile {
   Arch arch;
   std::string device;
@@ -48,15 +48,14 @@ struct KnownFile {
 };
 void fields(KnownFile& x, FieldList& f);
 
-/// fatune.known/1: the configs that ship with fatune.
+/// Returns the configs that ship with fatune (fatune.known/1).
 Result<std::vector<SavedConfig>> parse_known(std::string_view text, const std::string& where);
 
-/// The best config of each kernel and problem in a best.json, a journal (.jsonl, .jsonl.gz), a
-/// fatune.known/1, or in the best.json or journal of a run's folder.
+/// Loads the best config of each kernel and problem from a best.json, a journal (.jsonl,
+/// .jsonl.gz), a fatune.known/1, or the best.json or journal of a run's folder.
 Result<std::vector<SavedConfig>> load_known(const std::filesystem::path& path);
 
-/// The same of every run in a folder of runs, in the order of their names; `own` and what cannot be
-/// read are left out.
+/// Loads the configs of all runs in a folder by name, without `own` and unreadable runs.
 std::vector<SavedConfig> known_of_runs(const std::filesystem::path& folder,
                                        const std::filesystem::path& own);
 

@@ -1,4 +1,4 @@
-// pool_test.cpp - checks the pool's workers: results, cache, crashes, deadlines, and no compiler.
+// pool_test.cpp: Checks the pool's results, cache, crashes, deadlines, and missing compilers.
 #include "tune/compile/pool.hpp"
 
 #include <algorithm>
@@ -309,7 +309,7 @@ TEST_CASE("nothing to do is no reason to wait") {
   const test::TemporaryFolder folder;
   auto pool = CompilePool::start(test::faulty_options(folder.path()));
   REQUIRE(pool);
-  // A pool that waits is ended by the test's time limit.
+  // The time limit of the test ends a pool that waits forever.
   REQUIRE(pool->pump(24h));
   CHECK(pool->idle() == pool->jobs());
 }
@@ -343,7 +343,7 @@ TEST_CASE("a cancelled request is forgotten: waiting, under way or done") {
   REQUIRE(pool->pump(200ms));
   for (const Ticket ticket : {done, hung, waiting}) pool->cancel(ticket);
   CHECK_FALSE(pool->ready(done));
-  // The only job was the hung one's: its process is gone, and with it what it waited for.
+  // The hung compilation was the only one: its process is gone.
   while (!pool->ready(last)) REQUIRE(pool->pump(1s));
   CHECK(pool->take(last).problem.starts_with("by process "));
   CHECK_FALSE(pool->ready(hung));

@@ -1,4 +1,4 @@
-// service_test.cpp - what idle compilers take, what they leave, and what becomes of it.
+// service_test.cpp: Checks which requests idle compilers take and which wait.
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/evaluate_fakes.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("idle compilers take the likeliest, and some stay free") {
   CHECK(bench.begun().empty());
   bench.begin(2);
   CHECK(bench.begun() == std::vector<int>{3, 1});
-  CHECK(bench.compiler.handed_out == 2);
+  CHECK(bench.compiler.dispatched == 2);
   bench.begin(2);
   CHECK(bench.begun() == std::vector<int>{3, 1});
   bench.begin(0);

@@ -1,4 +1,4 @@
-// device_team_test.cpp: Deals the candidates of one search to several devices.
+// device_team_test.cpp: Distributes candidates of a search over several devices.
 #include "tune/evaluate/device_team.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 using Answers = std::function<std::vector<Json>(const Json&)>;
 
-/// A tile takes 10 us and its number, times how slow the device is.
+/// A run takes 10 us plus the tile number, times the slowness of the device.
 Answers slower_by(double factor) {
   return [factor](const Json& order) -> std::vector<Json> {
     return {to_json(measured((10.0 + tile_of_run(order)) * factor))};
@@ -49,7 +49,7 @@ struct Pair {
     FATUNE_CHECK(record, "collected");
     return *record;
   }
-  /// All in flight at once.
+  /// Runs all candidates in flight at once.
   std::vector<CandidateRecord> evaluate_together(std::initializer_list<int> tiles) {
     for (const int tile : tiles)
       FATUNE_CHECK(pipeline.submit(make_candidate(kernel, tile)), "submitted");
@@ -121,7 +121,7 @@ TEST_CASE("equal machine code is not run on two devices at once") {
     return compiled;
   };
   const std::vector<CandidateRecord> records = pair.evaluate_together({2, 3, 4});
-  CHECK(candidates_of(*pair.home) + candidates_of(*pair.other) == 2);  // with tile 1
+  CHECK(candidates_of(*pair.home) + candidates_of(*pair.other) == 2);  // candidates with tile 1
   CHECK(records[0].outcome == Outcome::kMeasured);
   CHECK(records[1].outcome == Outcome::kDuplicate);
   CHECK(records[1].measured_on == records[0].measured_on);

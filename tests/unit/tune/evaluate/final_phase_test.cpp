@@ -1,4 +1,4 @@
-// final_phase_test.cpp - finals with fakes: edge problems, failures kept, intervals.
+// final_phase_test.cpp: Checks final phases with fakes: edge problems, failures, intervals.
 #include "tune/evaluate/final_phase.hpp"
 
 #include <set>
@@ -24,9 +24,9 @@ struct Hall {
   };
   Json begun;
   int finalist_tile = 1;
-  double drift = 0.001;      ///< relative, from round to round
-  bool tells_gates = false;  ///< of timed launches, and the order's seed
-  int wrong_again = 0;       ///< second rounds that refuse their first contestant
+  double drift = 0.001;      ///< relative, between rounds
+  bool tells_gates = false;  ///< reports gates of timed launches, and the order's seed
+  int wrong_again = 0;       ///< number of second rounds that refuse their first contestant
 
   Hall() {
     link->answer = [this](const Json& order) -> std::vector<Json> {
@@ -78,7 +78,7 @@ struct Hall {
   }
 };
 
-/// The finalist, whose tile is 1, at an edge problem.
+/// Returns a wrong result for the finalist, which has tile 1, on the edge problem of length 17.
 RunReply first_wrong_at_17(const Json& order, const Json& begun) {
   RunReply reply = measured(10);
   if (tile_of_run(order) == 1 && begun["problem"]["seq_q"] == 17)
@@ -129,7 +129,8 @@ TEST_CASE("a finalist that is wrong on an edge problem stays in the list without
   CHECK_FALSE(records[0].hot);
   CHECK(records[0].hot_rounds_us.empty());
   CHECK(records[1].outcome == Outcome::kMeasured);
-  CHECK(records[1].hot->median_us > 20);  // the second in the rounds, which the first was in, too
+  // Second in the rounds, after a contestant that was timed, too.
+  CHECK(records[1].hot->median_us > 20);
 }
 
 TEST_CASE("reserves take part where every finalist is refused, and only there") {
@@ -165,11 +166,11 @@ TEST_CASE("with a winner, edge problems are checked for it alone") {
   CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
   CHECK(records[1].verification->not_run.empty());
   CHECK(records[2].verification->not_run.empty());
-  // The edge problems of the first one, likely to win, are compiled no longer.
+  // The first contestant no longer wins, so its early compilations of edge problems are cancelled.
   CHECK(hall.compiler.cancelled == std::vector<int>(7, 1));
 }
 
-/// Its config of tile 1 can do problems of so many rows only; those of other tiles, all.
+/// A kernel whose config of tile 1 supports one number of rows only; other tiles support all.
 KernelRef fills_waves(int least = 16384) {
   std::string text = manifest_text("k", "attention");
   const std::string constraints = R"("constraints":[)";
@@ -287,7 +288,7 @@ TEST_CASE("winners that fail one after another share the references of that edge
   const auto seventeens =
       std::ranges::count_if(begun, [](const Json& each) { return each["seq_q"] == 17; });
   CHECK(seventeens == 1);
-  CHECK(begun.size() == 1 + 2 + 6);  // the problem, two for the first, the rest for the last
+  CHECK(begun.size() == 1 + 2 + 6);  // main problem, two for the first, the rest for the last
 }
 
 TEST_CASE("where rounds are noisy the winner and the baselines are timed again") {
@@ -317,8 +318,8 @@ TEST_CASE("where rounds are noisy the winner and the baselines are timed again")
   CHECK_FALSE(noisy[0].timed_again);
   CHECK(noisy[1].timed_again);
   CHECK(noisy[2].timed_again);
-  CHECK(noisy[1].hot_rounds_us.front() == 10);  // the first of the second order's
-  // The gates are those of the launches whose times count.
+  CHECK(noisy[1].hot_rounds_us.front() == 10);  // the first round of the second order
+  // The gates belong to the second rounds, which decide the times.
   CHECK(noisy[1].verification->gates ==
         std::vector<std::string>{"launch", "timed_output", "edge_problems 7/7"});
   CHECK(noisy[1].verification->not_run == std::vector<std::string>{"seed 43"});
@@ -355,7 +356,7 @@ TEST_CASE(
   CHECK(records[2].timed_again);
   std::vector<std::string> types;
   for (const Json& order : hall.link->orders) types.push_back(message_type(order));
-  REQUIRE(types.back() == "rounds");  // on the problem itself
+  REQUIRE(types.back() == "rounds");  // on the main problem
   CHECK(hall.begun["problem"]["seq_q"] == 512);
   CHECK(hall.link->orders.back()["contestants"].size() == 2);
   CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});

@@ -1,4 +1,4 @@
-// forecast_test.cpp - resident blocks, waves and what is not worth a launch.
+// forecast_test.cpp: Checks resident blocks, waves and static rejects.
 #include "tune/evaluate/forecast.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -44,7 +44,7 @@ TEST_CASE("the scarcest resource decides how many blocks a multiprocessor holds"
   CHECK(registers.resident_blocks == 3);
   CHECK(registers.bound == "registers");
   CHECK(registers.registers == 168);
-  // Registers lie in four parts of a multiprocessor: 16 warps of 101 fit, not the 19 of its whole.
+  // Registers lie in four partitions: 16 warps with 101 registers fit, not 19 as in one pool.
   CHECK(stage_of(plan_of(1, 288, 65648), 101).resident_blocks == 1);
 }
 

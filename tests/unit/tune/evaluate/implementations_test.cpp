@@ -1,4 +1,4 @@
-// implementations_test.cpp: Checks what names of implementations mean, and unknown ones.
+// implementations_test.cpp: Checks the meaning of implementation names, and unknown names.
 #include "tune/evaluate/implementations.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// pipeline_test.cpp - order, duplicates, failures and restarts of the event loop.
+// pipeline_test.cpp: Checks order, duplicates, failures and restarts of the event loop.
 #include "tune/evaluate/pipeline.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -93,9 +93,9 @@ TEST_CASE("records come in the order of submission, also when compilations do no
 TEST_CASE("a submitted candidate is with a compiler before anybody waits") {
   Bench bench;
   bench.submit({1});
-  CHECK(bench.compiler.handed_out == 1);
+  CHECK(bench.compiler.dispatched == 1);
   bench.submit({2, 3});
-  CHECK(bench.compiler.handed_out == 3);
+  CHECK(bench.compiler.dispatched == 3);
 }
 
 TEST_CASE("an infeasible candidate is told why, without compiler or device") {
@@ -204,7 +204,7 @@ TEST_CASE(
   CHECK(record.outcome == Outcome::kCrashed);
   CHECK(record.reason == "the device worker died: signal SIGKILL");
   for (int i = 1; i < DeviceWorker::kMostDeaths; ++i) {
-    // Another machine code each time: a crash is not run twice.
+    // The machine code differs each time, because a crash is not run twice.
     const auto tile = bench.compiler.requests.size();
     bench.compiler.compile = [tile](const CompileRequest&) {
       Compiled compiled;
@@ -306,7 +306,7 @@ TEST_CASE("machine code that spills too much or has serial wgmma is not launched
       used.warnings = {
           "(C7510) Potential Performance Loss: wgmma.mma_async instructions are "
           "serialized due to the presence of Extern calls"};
-    // The default config, whatever it does, is what others are compared with.
+    // The default config is always measured, because others are compared with it.
     if (tile_of(request) == 2) used.spill_store_bytes = 300;
     if (tile_of(request) == 5) used.spill_store_bytes = 64;
     return compiled;
@@ -332,7 +332,7 @@ TEST_CASE("a record tells which process compiled it, and how long before its res
   bench.compiler.compile = [&](const CompileRequest& request) {
     Compiled compiled = compile(request);
     compiled.ok = tile_of(request) != 3;
-    if (tile_of(request) == 2) return compiled;  // of the cache
+    if (tile_of(request) == 2) return compiled;  // a cache hit
     compiled.process = 5;
     compiled.ended = std::chrono::steady_clock::now() - std::chrono::seconds(10);
     return compiled;
@@ -351,7 +351,7 @@ TEST_CASE("a record tells which process compiled it, and how long before its res
 
 TEST_CASE("what was compiled ahead is not compiled again when it is submitted") {
   Bench bench;
-  // 1 is waited for; meanwhile 2 is compiled to its end, and 3 begun.
+  // Waiting for 1 leaves time to compile 2 and to begin 3.
   bench.compiler.delay = [](const CompileRequest& request) {
     return tile_of(request) == 1 ? 4 : tile_of(request) == 3 ? 9 : 0;
   };
@@ -411,7 +411,7 @@ TEST_CASE("a compiler stays free for each candidate that may take the place of o
   bench.compiler.delay = [](const CompileRequest& request) {
     return tile_of(request) == 1 ? 0 : 5;
   };
-  // The device has 1, a compiler has 2: the other is for what is submitted when 1 is told.
+  // The device runs 1 and a compiler has 2, so the other is free for the next submission.
   bench.submit({1, 2});
   bench.prepare({3});
   CHECK(bench.collect().config["TILE"] == 1);

@@ -1,4 +1,4 @@
-// preparation_test.cpp - what a worker needs is compiled; what does not fit is refused.
+// preparation_test.cpp: Checks the compilations for a worker, and the refusal of large problems.
 #include "tune/evaluate/preparation.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// recorded_evaluator_test.cpp - a journal's records come back as answers, marked as recorded.
+// recorded_evaluator_test.cpp: Checks that a journal's records return as recorded answers.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

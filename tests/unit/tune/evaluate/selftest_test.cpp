@@ -1,4 +1,4 @@
-// selftest_test.cpp - rows of fixtures and honest kernels, judged by outcome and gate.
+// selftest_test.cpp: Checks rows of fixtures and honest kernels by outcome and gate.
 #include "tune/evaluate/selftest.hpp"
 
 #include <map>
@@ -22,7 +22,7 @@ struct Fate {
   std::optional<Timing> in_layer{};
 };
 
-/// Gives every kernel the fate that a test has for it.
+/// Gives every kernel the outcome that a test sets.
 class FatedEvaluator final : public Evaluator {
  public:
   explicit FatedEvaluator(std::map<std::string, Fate> fates) : fates_(std::move(fates)) {

@@ -29,7 +29,7 @@ Problem problem_of_batch(std::int64_t batch) {
   return problem;
 }
 
-/// Four problems, each for itself.
+/// A sweep of four independent problems.
 struct SuiteFixture : SweepFixture {
   SuiteFixture() {
     options.plan.problems.clear();
@@ -40,17 +40,17 @@ struct SuiteFixture : SweepFixture {
   Result<SweepResult> sweep_on(const std::vector<test::FakeDevice>& devices) {
     FleetClock clock;
     FleetWork work;
-    LaneCrew crew(clock, work);
+    LanePool pool(clock, work);
     for (std::size_t i = 0; i < devices.size(); ++i) {
-      crew.add("cuda:" + std::to_string(i),
+      pool.add("cuda:" + std::to_string(i),
                [device = devices[i], i]() -> Result<std::unique_ptr<Evaluator>> {
                  auto evaluator = std::make_unique<FakeEvaluator>(device);
                  evaluator->editable_environment().device_uuid = "GPU-" + std::to_string(i);
                  return std::unique_ptr<Evaluator>(std::move(evaluator));
                });
     }
-    FATUNE_TRY(const Environment environment, gather(crew));
-    return sweep_on_fleet(options, kernels, reference, {crew, work, environment});
+    FATUNE_TRY(const Environment environment, gather(pool));
+    return sweep_on_fleet(options, kernels, reference, {pool, work, environment});
   }
   Journal journal() const {
     auto read = load_journal(options.out / "journal.jsonl");
@@ -59,7 +59,7 @@ struct SuiteFixture : SweepFixture {
   }
 };
 
-/// What the run found for each problem, without times of day and devices.
+/// Renders the results of each problem without times of day and devices.
 std::map<std::string, std::vector<std::string>> found(const Journal& journal) {
   std::map<std::string, std::vector<std::string>> results;
   for (Record record : journal.records) {
@@ -186,22 +186,22 @@ TEST_CASE("a device that does not open is left out") {
   SuiteFixture run;
   FleetClock clock;
   FleetWork work;
-  LaneCrew crew(clock, work);
-  crew.add("cuda:0", []() -> Result<std::unique_ptr<Evaluator>> {
+  LanePool pool(clock, work);
+  pool.add("cuda:0", []() -> Result<std::unique_ptr<Evaluator>> {
     return device_error("the GPU has fallen off the bus");
   });
   std::optional<Result<Environment>> alone;
-  std::string said = test::captured_stderr([&] { alone = gather(crew); });
+  std::string said = test::captured_stderr([&] { alone = gather(pool); });
   REQUIRE_FALSE(*alone);
   CHECK(alone->error().message == "the GPU has fallen off the bus");
-  crew.add("cuda:1", []() -> Result<std::unique_ptr<Evaluator>> {
+  pool.add("cuda:1", []() -> Result<std::unique_ptr<Evaluator>> {
     return std::unique_ptr<Evaluator>(std::make_unique<FakeEvaluator>(toy_device()));
   });
-  said = test::captured_stderr([&] { alone = gather(crew); });
+  said = test::captured_stderr([&] { alone = gather(pool); });
   REQUIRE(*alone);
   CHECK(said.find("cuda:0 is left out: the GPU has fallen off the bus") != std::string::npos);
   const auto result =
-      sweep_on_fleet(run.options, run.kernels, run.reference, {crew, work, **alone});
+      sweep_on_fleet(run.options, run.kernels, run.reference, {pool, work, **alone});
   REQUIRE(result);
   CHECK(result->problems.size() == 4);
 }

@@ -1,4 +1,4 @@
-// fleet_test.cpp - parts reach devices as they become free; what fails is tried elsewhere.
+// fleet_test.cpp: Checks that free devices get parts and that failed parts are retried elsewhere.
 #include "tune/fleet/fleet.hpp"
 
 #include <functional>
@@ -15,7 +15,7 @@
 namespace fatune {
 namespace {
 
-/// Time that passes in pauses.
+/// A clock that advances only in pauses.
 class PausedClock final : public FleetClock {
  public:
   double now_s() const override { return time_s_; }
@@ -25,11 +25,11 @@ class PausedClock final : public FleetClock {
   double time_s_ = 0;
 };
 
-/// A device whose sweep of a part is a word: "sleep 0.6" ends then, "exit 5" fails at once.
-class ScriptedHand final : public FleetHand {
+/// A device that sweeps a part by a command: "sleep 0.6" ends after 0.6 s, "exit 5" fails at once.
+class ScriptedExecutor final : public FleetExecutor {
  public:
   using Script = std::function<std::string(std::size_t part)>;
-  ScriptedHand(std::string name, const FleetClock& clock, Script script)
+  ScriptedExecutor(std::string name, const FleetClock& clock, Script script)
       : name_(std::move(name)), clock_(clock), script_(std::move(script)) {}
 
   const std::string& name() const override { return name_; }
@@ -40,11 +40,11 @@ class ScriptedHand final : public FleetHand {
     begin_s_ = clock_.now_s();
     return {};
   }
-  Result<HandReport> look() override {
-    if (word_ == "exit 5") return HandReport{HandReport::State::kFailed, "exit 5"};
+  Result<PartReport> look() override {
+    if (word_ == "exit 5") return PartReport{PartReport::State::kFailed, "exit 5"};
     const double ends_s = word_.starts_with("sleep ") ? std::stod(word_.substr(6)) : 0;
-    if (clock_.now_s() - begin_s_ < ends_s) return HandReport{};
-    return HandReport{HandReport::State::kEnded, ""};
+    if (clock_.now_s() - begin_s_ < ends_s) return PartReport{};
+    return PartReport{PartReport::State::kEnded, ""};
   }
 
  private:
@@ -59,16 +59,16 @@ class ScriptedHand final : public FleetHand {
 struct Harness {
   FleetOptions options;
   PausedClock clock;
-  FleetCrew crew{clock};
+  ExecutorPool pool{clock};
   std::vector<std::string> told;
-  std::map<std::size_t, std::size_t> starts;  ///< of a part
+  std::map<std::size_t, std::size_t> starts;  ///< by part
 
   Harness(std::vector<std::string> devices, std::vector<double> costs,
           const std::function<std::string(std::size_t part, const std::string& device)>& script) {
     options.costs = std::move(costs);
     for (const std::string& device : devices) {
-      crew.hands.push_back(
-          std::make_unique<ScriptedHand>(device, clock, [this, script, device](std::size_t part) {
+      pool.executors.push_back(std::make_unique<ScriptedExecutor>(
+          device, clock, [this, script, device](std::size_t part) {
             ++starts[part];
             return script(part, device);
           }));
@@ -81,7 +81,7 @@ struct Harness {
   }
 
   FleetResult run() {
-    auto result = run_fleet(options, crew);
+    auto result = run_fleet(options, pool);
     REQUIRE(result);
     return *std::move(result);
   }
@@ -190,7 +190,7 @@ TEST_CASE("with no device left every part is named") {
 TEST_CASE("Ctrl-C ends a fleet") {
   Harness harness({"a"}, {1}, [](std::size_t, const std::string&) { return "sleep 60"; });
   harness.options.on_event = [](const FleetEvent&) { request_interrupt(); };
-  const auto result = run_fleet(harness.options, harness.crew);
+  const auto result = run_fleet(harness.options, harness.pool);
   clear_interrupt();
   REQUIRE_FALSE(result);
   CHECK(result.error().kind == ErrorKind::kInterrupted);

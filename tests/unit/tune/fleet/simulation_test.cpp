@@ -1,5 +1,4 @@
-// simulation_test.cpp - the ledger and the scheduler themselves, with two hundred ranks in
-// simulated time, of which some die.
+// simulation_test.cpp: Runs the rank pool with 200 simulated ranks, some of which die.
 #include <optional>
 #include <random>
 #include <string>
@@ -9,7 +8,7 @@
 
 #include "support/captured_stderr.hpp"
 #include "support/simulated_ranks.hpp"
-#include "tune/fleet/rank_crew.hpp"
+#include "tune/fleet/rank_pool.hpp"
 
 namespace fatune {
 namespace {
@@ -38,22 +37,22 @@ TEST_CASE("of three hundred parts nothing is lost and nothing is repeated when r
   for (int dead = 0; dead < 10; ++dead)
     ranks.kill(1 + static_cast<int>(random() % (kRanks - 1)), static_cast<double>(random() % 60));
 
-  RankCrewOptions options;
+  RankPoolOptions options;
   options.own.fatune = "0.1.0";
   std::vector<std::string> journals(kParts);
   FleetWork work;
   work.journal_of = [&](std::size_t part, const Environment&) -> Result<std::string> {
     return std::to_string(part) + "\n" + journals[part];
   };
-  work.take_lines = [&](std::size_t part, const FleetHand&, const std::string& lines) {
+  work.take_lines = [&](std::size_t part, const FleetExecutor&, const std::string& lines) {
     journals[part] += lines;
     return Status();
   };
-  RankCrew crew(transport, ranks, work, std::move(options));
+  RankPool pool(transport, ranks, work, std::move(options));
   FleetOptions fleet{.costs = {}, .on_event = [](const FleetEvent&) {}};
   for (const test::SimulatedPart& part : parts) fleet.costs.push_back(part.end_s);
   std::optional<Result<FleetResult>> result;
-  const std::string said = test::captured_stderr([&] { result = run_fleet(fleet, crew); });
+  const std::string said = test::captured_stderr([&] { result = run_fleet(fleet, pool); });
   REQUIRE(*result);
   CHECK((*result)->failed.empty());
   CHECK(said.find("was silent for 30 s") != std::string::npos);

@@ -1,4 +1,4 @@
-// census_test.cpp - checks that disassembled code is counted by class, whichever tool printed it.
+// census_test.cpp: Checks that SASS of any disassembler is counted by class.
 #include "tune/profile/census.hpp"
 
 #include <algorithm>
@@ -105,13 +105,13 @@ TEST_CASE("lines are instructions without addresses and padding, entries and lab
   CHECK(std::count(lines.begin(), lines.end(), "NOP") == 0);
   const auto bare = sass_lines(data("copy4.cuobjdump.txt"));  // has no labels
   CHECK(bare.front() == "two:");
-  CHECK(sass_lines("        /*0010*/  @!P0 LDG.E R0, [R2] ;\n").empty());  // of no function
+  CHECK(sass_lines("        /*0010*/  @!P0 LDG.E R0, [R2] ;\n").empty());  // outside a function
 }
 
 TEST_CASE("text without functions has no census") {
   CHECK(parse_sass("").empty());
   CHECK(parse_sass("nvdisasm fatal   : Unsupported ELF\n").empty());
-  CHECK(parse_sass("        /*0000*/  EXIT ;\n").empty());  // of no function
+  CHECK(parse_sass("        /*0000*/  EXIT ;\n").empty());  // outside a function
 }
 
 TEST_CASE("keys of classes are unique") {

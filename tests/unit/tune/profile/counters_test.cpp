@@ -1,4 +1,4 @@
-// counters_test.cpp - checks that ncu's raw page is read: messages, units, separators, gaps.
+// counters_test.cpp: Checks the parsing of ncu's raw page: messages, units, separators, gaps.
 #include "tune/profile/counters.hpp"
 
 #include <catch2/catch_test_macros.hpp>

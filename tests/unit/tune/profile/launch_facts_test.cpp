@@ -1,4 +1,4 @@
-// launch_facts_test.cpp - checks waves, occupancy, and which stage the resources belong to.
+// launch_facts_test.cpp: Checks waves, occupancy, and the stage of the resources.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
@@ -60,7 +60,7 @@ TEST_CASE("the facts are of the stage that the resources belong to") {
   resources.threads = 64;
   CHECK(launch_facts(plan, resources, limits).entry == "join");
   CHECK(launch_facts(plan, resources, limits).blocks == 32);
-  resources.threads = 256;  // of neither
+  resources.threads = 256;  // matches neither stage
   CHECK(launch_facts(plan, resources, limits).entry == "split");
   CHECK(launch_facts(plan, resources, limits).stages == 2);
 }

@@ -1,4 +1,4 @@
-// ncu_run_test.cpp - checks the run of ncu from command line to counters, with a script as ncu.
+// ncu_run_test.cpp: Runs a script as ncu, and checks command line, counters and failures.
 #include "tune/profile/ncu_run.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kGmma = "sm__inst_executed_pipe_tensor_op_gmma.sum";
 
-/// A shell script in ncu's place: $log, $metrics and $report are the values of --log-file,
+/// A shell script in place of ncu; $log, $metrics and $report are the values of --log-file,
 /// --metrics and --export.
 class FakeNcu {
  public:

@@ -1,4 +1,4 @@
-// profile_test.cpp - checks shares of time and the object that a profile becomes.
+// profile_test.cpp: Checks time shares and the JSON of a profile.
 #include "tune/profile/profile.hpp"
 
 #include <catch2/catch_approx.hpp>

@@ -1,4 +1,4 @@
-// reading_test.cpp - checks what is said of counters: thresholds, exceptions, what binds.
+// reading_test.cpp: Checks the explanation of counters: thresholds, exceptions, bottleneck.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
@@ -11,7 +11,7 @@ using namespace fatune;
 
 namespace {
 
-/// Nothing stands out, the device is full.
+/// Unremarkable counters of a full device.
 Counters quiet() {
   Counters c;
   c.tensor_pct = 55;

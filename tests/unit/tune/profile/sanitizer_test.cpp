@@ -1,5 +1,5 @@
-// sanitizer_test.cpp - where compute-sanitizer looks at a config, and what it prints, to verdicts;
-// with a script in its place.
+// sanitizer_test.cpp: Checks the problems and verdicts of compute-sanitizer, with a script as the
+// tool.
 #include "tune/profile/sanitizer.hpp"
 
 #include <filesystem>
@@ -23,7 +23,7 @@ std::filesystem::path script(const std::filesystem::path& folder, const std::str
   return path;
 }
 
-/// Of the sample with so many rows of CTAs.
+/// Returns the sample kernel with this number of CTA rows.
 std::vector<Problem> looked_at(const std::string& rows) {
   const KernelRef kernel = sample_kernel(sample_with("\"BATCH * HEADS\"", "\"" + rows + "\""));
   const auto chosen = sanitizer_candidates({kernel, default_config(kernel->manifest), kMission},
@@ -83,7 +83,7 @@ TEST_CASE("what is not told is not passed") {
   CHECK(refused.result == "not_run");
   CHECK(refused.reason ==
         "Error: Target application terminated before first instrumented API call");
-  // No error was found, but the program itself failed: nothing is proved.
+  // No error was reported, but the failed program proves nothing.
   const auto broken = read_sanitizer(
       "memcheck", false, "fatune: error: no device\n========= ERROR SUMMARY: 0 errors\n");
   CHECK(broken.result == "not_run");

@@ -1,4 +1,4 @@
-// score_test.cpp - checks the composite score, and what happens without a measurement.
+// score_test.cpp: Checks the composite score, also with missing measurements.
 #include "tune/profile/score.hpp"
 
 #include <catch2/catch_approx.hpp>

@@ -1,4 +1,4 @@
-// best_test.cpp - configs out of best.json and bare config files.
+// best_test.cpp: Reads configs from best.json and bare config files.
 #include "tune/sweep/best.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// budget_test.cpp - shares of evaluations and seconds, and a clock that survives interruptions.
+// budget_test.cpp: Checks shares of evaluations and seconds, and the clock of resumed runs.
 #include <cmath>
 
 #include <catch2/catch_test_macros.hpp>
@@ -50,7 +50,7 @@ TEST_CASE("patience leaves a search sixty evaluations, and more after each that 
   CHECK(budget.worth_asking(20) == 60);
   CHECK(budget.worth_asking(21) == 61);
   CHECK(budget.worth_asking(130) == 150);
-  // 50 and 100 are all there are.
+  // Only 50 and 100 configs exist.
   CHECK(Budget(plan, {50, 100}, 0).worth_asking(1) == 150);
   plan.patience = 0;
   CHECK(Budget(plan, {100, 500}, 0).worth_asking(1) == 150);

@@ -1,4 +1,4 @@
-// confirm_test.cpp - a saved time against a new one: what it says, and what may explain it.
+// confirm_test.cpp: Compares a saved time with a new one, and explains differences.
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/test_kernels.hpp"
@@ -16,7 +16,7 @@ Timing time_of(double low, double median, double high) {
   return timing;
 }
 
-/// A winner measured at 10 us, and the same config measured again in the same circumstances.
+/// A winner measured at 10 us, and its config measured again in an equal environment.
 struct Fixture {
   KernelRef kernel = test::make_kernel({});
   BestFile saved;

@@ -1,5 +1,4 @@
-// custom_operation_test.cpp - a sweep of a custom operation on a formula: journal, best,
-// resume.
+// custom_operation_test.cpp: Sweeps a custom operation on a formula: journal, best, resume.
 #include "support/custom_operation.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// finals_test.cpp - who takes part in the final phase.
+// finals_test.cpp: Checks the choice of contestants for the final phase.
 #include "tune/sweep/finals.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -27,7 +27,7 @@ class Candidates {
     record.hot->sem_relative = sem_relative;
     records_.push_back(record);
   }
-  /// "finalist TILE=16 WARPS=1 STAGES=1", ...
+  /// Describes finalists as "finalist TILE=16 WARPS=1 STAGES=1", ...
   std::vector<std::string> chosen(std::size_t finalists, const KernelRef& reference) const {
     const auto limits = test::test_limits();
     return texts(choose_contestants(request(finalists, reference, limits), records_));
@@ -67,7 +67,7 @@ TEST_CASE("reserves differ from the finalists in what these have in common") {
   candidates.add({2, 1, 0}, 13);
   candidates.add({0, 0, 0}, 14);
   candidates.add({1, 1, 1}, 15);
-  // Both have one warp and one stage; their tiles differ.
+  // Both contestants have one warp and one stage and differ in tile.
   CHECK(candidates.reserves(2) ==
         std::vector<std::string>{"fatune:toy finalist TILE=64 WARPS=2 STAGES=1",
                                  "fatune:toy finalist TILE=32 WARPS=2 STAGES=2"});
@@ -100,7 +100,7 @@ TEST_CASE("those that the search cannot tell from the fastest are finalists, too
   CHECK(finalists_beside(0.01) == 3);  // 2 % behind, and two errors are 2.8 %
   CHECK(finalists_beside(0.015) == 5);
   CHECK(finalists_beside(1) == 6);
-  CHECK(finalists_beside(1, 4) == 3);  // of single turns, at most 8.5 % behind
+  CHECK(finalists_beside(1, 4) == 3);  // single turns, at most 8.5 % behind
 }
 
 TEST_CASE("at most 20 are finalists because they cannot be told apart, and as many as are asked") {

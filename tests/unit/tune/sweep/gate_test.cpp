@@ -1,4 +1,4 @@
-// gate_test.cpp - decisions of a gate: faster, tie, slower, and everything that is no pass.
+// gate_test.cpp: Checks gate decisions: faster, tie, slower, and all failures.
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>
@@ -38,13 +38,13 @@ FinalRecord failed(const std::string& impl, Outcome outcome, const std::string& 
   return record;
 }
 
-GateProblem decide(const FinalRecord& candidate, const std::vector<Rival>& rivals) {
-  auto decision = decide_gate(kProblem, candidate, rivals, {});
+GateProblem decide(const FinalRecord& candidate, const std::vector<GateBaseline>& baselines) {
+  auto decision = decide_gate(kProblem, candidate, baselines, {});
   if (!decision) FAIL(decision.error().message);
   return *std::move(decision);
 }
 
-/// A question of two toy configs, as the command line asks it.
+/// Returns a question about two toy configs, as the command line makes it.
 GateQuestion question(const std::string& candidate, const std::string& baseline) {
   const KernelRef kernel = test::toy_kernel();
   const auto contestant = [&](const std::string& config, const std::string& role) {
@@ -99,7 +99,7 @@ TEST_CASE("an interval around 1 is a tie, above it slower") {
 }
 
 TEST_CASE("every baseline must be beaten") {
-  const Rival flash{timed("torch:flash", 60), ""}, math{timed("torch:math", 600), ""};
+  const GateBaseline flash{timed("torch:flash", 60), ""}, math{timed("torch:math", 600), ""};
   CHECK(decide(timed("x", 50), {flash, math}).passed);
   const GateProblem one = decide(timed("x", 59), {flash, math});
   CHECK_FALSE(one.rows[0].passed);

@@ -1,4 +1,4 @@
-// kernel_turns_test.cpp - the leader has most turns, those close behind some, the others none.
+// kernel_turns_test.cpp: Checks that kernels get turns by their distance to the leader.
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
 
-/// How often each is next in so many turns.
+/// Returns how often each kernel is next in a number of turns.
 std::vector<std::uint64_t> turns(std::vector<KernelStanding> kernels, int count) {
   for (int i = 0; i < count; ++i) {
     const std::size_t next = next_kernel(kernels);

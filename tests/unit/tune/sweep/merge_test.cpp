@@ -1,4 +1,4 @@
-// merge_test.cpp - shards merged read as one run; what does not belong together is refused.
+// merge_test.cpp: Checks that merged shards read as one run, and that mismatches are refused.
 #include "tune/sweep/merge.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using test::ShardFixture;
 using test::text_of;
 using Folders = std::vector<std::filesystem::path>;
 
-/// Without the header, which also says what was merged.
+/// Returns the records without the header, which also lists the merged runs.
 std::string records_of(const std::filesystem::path& run) {
   const std::string text = text_of(run / "journal.jsonl");
   return text.substr(text.find('\n') + 1);
@@ -36,7 +36,7 @@ void check_refused(const Folders& folders, const std::string& words) {
     CHECK(runs.error().message.find(folder.string()) != std::string::npos);
 }
 
-/// Writes a run's header anew.
+/// Replaces the header of a run.
 void edit_header(const std::filesystem::path& run,
                  const std::function<void(JournalHeader&)>& edit) {
   const std::string text = text_of(run / "journal.jsonl");
@@ -55,7 +55,7 @@ std::size_t finals_in(const std::string& journal) {
 }
 
 TEST_CASE("1, 2, 4 and 5 shards merge to what one run writes") {
-  constexpr double kFinalsTake = 2;  // problems end when their final phases do
+  constexpr double kFinalsTake = 2;  // problems end with their final phases
   ShardFixture one;
   one.device.seconds_finals = kFinalsTake;
   const std::filesystem::path whole = one.run_all(1).front();
@@ -267,7 +267,7 @@ TEST_CASE("a merged run names the GPU on which a resumed shard had a final phase
   const auto& elsewhere = fixture.options.plan.problems.at(shard->header.plan.shard->problems[0]);
   std::string text = dump(to_json(shard->header)) + "\n";
   for (Record record : shard->records) {
-    // The others as by a program of before records named their GPU.
+    // The other records lack their GPU, as in older journals.
     if (auto* final = std::get_if<FinalRecord>(&record))
       final->gpu = final->problem == elsewhere.problem ? "GPU-b" : "";
     text += dump(to_json(record)) + "\n";
@@ -290,13 +290,13 @@ TEST_CASE("a merged journal is there only when all the rest is") {
   REQUIRE(journal);
   const auto best = merge_best(runs, *journal);
   REQUIRE(best);
-  // Where a folder has its name, no suite.json can be written.
+  // A folder named suite.json prevents the file from being written.
   const std::filesystem::path out = fixture.folder / "merged";
   std::filesystem::create_directories(out / "suite.json");
   CHECK_FALSE(save_merged(*journal, *best, out, ""));
   CHECK(std::filesystem::exists(out / "best.json"));
   CHECK_FALSE(std::filesystem::exists(out / "journal.jsonl"));
-  // As after a kill at that place: the same merge again ends it.
+  // After a kill at this point, repeating the merge completes it.
   std::filesystem::remove(out / "suite.json");
   CHECK(save_merged(*journal, *best, out, ""));
   CHECK(load_journal(out / "journal.jsonl")->records.size() == journal->records.size());

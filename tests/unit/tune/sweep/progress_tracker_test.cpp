@@ -1,4 +1,4 @@
-// progress_tracker_test.cpp - counts, best and time left.
+// progress_tracker_test.cpp: Checks counts, best time and time left.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-// repeat_finals_test.cpp - --finals: what it measures again, what it keeps, and when it is cut off.
+// repeat_finals_test.cpp: Checks what --finals repeats, keeps, and does after an interrupt.
 #include <map>
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,10 +13,10 @@ namespace {
 using test::FakeEvaluator;
 using test::text_of;
 
-/// A suite of two against a rival that was not there, and is by now.
+/// A suite of two problems with a baseline that becomes available later.
 struct RepeatFixture : test::SweepFixture {
   test::FakeDevice device = test::toy_device();
-  std::map<std::string, double> rivals = {};  ///< those that are there, with their times
+  std::map<std::string, double> baselines = {};  ///< times of available baselines
 
   RepeatFixture() {
     Problem other = test::test_problem();
@@ -25,24 +25,24 @@ struct RepeatFixture : test::SweepFixture {
     options.baselines = [](const Problem& problem) -> Result<std::vector<Implementation>> {
       std::vector<Implementation> all;
       for (const char* name : {"fa4", "cudnn"}) {
-        Implementation& rival = all.emplace_back();
-        rival.impl = name;
-        rival.role = "baseline";
-        rival.candidate.problem = problem;
-        rival.outside = OutsideProgram{name};
+        Implementation& baseline = all.emplace_back();
+        baseline.impl = name;
+        baseline.role = "baseline";
+        baseline.candidate.problem = problem;
+        baseline.outside = OutsideProgram{name};
       }
       return all;
     };
     device.outside_us = [this](const std::string& name) -> std::optional<double> {
-      const auto rival = rivals.find(name);
-      return rival == rivals.end() ? std::nullopt : std::optional(rival->second);
+      const auto baseline = baselines.find(name);
+      return baseline == baselines.end() ? std::nullopt : std::optional(baseline->second);
     };
     device.seconds_finals = 2;
   }
 
-  /// The finals of a run without fa4; with cuDNN.
+  /// Runs finals with cuDNN and without fa4.
   SweepResult first() {
-    rivals = {{"cudnn", 9.0}};
+    baselines = {{"cudnn", 9.0}};
     FakeEvaluator evaluator(device);
     SweepResult result = run_well(evaluator);
     options.resume = true;
@@ -73,7 +73,7 @@ TEST_CASE("what a baseline was not there for is measured again by --finals, and 
   RepeatFixture fixture;
   fixture.first();
   CHECK(fixture.gates() == "cudnn cudnn");
-  fixture.rivals["fa4"] = 5;
+  fixture.baselines["fa4"] = 5;
   fixture.options.finals_only = false;
   fixture.again(0);
   CHECK(fixture.gates() == "cudnn cudnn");
@@ -93,7 +93,7 @@ TEST_CASE("a baseline that is still not there is asked for once, and what was me
   const std::string before = fixture.text("best.json");
   fixture.again(1);
   CHECK(fixture.gates() == "cudnn cudnn");
-  fixture.rivals = {{"fa4", 5.0}};  // and cuDNN is gone
+  fixture.baselines = {{"fa4", 5.0}};  // cuDNN is no longer available
   fixture.again(2);
   CHECK(fixture.gates() == "cudnn cudnn");
   CHECK(fixture.best().problems.front().finalists.size() ==
@@ -103,7 +103,7 @@ TEST_CASE("a baseline that is still not there is asked for once, and what was me
 TEST_CASE("finals asked for again that are cut off leave published what it did not come to") {
   RepeatFixture fixture;
   fixture.first();
-  fixture.rivals["fa4"] = 5;
+  fixture.baselines["fa4"] = 5;
   SECTION("in the first problem, by an interrupt") {
     fixture.device.on_finals = [](std::size_t) -> Status {
       return Error{ErrorKind::kInterrupted, "interrupted in the final phase"};
@@ -153,10 +153,10 @@ TEST_CASE("final phases that were repeated last are merged with the time that th
   fixture.device.seconds_finals = 2;
   fixture.device.outside_us = [](const std::string&) { return std::nullopt; };
   fixture.options.baselines = [](const Problem& problem) -> Result<std::vector<Implementation>> {
-    Implementation rival{.impl = "fa4", .role = "baseline", .candidate = {}};
-    rival.candidate.problem = problem;
-    rival.outside = OutsideProgram{"fa4"};
-    return std::vector{rival};
+    Implementation baseline{.impl = "fa4", .role = "baseline", .candidate = {}};
+    baseline.candidate.problem = problem;
+    baseline.outside = OutsideProgram{"fa4"};
+    return std::vector{baseline};
   };
   const auto folders = fixture.run_all(2);
   fixture.device.outside_us = [](const std::string&) { return 5.0; };

@@ -1,4 +1,4 @@
-// resume_test.cpp - a sweep cut anywhere and resumed repeats nothing and ends the same.
+// resume_test.cpp: Checks that a resumed sweep repeats nothing and reaches an equal end.
 #include <algorithm>
 #include <set>
 
@@ -62,7 +62,7 @@ TEST_CASE("a finished run that is resumed keeps what best.json alone has") {
   auto device = toy_device();
   FakeEvaluator first(device);
   fixture.run_well(first);
-  // As --sanitize does, behind the sweep.
+  // Adds a verdict after the sweep, like --sanitize.
   const auto path = fixture.options.out / "best.json";
   auto saved = load_best_file(path);
   REQUIRE(saved);
@@ -117,7 +117,7 @@ TEST_CASE("a run cut after any result continues to the same journal") {
       FakeEvaluator second(device);
       const std::string text = resumed(fixture, whole.substr(0, line.end), second);
       CHECK(second.evaluated().size() == 30 - results);
-      // A final phase cut short is repeated as a whole: its records stand twice.
+      // An interrupted final phase is repeated as a whole, so its records appear twice.
       if (line.type != "final") CHECK(text == whole);
       if (line.type == "end") CHECK(second.problems_begun() == 0);
     }
@@ -137,7 +137,7 @@ TEST_CASE("a run cut within a line drops that line only") {
   }
 }
 
-/// The fixture's journal up to and with the line `started` of its fifth candidate; that one's key.
+/// Cuts the fixture's journal after the line `started` of its fifth candidate; returns the key.
 std::string cut_while_on_device(SweepFixture& fixture) {
   const std::string whole = fixture.text("journal.jsonl");
   const auto lines = lines_of(whole);
@@ -369,7 +369,7 @@ TEST_CASE("a resumed run names the GPU that measured its finals") {
   CHECK(finals.problems.front().seconds > 0);
   CHECK(finals.problems.front().outcomes.at(Outcome::kMeasured) > 0);
   fixture.options.finals_only = false;
-  // Its final phase is of the GPU that resumes.
+  // The final phase ran on the resuming GPU.
   const std::vector<Line> lines = lines_of(whole);
   REQUIRE(replace_file(fixture.options.out / "journal.jsonl",
                        whole.substr(0, lines.at(lines.size() / 2).end)));
@@ -395,7 +395,7 @@ TEST_CASE("where several GPUs measured finals, each problem names its own") {
   CHECK(best->problems[1].gpu == "GPU-b");
   const std::string suite = fixture.text("suite.json");
   CHECK(suite.find(R"("gpu": "GPU-a")") < suite.find(R"("gpu": "GPU-b")"));
-  // A third has nothing to measure, and names itself nowhere.
+  // A third GPU measures nothing and is not recorded.
   FakeEvaluator third(toy_device());
   third.editable_environment().device_uuid = "GPU-c";
   CHECK(fixture.run_well(third).environment.device_uuid.empty());
@@ -417,7 +417,7 @@ TEST_CASE("finals behind new candidates, or written anew, are a phase of their o
   journal.records = {candidate,
                      final_of(problem, "a", 1),
                      final_of(problem, "b", 2),
-                     final_of(problem, "a", 3),  // the run had ended before there was a "c"
+                     final_of(problem, "a", 3),  // the run ended before "c" existed
                      final_of(problem, "c", 4),
                      final_of(elsewhere, "a", 4)};
   REQUIRE(LastFinals(journal.records).of(problem).size() == 2);

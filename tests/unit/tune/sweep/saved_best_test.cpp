@@ -1,4 +1,4 @@
-// saved_best_test.cpp - best.json with everything that export and bench ask of it.
+// saved_best_test.cpp: Checks the content of best.json for export and bench.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@ using namespace fatune;
 
 namespace {
 
-/// Of a file with this text.
+/// Loads a file with this text.
 Result<BestFile> load(const std::string& text) {
   const test::TemporaryFolder folder;
   REQUIRE(replace_file(folder / "x.json", text));

@@ -1,4 +1,4 @@
-// saved_result_test.cpp - rounds of earlier measurements, and refusals that name both sides.
+// saved_result_test.cpp: Checks rounds of earlier measurements, and refusals that name both sides.
 #include "tune/sweep/saved_result.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// scoring_test.cpp - checks which terms the scores of a final phase have, and what is counted.
+// scoring_test.cpp: Checks the terms of final scores, and the counted candidates.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 

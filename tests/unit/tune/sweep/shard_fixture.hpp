@@ -1,4 +1,4 @@
-// shard_fixture.hpp - a small suite on a formula, swept whole or in shards, each in its own folder.
+// shard_fixture.hpp: Sweeps a small suite on a formula, whole or in shards.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace fatune::test {
 
 struct ShardFixture : SweepFixture {
   FakeDevice device = toy_device();
-  std::vector<std::string> gpus = {};  ///< UUIDs, of the shards in order
+  std::vector<std::string> gpus = {};  ///< UUIDs, in the order of shards
 
   ShardFixture() {
     options.plan.problems.clear();
@@ -21,7 +21,7 @@ struct ShardFixture : SweepFixture {
       problem.seq_q = problem.seq_kv = length;
       options.plan.problems.push_back({"s" + std::to_string(length), problem});
     }
-    // Which tile is best differs, so that a search that began with another's best would show it.
+    // The best tile differs by problem, so that a warm start from a neighbour would be visible.
     device.cost_on = [](const Config& config, const Problem& problem) {
       const double shift = std::log2(static_cast<double>(problem.seq_q) / 512) / 4;
       return toy_cost_us(config) *
@@ -33,7 +33,7 @@ struct ShardFixture : SweepFixture {
     return folder / ("shard-" + std::to_string(number) + "-of-" + std::to_string(of));
   }
 
-  /// Makes the options those of a shard.
+  /// Sets the options for a shard.
   void choose(std::uint64_t number, std::uint64_t of) {
     auto shard = deal(options.plan.problems, number, of);
     REQUIRE(shard);
@@ -60,7 +60,7 @@ struct ShardFixture : SweepFixture {
     if (!runs) FAIL(runs.error().message);
     return *std::move(runs);
   }
-  /// The folder of the merged run.
+  /// Returns the folder of the merged run.
   std::filesystem::path merge(const std::vector<std::filesystem::path>& folders,
                               const std::string& name) const {
     const auto runs = loaded(folders);

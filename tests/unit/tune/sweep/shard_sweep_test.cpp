@@ -1,4 +1,4 @@
-// shard_sweep_test.cpp - sweeps of a part of a suite: what they find does not depend on the parts.
+// shard_sweep_test.cpp: Checks that results of a shard do not depend on the division.
 #include <catch2/catch_test_macros.hpp>
 
 #include "shard_fixture.hpp"
@@ -9,7 +9,7 @@ namespace {
 using test::FakeEvaluator;
 using test::ShardFixture;
 
-/// When they ended depends on what came before.
+/// Clears times, which depend on earlier problems.
 std::vector<FinalRecord> without_moments(std::vector<FinalRecord> finals) {
   for (FinalRecord& record : finals) record.at_s = 0;
   return finals;

@@ -1,4 +1,4 @@
-// standing_test.cpp - order, ties, ratios and the gate of a final phase.
+// standing_test.cpp: Checks order, ties, ratios and the gate of a final phase.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 42;
 
-/// Rounds that wobble by `spread` around a median.
+/// Returns rounds that vary by `spread` around a median.
 FinalRecord contestant(const std::string& id, double median_us, double spread, int registers = 64) {
   FinalRecord record;
   record.id = id;

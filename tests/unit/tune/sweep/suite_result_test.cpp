@@ -1,4 +1,4 @@
-// suite_result_test.cpp - best against best baseline, problem by problem.
+// suite_result_test.cpp: Compares the best with the best baseline, problem by problem.
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>

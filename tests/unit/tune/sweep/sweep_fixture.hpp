@@ -1,4 +1,4 @@
-// sweep_fixture.hpp - a small sweep on a formula, in a temporary folder.
+// sweep_fixture.hpp: Provides a small sweep on a formula, in a temporary folder.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace fatune::test {
 
-/// 52 valid points of 80; the best is TILE=64 WARPS=4 STAGES=2.
+/// A space with 52 valid points of 80; the best is TILE=64 WARPS=4 STAGES=2.
 inline KernelRef toy_kernel(const std::string& name = "toy") {
   return make_kernel({.name = name,
                       .axes = {{"TILE", "[16, 32, 64, 128, 256]", "32"},
@@ -34,7 +34,8 @@ inline double toy_cost_us(const Config& config) {
          (1 + 0.1 * std::abs(number(config, "STAGES") - 2));
 }
 
-/// One config of each kind of failure; STAGES 3 and 4 give the same code for the smallest tile.
+/// A device with one failing config of each kind. STAGES 3 and 4 give equal code for the smallest
+/// tile.
 inline FakeDevice toy_device() {
   FakeDevice device;
   device.cost_us = toy_cost_us;

@@ -1,4 +1,4 @@
-// sweep_golden_test.cpp - a whole sweep as exact text: report and best.json.
+// sweep_golden_test.cpp: Compares a whole sweep with exact text: report and best.json.
 #include <catch2/catch_test_macros.hpp>
 
 #include "out/text/sweep_report.hpp"

@@ -1,4 +1,4 @@
-// sweep_test.cpp - whole sweeps on a formula: determinism, budgets, failures, interrupts.
+// sweep_test.cpp: Checks whole sweeps on a formula: determinism, budgets, failures, interrupts.
 #include "tune/sweep/sweep.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ TEST_CASE("the default config is tried first") {
   const Config usual = default_config(fixture.kernels.front()->manifest);
   const auto& first = result.problems.front().candidates.front();
   REQUIRE(describe(usual) == "TILE=32 WARPS=4 STAGES=1");
-  // 32 < 16 * 4: the default is ruled out here, so the search starts elsewhere.
+  // Since 32 < 16 * 4, the default is ruled out and the search starts elsewhere.
   CHECK(describe_config(first.config) != describe(usual));
 
   SweepFixture allowed;
@@ -96,7 +96,7 @@ TEST_CASE("a search has no more in flight than its strategy can use") {
     CHECK(fixture.run_well(evaluator).problems.front().candidates.size() == 30);
     REQUIRE(in_flight.size() == 30);
     CAPTURE(strategy, in_flight);
-    // Those that evo spreads out need not wait for one another.
+    // Candidates of evo's spread start need not wait for one another.
     CHECK(in_flight[0] >= (strategy == "evo" ? 6 : 15));
     CHECK((in_flight[16] < 5) == (strategy == "evo"));
   }
@@ -152,8 +152,8 @@ TEST_CASE("a space within the budget is tried whole, and no more is asked") {
   CHECK(problem.outcomes.size() == 8);  // all but infeasible
 }
 
-/// How many candidates of 128 a sweep tries of which each of the first `improving` is faster than
-/// those before it.
+/// Returns the number of tried candidates of 128 if each of the first `improving` is faster than
+/// the ones before.
 std::size_t tried_with(const RunPlan& plan, std::size_t improving, std::size_t capacity) {
   SweepFixture fixture;
   const char* tiles = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]";
@@ -297,7 +297,7 @@ TEST_CASE("an interrupt before the first candidate ends a run that can be resume
 }
 
 TEST_CASE("an interrupt waits for the candidate on the device, not only for the oldest") {
-  // The second candidate is on the device when the first, which needs none, is collected.
+  // The second candidate is on the device when the first, which needs no device, is collected.
   SweepFixture fixture;
   auto device = toy_device();
   device.capacity = 4;
@@ -353,7 +353,7 @@ TEST_CASE("a kernel that cannot do the problem is left out; if none can, that is
   hopeless.kernels = {unable};
   CHECK(error_of(hopeless, evaluator, ErrorKind::kUsage).find("unable: ") != std::string::npos);
 
-  // What a shard has to do is possible: who has the rest will say that it is not.
+  // The problems of this shard are possible; the shard with the rest reports the impossible one.
   NamedProblem able = hopeless.options.plan.problems.front();
   able.problem.head_dim = 128;
   hopeless.options.plan.problems.push_back(able);

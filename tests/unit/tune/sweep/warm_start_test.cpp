@@ -1,4 +1,4 @@
-// warm_start_test.cpp - how near problems are, what files know, and searches that start there.
+// warm_start_test.cpp: Checks problem distances, known configs of files, and warm-started searches.
 #include "tune/sweep/warm_start.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -123,7 +123,7 @@ TEST_CASE("what is no result is refused with its name") {
 
 TEST_CASE("a search starts from what was best for the nearest problem, and says so") {
   SweepFixture fixture;
-  // Of a version without STAGES, and with a parameter that is gone: the rest has its default.
+  // An older version lacks STAGES and has a removed parameter; STAGES gets its default.
   const Json off = {{"TILE", 128}, {"WARPS", 4}, {"UNROLL", 2}};
   const Json invalid = {{"TILE", 16}, {"WARPS", 8}, {"STAGES", 1}};
   const Json unknown = {{"TILE", 5}, {"WARPS", 8}, {"STAGES", 1}};

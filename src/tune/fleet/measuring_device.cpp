@@ -1,5 +1,5 @@
-// measuring.cpp - compares GPUs by their UUIDs, and circumstances by their names.
-#include "tune/fleet/measuring.hpp"
+// measuring_device.cpp: Compares GPUs by UUID, and environments by name and version.
+#include "tune/fleet/measuring_device.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 
 namespace fatune {
 
-std::string owner(const Measuring& now, const std::vector<Measuring>& before) {
-  for (const Measuring& other : before) {
+std::string owner(const MeasuringDevice& now, const std::vector<MeasuringDevice>& before) {
+  for (const MeasuringDevice& other : before) {
     const std::string& uuid = now.environment.device_uuid;
     if (!now.environment.recorded && !uuid.empty() && uuid == other.environment.device_uuid)
       return fmt::format("{} has the same GPU ({})", other.name, uuid);
@@ -16,7 +16,7 @@ std::string owner(const Measuring& now, const std::vector<Measuring>& before) {
   return "";
 }
 
-std::string refusal(const Measuring& now, const std::vector<Measuring>& before) {
+std::string refusal(const MeasuringDevice& now, const std::vector<MeasuringDevice>& before) {
   if (before.empty()) return "";
   const auto theirs = circumstances(before.front().environment);
   const auto own = circumstances(now.environment);

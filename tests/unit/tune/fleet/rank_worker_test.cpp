@@ -1,5 +1,5 @@
-// agent_test.cpp: Lets agents of ranks and the crew of rank 0 talk over a network of one process.
-#include "tune/fleet/agent.hpp"
+// rank_worker_test.cpp: Runs rank workers and the pool of rank 0 over an in-process network.
+#include "tune/fleet/rank_worker.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +18,7 @@
 #include "support/captured_stderr.hpp"
 #include "support/fake_evaluator.hpp"
 #include "support/in_process_transport.hpp"
-#include "tune/fleet/rank_crew.hpp"
+#include "tune/fleet/rank_pool.hpp"
 
 namespace fatune {
 namespace {
@@ -30,16 +30,16 @@ class QuickClock final : public FleetClock {
 
 void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-/// What stands in place of a sweep: it adds lines to a journal.
+/// Stands in for a sweep: adds lines to a journal.
 using Script =
     std::function<Status(std::ofstream& journal, const std::function<bool()>& cancelled)>;
 
 void write_line(std::ofstream& journal, const char* line) { journal << line << std::endl; }
 
-/// An agent in a thread of its own.
-class AgentThread {
+/// Runs a rank worker in a thread.
+class WorkerThread {
  public:
-  AgentThread(test::InProcessNetwork& network, int rank, Script script, double silence_s = 30)
+  WorkerThread(test::InProcessNetwork& network, int rank, Script script, double silence_s = 30)
       : transport_(network, rank) {
     options_.silence_s = silence_s;
     options_.hello = [] {
@@ -56,21 +56,21 @@ class AgentThread {
       std::ofstream journal(folder / "journal.jsonl", std::ios::app);
       return script(journal, cancelled);
     };
-    thread_ = std::thread([this] { end = run_agent(transport_, clock_, options_); });
+    thread_ = std::thread([this] { end = run_rank_worker(transport_, clock_, options_); });
   }
-  ~AgentThread() { join(); }
-  AgentThread(const AgentThread&) = delete;
-  AgentThread& operator=(const AgentThread&) = delete;
+  ~WorkerThread() { join(); }
+  WorkerThread(const WorkerThread&) = delete;
+  WorkerThread& operator=(const WorkerThread&) = delete;
   void join() {
     if (thread_.joinable()) thread_.join();
   }
 
-  std::optional<Result<AgentEnd>> end;
+  std::optional<Result<RankWorkerEnd>> end;
 
  private:
   test::InProcessTransport transport_;
   QuickClock clock_;
-  AgentOptions options_;
+  RankWorkerOptions options_;
   std::thread thread_;
 };
 
@@ -78,26 +78,26 @@ struct Lead {
   test::InProcessNetwork network;
   test::InProcessTransport transport{network, 0};
   QuickClock clock;
-  std::map<std::size_t, std::string> journals;  ///< of parts
+  std::map<std::size_t, std::string> journals;  ///< by part
 
   explicit Lead(int size) : network(size) {}
 
   FleetResult run(std::size_t parts, double silence_s = 30) {
-    RankCrewOptions options;
+    RankPoolOptions options;
     options.silence_s = silence_s;
     options.own.fatune = "0.1.0";
     FleetWork work;
     work.journal_of = [this](std::size_t part, const Environment&) -> Result<std::string> {
       return journals[part];
     };
-    work.take_lines = [this](std::size_t part, const FleetHand&, const std::string& lines) {
+    work.take_lines = [this](std::size_t part, const FleetExecutor&, const std::string& lines) {
       journals[part] += lines;
       return Status();
     };
-    RankCrew crew(transport, clock, work, std::move(options));
+    RankPool pool(transport, clock, work, std::move(options));
     FleetOptions fleet{.costs = std::vector<double>(parts, 1), .on_event = on_event};
-    auto result = run_fleet(fleet, crew);
-    crew.stop();
+    auto result = run_fleet(fleet, pool);
+    pool.stop();
     REQUIRE(result);
     return *std::move(result);
   }
@@ -112,9 +112,9 @@ Status two_lines(std::ofstream& journal, const std::function<bool()>&) {
   return {};
 }
 
-TEST_CASE("agents sweep the parts of rank 0 and send what comes of them") {
+TEST_CASE("rank workers sweep the parts of rank 0 and send what comes of them") {
   Lead lead(3);
-  AgentThread first(lead.network, 1, two_lines), second(lead.network, 2, two_lines);
+  WorkerThread first(lead.network, 1, two_lines), second(lead.network, 2, two_lines);
   const FleetResult result = lead.run(6);
   CHECK(result.failed.empty());
   REQUIRE(result.members.size() == 2);
@@ -122,13 +122,13 @@ TEST_CASE("agents sweep the parts of rank 0 and send what comes of them") {
   CHECK(result.members[1].parts > 0);
   for (std::size_t part = 0; part < 6; ++part) CHECK(lead.journals[part] == "one\ntwo\n");
   first.join();
-  CHECK(**first.end == AgentEnd::kTogether);
+  CHECK(**first.end == RankWorkerEnd::kTogether);
 }
 
 TEST_CASE("a sweep that fails costs an attempt, and the next one goes on with its journal") {
   Lead lead(2);
   std::atomic<int> attempts = 0;
-  AgentThread agent(lead.network, 1, [&](std::ofstream& journal, const auto&) -> Status {
+  WorkerThread worker(lead.network, 1, [&](std::ofstream& journal, const auto&) -> Status {
     write_line(journal, attempts == 0 ? "one" : "again");
     return ++attempts == 1 ? Status(device_error("the device is lost")) : Status();
   });
@@ -150,7 +150,7 @@ TEST_CASE("the part of a rank whose network is silent ends on another, and nothi
     cancellations += cancelled() ? 1 : 0;
     return Status();
   };
-  AgentThread first(lead.network, 1, script), second(lead.network, 2, script);
+  WorkerThread first(lead.network, 1, script), second(lead.network, 2, script);
   int cut = 0;
   lead.on_event = [&](const FleetEvent& event) {
     if (event.kind != FleetEvent::Kind::kBegins || cut > 0) return;
@@ -169,12 +169,12 @@ TEST_CASE("the part of a rank whose network is silent ends on another, and nothi
   CHECK(cancellations == 1);
 }
 
-TEST_CASE("an agent whose rank 0 is gone ends") {
+TEST_CASE("a rank worker whose rank 0 is gone ends") {
   test::InProcessNetwork network(2);
-  AgentThread agent(network, 1, two_lines, 0.05);
-  agent.join();
-  REQUIRE_FALSE(*agent.end);
-  CHECK(agent.end->error().message.starts_with("rank 0 on host-a was silent for"));
+  WorkerThread worker(network, 1, two_lines, 0.05);
+  worker.join();
+  REQUIRE_FALSE(*worker.end);
+  CHECK(worker.end->error().message.starts_with("rank 0 on host-a was silent for"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// agent.cpp: Turns orders into sweeps, and sends the new lines of their journals to rank 0.
-#include "tune/fleet/agent.hpp"
+// rank_worker.cpp: Turns orders of rank 0 into sweeps, and sends the new journal lines back.
+#include "tune/fleet/rank_worker.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -21,7 +21,7 @@
 namespace fatune {
 namespace {
 
-/// Reads what a file has grown by, in whole lines.
+/// Reads the whole lines by which a file has grown.
 class Tail {
  public:
   Tail(std::filesystem::path file, std::size_t begin) : file_(std::move(file)), begin_(begin) {}
@@ -48,7 +48,7 @@ class Tail {
   std::size_t begin_ = 0;
 };
 
-/// A problem that is swept here.
+/// A problem that this rank sweeps.
 struct Lease {
   std::int64_t number = 0, device = 0;
   std::filesystem::path folder;
@@ -56,9 +56,9 @@ struct Lease {
   bool dropped = false;
 };
 
-class Agent {
+class RankWorker {
  public:
-  Agent(Transport& transport, FleetClock& clock, const AgentOptions& options)
+  RankWorker(Transport& transport, FleetClock& clock, const RankWorkerOptions& options)
       : transport_(transport), clock_(clock), options_(options) {
     make_ = [this](Evaluator& evaluator, const std::string&, const Say& say) -> SweepPart {
       return [this, &evaluator, say](std::size_t lease) -> Result<ProblemResult> {
@@ -68,14 +68,14 @@ class Agent {
       };
     };
   }
-  ~Agent() {
+  ~RankWorker() {
     all_dropped_ = true;
     lanes_.clear();
   }
-  Agent(const Agent&) = delete;
-  Agent& operator=(const Agent&) = delete;
+  RankWorker(const RankWorker&) = delete;
+  RankWorker& operator=(const RankWorker&) = delete;
 
-  Result<AgentEnd> run() {
+  Result<RankWorkerEnd> run() {
     heard_s_ = clock_.now_s();
     FATUNE_TRY_STATUS(tell(BeatMessage{}));
     hello_ = options_.hello();
@@ -87,7 +87,7 @@ class Agent {
     }
     for (;;) {
       if (interrupted()) return Error(ErrorKind::kInterrupted, "interrupted");
-      FATUNE_TRY(const std::optional<AgentEnd> end, hear());
+      FATUNE_TRY(const std::optional<RankWorkerEnd> end, hear());
       if (end) return *end;
       const double silence_s = clock_.now_s() - heard_s_;
       if (silence_s > options_.silence_s * (heard_ ? 1 : kGreetingTimes)) {
@@ -105,10 +105,10 @@ class Agent {
     return transport_.send(0, to_bytes(message, body));
   }
 
-  Result<std::optional<AgentEnd>> hear() {
+  Result<std::optional<RankWorkerEnd>> hear() {
     for (;;) {
       FATUNE_TRY(const std::optional<Parcel> parcel, transport_.poll());
-      if (!parcel) return std::optional<AgentEnd>();
+      if (!parcel) return std::optional<RankWorkerEnd>();
       heard_s_ = clock_.now_s();
       heard_ = true;
       FATUNE_TRY(const ReadMessage read, read_message(parcel->bytes, "rank 0"));
@@ -117,12 +117,12 @@ class Agent {
       } else if (const auto* drop = std::get_if<DropMessage>(&read.message)) {
         note_drop(drop->lease);
       } else if (const auto* stop = std::get_if<StopMessage>(&read.message)) {
-        return std::optional(stop->together ? AgentEnd::kTogether : AgentEnd::kAlone);
+        return std::optional(stop->together ? RankWorkerEnd::kTogether : RankWorkerEnd::kAlone);
       }
     }
   }
 
-  /// What fails here is the part's failure: rank 0 may have a better host for it.
+  /// Reports a failure to start as the part's failure, because rank 0 may have a better host.
   Status begin(const OrderMessage& order, const std::string& journal) {
     const Status started = start(order, journal);
     if (started) return {};
@@ -160,9 +160,9 @@ class Agent {
 
   Status look_at_leases() {
     for (auto lease = leases_.begin(); lease != leases_.end();) {
-      FATUNE_TRY(const HandReport report, lanes_[static_cast<std::size_t>(lease->device)]->look());
+      FATUNE_TRY(const PartReport report, lanes_[static_cast<std::size_t>(lease->device)]->look());
       const std::string lines = lease->journal.next();
-      if (report.state == HandReport::State::kRuns) {
+      if (report.state == PartReport::State::kRuns) {
         if (!lines.empty()) FATUNE_TRY_STATUS(tell(LinesMessage{lease->number}, lines));
         ++lease;
         continue;
@@ -189,22 +189,23 @@ class Agent {
 
   Transport& transport_;
   FleetClock& clock_;
-  const AgentOptions& options_;
+  const RankWorkerOptions& options_;
   HelloMessage hello_;
   ScratchFolder scratch_;
   MakeSweepPart make_;
   std::atomic<bool> all_dropped_ = false;
-  mutable std::mutex mutex_;  ///< of the leases, which lanes ask about
+  mutable std::mutex mutex_;  ///< guards leases_, which lane threads read
   std::list<Lease> leases_;
   std::vector<std::unique_ptr<DeviceLane>> lanes_;
   double heard_s_ = 0, beaten_s_ = 0;
-  bool heard_ = false;  ///< rank 0, ever
+  bool heard_ = false;  ///< whether rank 0 has ever sent a message
 };
 
 }  // namespace
 
-Result<AgentEnd> run_agent(Transport& transport, FleetClock& clock, const AgentOptions& options) {
-  return Agent(transport, clock, options).run();
+Result<RankWorkerEnd> run_rank_worker(Transport& transport, FleetClock& clock,
+                                      const RankWorkerOptions& options) {
+  return RankWorker(transport, clock, options).run();
 }
 
 }  // namespace fatune

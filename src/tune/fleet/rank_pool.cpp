@@ -1,5 +1,5 @@
-// rank_crew.cpp: Turns messages of ranks into what became of the parts that they have.
-#include "tune/fleet/rank_crew.hpp"
+// rank_pool.cpp: Turns the messages of other ranks into the states of their parts.
+#include "tune/fleet/rank_pool.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,28 +12,28 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "tune/fleet/measuring.hpp"
+#include "tune/fleet/measuring_device.hpp"
 
 namespace fatune {
 namespace {
 
-/// For every rank to say hello before the first part begins; chosen: it takes seconds.
+/// Time for every rank to say hello before the first part begins; chosen, a hello takes seconds.
 constexpr double kGathering_s = 10;
 
 }  // namespace
 
-class RankCrew::Ledger {
+class RankPool::Ledger {
  public:
-  class Hand;
+  class Executor;
   struct Rank {
     std::string name;  ///< "rank 2 on b"
     double heard_s = 0;
     bool greeted = false;
     bool lost = false;
-    std::vector<Hand*> hands = {};
+    std::vector<Executor*> executors = {};
   };
 
-  Ledger(Transport& transport, FleetClock& clock, FleetWork& work, RankCrewOptions options)
+  Ledger(Transport& transport, FleetClock& clock, FleetWork& work, RankPoolOptions options)
       : transport_(transport),
         clock_(clock),
         work_(work),
@@ -48,7 +48,7 @@ class RankCrew::Ledger {
       measuring_.push_back({ranks_.front().name + ", " + device.name, device.environment});
   }
 
-  Status pump(std::vector<std::unique_ptr<FleetHand>>& hands);
+  Status pump(std::vector<std::unique_ptr<FleetExecutor>>& executors);
   bool expects_more() const {
     return std::ranges::any_of(ranks_,
                                [](const Rank& each) { return !each.greeted && !each.lost; });
@@ -58,32 +58,34 @@ class RankCrew::Ledger {
   bool stop();
 
  private:
-  Status take(int from, const ReadMessage& message, std::vector<std::unique_ptr<FleetHand>>& hands);
-  void greet(int from, const HelloMessage& hello, std::vector<std::unique_ptr<FleetHand>>& hands);
-  void take_device(int from, std::int64_t device, const Measuring& now,
-                   std::vector<std::unique_ptr<FleetHand>>& hands);
+  Status take(int from, const ReadMessage& message,
+              std::vector<std::unique_ptr<FleetExecutor>>& executors);
+  void greet(int from, const HelloMessage& hello,
+             std::vector<std::unique_ptr<FleetExecutor>>& executors);
+  void take_device(int from, std::int64_t device, const MeasuringDevice& now,
+                   std::vector<std::unique_ptr<FleetExecutor>>& executors);
   Status take_beat(int from, const BeatMessage& beat);
-  /// Of the rank, that which has the lease; none when it was taken from it.
-  Hand* hand_with(int rank, std::int64_t lease);
+  /// Finds the rank's executor with the lease; null if the lease was withdrawn.
+  Executor* executor_with(int rank, std::int64_t lease);
   Status look_for_silence();
   Status beat();
 
   Transport& transport_;
   FleetClock& clock_;
   FleetWork& work_;
-  RankCrewOptions options_;
+  RankPoolOptions options_;
   std::vector<Rank> ranks_;
-  std::vector<Measuring> measuring_;
+  std::vector<MeasuringDevice> measuring_;
   std::int64_t last_lease_ = 0;
   double beaten_s_ = 0, begun_s_ = 0;
   bool ready_ = false;
-  std::map<std::string, std::size_t> reasons_;  ///< why ranks measure nothing
+  std::map<std::string, std::size_t> reasons_;  ///< ranks by why they measure nothing
 };
 
 /// A device of another rank.
-class RankCrew::Ledger::Hand final : public FleetHand {
+class RankPool::Ledger::Executor final : public FleetExecutor {
  public:
-  Hand(Ledger& ledger, int rank, std::int64_t device, Measuring measuring)
+  Executor(Ledger& ledger, int rank, std::int64_t device, MeasuringDevice measuring)
       : ledger_(ledger), rank_(rank), device_(device), measuring_(std::move(measuring)) {}
 
   const std::string& name() const override { return measuring_.name; }
@@ -100,14 +102,14 @@ class RankCrew::Ledger::Hand final : public FleetHand {
     return ledger_.transport_.send(rank_, to_bytes(OrderMessage{lease_, device_}, journal));
   }
 
-  Result<HandReport> look() override {
-    if (ledger_.ranks_[place()].lost && report_.state == HandReport::State::kRuns) {
-      report_ = {HandReport::State::kLost,
+  Result<PartReport> look() override {
+    if (ledger_.ranks_[place()].lost && report_.state == PartReport::State::kRuns) {
+      report_ = {PartReport::State::kLost,
                  fmt::format("{} was silent for {:.0f} s", ledger_.ranks_[place()].name,
                              ledger_.options_.silence_s)};
-      has_stale_ = true;  // until it says that it runs nothing
+      has_stale_ = true;  // until a beat shows that the device is idle
     }
-    if (report_.state != HandReport::State::kRuns) lease_ = 0;
+    if (report_.state != PartReport::State::kRuns) lease_ = 0;
     return report_;
   }
 
@@ -120,8 +122,8 @@ class RankCrew::Ledger::Hand final : public FleetHand {
   }
   Status end(const EndMessage& end, const std::string& lines) {
     FATUNE_TRY_STATUS(append(lines));
-    report_ = end.reason.empty() ? HandReport{HandReport::State::kEnded, ""}
-                                 : HandReport{HandReport::State::kFailed, end.reason};
+    report_ = end.reason.empty() ? PartReport{PartReport::State::kEnded, ""}
+                                 : PartReport{PartReport::State::kFailed, end.reason};
     return {};
   }
   void hear(const std::string& said) { said_ = said; }
@@ -132,48 +134,50 @@ class RankCrew::Ledger::Hand final : public FleetHand {
   Ledger& ledger_;
   int rank_;
   std::int64_t device_;
-  Measuring measuring_;
+  MeasuringDevice measuring_;
   std::int64_t lease_ = 0;  ///< 0: none
-  bool has_stale_ = false;  ///< runs what was taken from it
+  bool has_stale_ = false;  ///< still runs a withdrawn lease
   std::size_t part_ = 0;
   std::string said_;
-  HandReport report_;
+  PartReport report_;
 };
 
-Status RankCrew::Ledger::pump(std::vector<std::unique_ptr<FleetHand>>& hands) {
+Status RankPool::Ledger::pump(std::vector<std::unique_ptr<FleetExecutor>>& executors) {
   for (;;) {
     FATUNE_TRY(const std::optional<Parcel> parcel, transport_.poll());
     if (!parcel) break;
     Rank& rank = ranks_[static_cast<std::size_t>(parcel->from)];
     const auto message = read_message(parcel->bytes, rank.name);
-    if (!message) {  // of another fatune, say: it will be silent
+    if (!message) {  // such as from another version of fatune; the rank counts as silent
       log::warn(message.error().message);
       continue;
     }
     if (std::exchange(rank.lost, false)) log::warn(rank.name + " is heard again");
     rank.heard_s = clock_.now_s();
-    FATUNE_TRY_STATUS(take(parcel->from, *message, hands));
+    FATUNE_TRY_STATUS(take(parcel->from, *message, executors));
   }
   FATUNE_TRY_STATUS(look_for_silence());
   return beat();
 }
 
-Status RankCrew::Ledger::take(int from, const ReadMessage& message,
-                              std::vector<std::unique_ptr<FleetHand>>& hands) {
+Status RankPool::Ledger::take(int from, const ReadMessage& message,
+                              std::vector<std::unique_ptr<FleetExecutor>>& executors) {
   if (const auto* hello = std::get_if<HelloMessage>(&message.message)) {
-    greet(from, *hello, hands);
+    greet(from, *hello, executors);
   } else if (const auto* beat = std::get_if<BeatMessage>(&message.message)) {
     return take_beat(from, *beat);
   } else if (const auto* lines = std::get_if<LinesMessage>(&message.message)) {
-    if (Hand* hand = hand_with(from, lines->lease)) return hand->append(message.body);
+    if (Executor* executor = executor_with(from, lines->lease))
+      return executor->append(message.body);
   } else if (const auto* end = std::get_if<EndMessage>(&message.message)) {
-    if (Hand* hand = hand_with(from, end->lease)) return hand->end(*end, message.body);
+    if (Executor* executor = executor_with(from, end->lease))
+      return executor->end(*end, message.body);
   }
   return {};
 }
 
-void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
-                             std::vector<std::unique_ptr<FleetHand>>& hands) {
+void RankPool::Ledger::greet(int from, const HelloMessage& hello,
+                             std::vector<std::unique_ptr<FleetExecutor>>& executors) {
   Rank& rank = ranks_[static_cast<std::size_t>(from)];
   if (std::exchange(rank.greeted, true)) return;
   if (hello.fatune != options_.own.fatune) {
@@ -183,27 +187,28 @@ void RankCrew::Ledger::greet(int from, const HelloMessage& hello,
   }
   std::string why = hello.problem;
   for (std::size_t i = 0; i < hello.devices.size(); ++i) {
-    const Measuring now{rank.name + ", " + hello.devices[i].name, hello.devices[i].environment};
+    const MeasuringDevice now{rank.name + ", " + hello.devices[i].name,
+                              hello.devices[i].environment};
     const std::string shared = owner(now, measuring_);
     why = shared.empty() ? refusal(now, measuring_) : shared;
     if (why.empty()) {
-      take_device(from, static_cast<std::int64_t>(i), now, hands);
+      take_device(from, static_cast<std::int64_t>(i), now, executors);
     } else if (shared.empty() || options_.warn_of_shared) {
       log::warn(now.name + " is refused: " + why);
     }
   }
-  if (rank.hands.empty()) ++reasons_[why];
+  if (rank.executors.empty()) ++reasons_[why];
 }
 
-void RankCrew::Ledger::take_device(int from, std::int64_t device, const Measuring& now,
-                                   std::vector<std::unique_ptr<FleetHand>>& hands) {
-  auto hand = std::make_unique<Hand>(*this, from, device, now);
-  ranks_[static_cast<std::size_t>(from)].hands.push_back(hand.get());
-  hands.push_back(std::move(hand));
+void RankPool::Ledger::take_device(int from, std::int64_t device, const MeasuringDevice& now,
+                                   std::vector<std::unique_ptr<FleetExecutor>>& executors) {
+  auto executor = std::make_unique<Executor>(*this, from, device, now);
+  ranks_[static_cast<std::size_t>(from)].executors.push_back(executor.get());
+  executors.push_back(std::move(executor));
   measuring_.push_back(now);
 }
 
-bool RankCrew::Ledger::ready() {
+bool RankPool::Ledger::ready() {
   if (ready_ || (expects_more() && clock_.now_s() - begun_s_ < kGathering_s)) return ready_;
   log::info(describe(census()));
   for (const auto& [why, count] : reasons_)
@@ -211,12 +216,12 @@ bool RankCrew::Ledger::ready() {
   return ready_ = true;
 }
 
-RankCensus RankCrew::Ledger::census() const {
+RankCensus RankPool::Ledger::census() const {
   RankCensus census;
   std::set<std::string> hosts;
   for (std::size_t number = 0; number < ranks_.size(); ++number) {
     const Rank& rank = ranks_[number];
-    const bool measures = number == 0 ? !options_.own.devices.empty() : !rank.hands.empty();
+    const bool measures = number == 0 ? !options_.own.devices.empty() : !rank.executors.empty();
     census.gpu += measures ? 1 : 0;
     if (measures) hosts.insert(transport_.host(static_cast<int>(number)));
   }
@@ -224,31 +229,31 @@ RankCensus RankCrew::Ledger::census() const {
   return census;
 }
 
-/// What was taken from a rank that was silent, it is told to drop; until then it gets nothing else.
-Status RankCrew::Ledger::take_beat(int from, const BeatMessage& beat) {
-  const std::vector<Hand*>& hands = ranks_[static_cast<std::size_t>(from)].hands;
-  for (Hand* hand : hands) hand->set_stale(false);
+/// Tells a rank to drop withdrawn leases; its device gets no other part until the lease is dropped.
+Status RankPool::Ledger::take_beat(int from, const BeatMessage& beat) {
+  const std::vector<Executor*>& executors = ranks_[static_cast<std::size_t>(from)].executors;
+  for (Executor* executor : executors) executor->set_stale(false);
   for (const RunningLease& running : beat.running) {
-    if (Hand* hand = hand_with(from, running.lease)) {
-      hand->hear(running.said);
+    if (Executor* executor = executor_with(from, running.lease)) {
+      executor->hear(running.said);
       continue;
     }
-    for (Hand* hand : hands) {
-      if (hand->device() == running.device) hand->set_stale(true);
+    for (Executor* executor : executors) {
+      if (executor->device() == running.device) executor->set_stale(true);
     }
     FATUNE_TRY_STATUS(transport_.send(from, to_bytes(DropMessage{running.lease})));
   }
   return {};
 }
 
-RankCrew::Ledger::Hand* RankCrew::Ledger::hand_with(int rank, std::int64_t lease) {
-  for (Hand* hand : ranks_[static_cast<std::size_t>(rank)].hands) {
-    if (hand->lease() == lease) return hand;
+RankPool::Ledger::Executor* RankPool::Ledger::executor_with(int rank, std::int64_t lease) {
+  for (Executor* executor : ranks_[static_cast<std::size_t>(rank)].executors) {
+    if (executor->lease() == lease) return executor;
   }
   return nullptr;
 }
 
-Status RankCrew::Ledger::look_for_silence() {
+Status RankPool::Ledger::look_for_silence() {
   const double now_s = clock_.now_s();
   for (std::size_t number = 1; number < ranks_.size(); ++number) {
     Rank& rank = ranks_[number];
@@ -261,7 +266,7 @@ Status RankCrew::Ledger::look_for_silence() {
   return {};
 }
 
-Status RankCrew::Ledger::beat() {
+Status RankPool::Ledger::beat() {
   if (clock_.now_s() - beaten_s_ < kBeatEvery_s) return {};
   beaten_s_ = clock_.now_s();
   for (int number = 1; number < transport_.size(); ++number)
@@ -269,23 +274,23 @@ Status RankCrew::Ledger::beat() {
   return {};
 }
 
-bool RankCrew::Ledger::stop() {
-  // After Ctrl-C, which other ranks had too, nobody waits.
+bool RankPool::Ledger::stop() {
+  // After Ctrl-C, which reaches every rank, no rank waits for the others.
   const bool together = !interrupted() && std::ranges::none_of(ranks_, &Rank::lost);
   stop_ranks(transport_, together);
   return together;
 }
 
-RankCrew::RankCrew(Transport& transport, FleetClock& fleet_clock, FleetWork& work,
-                   RankCrewOptions options)
-    : FleetCrew(fleet_clock),
+RankPool::RankPool(Transport& transport, FleetClock& fleet_clock, FleetWork& work,
+                   RankPoolOptions options)
+    : ExecutorPool(fleet_clock),
       ledger_(std::make_unique<Ledger>(transport, fleet_clock, work, std::move(options))) {}
-RankCrew::~RankCrew() { hands.clear(); }  // they refer to the ledger
-Status RankCrew::pump() { return ledger_->pump(hands); }
-bool RankCrew::expects_more() const { return ledger_->expects_more(); }
-bool RankCrew::ready() const { return ledger_->ready(); }
-RankCensus RankCrew::census() const { return ledger_->census(); }
-bool RankCrew::stop() { return ledger_->stop(); }
+RankPool::~RankPool() { executors.clear(); }  // executors refer to the ledger
+Status RankPool::pump() { return ledger_->pump(executors); }
+bool RankPool::expects_more() const { return ledger_->expects_more(); }
+bool RankPool::ready() const { return ledger_->ready(); }
+RankCensus RankPool::census() const { return ledger_->census(); }
+bool RankPool::stop() { return ledger_->stop(); }
 
 void stop_ranks(Transport& transport, bool together) {
   for (int number = 1; number < transport.size(); ++number)

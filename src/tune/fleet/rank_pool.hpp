@@ -1,0 +1,45 @@
+// rank_pool.hpp: Keeps the devices of other ranks, their leases, and when each rank was last heard.
+#pragma once
+
+#include <memory>
+
+#include "core/result.hpp"
+#include "model/results/rank_census.hpp"
+#include "transport/transport.hpp"
+#include "tune/fleet/fleet_sweep.hpp"
+#include "tune/fleet/messages.hpp"
+
+namespace fatune {
+
+struct RankPoolOptions {
+  double silence_s = 30;  ///< a rank is lost after it was silent so long
+  HelloMessage own;       ///< of rank 0
+  /// Whether to warn of each rank that shares a GPU, instead of only counting such ranks.
+  bool warn_of_shared = true;
+};
+
+/// Executors for the devices of the other ranks, added as ranks say hello. A rank with another
+/// fatune, device, driver or NVRTC than the first one gets no parts, but a warning. A second rank
+/// on one GPU gets no parts either. Parts are leased: a rank that is silent for too long loses its
+/// lease, and later messages about that lease are ignored.
+class RankPool final : public ExecutorPool {
+ public:
+  RankPool(Transport& transport, FleetClock& fleet_clock, FleetWork& work, RankPoolOptions options);
+  ~RankPool() override;
+  Status pump() override;
+  bool expects_more() const override;
+  /// True once every rank has said hello or the time for hellos has passed.
+  bool ready() const override;
+  RankCensus census() const;
+  /// Tells every rank that the sweep is over. True if all ranks leave the transport together.
+  bool stop();
+
+ private:
+  class Ledger;
+  std::unique_ptr<Ledger> ledger_;
+};
+
+/// Sends every other rank a StopMessage.
+void stop_ranks(Transport& transport, bool together = true);
+
+}  // namespace fatune
