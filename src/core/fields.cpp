@@ -75,9 +75,8 @@ Status check_version(const Json& document, const std::string& where, std::string
   FATUNE_TRY(const std::string schema, fields.text("schema"));
   const std::string current = fmt::format("{}/1", family);
   const bool of_family = schema.starts_with(fmt::format("{}/", family));
-  const auto version = of_family
-                           ? parse_integer(std::string_view(schema).substr(family.size() + 1))
-                           : std::nullopt;
+  const auto version =
+      of_family ? parse_integer(std::string_view(schema).substr(family.size() + 1)) : std::nullopt;
   if (!version || *version < 1)
     return fields.error("schema", fmt::format("is '{}', not {}", schema, current));
   const bool spelled = former.spells_one != nullptr && former.spells_one(document);

@@ -158,7 +158,7 @@ const FieldType& make_pair_type(const FieldType& item);
 
 /// The formats of a document before the first release, which are refused.
 struct FormerFormats {
-  int newest = 1;                              ///< version
+  int newest = 1;                             ///< version
   bool (*spells_one)(const Json&) = nullptr;  ///< whether a document of version 1 is in one of them
 };
 

@@ -128,8 +128,7 @@ void fields(JudgedKernel& x, FieldList& f) {
   f("problem", x.record.problem);
   f("verify", x.record.verification);
   f("resources", x.record.resources);
-  f("in_layer", x.record.in_layer)
-      .about("Between the products around attention");
+  f("in_layer", x.record.in_layer).about("Between the products around attention");
   f("plain", x.record.plain).about("Launched as everybody is");
   f("hot", x.record.hot).about("Behind launches of itself");
   f("cold", x.record.cold).about("With nothing in the L2 cache");

@@ -80,8 +80,7 @@ TEST_CASE("paths, foreign includes and roles are refused as the judge refuses th
 
 TEST_CASE("a config that moves one parameter of its parent's is a move, two are not") {
   Trial parent = parent_of("void main_entry();\n");
-  parent.manifest =
-      replaced(parent.manifest, "\"constraints\"", "\"terms\":[],\"constraints\"");
+  parent.manifest = replaced(parent.manifest, "\"constraints\"", "\"terms\":[],\"constraints\"");
   parent.manifest =
       replaced(parent.manifest, "\"parameters\":[",
                R"("parameters":[{"name":"WIDTH","values":[1,2],"default":1,"meaning":"w"},)");

@@ -52,7 +52,8 @@ TEST_CASE("unknown fields are ignored, missing and wrong ones are named") {
   json.erase("sm_count");
   CHECK(from_json<Environment>(json, "x").error().message == "x: field 'sm_count' is missing");
   json["arch"] = "hopper";
-  CHECK(from_json<Environment>(json, "x").error().message.starts_with("x: field 'arch' is wrong: "));
+  CHECK(
+      from_json<Environment>(json, "x").error().message.starts_with("x: field 'arch' is wrong: "));
   json.erase("arch");
   CHECK(from_json<Environment>(json, "x").error().message == "x: field 'arch' is missing");
   json.erase("name");
