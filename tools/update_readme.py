@@ -180,9 +180,8 @@ def kernels():
         cold = f"{median(row, 'cold'):.1f}" if "cold" in row else ""
         rows.append((median(row, "hot"), [name, launch, f"{median(row, 'hot'):.2f}", interval(row["hot"]["ci95_us"], 2), cold]))
     return (table(["implementation", "launch", "hot, µs", "95 % interval", "cold, µs"], [row for _, row in sorted(rows)], 2)
-            + "\n\nThe best config of each kernel's whole space, and the baselines, in one final phase on an H200 "
-            "([kernels](../results/h200/kernels)). The journal of this run is the recorded device, "
-            f"`configs/recorded/h200-mission.jsonl.gz`. By\n\n{shell(best['command'])}")
+            + "\n\nThe best config of each kernel in one search, and the baselines, in one final phase on an H200 "
+            f"([kernels](../results/h200/kernels)). By\n\n{shell(best['command'])}")
 
 
 def peers():
