@@ -1,4 +1,4 @@
-// quantize.hpp - q, k and v of 16 bits to fp8 elements and the factors that give them back.
+// quantize.hpp: Quantizes 16-bit q, k and v to fp8 elements and their descale factors.
 #pragma once
 
 #include "model/problem/problem.hpp"

@@ -1,4 +1,4 @@
-// smooth_keys.cpp - draws offsets of columns; sums keys, and products of q with their mean.
+// smooth_keys.cpp: Draws column offsets, sums keys, and multiplies q with the mean key.
 #include "worker/verify/smooth_keys.hpp"
 
 #include <cstdint>

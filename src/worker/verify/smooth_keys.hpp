@@ -1,5 +1,5 @@
-// smooth_keys.hpp - what the keys of a head share (--quant smooth_k): offsets of inputs, their
-// mean, and its part in log-sum-exps. Inputs are of 16 bits, contiguous.
+// smooth_keys.hpp: Computes the offset that a head's keys share, for --quant smooth_k. The offset
+// has a mean, and the mean adds a term to every log-sum-exp. Inputs are 16-bit and contiguous.
 #pragma once
 
 #include <cstddef>
