@@ -1,4 +1,4 @@
-// physics.hpp - a problem and a device to the least time that any right kernel needs.
+// physics.hpp: Computes the least time that any correct kernel needs for a problem on a device.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fatune {
 
-/// A lower bound and what it comes from: "2.15 GFLOP at 1071 TFLOP/s".
+/// A lower bound and its origin: "2.15 GFLOP at 1071 TFLOP/s".
 struct Floor {
   Micros time{0};
   std::string why;
@@ -18,9 +18,10 @@ struct Floor {
 
 struct PhysicsFloor {
   Floor in_layer{}, hot{}, cold{};
-  std::string unknown{};  ///< which fact of the device is missing; then there are no floors
+  std::string unknown{};  ///< missing fact of the device; then there are no floors
 
-  /// Of "in_layer", "plain", "hot", "cold"; plain launches find the caches as hot ones do.
+  /// Returns the floor of "in_layer", "plain", "hot" or "cold"; plain launches find the caches as
+  /// hot ones do.
   const Floor& of(std::string_view time) const;
 };
 /// The larger of two bounds. Arithmetic: the products of visible pairs alone, at the tensor cores'
@@ -32,24 +33,23 @@ struct PhysicsFloor {
 /// its tensors may have several.
 PhysicsFloor physics_floor(const Problem& problem, const Environment& environment);
 
-/// The highest rates that a device can have, a microsecond, and what they follow from: its own
-/// clocks and widths, and the table of what a multiprocessor does in a clock.
+/// Highest rates of a device per microsecond, and their origins. They follow from the device's
+/// clocks and widths, and from a table of operations per SM and clock.
 struct PeakRates {
-  double flops = 0;         ///< of the tensor cores, dense, for what the problem may compute in
-  double memory_bytes = 0;  ///< read or written, DRAM
-  double cache_bytes = 0;   ///< from the L2 cache to the multiprocessors
+  double flops = 0;         ///< dense tensor core rate of the types that the problem may use
+  double memory_bytes = 0;  ///< DRAM, reads or writes
+  double cache_bytes = 0;   ///< from the L2 cache to the SMs
   std::string flops_origin, memory_origin, cache_origin;  ///< "132 SMs x 4096 a clock x 1980 MHz"
-  std::string unknown;  ///< which fact of the device is missing; then there are no rates
+  std::string unknown;  ///< missing fact of the device; then there are no rates
 };
 PeakRates peak_rates(const Problem& problem, const Environment& environment);
 
-/// Dense f16 operations a clock of one multiprocessor's tensor cores; 0 for an architecture that
-/// the table lacks.
+/// Dense f16 operations per clock of one SM's tensor cores; 0 for an architecture not in the table.
 int tensor_flops_per_clock(int arch);
-/// Pairs of query and key that the mask leaves, in one head.
+/// Number of query-key pairs that the mask keeps, in one head.
 double visible_pairs(const Problem& problem);
 
-/// "1.20 us hot is less than ..." for a time below its floor; empty for any other.
+/// Describes a time below its floor, "1.20 us hot is less than ..."; empty otherwise.
 std::string physics_finding(std::string_view which, Micros time, const Floor& floor);
 
 }  // namespace fatune
