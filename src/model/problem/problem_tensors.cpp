@@ -6,8 +6,7 @@
 namespace fatune {
 namespace {
 
-constexpr double kSameScale =
-    1e-6;  ///< relative difference below which two scales are equal: both are used as floats
+constexpr double kSameScale = 1e-6;  ///< relative; scales are used as floats
 
 double usual_scale(const Problem& problem) {
   return 1.0 / std::sqrt(static_cast<double>(problem.head_dim));

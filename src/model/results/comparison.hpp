@@ -1,5 +1,4 @@
-// comparison.hpp: Defines side-by-side results: rows of a bench, decisions of a gate, rows of a
-// suite.
+// comparison.hpp: Defines side-by-side results: rows of benches, gates and suites.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ namespace {
 constexpr double kToldApart = 2;
 // Chosen: largest relative error of a time, also of a single turn, whose error is unknown.
 constexpr double kMostError = 0.03;
-constexpr double kIqrPerSigma = 1.349;  // interquartile range over sigma, normal
+constexpr double kIqrPerSigma = 1.349;  // of a normal distribution
 // sqrt(pi / 2): standard error of the median over the standard error of the mean.
 constexpr double kMedianEfficiency = 1.2533;
 

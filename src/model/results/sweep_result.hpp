@@ -52,7 +52,7 @@ struct ProblemResult {
   std::vector<Standing> standings;          ///< for `finals`, in this order
   std::optional<Gate> gate;                 ///< finals.front() against the baseline
   std::string score_note;                   ///< inputs that "score" lacks
-  std::vector<CandidateRecord> candidates;  ///< in order of results, resumed ones included
+  std::vector<CandidateRecord> candidates;  ///< in order, resumed ones included
   std::map<Outcome, std::uint64_t> outcomes;
   /// Reasons for configs refused before compilation; with several kernels the kernel's name is the
   /// prefix, "fa_mma: ".
