@@ -1,5 +1,4 @@
-// launch_plan.cpp: Evaluates a manifest's launch for one candidate; converts plans from and to
-// JSON.
+// launch_plan.cpp: Evaluates a manifest's launch for one candidate, and stores plans as JSON.
 #include <algorithm>
 #include <array>
 

@@ -15,7 +15,7 @@
 namespace fatune {
 namespace {
 
-constexpr std::uint64_t kSecondSeed = 1;  // added to the scope of the plan
+constexpr std::uint64_t kSecondSeed = 1;  // added to the plan's seed
 
 /// "x.json: field 'operation.least.flops'"
 std::string place_in(const DeclaredOperation& operation, const std::string& path) {

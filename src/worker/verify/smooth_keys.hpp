@@ -12,16 +12,16 @@
 
 namespace fatune {
 
-/// Adds to each column of key head `head`, counted over the batch, N(0,64) times `magnitude`;
-/// nothing to zeros.
+/// Adds to each column of key head `head`, counted over the batch, N(0,64) times `magnitude`; zeros
+/// stay zeros.
 void offset_keys(const Problem& problem, const InputCase& which, std::size_t head, float magnitude,
                  std::vector<std::byte>& k);
 
-/// (batch, kv_heads, head_dim): the mean over keys.
+/// Returns the mean over keys, (batch, kv_heads, head_dim).
 std::vector<float> key_means(const Problem& problem, const HostInputs& inputs);
 
-/// What log-sum-exps of keys without their mean lack: the scaled product of q and the mean. `lse`:
-/// fp32, one a row.
+/// Returns the term that log-sum-exps lack if keys have lost their mean: the scaled product of q
+/// and the mean. `lse`: fp32, one per row.
 void add_mean_scores(const Problem& problem, const HostInputs& inputs, std::span<std::byte> lse);
 
 }  // namespace fatune
