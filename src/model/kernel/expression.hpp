@@ -26,15 +26,16 @@ class Scope {
 };
 
 /// `kManifest`: kernels/README.md lists operators and functions. `kPython`: and, or, not, chained
-/// comparisons, in, + - * /, // and % that round down, min, max, True, False; at most 64 KB.
+/// comparisons, in, + - * /, // and % that round down, min, max, True, False. A text has at most 64
+/// KB.
 enum class Syntax { kManifest, kPython };
 
 /// Returns names, numbers, operators and quoted strings as views of the text.
 std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax);
 
 /// A parsed expression. Evaluation is not thread-safe. A division by zero makes the result
-/// undefined, except where the other side decides && or ||: `B != 0 && A % B == 0` is false for B =
-/// 0. An undefined result is an error.
+/// undefined, unless the other side decides && or ||: `B != 0 && A % B == 0` is false for B = 0. An
+/// undefined result is an error.
 class Expression {
  public:
   /// `where` names file and field and is the prefix of every error.

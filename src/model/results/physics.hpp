@@ -24,13 +24,12 @@ struct PhysicsFloor {
   /// hot ones do.
   const Floor& of(std::string_view time) const;
 };
-/// The larger of two bounds. Arithmetic: the products of visible pairs alone, at the tensor cores'
-/// peak. Memory: q, k and v read once, from DRAM when cold; when hot, from the L2 cache as far as
-/// they fit; in a layer as when hot, but keys and values from DRAM where the lengths differ. Both
-/// at the highest clocks that the device has; every guess is on the generous side. Neither a launch
-/// nor exponentials are counted.
-/// For a custom operation: its declared least work, at the rate of the fastest element type, since
-/// its tensors may have several.
+/// Returns the larger of two bounds. Arithmetic: the products of visible pairs only, at the tensor
+/// cores' peak rate. Memory: q, k and v read once. Cold reads come from DRAM. Hot reads come from
+/// the L2 cache as far as they fit. In a layer, reads are hot, but keys and values come from DRAM
+/// if the lengths differ. Both bounds use the device's highest clocks, and every guess is on the
+/// generous side. Launches and exponentials are not counted. A custom operation has its declared
+/// least work, at the rate of the fastest element type, since its tensors may have several types.
 PhysicsFloor physics_floor(const Problem& problem, const Environment& environment);
 
 /// Highest rates of a device per microsecond, and their origins. They follow from the device's

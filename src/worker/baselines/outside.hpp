@@ -37,8 +37,7 @@ class TorchProcess;
 Result<std::unique_ptr<Executable>> open_cudnn(
     const OutsideSetting& setting, CudnnPlan plan,
     const std::vector<std::filesystem::path>& library_folders);
-/// Returns open_cudnn() with the library opened; the library's functions must outlive the
-/// executable.
+/// Returns open_cudnn() with this library; its functions must outlive the executable.
 Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functions,
                                                     const OutsideSetting& setting, CudnnPlan plan);
 /// `backend`: flash, cudnn, efficient, math, auto, a package beside PyTorch, or

@@ -70,7 +70,7 @@ struct OutsideOptions {
 struct Availability {
   std::string impl;  ///< "cudnn", "torch:*", "fa3"
   bool available = false;
-  std::string found;   ///< version or place; else what is missing
+  std::string found;   ///< version or place; otherwise the missing part
   std::string remedy;  ///< empty when available
 };
 

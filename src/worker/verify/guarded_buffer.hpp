@@ -103,8 +103,8 @@ class DeviceChecks {
   Result<std::vector<BandFinding>> check_bands(std::span<const GuardedBuffer* const> buffers);
   Result<std::vector<std::uint64_t>> checksums(std::span<const GuardedBuffer* const> buffers);
 
-  // The calls below are for launches between other launches. Each call adds to one of the findings,
-  // which clear() resets and take() reads. Both wait, as above.
+  // The calls below run between launches. Each call adds to one of the findings, which clear()
+  // resets and take() reads. Both wait, as above.
   Status clear(std::size_t findings);
   Result<std::uint64_t> take(std::size_t finding);
   /// Queues a checksum.

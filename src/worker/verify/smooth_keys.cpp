@@ -10,7 +10,7 @@ namespace fatune {
 namespace {
 
 constexpr std::uint64_t kOffsets = 5;  // a stream of random bits that no other input has
-/// Chosen: an e4m3 kernel that keeps the offsets is off by three times what it may be.
+/// Chosen: an e4m3 kernel that keeps the offsets misses its limit by a factor of three.
 constexpr float kKeyOffset = 8;
 
 }  // namespace
