@@ -31,7 +31,7 @@ void add_scales(const Problem& problem, std::vector<std::string>& macros) {
                    float_literal(static_cast<float>(scale_of(problem) * std::numbers::log2e)));
 }
 
-/// Returns the terms that the template uses and that are whole numbers for this candidate. The
+/// Adds the terms that the template uses and that are whole numbers for this candidate. The
 /// compiler reports any other term by name.
 void add_terms(const Candidate& candidate, const DeviceLimits& limits,
                std::vector<std::string>& macros) {

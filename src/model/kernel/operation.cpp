@@ -85,7 +85,7 @@ Result<std::vector<TensorPlan>> plan_tensors(const DeclaredOperation& operation,
   return tensors;
 }
 
-/// Returns the declared least work, or the work derived from the tensors.
+/// Sets the declared least work, or the bytes of the tensors.
 Status fill_work(const DeclaredOperation& operation, Problem& problem) {
   FATUNE_TRY(const auto tensors, plan_tensors(operation, problem));
   CustomProblem& custom = *problem.custom;

@@ -105,7 +105,7 @@ struct SuiteProblem {
 };
 void fields(SuiteProblem& x, FieldList& f);
 
-/// Lists fatune.suite/1: a row for each problem.
+/// Content of fatune.suite/1: a row for each problem.
 struct SuiteTable {
   DocumentHead head;
   std::string suite, date;

@@ -21,8 +21,8 @@ std::optional<double> geomean(std::span<const double> ratios);  ///< empty for a
 /// Standard error of the median over the median, from the interquartile range (1.2533 * IQR/1.349 /
 /// sqrt(n)). Infinity below 3 samples.
 double relative_standard_error(std::span<const double> samples);
-/// Relative error of a difference, from the errors of its two sides. Avoids three-argument
-/// std::hypot, which requires glibc 2.35; the wheel supports older versions.
+/// Standard error of a difference, from the errors of its two sides. Avoids std::hypot, which
+/// requires glibc 2.35; the wheel supports older versions.
 double standard_error_of_difference(double a, double b);
 /// Tells whether a search's few samples show that one candidate is slower than another.
 bool told_apart(const Timing& slower, const Timing& faster);
@@ -63,8 +63,8 @@ Interval bootstrap_ratio_unpaired(std::span<const double> a, std::span<const dou
 /// difference.
 inline constexpr double kSameSpeed = 0.005;
 
-/// Returns "faster", "slower" or "tie": the whole interval of candidate/baseline must be beyond
-/// `same` on one side of 1.
+/// Faster and slower require that the whole interval of candidate/baseline lies beyond `same` on
+/// one side of 1; otherwise the verdict is a tie.
 enum class Verdict { kFaster, kSlower, kTie };
 Verdict compare_interval(const Interval& ratio, double same);
 std::string_view name(Verdict verdict);

@@ -39,7 +39,7 @@ void look(const Manifest& manifest, const LintCase& at, std::vector<Seen>& all) 
     const Parameter& parameter = manifest.parameters[seen.parameter];
     if (parameter.values.size() == 1) continue;
     std::vector<std::uint16_t> positions(manifest.parameters.size(), 0);
-    // Returns any value except the one that the parameter has elsewhere.
+    // Uses a value other than the one that the parameter has elsewhere.
     positions[seen.parameter] = parameter.otherwise_position == 0 ? 1 : 0;
     do {
       if (seen.holds && seen.broken) break;

@@ -139,7 +139,7 @@ std::filesystem::path wisdom_index_path(const std::filesystem::path& folder);
 std::filesystem::path wisdom_cubin_path(const std::filesystem::path& folder,
                                         const KernelFacts& facts);
 
-/// Reads and writes fatune.wisdom/1.
+/// Content of fatune.wisdom/1.
 struct WisdomFile {
   std::string fatune, sha256;
   std::vector<KernelFacts> kernels;
