@@ -111,19 +111,19 @@ Point crossover(const Point& mother, const Point& father, Rng& rng) {
 
 std::vector<std::uint64_t> untried_neighbours(const Lattice& space, const UntriedSet& untried,
                                               const Point& point) {
-  std::vector<std::uint64_t> untried;
+  std::vector<std::uint64_t> found;
   for (const Point& neighbour : space.neighbours(point)) {
     const auto index = space.index_of(neighbour);
-    if (index && untried.has(*index)) untried.push_back(*index);
+    if (index && untried.has(*index)) found.push_back(*index);
   }
-  return untried;
+  return found;
 }
 
 std::optional<std::uint64_t> take_untried_neighbour(const Lattice& space, UntriedSet& untried,
                                                     const Point& point, Rng& rng) {
-  const std::vector<std::uint64_t> untried = untried_neighbours(space, untried, point);
-  if (untried.empty()) return std::nullopt;
-  const std::uint64_t chosen = untried[rng.below(untried.size())];
+  const std::vector<std::uint64_t> neighbours = untried_neighbours(space, untried, point);
+  if (neighbours.empty()) return std::nullopt;
+  const std::uint64_t chosen = neighbours[rng.below(neighbours.size())];
   untried.take(chosen);
   return chosen;
 }
