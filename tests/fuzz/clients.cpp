@@ -1,5 +1,4 @@
-// clients.cpp - what clients of the judge and proposers of evolve write: messages of both dialects,
-// answers, transcripts, ledgers.
+// clients.cpp: Fuzzes readers of judge messages and of evolve's answers, transcripts and ledgers.
 #include "core/text.hpp"
 #include "evolve/protocol/draft.hpp"
 #include "evolve/protocol/transcript.hpp"

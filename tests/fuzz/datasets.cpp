@@ -1,4 +1,4 @@
-// datasets.cpp - results and spaces of other tuners.
+// datasets.cpp: Fuzzes readers of other tuners' results and spaces.
 #include <algorithm>
 
 #include "fuzz.hpp"

@@ -1,5 +1,4 @@
-// files.cpp - bytes of any file through JSON, gzip and the escapes of terminals, pictures and
-// shells.
+// files.cpp: Fuzzes JSON, gzip, and escaping for terminals, SVG and shells with any bytes.
 #include <algorithm>
 
 #include "core/file.hpp"

@@ -1,4 +1,4 @@
-// fuzz.hpp - targets of the fuzzer: each reads a text, which may fail in words and in no other way.
+// fuzz.hpp: Declares the fuzz targets; each reads a text and may only fail with an error.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// http.cpp - what a client of the live page may send.
+// http.cpp: Fuzzes the parser of requests to the live page.
 #include <fmt/format.h>
 
 #include "fuzz.hpp"

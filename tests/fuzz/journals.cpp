@@ -1,4 +1,4 @@
-// journals.cpp - journals as records, as datasets, and as files of other tuners.
+// journals.cpp: Fuzzes journals as records, as datasets, and as files of other tuners.
 #include "fuzz.hpp"
 #include "model/results/journal.hpp"
 #include "search/datasets/formats.hpp"

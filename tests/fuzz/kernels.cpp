@@ -1,4 +1,4 @@
-// kernels.cpp - manifests, and expressions in both of their syntaxes.
+// kernels.cpp: Fuzzes manifests, and expressions in both syntaxes.
 #include "fuzz.hpp"
 #include "model/kernel/expression.hpp"
 #include "model/kernel/kernel.hpp"

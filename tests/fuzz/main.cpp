@@ -1,5 +1,6 @@
-// main.cpp - NAME and libFuzzer's options to a fuzzer of that target; without libFuzzer, NAME and
-// files or folders to one run of the target on each file, which is what afl-fuzz starts.
+// main.cpp: Runs the fuzz target that the first argument names. With libFuzzer, the remaining
+// arguments are libFuzzer's options. Without libFuzzer, they are files or folders, and the target
+// runs once on each file, as afl-fuzz expects.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// memory_file.hpp - a text under a path, for readers that take one.
+// memory_file.hpp: Gives a text a path, for readers that take a path.
 #pragma once
 
 #include <filesystem>

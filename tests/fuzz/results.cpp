@@ -1,5 +1,4 @@
-// results.cpp - documents that later commands and programs take up: best.json, saved measurements,
-// known configs, launch facts and wisdom.
+// results.cpp: Fuzzes best.json, saved measurements, known configs, launch facts and wisdom.
 #include "fuzz.hpp"
 #include "memory_file.hpp"
 #include "model/wisdom/kernel_facts.hpp"

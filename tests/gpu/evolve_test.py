@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`fatune evolve` on a GPU: three modes with the rule proposer from a poor start, their repetition, and kernels that hang, cheat or write where they must not.
+"""evolve_test.py: Runs `fatune evolve` on a GPU in three modes with the rule proposer.
+
+The runs begin with a poor config and are repeated. Some kernels hang, cheat or write out of bounds.
 
     evolve_test.py --fatune PATH [--out FOLDER] [--trials 45] [--modes free,insight,full] [--suite NAME] [--evaluations N]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every kernel that cheats or fails is caught by the gate meant for it, and the honest kernels pass.
+"""faults_test.py: Checks that its gate catches each faulty kernel and honest kernels pass.
 
     faults_test.py --fatune PATH [--out selftest.json]
 """

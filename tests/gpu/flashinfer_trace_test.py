@@ -1,5 +1,4 @@
-"""flashinfer_trace_test.py: Builds exported solutions as FlashInfer-Bench does and compares them with
-their references.
+"""flashinfer_trace_test.py: Builds exported solutions as FlashInfer-Bench does and checks them.
 
 Exports a kernel in several problems and the committed mission suite (or takes --set FOLDER, an exported data set),
 checks every object (and with flashinfer_bench, reads them by it), builds each solution by tvm_ffi, runs it with the

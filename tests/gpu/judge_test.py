@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`fatune judge` on a GPU: right and wrong kernels meet the right ends, and answers come in time.
+"""judge_test.py: Checks verdicts and response times of `fatune judge` on a GPU.
 
     judge_test.py --fatune build/dev/fatune [--out DIR]
 

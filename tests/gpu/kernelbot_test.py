@@ -1,5 +1,4 @@
-"""kernelbot_test.py: Compares exported submissions with the references of their tasks as KernelBot
-does.
+"""kernelbot_test.py: Runs exported submissions against their tasks' references as KernelBot.
 
 Exports a kernel in several problems and the committed mission suite. Each benchmark's data goes through custom_kernel()
 and check_implementation(), twice and with another seed. --eval FOLDER, with eval.py and utils.py of reference-kernels,

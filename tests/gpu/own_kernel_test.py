@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""An operation of its own end to end: examples/rmsnorm is swept, verified and measured again, and kernels of it that are wrong are caught, like the cheats of its self-test.
+"""own_kernel_test.py: Sweeps, verifies and measures the custom operation examples/rmsnorm.
+
+Wrong kernels of the operation must be caught, like the cheats of its self-test.
 
     own_kernel_test.py --fatune PATH
 """

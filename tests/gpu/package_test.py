@@ -1,4 +1,4 @@
-"""package_test.py - the Python package on a GPU: what capture takes, and what an installed function costs call by call.
+"""package_test.py: Measures capture and calls of installed functions on a GPU.
 
 Captures a model of 24 layers, tunes its attention, installs the kernel; prints the seconds of capture beside the runs
 themselves, and microseconds a call by the installed function and by PyTorch, in turns, with a kernel for the call and

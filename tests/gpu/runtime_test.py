@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""libfatune_rt on a GPU: exported kernels compute what they should, however they are fitted, and quickly.
+"""runtime_test.py: Checks results and speed of exported kernels in libfatune_rt on a GPU.
 
     runtime_test.py --fatune PATH --build build/dev [--out FILE]     all of it
     runtime_test.py --build build/rt --wisdom FOLDER --prepare       only builds, on a machine without a GPU

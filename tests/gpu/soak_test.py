@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Sweeps problem after problem with kernels that misbehave among the candidates, one in ten, and checks what became of each.
+"""soak_test.py: Sweeps many problems with one faulty kernel among ten candidates.
+
+The test checks the outcome of each candidate.
 
     soak_test.py --fatune PATH [--problems N] [--journal FILE] [--dry [--spoil]]
 

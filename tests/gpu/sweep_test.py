@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small sweep end to end: it finds a correct kernel, its numbers are consistent, and a resumed run repeats nothing.
+"""sweep_test.py: Checks a small sweep: correct best, consistent numbers, no repetition on resume.
 
     sweep_test.py --fatune PATH
 """

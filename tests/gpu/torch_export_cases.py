@@ -1,5 +1,8 @@
-"""torch_export_cases - what a program may do with an exported attention function besides calling it: one function a
-case, given the module and a problem that one of its kernels does; each returns None, or what was wrong."""
+"""torch_export_cases.py: Tests uses of an exported attention function beyond a plain call.
+
+Each function is one case and takes the module and a problem that one of its kernels solves. It returns
+None or a description of the fault.
+"""
 import threading
 
 import torch

@@ -1,4 +1,4 @@
-"""torch_export_test.py - `fatune export --to torch` against F.scaled_dot_product_attention, in value and in time.
+"""torch_export_test.py: Compares `fatune export --to torch` with PyTorch in value and time.
 
 Exports the kernels of committed runs, and some configs in other layouts (or takes --module FILE, an exported file),
 then: 30 problems, those of the kernels and random others that are left to PyTorch; which kernel a layout gets; and

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Every honest kernel passes every gate at problems chosen to be awkward, and libraries at those that lie apart.
+"""verify_test.py: Checks that honest kernels and libraries pass every gate at awkward problems.
+
+Libraries run at problems whose rows have gaps.
 
     verify_test.py --fatune PATH
 """

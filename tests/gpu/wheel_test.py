@@ -1,4 +1,4 @@
-"""wheel_test.py - the wheel on a GPU as its first user meets it: installed where nothing is, and a model that no example has.
+"""wheel_test.py: Uses the wheel on a GPU as a new user would, with a model of no example.
 
     python3 tests/gpu/wheel_test.py --wheel build/wheel/fatune-*.whl [--out FOLDER]
 

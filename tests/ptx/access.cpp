@@ -1,4 +1,4 @@
-// access.cpp - finds the buffer, the CTA or the thread that has an address.
+// access.cpp: Finds the buffer, CTA or thread that owns an address.
 #include "ptx/access.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// access.hpp - addresses in their spaces to bytes on the host, within bounds.
+// access.hpp: Translates addresses of each state space to host memory, with bounds checks.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// barrier.cpp - named barriers of a CTA, and the barrier of a cluster; whole warps arrive.
+// barrier.cpp: Executes named CTA barriers and the cluster barrier; whole warps arrive.
 #include "ptx/barrier.hpp"
 
 #include <algorithm>

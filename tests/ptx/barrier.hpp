@@ -1,4 +1,4 @@
-// barrier.hpp - what the exit of a warp means to barriers that expect all who are left.
+// barrier.hpp: Completes barriers that wait for all remaining threads when a warp exits.
 #pragma once
 
 #include "ptx/machine.hpp"

@@ -1,5 +1,5 @@
-// bulk.cpp - cp.async.bulk: TMA loads that complete at an mbarrier, and stores in groups of a
-// thread; of plain bytes, or of the box of a tensor. st.async, which completes at an mbarrier, too.
+// bulk.cpp: Executes cp.async.bulk (TMA, plain and tensor) and st.async. Loads complete at an
+// mbarrier; stores complete in bulk groups of a thread.
 #include <fmt/format.h>
 
 #include "ptx/access.hpp"

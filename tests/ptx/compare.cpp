@@ -1,4 +1,4 @@
-// compare.cpp - setp, set and the logic of predicates; selp.
+// compare.cpp: Executes setp, set, selp and predicate logic.
 #include <cmath>
 
 #include "ptx/half.hpp"

@@ -1,4 +1,4 @@
-// convert.cpp - cvt between integers, floats, halves and fp8.
+// convert.cpp: Executes cvt between integers, floats, halves and fp8.
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// copy.cpp - cp.async: copies of 4 to 16 bytes to shared memory, in groups of each thread.
+// copy.cpp: Executes cp.async: copies of 4 to 16 bytes to shared memory, in groups of a thread.
 #include "ptx/access.hpp"
 #include "ptx/handlers.hpp"
 #include "ptx/pending.hpp"

@@ -1,4 +1,4 @@
-// decode.cpp - names to places: registers, immediates, special registers, variables, labels.
+// decode.cpp: Resolves names to registers, immediates, special registers, variables and labels.
 #include <algorithm>
 #include <cstring>
 #include <optional>

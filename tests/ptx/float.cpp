@@ -1,4 +1,4 @@
-// float.cpp - arithmetic of f32 and f64, and the approximations of the special function unit.
+// float.cpp: Executes f32 and f64 arithmetic and the approximate functions.
 #include <cmath>
 #include <limits>
 

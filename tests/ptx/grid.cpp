@@ -1,4 +1,4 @@
-// grid.cpp - begins clusters, gives their warps turns, and notices when none can go on.
+// grid.cpp: Starts clusters, schedules their warps in turn, and detects deadlocks.
 #include "ptx/grid.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// grid.hpp - runs a grid: clusters one after another, warps of a cluster in turns.
+// grid.hpp: Runs a grid: clusters one after another, the warps of a cluster in turn.
 #pragma once
 
 #include "core/result.hpp"

@@ -1,4 +1,4 @@
-// half.cpp - arithmetic of f16 and bf16, single and in pairs.
+// half.cpp: Executes f16 and bf16 arithmetic, single and packed in pairs.
 #include "ptx/half.hpp"
 
 #include <cmath>

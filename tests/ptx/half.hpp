@@ -1,4 +1,4 @@
-// half.hpp - f16, bf16 and the fp8 types as floats, and pairs of them in a word.
+// half.hpp: Converts f16, bf16 and fp8 values to floats, and pairs of them to words.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// handlers.cpp - looks an opcode up in the table, then asks the families.
+// handlers.cpp: Looks an opcode up in the table, then in the instruction families.
 #include "ptx/handlers.hpp"
 
 #include "core/text.hpp"

@@ -1,4 +1,4 @@
-// handlers.hpp - opcodes to what carries them out; one source a family of instructions.
+// handlers.hpp: Maps opcodes to their handlers; each instruction family has one source file.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// instructions_test.cpp - single instructions against what the PTX ISA says of them.
+// instructions_test.cpp: Checks single instructions against the PTX ISA.
 #include <bit>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// integer.cpp - integer arithmetic, logic, shifts, bit fields, prmt.
+// integer.cpp: Executes integer arithmetic, logic, shifts, bit fields and prmt.
 #include <bit>
 #include <limits>
 

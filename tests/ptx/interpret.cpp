@@ -1,4 +1,4 @@
-// interpret.cpp - compiles, plans the launch as for a device, and runs its stages on the host.
+// interpret.cpp: Compiles a candidate, plans its launch, and runs the stages on the host.
 #include "ptx/interpret.hpp"
 
 #include <algorithm>

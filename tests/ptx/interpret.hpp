@@ -1,5 +1,4 @@
-// interpret.hpp - a candidate and the bytes of its inputs to the bytes of its outputs, without a
-// GPU.
+// interpret.hpp: Runs a candidate on given inputs without a GPU and returns its outputs.
 #pragma once
 
 #include <cstddef>

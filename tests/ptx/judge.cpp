@@ -1,5 +1,4 @@
-// judge.cpp - memory as the device worker lays it out; references on the host; the rules of
-// worker/verify.
+// judge.cpp: Lays out memory as the device worker does, and applies the rules of worker/verify.
 #include "ptx/judge.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// judge.hpp - interpreted outputs to the verdict that the device's accuracy gate would give.
+// judge.hpp: Gives interpreted outputs the verdict of the device's accuracy gate.
 #pragma once
 
 #include <optional>

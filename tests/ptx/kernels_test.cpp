@@ -1,5 +1,5 @@
-// kernels_test.cpp - interprets the kernels, which are known to be right on a device, and kernels
-// that are wrong on purpose; the accuracy gate's rules tell them apart.
+// kernels_test.cpp: Checks that the accuracy gate tells interpreted correct kernels from faulty
+// ones. The correct kernels are known to be correct on a device.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

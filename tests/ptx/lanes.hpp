@@ -1,4 +1,4 @@
-// lanes.hpp - a function of one lane's operands to a handler for all of them.
+// lanes.hpp: Makes a handler for a whole warp of a function on one lane's operands.
 #pragma once
 
 #include <type_traits>

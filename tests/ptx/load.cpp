@@ -1,4 +1,4 @@
-// load.cpp - ld, st, atom and red.
+// load.cpp: Executes ld, st, atom and red.
 #include <cmath>
 
 #include "ptx/access.hpp"

@@ -1,4 +1,5 @@
-// machine.hpp - the state of a grid that runs: memory, clusters, CTAs, warps; what a handler sees.
+// machine.hpp: Defines the state of a running grid, as handlers see it: memory, clusters, CTAs,
+// warps.
 #pragma once
 
 #include <array>

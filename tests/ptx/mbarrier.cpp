@@ -1,4 +1,4 @@
-// mbarrier.cpp - barriers in shared memory that count arrivals and bytes of copies.
+// mbarrier.cpp: Executes mbarriers, which count arrivals and copied bytes in shared memory.
 #include <fmt/format.h>
 
 #include "ptx/access.hpp"

@@ -1,4 +1,4 @@
-// mma.cpp - mma.sync of f16, bf16 and fp8: a product of a warp's registers.
+// mma.cpp: Executes mma.sync of f16, bf16 and fp8: a matrix product of a warp's registers.
 #include "ptx/handlers.hpp"
 #include "ptx/tensor_core.hpp"
 

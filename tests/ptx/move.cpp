@@ -1,4 +1,4 @@
-// move.cpp - mov, also of several registers to and from one; addresses between spaces.
+// move.cpp: Executes mov, with its packed forms, and conversions between address spaces.
 #include "ptx/lanes.hpp"
 
 namespace fatune::ptx {

@@ -1,4 +1,4 @@
-// pending.hpp - asynchronous work that was begun, and its end.
+// pending.hpp: Holds asynchronous work that was issued and has not completed.
 #pragma once
 
 #include "ptx/machine.hpp"

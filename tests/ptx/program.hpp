@@ -1,5 +1,4 @@
-// program.hpp - an entry ready to run: instructions with their handlers, operands as places in the
-// register file of a warp.
+// program.hpp: Defines a decoded entry: instructions with handlers and register-file operands.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// run_ptx.cpp - interprets one kernel on one problem and prints the accuracy gate's verdict.
+// run_ptx.cpp: Interprets one kernel on one problem and prints the accuracy gate's verdict.
 #include <cstdlib>
 #include <iostream>
 #include <map>

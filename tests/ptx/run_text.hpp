@@ -1,4 +1,4 @@
-// run_text.hpp - PTX in a test to what it leaves in its buffers.
+// run_text.hpp: Runs a test's PTX text and returns the buffers that it wrote.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// syntax.cpp - a recursive parser over the tokens; the first error ends it.
+// syntax.cpp: Parses tokens by recursive descent and stops at the first error.
 #include "ptx/syntax.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// syntax.hpp - PTX text to variables, entries and statements, names still as names.
+// syntax.hpp: Parses PTX text to variables, entries and statements with unresolved names.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// tensor_core.cpp - the layouts of mma and wgmma fragments (PTX ISA, "Matrix fragments").
+// tensor_core.cpp: Defines the layouts of mma and wgmma fragments (PTX ISA, "Matrix fragments").
 #include "ptx/tensor_core.hpp"
 
 #include <algorithm>

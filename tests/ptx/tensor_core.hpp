@@ -1,4 +1,4 @@
-// tensor_core.hpp - fragments of a warp to matrices of floats and back, and their product.
+// tensor_core.hpp: Converts a warp's fragments to float matrices and back, and multiplies them.
 #pragma once
 
 #include <optional>

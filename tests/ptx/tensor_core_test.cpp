@@ -1,5 +1,5 @@
-// tensor_core_test.cpp - products of tensor cores beside plain ones: fragments and tiles in shared
-// memory are laid out by hand, as the PTX ISA draws them.
+// tensor_core_test.cpp: Checks tensor core products against plain products. The test lays out
+// fragments and shared-memory tiles by hand, as the PTX ISA draws them.
 #include <algorithm>
 #include <cmath>
 #include <utility>

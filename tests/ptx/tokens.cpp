@@ -1,4 +1,4 @@
-// tokens.cpp - splits PTX at spaces and punctuation; "::" belongs to a word.
+// tokens.cpp: Splits PTX at spaces and punctuation; "::" belongs to a word.
 #include "ptx/tokens.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// tokens.hpp - PTX text to words and punctuation with their lines.
+// tokens.hpp: Splits PTX text into words and punctuation with their line numbers.
 #pragma once
 
 #include <cstdint>

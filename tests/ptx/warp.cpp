@@ -1,4 +1,4 @@
-// warp.cpp - what the lanes of a warp do together: shfl, vote, redux, elect; ldmatrix, stmatrix,
+// warp.cpp: Executes warp-wide instructions: shfl, vote, redux, elect, ldmatrix, stmatrix,
 // movmatrix.
 #include "ptx/access.hpp"
 #include "ptx/handlers.hpp"

@@ -1,4 +1,4 @@
-// warp_run.cpp - picks the threads of a warp that stand together, and carries out instructions.
+// warp_run.cpp: Picks the threads of a warp that share a position, and executes instructions.
 #include "ptx/warp_run.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// warp_run.hpp - a warp's turn: its threads run on until they wait, or have had their share.
+// warp_run.hpp: Runs a warp for one turn: until its threads wait or the turn's quota is used.
 #pragma once
 
 #include "ptx/machine.hpp"

@@ -1,5 +1,5 @@
-// wgmma.cpp - wgmma.mma_async: a warp's 16 rows of a warpgroup's product, B and perhaps A in shared
-// memory by descriptor; carried out when a wait asks for it.
+// wgmma.cpp: Executes wgmma.mma_async: a warp's 16 rows of a warpgroup's product. B, and optionally
+// A, is read from shared memory by descriptor. The product is computed when a wait needs it.
 #include <fmt/format.h>
 
 #include "ptx/access.hpp"

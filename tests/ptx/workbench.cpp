@@ -1,4 +1,4 @@
-// workbench.cpp - finds NVRTC as fatune does, and reads settings in words.
+// workbench.cpp: Finds NVRTC as fatune does, and parses settings.
 #include "ptx/workbench.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// workbench.hpp - the compiler and the kernels of this checkout, for tests and for run_ptx.
+// workbench.hpp: Gives tests and run_ptx the compiler and the kernels of this checkout.
 #pragma once
 
 #include <filesystem>

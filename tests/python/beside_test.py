@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""beside_test.py - installed kernels beside what else PyTorch has: learned masks, nested tensors, sizes that are not
-known, counters of FLOPs. As functions on the CPU."""
+"""beside_test.py: Tests installed kernels together with other features of PyTorch.
+
+Features: learned masks, nested tensors, dynamic sizes, FLOP counters. Kernels are functions on the CPU.
+"""
 import sys
 import unittest
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""capture_test.py - which calls of attention a step makes, and what is kept of each."""
+"""capture_test.py: Checks which attention calls a step makes and what is kept of each call."""
 import contextlib
 import importlib
 import io

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""custom_test.py - the file of a custom operation's kernel, made of its parts: operations under any name."""
+"""custom_test.py: Builds the file of a custom operation's kernel for operations of any name."""
 import importlib.util
 import json
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples_test.py - what is captured of examples/models, small, on the CPU; and the table of them, with a stand-in.
+"""examples_test.py: Checks the captures of small examples/models on the CPU, and their table.
 
 Examples whose library is not installed are skipped.
 """

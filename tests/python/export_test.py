@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""export_test.py: `python -m fatune export`: files for other benchmarks, and that they are read
-back."""
+"""export_test.py: Checks the files of `python -m fatune export` and reads them back."""
 import contextlib
 import dataclasses
 import hashlib

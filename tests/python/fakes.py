@@ -1,4 +1,4 @@
-"""fakes.py - an exported file whose kernels are functions on the CPU: all of it but the driver and the machine code."""
+"""fakes.py: Fakes an exported file: kernels are CPU functions, without driver and machine code."""
 import contextlib
 import types
 import warnings

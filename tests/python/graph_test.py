@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""graph_test.py - steps that a program replays as CUDA graphs: what is captured of them, and who takes turns."""
+"""graph_test.py: Checks captures of CUDA graph replays and the turns of kernels in them."""
 import contextlib
 import importlib
 import io

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""import_test.py: `python -m fatune import`: problems of other benchmarks, and what is refused of
-them."""
+"""import_test.py: Checks imported problems of other benchmarks, and refused ones."""
 import contextlib
 import io
 import json

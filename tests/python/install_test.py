@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""install_test.py - a recorded run's kernels in the place of PyTorch's attention, as functions on the CPU."""
+"""install_test.py: Installs a recorded run's kernels in PyTorch's attention as CPU functions."""
 import contextlib
 import importlib.util
 import io

@@ -1,4 +1,4 @@
-"""models.py - small models whose attention calls are known, for the tests beside it."""
+"""models.py: Defines small models with known attention calls for the tests of this folder."""
 import torch
 import torch.nn.functional as F
 from torch.nn.functional import scaled_dot_product_attention as attention_by_another_name

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""optimize_test.py - a model captured, tuned on the recording, installed on the CPU and proved; each verdict."""
+"""optimize_test.py: Optimizes a model on the recording and the CPU, to each verdict."""
 import contextlib
 import importlib
 import io

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""program_test.py - how the program is found and run, and what of the package works without PyTorch."""
+"""program_test.py: Checks how the program is found and run, and the package without PyTorch."""
 import os
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py - runs a test by the Python that has PyTorch: that of .deps/torch (tools/bootstrap.sh torch), or this one.
+"""run.py: Runs a test with a Python that has PyTorch: .deps/torch or the current one.
 
 Exit code 77, a skip, where there is none.
 """

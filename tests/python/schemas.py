@@ -1,4 +1,4 @@
-"""schemas.py - documents that Python writes against configs/schemas, by what checks those of the program."""
+"""schemas.py: Checks documents written by Python against configs/schemas."""
 import pathlib
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""sustained_test.py - long turns on a clock, a GPU and an NVML that are imitated."""
+"""sustained_test.py: Tests long turns with a fake clock, GPU and NVML."""
 import contextlib
 import ctypes
 import types

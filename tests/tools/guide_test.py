@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""guide_test.py - gives run_guide.py small guides, good and bad."""
+"""guide_test.py: Runs run_guide.py on small guides, good and bad."""
 
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""in_layer_test.py - turns, rounds and comparisons of examples/in_layer, with made-up times and no PyTorch."""
+"""in_layer_test.py: Tests turns, rounds and comparisons of examples/in_layer on made-up times."""
 
 import json
 import pathlib

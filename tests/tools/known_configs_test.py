@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""known_configs_test.py - adds small runs to small files of known configs."""
+"""known_configs_test.py: Adds small runs to small files of known configs."""
 
 import json
 import pathlib

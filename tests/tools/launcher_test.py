@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""launcher_test.py - runs ./fatune in a copy of the project's skeleton, with a stand-in for CMake."""
+"""launcher_test.py: Runs ./fatune in a skeleton of the project with a stand-in for CMake."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""lints_test.py - gives each lint a small project with one mistake and expects it to be named."""
+"""lints_test.py: Gives each lint a small project with one mistake and expects its message."""
 
 import gzip
 import pathlib

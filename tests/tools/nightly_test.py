@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nightly_test.py - runs nightly.py in a skeleton of the project, with stand-ins for CMake and ctest."""
+"""nightly_test.py: Runs nightly.py in a skeleton project with stand-ins for CMake and ctest."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""slowest_test.py - gives slowest_tests.py a JUnit file as ctest writes it."""
+"""slowest_test.py: Gives slowest_tests.py a JUnit file as ctest writes it."""
 
 import pathlib
 import subprocess

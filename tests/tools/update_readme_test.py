@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""update_readme_test.py - fills small pages and compares their text; a stale page and a block that stands twice are refused."""
+"""update_readme_test.py: Fills small pages and compares their text.
+
+A stale page and a repeated block must be refused.
+"""
 
 import pathlib
 import shutil

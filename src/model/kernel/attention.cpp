@@ -1,4 +1,4 @@
-// attention.cpp - the operation that fatune defines itself: its tensors, edge problems and inputs.
+// attention.cpp: Defines the built-in attention operation: its tensors, edge problems and inputs.
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -14,25 +14,24 @@ struct EdgeSizes {
   std::int64_t batch, heads, kv_heads, seq_q, seq_kv;
 };
 
-/// Tiles are 16 to 256 rows and keys: 63, 65, 127 and 129 are beside the edges of most. Few
-/// problems with much in each, because every one is a compilation for every finalist.
+/// Tiles have 16 to 256 rows and keys: 63, 65, 127 and 129 lie beside most tile edges. Each edge
+/// problem combines several edges, because every finalist compiles once per problem.
 constexpr EdgeSizes kSizes[] = {
-    {1, 1, 1, 1, 1},      // one query, one key: the output is the value
-    {2, 3, 3, 17, 17},    // a tile that is nearly empty, odd heads
-    {4, 1, 1, 63, 65},    // one less and one more than a tile
-    {8, 2, 1, 65, 63},    // grouped heads; causal rows that see nothing
-    {1, 5, 5, 129, 127},  // over two tiles
+    {1, 1, 1, 1, 1},      // one query, one key: the output equals the value
+    {2, 3, 3, 17, 17},    // a nearly empty tile, odd heads
+    {4, 1, 1, 63, 65},    // one below and one above a tile edge
+    {8, 2, 1, 65, 63},    // grouped heads; causal rows that see no key
+    {1, 5, 5, 129, 127},  // just over two tiles
     {2, 4, 2, 1, 200},    // one new query, as in decoding
 };
 constexpr EdgeSizes kHard = {1, 3, 3, 127, 129};  // with every distribution
-/// Tiles a head: two of 192 rows, three of 128, five of 64. That is more than two waves of them on
-/// 132 multiprocessors, of 64 rows with three CTAs on each, and an even number, as pairs need; six
-/// KV blocks of 192 keys.
+/// Tiles per head: two of 192 rows, three of 128, five of 64. On 132 SMs, these are more than two
+/// waves, for 64 rows with three CTAs per SM. The number of tiles is even, as CTA pairs require.
+/// Keys fill six KV blocks of 192.
 constexpr EdgeSizes kWaves = {54, 3, 3, 257, 1031};
 constexpr double kLargeFlops = 2e11;  // chosen: a tenth of a second of the reference on an H200
 
-/// Strides for other sizes: the dimensions in the same order, with 16 bytes of gap where there was
-/// a gap.
+/// Returns strides for other sizes: dimensions keep their order, and each gap becomes 16 bytes.
 Strides strides_like(const Strides& strides, const TensorSizes& from, const TensorSizes& to,
                      std::int64_t width) {
   struct Step {
@@ -43,7 +42,7 @@ Strides strides_like(const Strides& strides, const TensorSizes& from, const Tens
                                 {from.heads, strides.head, to.heads, &Strides::head},
                                 {from.batch, strides.batch, to.batch, &Strides::batch}}};
   std::ranges::stable_sort(steps, {}, [](const Step& step) {
-    return step.from == 1 ? kLargestTensor : step.stride;  // those of one were told any stride
+    return step.from == 1 ? kLargestTensor : step.stride;  // of size one: any stride
   });
   const std::int64_t aligned = 16 / width;
   std::int64_t before = from.columns, now = (to.columns + aligned - 1) / aligned * aligned;
@@ -57,7 +56,7 @@ Strides strides_like(const Strides& strides, const TensorSizes& from, const Tens
   return made;
 }
 
-/// Of the same kinds; those that were packed are (B,S,H,D) where lengths differ.
+/// Returns layouts of the same kinds; packed tensors become (B,S,H,D) if the lengths differ.
 Layouts layouts_like(const Problem& from, const Problem& to) {
   Layouts layouts = from.layouts;
   const auto refit = [&](std::string_view tensor, Layout& layout) {
@@ -85,18 +84,19 @@ Problem with_sizes(const Problem& like, const EdgeSizes& sizes) {
   return problem;
 }
 
-/// One batch and one key/value head, with the query heads that share it.
+/// Returns a problem of one batch and one key/value head, with the query heads of this head.
 Problem one_head_group(const Problem& like) {
   return with_sizes(like, {1, like.heads / like.kv_heads, 1, like.seq_q, like.seq_kv});
 }
 
-/// A problem of one head group is never large: there is nothing smaller that has its lengths.
+/// A problem of one head group is never large: no smaller problem has its lengths.
 bool is_large(const Problem& problem) {
   return flops(problem).value > kLargeFlops && problem.batch * problem.kv_heads > 1;
 }
 
-/// Of fused problems without those in which single scores decide: computed from quantized q and k
-/// they are off by so much that limits could not tell a right kernel from zeros.
+/// Returns the hard inputs. Fused problems omit distributions in which single scores decide.
+/// Quantizing q and k makes their error so large that limits could not tell a correct kernel from
+/// zeros.
 std::vector<InputCase> cases_of(const Problem& problem,
                                 std::initializer_list<Distribution> distributions,
                                 std::uint64_t seed) {
@@ -142,7 +142,7 @@ struct Attention final : Operation {
                            Distribution::kLargeLogits, Distribution::kZeros, Distribution::kOnesV,
                            Distribution::kZeroQ, Distribution::kLastKey},
                           seed);
-    // First, so that winners that fail there do so with one set of its references.
+    // Goes first, so that winners that fail here need only its references.
     if (is_large(like)) problems.push_back({one_head_group(like), hard.cases});
     for (const EdgeSizes& sizes : kSizes)
       problems.push_back({with_sizes(like, sizes), {{Distribution::kNormal, seed}}});

@@ -1,4 +1,4 @@
-// candidate.cpp - a candidate to its identity, its macros and the reason why it cannot run.
+// candidate.cpp: Computes a candidate's identity and macros, and why the candidate cannot run.
 #include "model/kernel/candidate.hpp"
 
 #include <numbers>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kIdLength = 16;
 
-/// Nine significant digits give every float back exactly; a literal needs a point or an exponent
+/// Nine significant digits reproduce every float exactly; a literal needs a point or an exponent
 /// before its f.
 std::string float_literal(float value) {
   std::string text = fmt::format("{:.9g}", value);
@@ -31,8 +31,8 @@ void add_scales(const Problem& problem, std::vector<std::string>& macros) {
                    float_literal(static_cast<float>(scale_of(problem) * std::numbers::log2e)));
 }
 
-/// Of the terms, those that the template uses and that have a whole value for this candidate; the
-/// compiler names any other that it meets.
+/// Adds the terms that the template uses and that are whole numbers for this candidate. The
+/// compiler reports any other term by name.
 void add_terms(const Candidate& candidate, const DeviceLimits& limits,
                std::vector<std::string>& macros) {
   const Manifest& manifest = candidate.kernel->manifest;

@@ -1,4 +1,4 @@
-// candidate.hpp - kernel + config + problem: what gets compiled, checked and timed.
+// candidate.hpp: Defines a candidate: a kernel, config and problem to compile, check and time.
 #pragma once
 
 #include <functional>
@@ -20,32 +20,33 @@ struct Candidate {
   Problem problem;
 };
 
-/// Sixteen hex digits over template text, config, problem and `options` (compile options, arch,
-/// compiler version).
+/// Returns sixteen hex digits over template text, config, problem and `options` (compile options,
+/// arch, compiler version).
 std::string candidate_id(const Candidate& candidate, std::string_view options);
-/// candidate_id() where compiler and device are known.
+/// candidate_id() bound to a compiler and a device.
 using IdOf = std::function<std::string(const Candidate&)>;
-/// Kernel, problem and config, without the template's text: finds a measurement again after the
-/// text changed.
+/// Identifies kernel, problem and config without the template's text: finds a measurement again
+/// after the text changed.
 std::string candidate_key(const Candidate& candidate);
-/// Parameters, problem, device and word constants, for the manifest's expressions.
+/// Returns parameters, problem, device and word constants for the manifest's expressions.
 Scope scope_of(const Manifest& manifest, const Config& config, const Problem& problem,
                const DeviceLimits& limits);
-/// The -D options in a fixed order: "BLOCK_M=128", ..., "SEQ_Q=512", "SOFTMAX_SCALE=0.125f".
+/// Returns the -D options in a fixed order: "BLOCK_M=128", ..., "SEQ_Q=512",
+/// "SOFTMAX_SCALE=0.125f".
 std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits);
 
 /// A stage's launch with every expression evaluated.
 struct StagePlan : StageFacts {
-  std::optional<GemmPlan> gemm;  ///< a library's product; then there is no entry
+  std::optional<GemmPlan> gemm;  ///< a library's product; the stage then has no entry
 };
 struct TensorMapPlan {
   std::string name, tensor;
-  std::array<std::int64_t, 4> sizes{};  ///< of a scratch: contiguous, of the problem's dtype
+  std::array<std::int64_t, 4> sizes{};  ///< set for a scratch: contiguous, of the problem's dtype
   std::array<std::int64_t, 4> box{1, 1, 1, 1};
   int swizzle = 0;
 };
 TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem);
-/// All the host needs to launch a candidate.
+/// All facts that the host needs to launch a candidate.
 struct LaunchPlan {
   std::vector<StagePlan> stages;
   std::vector<ScratchFacts> scratch;
@@ -53,10 +54,10 @@ struct LaunchPlan {
   std::string persisting_window;  ///< see Manifest
 };
 Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& limits);
-/// Whether a stage's CTAs take work tiles one after the other: twice the batch, the same grid.
+/// Tells whether a stage's CTAs loop over work tiles: doubling the batch keeps the grid.
 bool is_persistent(Candidate candidate, const DeviceLimits& limits);
-/// For a problem that the config was not chosen for: a library may offer fewer algorithms there,
-/// and the last one stands for those it lacks.
+/// Prepares a plan for a problem that its config was not chosen for. The library may offer fewer
+/// algorithms; its last one replaces a missing one.
 void accept_shorter_lists(LaunchPlan& plan);
 
 void fields(StagePlan& x, FieldList& f);

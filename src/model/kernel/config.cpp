@@ -1,4 +1,4 @@
-// config.cpp - values and configs to text and JSON.
+// config.cpp: Converts values and configs to text and JSON.
 #include "model/kernel/config.hpp"
 
 #include <nlohmann/json.hpp>

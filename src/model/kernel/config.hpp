@@ -1,4 +1,4 @@
-// config.hpp - one choice for every parameter of a kernel, free of the space it came from.
+// config.hpp: Defines a config: one value for every parameter, independent of a space.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace fatune {
 struct Value {
   enum class Kind { kNumber, kWord, kBoolean };
   Kind kind = Kind::kNumber;
-  std::int64_t number = 0;  ///< a word: its position in the parameter's list; a boolean: 0 or 1
-  std::string word;         ///< of a word only
+  std::int64_t number = 0;  ///< a word: its index in the parameter's list; a boolean: 0 or 1
+  std::string word;         ///< set for a word only
 
   friend bool operator==(const Value&, const Value&) = default;
 };
@@ -23,7 +23,7 @@ std::string describe(const Value& value);  ///< "128", "warp", "true"
 Json to_json(const Value& value);
 
 struct Setting {
-  std::string name;  ///< the macro's spelling
+  std::string name;  ///< spelled as the macro
   Value value;
   friend bool operator==(const Setting&, const Setting&) = default;
 };
@@ -34,13 +34,13 @@ struct Config {
   const Value* find(std::string_view name) const;
 };
 
-/// For schemas: what to_json(Config) writes, and what candidate_id() gives.
+/// Schemas of the text that to_json(Config) writes and of candidate_id()'s result.
 inline constexpr const char* kConfigSchema =
     R"({"type":"object","additionalProperties":{"type":["integer","boolean","string"]}})";
 inline constexpr const char* kIdPattern = "[0-9a-f]{16}";
 
 std::string describe(const Config& config);       ///< "BLOCK_M=128 BLOCK_N=64 REDUCE=warp"
-std::string describe_config(const Json& config);  ///< the same of a journalled one
+std::string describe_config(const Json& config);  ///< of a journalled config
 Json to_json(const Config& config);               ///< {"BLOCK_M":128,"REDUCE":"warp"}
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// expression.cpp - an expression's steps and its variables' values to a number.
+// expression.cpp: Evaluates an expression's steps on the values of its variables.
 #include "model/kernel/expression.hpp"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace fatune {
 namespace {
 
-constexpr double kLargestCount = 9007199254740992;  // 2^53, to which doubles hold every integer
+constexpr double kLargestCount = 9007199254740992;  // 2^53: exact in doubles
 constexpr std::size_t kLongestQuoted = 1000;        // in messages; chosen
 
 }  // namespace
@@ -29,7 +29,7 @@ std::string Expression::values_text() const {
 }
 
 double Expression::run() const {
-  double* top = stack_.data();  // the first number lies above it
+  double* top = stack_.data();  // the first number lies above
   for (std::size_t at = 0; at < steps_.size();) {
     const Step& step = steps_[at++];
     switch (step.what) {
@@ -49,7 +49,8 @@ double Expression::run() const {
         at = step.target;
         break;
       case Do::kChoose:
-        // What an undefined condition chooses is undefined: on to the jump between the branches.
+        // An undefined condition gives an undefined result: continue at the jump between the
+        // branches.
         if (std::isnan(*top)) {
           at = step.target - 1;
         } else if (*top-- == 0) {

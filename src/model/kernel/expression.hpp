@@ -1,4 +1,4 @@
-// expression.hpp - arithmetic of manifests, and of files in Python's syntax, over named variables.
+// expression.hpp: Defines arithmetic over named variables, in the syntax of manifests or of Python.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace fatune {
 
 inline constexpr std::size_t kLongestExpression = 4096;  // chosen: no manifest comes near it
 
-/// Variables by name. Small; looked up once per evaluation's variable.
+/// Variables by name. The list is small; an evaluation looks each variable up once.
 class Scope {
  public:
   void set(std::string_view name, double value);
@@ -25,33 +25,34 @@ class Scope {
   std::vector<std::pair<std::string, double>> entries_;
 };
 
-/// `kManifest`: see kernels/README.md for operators and functions. `kPython`: and, or, not,
-/// comparisons and chains of them, in, + - * /, // and % that round down, min, max, True, False; at
-/// most 64 KB.
+/// `kManifest`: kernels/README.md lists operators and functions. `kPython`: and, or, not, chained
+/// comparisons, in, + - * /, // and % that round down, min, max, True, False. A text has at most 64
+/// KB.
 enum class Syntax { kManifest, kPython };
 
-/// Names, numbers, operators and what stands in quotes, each a part of the text.
+/// Returns names, numbers, operators and quoted strings as views of the text.
 std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax);
 
-/// A parsed expression. Evaluation is not thread-safe. What divides by zero is undefined, and so is
-/// what is computed from it, except where && or || is decided by its other side:
-/// `B != 0 && A % B == 0` is false for B = 0. An undefined result is an error.
+/// A parsed expression. Evaluation is not thread-safe. A division by zero makes the result
+/// undefined, unless the other side decides && or ||: `B != 0 && A % B == 0` is false for B = 0. An
+/// undefined result is an error.
 class Expression {
  public:
-  /// `where` names file and field and goes in front of every error.
+  /// `where` names file and field and is the prefix of every error.
   static Result<Expression> parse(std::string_view text, std::string where,
                                   Syntax syntax = Syntax::kManifest);
 
-  /// Those the expression uses, ascending.
+  /// Returns the variables of the expression, ascending.
   const std::vector<std::string>& variables() const { return variables_; }
-  /// An unknown variable (with the nearest known name) and a result that is not finite are errors.
+  /// Fails for an unknown variable (the error names the nearest known one) and for a result that is
+  /// not finite.
   Result<double> evaluate(const Scope& scope) const;
   Result<bool> test(const Scope& scope) const;
-  /// A whole number >= 0, as grid sizes and bytes must be.
+  /// Returns a whole number >= 0, for grid sizes and bytes.
   Result<std::int64_t> count(const Scope& scope) const;
 
-  /// For loops over many values: set() writes one variable, given by its position in variables(),
-  /// and the functions without a scope use what was written last.
+  /// For loops over many values: set() writes one variable by its index in variables(), and the
+  /// functions without a scope use the values last written.
   void set(std::size_t variable, double value) { values_[variable] = value; }
   Result<double> evaluate() const;
   Result<bool> test() const;
@@ -71,10 +72,10 @@ class Expression {
     kCall1,
     kCall2
   };
-  /// Of a program for a stack of numbers.
+  /// A step of a stack machine's program.
   struct Step {
     Do what;
-    std::uint32_t target = 0;  ///< slot of a variable or kept number; the step to go on with
+    std::uint32_t target = 0;  ///< slot of a variable or kept number; index of the next step
     double number = 0;
     double (*function)(double, double) = nullptr;
   };
@@ -88,8 +89,8 @@ class Expression {
   std::string text_, where_;
   std::vector<std::string> variables_;
   std::vector<Step> steps_;
-  mutable std::vector<double> values_;        ///< of the variables
-  mutable std::vector<double> stack_, kept_;  ///< room for run()
+  mutable std::vector<double> values_;        ///< values of the variables
+  mutable std::vector<double> stack_, kept_;  ///< stack of run()
 };
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// expression_parser.cpp - text in either syntax, by recursive descent, to an expression's steps.
+// expression_parser.cpp: Parses either syntax by recursive descent into an expression's steps.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -16,9 +16,9 @@ namespace {
 
 constexpr double kNotDefined = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kLongestPython = 65'536;  // chosen
-constexpr int kDeepest = 200;                   // of nested parentheses and the like; chosen
+constexpr int kDeepest = 200;                   // of nesting; chosen
 
-// An undefined operand makes the result undefined; && and || may not need it.
+// An undefined operand makes the result undefined; && and || may ignore an operand.
 double defined(double a, double b, double result) {
   return std::isunordered(a, b) ? kNotDefined : result;
 }
@@ -38,7 +38,7 @@ double modulo(double a, double b) {
 using Function = double (*)(double, double);
 enum Level { kOr, kAnd, kNot, kComparison, kSum, kProduct, kUnary };
 
-/// Empty where the syntax has no such thing.
+/// An operator with its spelling in each syntax; empty if the syntax lacks it.
 struct Operator {
   std::string_view manifest, python;
   Level level;
@@ -85,10 +85,10 @@ constexpr NamedFunction kFunctions[] = {
 constexpr std::array<std::string_view, 6> kNoNames = {"and", "or", "not", "in", "if", "else"};
 
 bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-/// Of a name or a number.
+/// Tells whether the character may continue a name or a number.
 bool in_word(char c) { return starts_name(c) || (c >= '0' && c <= '9') || c == '.'; }
 
-/// Past a name, which may have dots, or a number: "16", ".5", "2e-3".
+/// Returns the end of a name, which may have dots, or a number: "16", ".5", "2e-3".
 std::size_t end_of_word(std::string_view text, std::size_t at) {
   const bool number = !starts_name(text[at]);
   while (++at < text.size()) {
@@ -122,7 +122,7 @@ std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax) {
   return tokens;
 }
 
-/// Writes the steps of one expression.
+/// Emits the steps of one expression.
 class ExpressionParser {
   using Do = Expression::Do;
 
@@ -147,7 +147,7 @@ class ExpressionParser {
   }
 
  private:
-  /// Empty at the end.
+  /// Returns the next token; empty at the end.
   std::string_view next(std::size_t ahead = 0) const {
     return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead] : std::string_view();
   }
@@ -156,7 +156,7 @@ class ExpressionParser {
     ++at_;
     return true;
   }
-  /// What the next token is in a table; null for nothing.
+  /// Finds the next token in a table; null if the table lacks it.
   template <typename Row, std::size_t kRows>
   const Row* next_in(const Row (&table)[kRows]) const {
     for (const Row& row : table) {
@@ -194,7 +194,7 @@ class ExpressionParser {
   void set_target(std::size_t step, std::size_t target) {
     out_.steps_[step].target = static_cast<std::uint32_t>(target);
   }
-  /// The step goes on with what is emitted next.
+  /// Directs a jump to the step that is emitted next.
   void land(std::size_t step) { set_target(step, out_.steps_.size()); }
 
   Status descend() {
@@ -202,7 +202,7 @@ class ExpressionParser {
     return out_.error(fmt::format("nests more than {} levels deep", kDeepest));
   }
 
-  /// a, or a ? b : c
+  /// Parses a, or a ? b : c.
   Status conditional() {
     FATUNE_TRY_STATUS(descend());
     FATUNE_TRY_STATUS(operands(kOr));
@@ -219,7 +219,7 @@ class ExpressionParser {
     return {};
   }
 
-  /// One operand and what operators of at least the level tie to it.
+  /// Parses one operand and the operators of at least this precedence level.
   Status operands(Level level) {
     if (const Operator* sign = next_in(kPrefixes); sign != nullptr && level <= sign->level) {
       ++at_;
@@ -242,7 +242,8 @@ class ExpressionParser {
     return {};
   }
 
-  /// Python's a < b < c is a < b and b < c; elsewhere it compares the first verdict with c.
+  /// Python's a < b < c means a < b and b < c; the manifest syntax compares the first result with
+  /// c.
   Status right_side(const Operator& sign) {
     const bool decides = sign.level <= kAnd;
     const std::size_t decided = decides ? emit(sign.level == kOr ? Do::kOrElse : Do::kAndThen) : 0;
@@ -265,7 +266,7 @@ class ExpressionParser {
     return {};
   }
 
-  /// Python's a in [b, c] is a == b or a == c.
+  /// Python's a in [b, c] means a == b or a == c.
   Status membership() {
     const bool excludes = skip("not");
     if (!skip("in")) return wrong();
@@ -302,7 +303,7 @@ class ExpressionParser {
     return {};
   }
 
-  /// A variable, a truth value, or a function with its arguments.
+  /// Parses a variable, a truth value, or a function with its arguments.
   Status name(std::string_view token) {
     const bool called = next(1) == "(";
     const NamedFunction* function = next_in(kFunctions);

@@ -1,4 +1,4 @@
-// gemm.cpp - a matrix product of a manifest to its spec, and to a candidate's plan.
+// gemm.cpp: Parses a manifest's matrix product and evaluates it for a candidate.
 #include "model/kernel/gemm.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Result<GemmType> parse_type(std::string_view text) {
   return parse_among<GemmType>(text, "type", kTypes);
 }
 
-/// A whole number of at least `least`; `fallback` when the text is empty.
+/// Evaluates to a whole number of at least `least`; `fallback` for an empty text.
 Result<std::int64_t> count(const Evaluation& evaluation, const std::string& text,
                            const std::string& path, std::int64_t least, std::int64_t fallback = 1) {
   std::int64_t value = fallback;
@@ -53,7 +53,7 @@ Result<std::int64_t> count(const Evaluation& evaluation, const std::string& text
       fmt::format("{} is {}, but must be at least {}", evaluation.place(path), value, least));
 }
 
-/// Each a whole number of at least `least`.
+/// Evaluates each text to a whole number of at least `least`.
 Result<std::vector<std::int64_t>> counts(const Evaluation& evaluation,
                                          const std::vector<std::string>& texts,
                                          const std::string& path, std::int64_t least) {
@@ -73,7 +73,7 @@ GemmType type_of(const std::string& text, const Candidate& candidate) {
 
 bool is_type(const std::string& text) { return std::ranges::count(kTypeWords, text) > 0; }
 
-/// Whether every value of the parameter is a type's word, so that it can choose one.
+/// Tells whether every value of the parameter is a type's word, so that it can choose a type.
 bool chooses_type(const Parameter& parameter) {
   return std::ranges::all_of(parameter.values, [](const Value& value) {
     return value.kind == Value::Kind::kWord && is_type(value.word);
@@ -100,7 +100,7 @@ Status check_type(const Fields& fields, const std::string& key, const std::strin
                                        text, name(*wide)));
 }
 
-/// An expression under `key`; left as it is when the key is absent.
+/// Reads an expression under `key`; keeps the default if the key is absent.
 Status optional_expression(const Fields& fields, const std::string& key, std::string& text,
                            std::span<const std::string> known) {
   if (!fields.has(key)) return {};
@@ -108,7 +108,7 @@ Status optional_expression(const Fields& fields, const std::string& key, std::st
   return check_expression(text, place(fields, key), known);
 }
 
-/// A list of expressions; empty when the key is absent.
+/// Reads a list of expressions; empty if the key is absent.
 Result<std::vector<std::string>> expressions(const Fields& fields, const std::string& key,
                                              std::span<const std::string> known) {
   FATUNE_TRY(std::vector<std::string> texts, fields.texts_or(key, {}));
@@ -117,7 +117,7 @@ Result<std::vector<std::string>> expressions(const Fields& fields, const std::st
   return texts;
 }
 
-/// One library steps by one stride, the other by one for each size.
+/// cuBLAS takes one stride of the batch; cuTENSOR takes one stride for each outer size.
 Status parse_outer(const Fields& fields, std::span<const std::string> known, GemmSpec& spec) {
   FATUNE_TRY(spec.outer, expressions(fields, "outer", known));
   if (!spec.outer.empty() && spec.library == GemmLibrary::kCublas)

@@ -1,4 +1,4 @@
-// gemm.hpp - a stage that is a library's matrix product: as a manifest words it, and evaluated.
+// gemm.hpp: Defines a stage that is a library's matrix product, as declared and as evaluated.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace fatune {
 struct Candidate;
 class Evaluation;
 
-/// Which library multiplies; opened at run time.
+/// Library that multiplies; opened at run time.
 enum class GemmLibrary { kCublas, kCutensor };
 std::string_view name(GemmLibrary library);      ///< "cublas"
 std::string_view describe(GemmLibrary library);  ///< "cuBLAS"
@@ -32,46 +32,46 @@ inline constexpr std::array<std::string_view, 3> kGemmOperands = {"a", "b", "c"}
 
 struct GemmOperandSpec {
   std::string buffer;         ///< q, k, v, out or a scratch name
-  std::string type = "io";    ///< "io", a type, or a parameter whose words are such
+  std::string type = "io";    ///< "io", a type, or a parameter whose words are types
   std::string pitch, stride;  ///< expressions; empty: dense
-  /// Expressions, one for each of the outer sizes.
+  /// Expressions, one for each outer size.
   std::vector<std::string> outer_strides;
-  bool transpose = false;  ///< it lies in memory the other way round; never of c
+  bool transpose = false;  ///< the operand is stored transposed; never c
 };
 struct GemmSpec {
   GemmLibrary library = GemmLibrary::kCublas;
   std::array<GemmOperandSpec, 3> operands;                         ///< a, b, c
   std::string m, n, k, batch = "1", alpha = "1", algorithm = "0";  ///< expressions
-  /// Sizes of the batches of batches, the outermost first; of cuTENSOR alone.
+  /// Sizes of the outer batch dimensions, outermost first; cuTENSOR only.
   std::vector<std::string> outer;
 };
 
 struct GemmOperand {
   std::string buffer;
   GemmType type = GemmType::kF16;
-  std::int64_t rows = 1, columns = 1;  ///< as it lies in memory, row by row
+  std::int64_t rows = 1, columns = 1;  ///< as stored, row by row
   std::int64_t pitch = 1;              ///< elements from row to row
   std::int64_t stride = 0;             ///< elements from one matrix of the batch to the next
   bool transpose = false;
-  /// Elements from one batch to the next, for each of the outer sizes. A stride of 0 repeats the
-  /// operand: never of c.
+  /// Elements between batches, for each outer size. A stride of 0 repeats the operand; never for c.
   std::vector<std::int64_t> outer_strides{};
 };
-/// For every matrix of the batch: C (m x n) = alpha * A (m x k) * B (k x n), each row-major, A and
-/// B transposed first where they say so.
+/// For every matrix of the batch: C (m x n) = alpha * A (m x k) * B (k x n), row-major. A and B are
+/// transposed first if their `transpose` is set.
 struct GemmPlan {
   GemmLibrary library = GemmLibrary::kCublas;
   std::array<GemmOperand, 3> operands;  ///< a, b, c
   std::int64_t m = 1, n = 1, k = 1, batch = 1;
   double alpha = 1;
-  std::int64_t algorithm = 0;         ///< which entry of the library's list
-  bool or_last = false;               ///< the last entry will do when the list is shorter
-  std::vector<std::int64_t> outer{};  ///< batches of batches, the outermost first
+  std::int64_t algorithm = 0;         ///< index into the library's list
+  bool or_last = false;               ///< if the list is shorter, its last entry is used
+  std::vector<std::int64_t> outer{};  ///< outer batch dimensions, outermost first
 
-  std::int64_t matrices() const;  ///< of all batches
+  std::int64_t matrices() const;  ///< number of matrices over all batches
 };
 
-/// Of one candidate. `path` is the stage's, "stages[0]"; errors name file and field.
+/// Evaluates a product for one candidate. `path` is the stage's, "stages[0]"; errors name file and
+/// field.
 Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
                            const Candidate& candidate, const Evaluation& evaluation);
 std::string describe(const GemmPlan& plan);  ///< "cublas 512 x 512 x 64, 32 times"

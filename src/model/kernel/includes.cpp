@@ -1,5 +1,4 @@
-// includes.cpp - reads a text as the first phases of translation do: lines are spliced, comments
-// and literals are skipped.
+// includes.cpp: Finds includes as the compiler's first phases do, skipping comments and literals.
 #include "model/kernel/includes.hpp"
 
 #include <algorithm>
@@ -11,7 +10,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\v\f\r";
 
-/// The name of `#include "name"` or `#include <name>`; empty if the line is no plain one.
+/// Parses `#include "name"` or `#include <name>`; empty for any other line.
 Include plain_include(std::string_view line) {
   line = trim(line);
   if (!line.starts_with('#')) return {};
@@ -25,8 +24,8 @@ Include plain_include(std::string_view line) {
   return {0, quoted, std::string(line.substr(1, end - 1))};
 }
 
-/// The text without splices, and where they were. NVRTC 13.0 splices before CR LF, too, and not
-/// before a blank.
+/// The text without line splices, and the places of the splices. NVRTC 13.0 also splices before CR
+/// LF, but not before a blank.
 struct Spliced {
   explicit Spliced(std::string_view source) {
     text.reserve(source.size());
@@ -44,7 +43,7 @@ struct Spliced {
     }
   }
   std::string text;
-  std::vector<std::size_t> joints;  ///< the characters behind each
+  std::vector<std::size_t> joints;  ///< index of the character after each splice
 };
 
 bool in_identifier(char c) { return in_class(c, "A-Za-z0-9_"); }
@@ -53,8 +52,8 @@ class Scanner {
  public:
   explicit Scanner(std::string_view source) : spliced_(source), text_(spliced_.text) {}
 
-  /// Calls `found` with line and text, without comments, of each logical line that begins with # or
-  /// with what stands for it.
+  /// Calls `found` for each logical line that begins with # or %:, with its line number and its
+  /// text without comments.
   template <typename Found>
   void each_directive(Found found) {
     while (at_ < text_.size()) {
@@ -67,7 +66,7 @@ class Scanner {
   }
 
  private:
-  /// Asked for later and later places.
+  /// Returns a line number; calls must have ascending positions.
   std::size_t line_at(std::size_t begin, char mark) {
     const std::size_t at = std::min(text_.find(mark, begin), text_.size());
     const std::string_view between = text_.substr(counted_, at - counted_);
@@ -78,7 +77,7 @@ class Scanner {
   }
   bool next_is(std::string_view part) const { return text_.substr(at_).starts_with(part); }
 
-  /// To the line's end; comments are a blank each, and so may hold ends of lines.
+  /// Reads to the end of the line; each comment, which may span lines, becomes a blank.
   std::string next_line() {
     std::string line;
     while (at_ < text_.size()) {
@@ -106,7 +105,7 @@ class Scanner {
     return line;
   }
 
-  /// Than itself: the end of a line, a comment, a literal.
+  /// Tells whether a character may start the end of a line, a comment or a literal.
   static bool may_begin_more(char c) { return c == '\n' || c == '/' || c == '"' || c == '\''; }
 
   static std::string_view last_word(std::string_view line) {
@@ -115,14 +114,15 @@ class Scanner {
     return line.substr(begin);
   }
 
-  /// 1'000 is no character, and in 1'"' there is one.
+  /// The quote in 1'000 starts no character literal; the one in 1'"' does.
   bool separates_digits(std::string_view line) const {
     const std::string_view word = last_word(line);
     return !word.empty() && in_class(word.front(), "0-9") && at_ + 1 < text_.size() &&
            in_identifier(text_[at_ + 1]);
   }
 
-  /// A quote behind R, uR, UR, LR or u8R, which is no suffix of the literal before it.
+  /// Tells whether a quote follows the prefix R, uR, UR, LR or u8R. A suffix of the preceding
+  /// literal is no prefix.
   static bool is_raw(std::string_view line) {
     const std::string_view prefix = last_word(line);
     const std::string_view before = line.substr(0, line.size() - prefix.size());
@@ -141,7 +141,7 @@ class Scanner {
     at_ = end == std::string_view::npos ? text_.size() : end + close.size();
   }
 
-  /// A string or a character; without an end it goes to that of the line.
+  /// Reads a string or character literal; an unterminated one ends with its line.
   std::string_view take_literal(char quote) {
     const std::size_t begin = at_++;
     while (at_ < text_.size() && text_[at_] != '\n') {
@@ -155,10 +155,10 @@ class Scanner {
   Spliced spliced_;
   std::string_view text_;
   std::size_t at_ = 0;
-  std::size_t counted_ = 0, lines_ = 0;  ///< ends of lines before a place
+  std::size_t counted_ = 0, lines_ = 0;  ///< newlines before a position
 };
 
-/// Behind the # of a directive; a comment could hide any word.
+/// Tests the text after a directive's #; a comment could hide any word.
 bool may_include(std::string_view directive) {
   directive.remove_prefix(std::min(directive.find_first_not_of(kBlanks), directive.size()));
   const auto begins = [&](std::string_view word) { return directive.starts_with(word); };
@@ -190,7 +190,7 @@ std::string spliced(std::string_view text) { return Spliced(text).text; }
 
 std::size_t possible_includes(std::string_view text) {
   std::size_t count = 0;
-  bool fresh = true;  // with nothing before it on its line but blanks, or the end of a comment
+  bool fresh = true;  // at the start of its line, or after blanks or a comment
   for (; !text.empty(); text.remove_prefix(1)) {
     if (text.front() == '\n' || text.starts_with("*/")) {
       fresh = true;

@@ -1,4 +1,4 @@
-// includes.hpp - a template's text to what the compiler will include for it.
+// includes.hpp: Lists the files that the compiler will include for a template.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@ namespace fatune {
 
 struct Include {
   std::size_t line = 0;  ///< counted from 1
-  bool quoted = false;   ///< "name", else <name>
-  /// Empty where the directive is not written plainly on its line: through a macro, as %:include or
-  /// include_next, over several lines, behind a comment.
+  bool quoted = false;   ///< "name"; otherwise <name>
+  /// Empty for a directive that is not written plainly on its line: by a macro, as %:include or
+  /// include_next, over several lines, after a comment.
   std::string name;
 };
 
-/// Each directive that a compiler takes for an include; none of comments and literals.
+/// Returns each directive that a compiler takes for an include; skips comments and literals.
 std::vector<Include> includes_of(std::string_view text);
 
-/// Lines that end in a backslash joined with the next ones.
+/// Joins each line that ends in a backslash with the next line.
 std::string spliced(std::string_view text);
 
-/// Those of includes_of a spliced text, and what looks like them within comments and literals: a
-/// compiler that goes on behind an error may take them for code.
+/// Returns includes_of() of a spliced text, and look-alikes in comments and literals: a compiler
+/// that continues after an error may read them as code.
 std::size_t possible_includes(std::string_view text);
 
 }  // namespace fatune

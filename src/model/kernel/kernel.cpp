@@ -1,4 +1,4 @@
-// kernel.cpp - kernel trees, in the program and in the user's folders, to kernels.
+// kernel.cpp: Loads kernels from the embedded tree and from the user's folders.
 #include "model/kernel/kernel.hpp"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ std::string beside(const std::string& path, const std::string& name) {
   return (fs::path(path).parent_path() / name).lexically_normal().generic_string();
 }
 
-/// A header of the toolkit is looked for in the toolkit's folders alone: <name>, since quotes stand
-/// for the present folder, too, and no path out of them.
+/// Toolkit headers must be written <name>, because quotes also search the current folder. Their
+/// paths must not leave the toolkit's folders.
 Status check_toolkit_header(const Include& include, const std::string& place,
                             const Manifest& manifest) {
   if (!manifest.needs_toolkit_headers) {
@@ -50,7 +50,7 @@ Status check_toolkit_header(const Include& include, const std::string& place,
   return file_error(place + " is no header of the CUDA toolkit, but a file beside it");
 }
 
-/// Adds what `file` includes to `headers`, then what that includes.
+/// Adds the includes of `file`, direct and indirect, to `headers`.
 Status collect_headers(const SourceTree& tree, const SourceFile& file, const Manifest& manifest,
                        std::map<std::string, const SourceFile*>& headers) {
   for (const Include& include : includes_of(file.text)) {
@@ -112,8 +112,7 @@ Result<KernelRef> load_kernel(const SourceTree& tree, const SourceFile& file,
   return std::make_shared<const Kernel>(std::move(kernel));
 }
 
-/// A manifest says so in its schema; a JSON file beside a template of the same name is meant to be
-/// one.
+/// The schema marks a manifest; a JSON file next to a template of its name is also taken for one.
 Result<bool> is_manifest(const SourceTree& tree, const SourceFile& file) {
   const fs::path path(file.path);
   if (path.extension() != ".json") return false;
@@ -127,7 +126,7 @@ Result<bool> is_manifest(const SourceTree& tree, const SourceFile& file) {
          schema->get_ref<const std::string&>().starts_with("fatune.kernel/");
 }
 
-/// The operations that the tree's references declare; none of two manifests.
+/// Returns the operations that the tree's references declare; a name declared twice is an error.
 Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
   std::vector<OperationRef> operations;
   for (const SourceFile& file : tree) {
@@ -153,7 +152,7 @@ bool belongs_to_tree(const fs::path& path) {
   return extension == ".cu" || extension == ".cuh" || extension == ".json";
 }
 
-/// The folder's files, and the shared headers that it has not.
+/// Returns the folder's files and the shared headers that the folder lacks.
 Result<SourceTree> tree_with_shared_headers(const std::filesystem::path& folder) {
   FATUNE_TRY(SourceTree tree, load_source_tree(folder));
   for (SourceFile& shared : embedded_source_tree()) {

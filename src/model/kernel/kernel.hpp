@@ -1,4 +1,4 @@
-// kernel.hpp - a manifest with its template and all that includes; every kernel at hand.
+// kernel.hpp: Defines a kernel: a manifest with its template and headers, and lists all kernels.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +14,12 @@
 namespace fatune {
 
 struct SourceFile {
-  std::string path;  ///< as #include writes it: "common/prelude.cuh"
+  std::string path;  ///< as in #include: "common/prelude.cuh"
   std::string text;
 };
 
-/// Whose text it is. What the compiler may spend on a submission is limited, and its machine code
-/// may keep nothing from one launch to the next.
+/// Author of the text. A stranger's submission has limited compile resources, and its machine code
+/// must not keep state between launches.
 enum class Author { kTrusted, kStranger };
 
 struct Kernel {
@@ -27,32 +27,32 @@ struct Kernel {
   SourceFile source;
   /// Project headers that the template includes, directly or not, sorted by path.
   std::vector<SourceFile> headers;
-  std::string text_hash;  ///< of source and headers, and of the terms that they use
+  std::string text_hash;  ///< over source, headers and the terms that they use
   Author author = Author::kTrusted;
 };
 using KernelRef = std::shared_ptr<const Kernel>;
 
-/// Whether the text has the name as a whole word.
+/// Tells whether the text contains the name as a whole word.
 bool mentions(std::string_view text, std::string_view name);
-/// Whether the template or a header of it has.
+/// Tells whether the template or one of its headers contains the name.
 bool mentions(const Kernel& kernel, std::string_view name);
 
-/// All files of a kernel tree by relative path; embedded in the program or read from a folder.
+/// All files of a kernel tree by relative path, embedded in the program or read from a folder.
 using SourceTree = std::vector<SourceFile>;
 Result<SourceTree> load_source_tree(const std::filesystem::path& folder);
-/// Every manifest of the tree, sorted by name; a missing source or include is an error that names
-/// the file.
+/// Loads every manifest of the tree, sorted by name; a missing source or include is an error that
+/// names the file.
 Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree);
 
-/// The kernel files inside the program.
+/// Returns the kernel files embedded in the program.
 SourceTree embedded_source_tree();
-/// One of them: "common/checks.cu".
+/// Returns one embedded file: "common/checks.cu".
 Result<SourceFile> embedded_source(std::string_view path);
 Result<std::vector<KernelRef>> embedded_kernels();
 
-/// The embedded kernels and those of the folders, sorted by name. A kernel of a later folder
-/// replaces an earlier one of the same name. Headers of `common/` that a folder lacks are the
-/// embedded ones.
+/// Loads the embedded kernels and the folders' kernels, sorted by name. A kernel replaces an
+/// earlier folder's kernel of its name. A folder without a header of `common/` uses the embedded
+/// header.
 Result<std::vector<KernelRef>> available_kernels(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// launch_plan.cpp - evaluates a manifest's launch for one candidate; the plan to JSON and back.
+// launch_plan.cpp: Evaluates a manifest's launch for one candidate, and stores plans as JSON.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +23,7 @@ Status counts(const Evaluation& evaluation, const std::vector<std::string>& text
   return {};
 }
 
-/// Without the factors where the problem has none.
+/// Returns the stage's arguments, without fp8 factors if the problem has none.
 std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& problem) {
   std::vector<std::string> arguments = spec.arguments;
   if (problem.custom || has_descales(problem)) return arguments;
@@ -35,7 +35,7 @@ Dtype element_of(const TensorMapPlan& map, const Problem& problem) {
   return map.sizes[0] == 0 ? dtype_of(problem, map.tensor) : problem.dtype;
 }
 
-/// Whether a tensor map describes no more than the scratch has, in rows that begin where TMA can.
+/// Tells whether a tensor map stays within its scratch, with rows aligned for TMA.
 bool scratch_map_fits(const TensorMapPlan& map, const std::vector<ScratchFacts>& scratch,
                       const Problem& problem, std::string* why) {
   double bytes = size_of(problem.dtype);
@@ -87,7 +87,7 @@ Result<bool> is_wanted(const StageSpec& stage, const std::string& path,
   return when != 0;
 }
 
-/// Leaves out the scratch of stages that are left out.
+/// Removes scratch that only omitted stages use.
 void drop_unused_scratch(LaunchPlan& plan) {
   std::erase_if(plan.scratch, [&](const ScratchFacts& scratch) {
     const auto of_stage = [&](const StagePlan& stage) {

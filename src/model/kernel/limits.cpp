@@ -1,4 +1,4 @@
-// limits.cpp - architecture names, typical devices' limits, and what exceeds limits.
+// limits.cpp: Parses architecture names, lists typical devices, and checks requests against limits.
 #include "model/kernel/limits.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-/// Shared memory in KiB, of a block and of a multiprocessor.
+/// Shared memory in KiB, per block and per SM.
 constexpr DeviceLimits typical(int number, std::int64_t block_kib, std::int64_t sm_kib,
                                std::int64_t threads, std::int64_t blocks, std::int64_t sms) {
   return {.arch = {number, 0},
@@ -24,8 +24,8 @@ constexpr DeviceLimits typical(int number, std::int64_t block_kib, std::int64_t 
           .sm_count = sms};
 }
 
-// Per multiprocessor: CUDA Programming Guide, "Technical Specifications per Compute Capability".
-// The number of multiprocessors is that of the device named.
+// Limits per SM: CUDA Programming Guide, "Technical Specifications per Compute Capability". The SM
+// count is the named device's.
 constexpr DeviceLimits kTypical[] = {
     typical(75, 64, 64, 1024, 16, 68),      // RTX 2080 Ti
     typical(80, 163, 164, 2048, 32, 108),   // A100
@@ -39,17 +39,18 @@ constexpr DeviceLimits kTypical[] = {
     typical(121, 99, 100, 1536, 24, 48),    // GB10
 };
 
-// CUDA Programming Guide, "Technical Specifications per Compute Capability" and "Tensor Map".
+// Source: CUDA Programming Guide, "Technical Specifications per Compute Capability" and "Tensor
+// Map".
 constexpr std::int64_t kMaxStaticShared = 48 * 1024;
 constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
 constexpr std::int64_t kMaxBlockZ = 64;
-constexpr std::int64_t kMaxCluster = 8;  // what every device with clusters can do
+constexpr std::int64_t kMaxCluster = 8;  // supported by every device with clusters
 constexpr int kFirstArchWithClusters = 90;
 constexpr std::int64_t kMaxBox = 256;
 constexpr std::int64_t kBoxRowMultiple = 16;  // bytes
 constexpr std::array<char, 3> kAxisNames = {'x', 'y', 'z'};
 
-/// Writes the reason, if wanted, and says no.
+/// Writes the reason, if wanted, and returns false.
 template <typename... Parts>
 bool refuse(std::string* why, fmt::format_string<Parts...> format, Parts&&... parts) {
   if (why != nullptr) *why = fmt::format(format, std::forward<Parts>(parts)...);
@@ -112,7 +113,7 @@ bool shared_fits(std::int64_t dynamic_bytes, std::int64_t static_bytes, const De
 }
 
 bool block_fits(std::span<const std::int64_t> block, const DeviceLimits& limits, std::string* why) {
-  double threads = 1;  // a product of integers that might overflow
+  double threads = 1;  // the integer product could overflow
   for (std::size_t i = 0; i < block.size(); ++i) {
     if (block[i] < 1) return refuse(why, "has a block of 0 threads in {}", kAxisNames.at(i));
     threads *= static_cast<double>(block[i]);

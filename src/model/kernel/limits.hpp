@@ -1,4 +1,4 @@
-// limits.hpp - what a device allows a launch to ask for, and whether one asks for more.
+// limits.hpp: Defines a device's launch limits, and checks whether a launch exceeds them.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ struct Arch {
 std::string name(const Arch& arch);  ///< "sm_90a"
 Result<Arch> parse_arch(std::string_view text);
 FieldWord<Arch> word_of(const Arch*);
-/// The target fatune compiles for on a device of this compute capability: sm_90 gets sm_90a, sm_100
-/// sm_100a, others plain.
+/// Returns the compile target for a compute capability: sm_90 gets sm_90a, sm_100 sm_100a, others
+/// the plain name.
 Arch best_arch(int major, int minor);
 
 struct DeviceLimits {
   Arch arch;
-  std::int64_t max_shared_block = 0;  ///< bytes of shared memory a block may ask for (opt-in)
+  std::int64_t max_shared_block = 0;  ///< shared memory per block in bytes (opt-in)
   std::int64_t max_shared_sm = 0;
   std::int64_t max_threads_block = 1024;
   std::int64_t max_threads_sm = 2048;
@@ -40,10 +40,12 @@ struct DeviceLimits {
 
   friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };
-/// Typical device of an architecture, for work without a GPU (sm_90a: 132 SMs, 232448 bytes).
+/// Returns a typical device of an architecture, for work without a GPU (sm_90a: 132 SMs, 232448
+/// bytes).
 Result<DeviceLimits> typical_limits(const Arch& arch);
 
-/// Each says whether the request fits, and if not writes the reason to `why` unless that is null.
+/// Each function tells whether the request fits; if not, it writes the reason to `why` unless `why`
+/// is null.
 bool shared_fits(std::int64_t dynamic_bytes, std::int64_t static_bytes, const DeviceLimits& limits,
                  std::string* why);
 /// `block`: threads in x, y, z.
@@ -51,18 +53,18 @@ bool block_fits(std::span<const std::int64_t> block, const DeviceLimits& limits,
 /// `grid` and `cluster`: blocks in x, y, z.
 bool grid_fits(std::span<const std::int64_t> grid, std::span<const std::int64_t> cluster,
                const DeviceLimits& limits, std::string* why);
-/// Whether a tensor map can have a swizzle of so many bytes.
+/// Tells whether a tensor map supports a swizzle of this many bytes.
 bool is_swizzle(std::int64_t bytes);
 /// `box`: elements of a tensor map's four dimensions, fastest first.
 bool box_fits(std::span<const std::int64_t> box, std::int64_t swizzle, Dtype dtype,
               std::string* why);
-/// The tensors of the problem and all scratch together; fits always when the device's memory is
+/// Checks the problem's tensors and all scratch together; always fits if the device's memory is
 /// unknown.
 bool memory_fits(std::span<const std::int64_t> scratch_bytes, const Problem& problem,
                  const DeviceLimits& limits, std::string* why);
 
 inline constexpr int kFirstDependentArch = 90;
-/// Whether the device has programmatic dependent launch.
+/// Tells whether the device has programmatic dependent launch.
 bool has_dependent_launches(const Arch& arch);
 
 }  // namespace fatune

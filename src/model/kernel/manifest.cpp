@@ -1,4 +1,4 @@
-// manifest.cpp - a manifest's text to a Manifest, checked; what it supports.
+// manifest.cpp: Parses and checks a manifest's text; tells which problems a manifest supports.
 #include "model/kernel/manifest.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kManifestSchema = "fatune.kernel/1";
 const std::array<std::string, 4> kRoles = {"attention", "reference", "baseline",
-                                           "fault"};  // as in Role
+                                           "fault"};  // indexed by Role
 const std::array<std::string, 3> kQuants = {"given", "fused", "either"};
 
 constexpr std::string_view kKeys =
@@ -67,7 +67,7 @@ Status parse_archs(const Fields& root, Manifest& manifest) {
   return {};
 }
 
-/// A list of names without repetition, each through `parse`.
+/// Reads a list of distinct names, each through `parse`.
 template <typename T, typename Parse>
 Result<std::vector<T>> parse_list(const Fields& fields, std::string_view key, Parse parse) {
   FATUNE_TRY(const std::vector<std::string> texts, fields.texts_or(key, {}));

@@ -1,4 +1,4 @@
-// manifest.hpp - a kernel's manifest (fatune.kernel/1) as values; see kernels/README.md.
+// manifest.hpp: Defines a kernel's parsed manifest (fatune.kernel/1, see kernels/README.md).
 #pragma once
 
 #include <cstdint>
@@ -37,20 +37,20 @@ std::vector<std::string> names_of(const std::vector<Named>& list) {
   return names;
 }
 
-/// A rule in words of the manifest: what must hold and why.
+/// A rule as the manifest words it: the condition and the reason.
 struct Rule {
   std::string require;
   std::string why;
   std::string where;    ///< file and field
-  bool prunes = false;  ///< a config that breaks it is right but pointless
+  bool prunes = false;  ///< configs that break it are correct but pointless
   Syntax syntax = Syntax::kManifest;
 };
 
-/// What a value of a fixture's parameter makes wrong, and what must become of it.
+/// The fault that a value of a fixture's parameter causes, and the result expected of the gates.
 struct Fault {
-  std::string outcome;                            ///< that a sweep must give it
-  std::string gate;                               ///< that must decide it; see docs/correctness.md
-  std::optional<Problem> problem = std::nullopt;  ///< where the self-test runs it, or a small one
+  std::string outcome;                            ///< outcome that a sweep must report
+  std::string gate;                               ///< expected gate; see docs/correctness.md
+  std::optional<Problem> problem = std::nullopt;  ///< of the self-test; none: a small one
   Rule when = {};                                 ///< where the fault shows; empty: everywhere
   std::string persisting_window = {};             ///< tensor that the host keeps in the L2 cache
 };
@@ -61,18 +61,18 @@ struct Parameter {
   std::size_t default_position = 0;
   std::string meaning;
   bool ordinal = true;  ///< numbers; words and booleans have no order
-  /// The parameter is a choice where all of them hold; elsewhere it has `otherwise_position`.
+  /// The parameter is a choice if all rules hold; otherwise it has `otherwise_position`.
   std::vector<Rule> when;
   std::size_t otherwise_position = 0;
-  std::vector<Fault> faults;  ///< one a value, of a fixture; else empty
+  std::vector<Fault> faults;  ///< one per value for a fixture; otherwise empty
 };
 
-/// A name for an expression that others use.
+/// A named expression for use in other expressions.
 struct Term {
   std::string name;
   std::string value;  ///< expression over parameters, fixed names and earlier terms
   std::string meaning;
-  std::string expanded;  ///< in parentheses, without terms; see vocabulary.hpp
+  std::string expanded;  ///< parenthesised, without terms; see vocabulary.hpp
 };
 
 struct ScratchSpec {
@@ -83,30 +83,30 @@ struct ScratchSpec {
 struct TensorMapSpec {
   std::string name;
   std::string tensor;              ///< "q", "k", "v", "out" or a scratch's name
-  std::vector<std::string> sizes;  ///< of a scratch: four expressions, fastest dimension first
+  std::vector<std::string> sizes;  ///< set for a scratch: four expressions, fastest dimension first
   std::vector<std::string> box;    ///< four expressions, fastest dimension first
   std::string swizzle = "0";       ///< expression: 0, 32, 64 or 128 bytes
 };
 
 /// A launch of the kernel's code, or a library's matrix product.
 struct StageSpec {
-  std::optional<GemmSpec> gemm;  ///< then all below is empty
-  std::string when;              ///< expression: 0 leaves the stage out; empty: never left out
+  std::optional<GemmSpec> gemm;  ///< if set, the members below are empty
+  std::string when;              ///< expression: 0 omits the stage; empty: always present
   std::string entry;
   std::vector<std::string> grid, block;  ///< three expressions each
   std::vector<std::string> cluster = {"1", "1", "1"};
   std::string shared_bytes, static_shared_bytes;  ///< expressions
   std::string dependent = "0";                    ///< expression; 1: programmatic dependent launch
-  /// q, k, v, out, lse, or the operation's tensors; scratch and tensor-map names.
+  /// q, k, v, out, lse, or the operation's tensors; names of scratch and tensor maps.
   std::vector<std::string> arguments;
 };
 
-/// kAttention is the role of candidates, custom operations included.
+/// kAttention is the role of candidates, including candidates of custom operations.
 enum class Role { kAttention, kReference, kBaseline, kFault };
 
 struct Manifest {
   std::string name, summary, source;
-  std::string where;  ///< the manifest's own path, for messages
+  std::string where;  ///< path of the manifest, for messages
   Role role = Role::kAttention;
   OperationRef operation = attention();
   bool tuned_by_default = false;
@@ -115,9 +115,9 @@ struct Manifest {
   std::vector<Arch> only_archs;
   std::vector<Dtype> dtypes;
   std::vector<Mask> masks;
-  bool lse = false;         ///< can write the log-sum-exp
-  bool takes_given = true;  ///< computes fp8 problems whose q, k and v come quantized
-  bool quantizes = false;   ///< computes fp8 problems whose q, k and v it quantizes itself
+  bool lse = false;         ///< the kernel can write the log-sum-exp
+  bool takes_given = true;  ///< the kernel computes fp8 problems with quantized q, k and v
+  bool quantizes = false;   ///< the kernel computes fp8 problems and quantizes q, k and v itself
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
   std::vector<Term> terms;
@@ -131,34 +131,35 @@ struct Manifest {
   }
 };
 
-/// Checks everything that can be checked without a problem: fields, types, names, defaults among
-/// values, expressions parse and use known variables, arguments resolve. Errors name file and
-/// field. `operations`: those that other manifests declare and this one may compute.
+/// Checks everything that does not need a problem: fields, types, names, defaults, expressions,
+/// variables, arguments. Errors name file and field. `operations`: declared by other manifests;
+/// this manifest may compute one.
 Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
                                 std::span<const OperationRef> operations = {});
 
-/// `positions`: of the value of each parameter in its list.
+/// `positions`: the value index of each parameter.
 Config config_at(const Manifest& manifest, std::span<const std::uint16_t> positions);
 std::vector<std::uint16_t> default_positions(const Manifest& manifest);
-/// The config with every parameter at its default.
+/// Returns the config with every parameter at its default.
 Config default_config(const Manifest& manifest);
-/// Reads {"BLOCK_M":128,...}: every parameter present, every value one of the list; errors name
+/// Reads {"BLOCK_M":128,...}: requires every parameter, with a value of its list. Errors name
 /// parameter and choices.
 Result<Config> config_from_json(const Manifest& manifest, const Json& object,
                                 const std::string& where);
 
-/// What the config makes wrong; null for an honest kernel.
+/// Returns the fault that the config causes; null for an honest kernel.
 const Fault* fault_of(const Manifest& manifest, const Config& config);
-/// How fp8 problems of the kernel come: fused where it takes no others.
+/// Returns the usual kind of the kernel's fp8 problems: fused if it takes no others.
 Quant usual_quant(const Manifest& manifest);
 
-/// The problem as the kernel is compiled for it: a kernel that does not quantize computes a fused
-/// problem in the types that it is given in.
+/// Returns the problem that the kernel is compiled for. A kernel that does not quantize computes a
+/// fused problem in its 16-bit input types.
 Problem problem_for(const Manifest& manifest, const Problem& problem);
-/// Whether the kernel is for this type of problem: what sweeps try unless kernels are named.
+/// Tells whether the kernel is meant for this type of problem; sweeps try such kernels unless
+/// kernels are named.
 bool is_for_type(const Manifest& manifest, const Problem& problem);
 
-/// Why the kernel cannot do this problem on this architecture; empty when it can.
+/// Returns why the kernel cannot solve this problem on this architecture; empty if it can.
 Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& problem,
                                        const DeviceLimits& limits);
 

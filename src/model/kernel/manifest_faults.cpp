@@ -1,4 +1,4 @@
-// manifest_faults.cpp: Reads what must become of each value of a fixture's parameter.
+// manifest_faults.cpp: Reads the expected fault of each value of a fixture's parameter.
 #include <array>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// manifest_launch.cpp - a manifest's scratch buffers, tensor maps and stages to specs.
+// manifest_launch.cpp: Parses a manifest's scratch buffers, tensor maps and stages.
 #include <algorithm>
 #include <array>
 
@@ -12,7 +12,7 @@ namespace fatune {
 namespace {
 
 const std::array<std::string, 4> kTensors = {"q", "k", "v", "out"};
-const std::string kLse = "lse";  // of fp32: neither a tensor map nor a product is over it
+const std::string kLse = "lse";  // fp32: no tensor map and no product reads it
 constexpr std::size_t kRank = 4;
 constexpr std::size_t kDimensions = 3;
 
@@ -52,7 +52,7 @@ Result<std::vector<std::string>> parse_expressions(const Fields& fields, std::st
   return texts;
 }
 
-/// A number, or an expression.
+/// Reads a number or an expression.
 Result<std::string> parse_swizzle(const Fields& fields, std::span<const std::string> known) {
   if (fields.has("swizzle") && fields.json()["swizzle"].is_string())
     return parse_expression(fields, "swizzle", "0", known);
@@ -118,7 +118,7 @@ Result<StageSpec> parse_kernel_stage(const Fields& fields, std::span<const std::
   return stage;
 }
 
-/// What only attention has; each says why.
+/// Refuses fields that only attention supports; each error says why.
 Status check_declared(const Fields& root, const DeclaredOperation& operation,
                       const Manifest& manifest) {
   if (root.has("tensor_maps")) {
@@ -140,7 +140,7 @@ Status check_declared(const Fields& root, const DeclaredOperation& operation,
   return {};
 }
 
-/// What the manifest says it can write is passed to a stage, and the other way round.
+/// Checks that supports.lse agrees with the stages' arguments.
 Status check_lse(const Fields& root, const Manifest& manifest) {
   const bool passed = std::ranges::any_of(manifest.stages, [](const StageSpec& stage) {
     return !stage.gemm && contains(stage.arguments, kLse);

@@ -1,4 +1,4 @@
-// manifest_parameters.cpp: Reads a manifest's parameters, and configs of them.
+// manifest_parameters.cpp: Parses a manifest's parameters and their configs.
 
 #include <algorithm>
 
@@ -13,10 +13,11 @@
 namespace fatune {
 namespace {
 
-constexpr std::int64_t kLargestNumber = std::int64_t{1} << 53;  // what expressions hold exactly
+constexpr std::int64_t kLargestNumber = std::int64_t{1} << 53;  // exact in expressions
 constexpr std::size_t kMostValues = 4096;                       // chosen: a list, not a range
 
-/// A JSON scalar as a value; `position` is what a word becomes. No value: not of an allowed type.
+/// Converts a JSON scalar to a value; `position` is the number of a word. Empty for a type that is
+/// not allowed.
 std::optional<Value> value_from(const Json& json, std::size_t position) {
   Value value;
   if (json.is_boolean()) {
@@ -99,7 +100,7 @@ Result<Parameter> parse_parameter(const Fields& fields, const Operation& operati
   return parameter;
 }
 
-/// Parameters and words' constants share the macros' namespace.
+/// Parameters and word constants share the namespace of macros.
 Status check_macros_differ(const Fields& fields, const Parameter& parameter,
                            std::vector<std::string>& taken) {
   const auto take = [&](std::string_view key, const std::string& macro) -> Status {

@@ -1,4 +1,4 @@
-// manifest_parse.hpp - the parts of a manifest's JSON, each to its values; private to space/.
+// manifest_parse.hpp: Declares the parsers of the parts of a manifest's JSON.
 #pragma once
 
 #include <span>
@@ -12,39 +12,40 @@
 
 namespace fatune {
 
-/// "naive.json: field 'stages[0].grid'": what goes in front of errors about a field.
+/// Prefix of errors about a field: "naive.json: field 'stages[0].grid'".
 std::string place(const Fields& fields, std::string_view key);
-/// A text that must not be empty.
+/// Reads a text that must not be empty.
 Result<std::string> parse_words(const Fields& fields, std::string_view key);
-/// One of the names; `fallback` when there is no such field, which is an error where that is null.
+/// Reads one of the names; `fallback` replaces a missing field. Without a fallback, a missing field
+/// is an error.
 Result<std::string> parse_one_of(const Fields& fields, std::string_view key, const char* fallback,
                                  std::span<const std::string> names);
-/// A lower-case identifier: names of kernels, scratch buffers, tensor maps.
+/// Reads a lower-case identifier: a name of a kernel, scratch buffer or tensor map.
 Result<std::string> parse_identifier(const Fields& fields, std::string_view key);
-/// Under 'name', a macro's name that fatune does not define itself: of a parameter, a term or a
-/// size.
+/// Reads the macro name of a parameter, term or size under 'name'; fatune must not define this name
+/// itself.
 Result<std::string> parse_macro_name(const Fields& fields, const Operation& operation);
-/// Fails when the text does not parse or uses a name that is not known.
+/// Fails if the text does not parse or uses an unknown name.
 Status check_expression(const std::string& text, const std::string& where,
                         std::span<const std::string> known);
 
 Result<std::vector<Rule>> parse_rules(const Fields& fields, std::string_view key);
 Status check_rules(const std::vector<Rule>& rules, std::span<const std::string> known);
-/// Reads what a fixture's values declare where `values` of the parameter are objects. `values`
-/// becomes the plain values.
+/// Reads the faults of a fixture's parameter whose `values` are objects. `values` becomes the plain
+/// values.
 Result<std::vector<Fault>> take_faults(const Fields& parameter, Json& values);
-/// Adds a constraint for each fault that shows at some problems only.
+/// Adds a constraint for each fault that only some problems show.
 Status add_fault_rules(const Fields& root, Manifest& manifest);
 Result<std::vector<Parameter>> parse_parameters(const Fields& root, const Operation& operation);
-/// `buffers`: what an operand can be.
+/// `buffers`: the possible operands.
 Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
                             std::span<const std::string> buffers,
                             std::span<const std::string> known);
-/// Reads 'operation': an object declares one, a name chooses among `operations`. Goes with the
-/// role.
+/// Reads 'operation': an object declares one, a name chooses among `operations`. The role decides
+/// which form is allowed.
 Status parse_operation_field(const Fields& root, std::span<const OperationRef> operations,
                              Manifest& manifest);
-/// Reads scratch, tensor_maps and stages; the parameters must be in the manifest by then.
+/// Reads scratch, tensor_maps and stages; the manifest must already have its parameters.
 Status parse_launch(const Fields& root, Manifest& manifest);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// operation.cpp - a declared operation and sizes to a problem, its tensors, work, edges and inputs.
+// operation.cpp: Makes problems, tensors, work, edge problems and inputs of a declared operation.
 #include "model/kernel/operation.hpp"
 
 #include <tuple>
@@ -15,14 +15,14 @@
 namespace fatune {
 namespace {
 
-constexpr std::uint64_t kSecondSeed = 1;  // added to the plan's
+constexpr std::uint64_t kSecondSeed = 1;  // added to the plan's seed
 
 /// "x.json: field 'operation.least.flops'"
 std::string place_in(const DeclaredOperation& operation, const std::string& path) {
   return fmt::format("{}.{}'", operation.where.substr(0, operation.where.size() - 1), path);
 }
 
-/// The sizes in the declaration's order.
+/// Returns the sizes in the declaration's order.
 Result<std::vector<NamedSize>> in_order(const DeclaredOperation& operation,
                                         const std::vector<NamedSize>& given) {
   std::vector<NamedSize> sizes;
@@ -52,7 +52,7 @@ Result<std::int64_t> amount(const std::string& text, const std::string& where, c
 std::optional<Dtype> type_of(const TensorSpec& spec, Dtype io) {
   if (spec.type == "f32") return std::nullopt;
   const auto type = parse_dtype(spec.type);
-  return type ? *type : io;  // the reader accepts no other word
+  return type ? *type : io;  // the reader accepts only these words
 }
 
 Result<TensorPlan> plan_tensor(const DeclaredOperation& operation, std::size_t index,
@@ -85,7 +85,7 @@ Result<std::vector<TensorPlan>> plan_tensors(const DeclaredOperation& operation,
   return tensors;
 }
 
-/// What the declaration says of the least work, or else the tensors.
+/// Sets the declared least work, or the bytes of the tensors.
 Status fill_work(const DeclaredOperation& operation, Problem& problem) {
   FATUNE_TRY(const auto tensors, plan_tensors(operation, problem));
   CustomProblem& custom = *problem.custom;
@@ -110,7 +110,8 @@ Status fill_work(const DeclaredOperation& operation, Problem& problem) {
 std::vector<InputCase> search_cases(const Problem& problem, std::uint64_t seed) {
   std::vector<InputCase> cases = {{Distribution::kNormal, seed},
                                   {Distribution::kNormal, seed + kSecondSeed}};
-  // What the tensor cores' short sums lose of fp8 products shows where all of v have one sign.
+  // Short accumulation of fp8 products on tensor cores loses accuracy that shows if all of v has
+  // one sign.
   if (is_fp8(problem)) cases.push_back({Distribution::kOnesV, seed});
   if (!is_fused(problem)) return cases;
   cases.push_back({Distribution::kZeros, seed});

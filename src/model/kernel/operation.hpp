@@ -1,5 +1,4 @@
-// operation.hpp - what kernels compute, attention or what a manifest declares: sizes to a problem,
-// its tensors and its work.
+// operation.hpp: Defines what kernels compute: attention or a declared operation.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@ namespace fatune {
 
 /// A size as declared; `--size` gives it a value.
 struct SizeSpec {
-  std::string name;  ///< of the macro
+  std::string name;  ///< name of the macro
   std::string meaning;
 };
 
@@ -29,64 +28,65 @@ struct TensorSpec {
   Fill fill;
 };
 
-/// An awkward problem, small as a rule, that finalists must solve.
+/// An awkward problem, usually small, that finalists must solve.
 struct EdgeProblem {
   Problem problem;
   std::vector<InputCase> cases;
-  bool last_resort = false;  ///< for configs that can do none of the others
+  bool last_resort = false;  ///< for configs that support no other edge problem
 };
 
 struct DeclaredOperation;
 
-/// What kernels compute: attention, which fatune defines, or what a manifest declares. Kernels of
-/// one operation compete at its problems.
+/// The computation of kernels: built-in attention or a declared operation. Kernels of one operation
+/// compete on its problems.
 struct Operation {
   std::string name;
-  std::string text;  ///< the declaration, for identities; empty for attention
+  std::string text;  ///< the declaration, hashed into identities; empty for attention
 
   virtual ~Operation() = default;
-  /// Tensors and tolerance of one of its problems.
+  /// Returns the tensors and the tolerance of a problem.
   virtual Result<OperationPlan> plan(const Problem& problem) const = 0;
-  /// What a stage can be passed besides scratch memory and tensor maps.
+  /// Returns the possible arguments of a stage besides scratch memory and tensor maps.
   virtual std::vector<std::string> tensor_names() const = 0;
-  /// All sizes 1: for names, not for values.
+  /// Returns the problem with all sizes 1; only its names matter.
   virtual Problem smallest_problem() const = 0;
-  /// The part of a problem that a launch of the reference computes: one head, contiguous, so that
-  /// no stride that kernels compile in is the reference's too; or all of it.
+  /// Returns the part of a problem that one launch of the reference computes. For attention one
+  /// contiguous head, so that the reference compiles in no stride of the kernels; otherwise the
+  /// whole problem.
   virtual Problem reference_problem(const Problem& problem) const = 0;
-  /// What finalists meet besides search_cases().
+  /// Returns the inputs that finalists meet besides search_cases().
   virtual std::vector<InputCase> hard_cases(const Problem& problem, std::uint64_t seed) const = 0;
-  /// Of the element type of `like`, and what else a kernel is compiled for.
+  /// Returns edge problems with the element type and the other compiled-in properties of `like`.
   virtual Result<std::vector<EdgeProblem>> edge_problems(const Problem& like,
                                                          std::uint64_t seed) const = 0;
-  /// The option that says a problem's sizes.
+  /// Returns the command line option for a problem's sizes.
   virtual std::string_view size_option() const = 0;
-  /// For the few places that only a declaration concerns; null for attention.
+  /// Returns the declaration, for the few users of declared properties; null for attention.
   virtual const DeclaredOperation* declared() const { return nullptr; }
 };
 using OperationRef = std::shared_ptr<const Operation>;
 
-/// Its hard inputs are every distribution, unless the problem is so large that its reference is
-/// slow; then one group of its heads is an edge problem that has them. Its other edge problems have
-/// sequences of 1, 17 and one beside a tile's edge, odd heads, batches of 1, 2, 4 and 8, grouped
-/// heads and unequal lengths (rows that see nothing, when causal). The last resort has more rows
-/// than a wave of CTAs, for kernels that fill whole waves.
+/// Returns the attention operation. Its hard inputs are all distributions. If the reference is too
+/// slow for the problem, one head group becomes an edge problem with these inputs. Other edge
+/// problems have sequences of 1, 17 and one beside a tile's edge, odd heads, and batches of 1, 2, 4
+/// and 8. They also have grouped heads and unequal lengths (causal rows that see no key). The last
+/// resort has more rows than a wave of CTAs, for kernels that fill whole waves.
 const OperationRef& attention();
 
-/// Two seeds of N(0,1), or of the declared fills. Of fp8 values of 1, too, and of a fused problem
-/// what quantizing can go wrong with: heads of zeros, and heads that are not finite.
+/// Returns two seeds of N(0,1), or of the declared fills. fp8 problems add values of 1. Fused
+/// problems add heads of zeros and heads that are not finite, because quantizing can fail there.
 std::vector<InputCase> search_cases(const Problem& problem, std::uint64_t seed);
 
-/// The reference's manifest defines it. See kernels/README.md for the fields.
+/// An operation that the reference's manifest declares. kernels/README.md lists the fields.
 struct DeclaredOperation final : Operation {
   std::string summary;
   std::vector<SizeSpec> sizes;
   std::vector<TensorSpec> tensors;
-  std::vector<std::vector<NamedSize>> typical;  ///< where lint looks; the first is the example
-  std::vector<std::vector<NamedSize>> edges;    ///< small awkward ones that finalists must solve
-  std::vector<std::string> hard_inputs;         ///< names of distributions that finalists meet
+  std::vector<std::vector<NamedSize>> typical;  ///< problems for lint; the first is the example
+  std::vector<std::vector<NamedSize>> edges;    ///< small problems that finalists must solve
+  std::vector<std::string> hard_inputs;         ///< distributions that finalists meet
   std::optional<DeclaredTolerance> tolerance;
-  std::string flops, bytes_read, bytes_written;  ///< expressions; empty: not told, all tensors
+  std::string flops, bytes_read, bytes_written;  ///< expressions; empty: undeclared, all tensors
   std::string where;                             ///< "x.json: field 'operation'", for messages
 
   Result<OperationPlan> plan(const Problem& problem) const override;
@@ -94,25 +94,26 @@ struct DeclaredOperation final : Operation {
   Problem smallest_problem() const override;
   Problem reference_problem(const Problem& problem) const override { return problem; }
   std::vector<InputCase> hard_cases(const Problem& problem, std::uint64_t seed) const override;
-  /// As declared; the last of them has the hard inputs, too.
+  /// Returns the declared edge problems; the last one also has the hard inputs.
   Result<std::vector<EdgeProblem>> edge_problems(const Problem& like,
                                                  std::uint64_t seed) const override;
   std::string_view size_option() const override { return "--size"; }
   const DeclaredOperation* declared() const override { return this; }
 
-  /// The problem of these sizes, in any order. A size that is missing, unknown, or makes a tensor
-  /// too large is a usage error with an example that works.
+  /// Returns the problem of these sizes, in any order. A missing or unknown size, or a tensor that
+  /// is too large, is a usage error with a working example.
   Result<Problem> problem(const std::vector<NamedSize>& sizes, Dtype dtype) const;
   std::vector<Problem> typical_problems(Dtype dtype) const;
-  /// "--size ROWS=4096,COLUMNS=1024": an example for messages.
+  /// Returns an example for messages: "--size ROWS=4096,COLUMNS=1024".
   std::string example() const;
 };
 
-/// Most inputs of an operation with dependent launches: the gate early_start exchanges as many.
+/// Most inputs of an operation with dependent launches; the gate early_start exchanges up to this
+/// many.
 inline constexpr std::size_t kMostEarlyInputs = 6;
 
-/// Reads and checks the object under 'operation': names, expressions, and that the typical and the
-/// edge sizes make problems. Errors name file and field.
+/// Reads and checks the object under 'operation': names, expressions, and the problems of typical
+/// and edge sizes. Errors name file and field.
 Result<DeclaredOperation> parse_operation(const Fields& fields);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// operation_parse.cpp - a manifest's 'operation' to the one that it declares or computes.
+// operation_parse.cpp: Parses a manifest's 'operation', declared or named.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -17,14 +17,14 @@ namespace {
 
 const std::array<std::string, 4> kFills = {"normal", "uniform", "zeros", "constant"};
 const std::array<std::string, 3> kHardInputs = {"uniform", "outliers", "zeros"};
-constexpr std::size_t kMostDimensions = 8;  // chosen: beyond any kernel's
+constexpr std::size_t kMostDimensions = 8;  // chosen: beyond any kernel's number
 
 Status parse_size_specs(const Fields& fields, DeclaredOperation& operation) {
   FATUNE_TRY(const auto list, fields.objects_or_empty("sizes"));
   if (list.empty()) return fields.error("sizes", "must name at least one size");
   for (const Fields& item : list) {
     FATUNE_TRY_STATUS(item.only({"name", "meaning"}));
-    SizeSpec size;  // its name is none of those before it
+    SizeSpec size;  // the name differs from all names before it
     FATUNE_TRY(size.name, parse_macro_name(item, operation));
     FATUNE_TRY(size.meaning, parse_words(item, "meaning"));
     operation.sizes.push_back(std::move(size));
@@ -105,7 +105,7 @@ Status parse_tensors(const Fields& fields, DeclaredOperation& operation) {
   return {};
 }
 
-/// A list of problems, each with every size.
+/// Reads a list of problems, each with every size.
 Status parse_problems(const Fields& fields, std::string_view key,
                       const DeclaredOperation& operation,
                       std::vector<std::vector<NamedSize>>& problems) {
@@ -168,7 +168,7 @@ Status parse_hard_inputs(const Fields& fields, DeclaredOperation& operation) {
   return {};
 }
 
-/// The reference declares, the others name what they compute.
+/// A reference declares its operation; other kernels name the operation that they compute.
 Status check_role(const Fields& root, bool declares, const Manifest& manifest) {
   if (declares && manifest.role != Role::kReference) {
     return root.error("role",

@@ -1,4 +1,4 @@
-// vocabulary.cpp - names of manifests and templates to their values, terms to what they stand for.
+// vocabulary.cpp: Gives names of manifests and templates their values, and expands terms.
 #include "model/kernel/vocabulary.hpp"
 
 #include <algorithm>
@@ -113,7 +113,7 @@ std::vector<std::string> problem_names(const Operation& operation) {
 bool is_reserved_name(std::string_view name, const Operation& operation) {
   if (name == "SOFTMAX_SCALE_LOG2E" || name.starts_with("DTYPE") || name == "OUT_DTYPE")
     return true;
-  // What makes a template the reference or its low-precision reference.
+  // Macros that mark the reference and the low-precision reference.
   const bool of_reference = name == "OUT_F32" || name == "ROUND_INTERMEDIATES";
   if (of_reference && operation.declared() != nullptr) return true;
   return std::ranges::count(fixed_names(operation), name) > 0;
@@ -163,7 +163,7 @@ Result<std::vector<Rule>> parse_when(const Fields& parameter) {
 }
 
 Status check_choices(const Manifest& manifest) {
-  Manifest before;  // what a 'when' may name
+  Manifest before;  // names allowed in a 'when'
   before.operation = manifest.operation;
   before.parameters = manifest.parameters;
   std::vector<std::string> known = expression_names(before);

@@ -1,5 +1,4 @@
-// vocabulary.hpp - the names manifests and templates share, and their values for a problem; terms,
-// and where parameters are choices.
+// vocabulary.hpp: Defines the names that manifests and templates share, their values, and terms.
 #pragma once
 
 #include <string>
@@ -13,42 +12,42 @@
 
 namespace fatune {
 
-/// "REDUCE" and "warp" give "REDUCE_WARP".
+/// Joins a parameter and its word: "REDUCE" and "warp" give "REDUCE_WARP".
 std::string word_constant(std::string_view parameter, std::string_view word);
-/// Of every word of every parameter, with its number.
+/// Returns the constant of every word of every parameter, with its number.
 std::vector<NamedSize> word_constants(const Manifest& manifest);
-/// A name that fatune defines itself, hence none for a parameter or a word's constant of a kernel
-/// that computes the operation.
+/// Tells whether fatune defines the name itself. A kernel of the operation must not use it for a
+/// parameter or a word's constant.
 bool is_reserved_name(std::string_view name, const Operation& operation);
-/// What expressions can use besides parameters: problem, element types, device.
+/// Returns the names that expressions can use besides parameters: problem, element types, device.
 std::vector<std::string> fixed_names(const Operation& operation);
-/// What an operation's own expressions can use: its sizes and the element type.
+/// Returns the names for an operation's own expressions: its sizes and the element type.
 std::vector<std::string> problem_names(const Operation& operation);
-/// All that expressions of this manifest can use.
+/// Returns all names that this manifest's expressions can use.
 std::vector<std::string> expression_names(const Manifest& manifest);
-/// The values of fixed_names().
+/// Returns the values of fixed_names().
 Scope fixed_scope(const Problem& problem, const DeviceLimits& limits);
-/// The values of fixed_names() and of the words' constants: all that does not depend on a config.
+/// Returns the values of fixed_names() and of word constants: everything independent of a config.
 Scope config_free_scope(const Manifest& manifest, const Problem& problem,
                         const DeviceLimits& limits);
-/// 1/sqrt(head_dim), as a float.
+/// Returns the problem's softmax scale as a float.
 float softmax_scale(const Problem& problem);
 
-/// Reads 'terms' into the manifest, whose parameters must be there by then.
+/// Reads 'terms' into the manifest, which must already have its parameters.
 Status parse_terms(const Fields& root, Manifest& manifest);
 
-/// The text with the value of each term, in parentheses, where its name stands: over parameters and
-/// fixed names only. What people see stays as written; what is evaluated is expanded first.
+/// Replaces each term's name by its parenthesised value over parameters and fixed names. Messages
+/// show the text as written; evaluation uses the expanded text.
 std::string expand_terms(const Manifest& manifest, std::string_view text);
 
-/// Reads 'when' of a parameter: rules, or an expression as short for one rule that prunes.
+/// Reads a parameter's 'when': rules, or an expression as the short form of one rule that prunes.
 Result<std::vector<Rule>> parse_when(const Fields& parameter);
 
-/// Fails when a 'when' does not parse or names a parameter that is not listed before its own. The
-/// manifest's parameters and terms must be there by then.
+/// Fails if a 'when' does not parse or names a parameter not listed before its own. The manifest
+/// must already have its parameters and terms.
 Status check_choices(const Manifest& manifest);
 
-/// `rule`, of the parameter's 'when', as a constraint: "STAGGER == 0 || (PINGPONG == 1)".
+/// Returns `rule`, from the parameter's 'when', as a constraint: "STAGGER == 0 || (PINGPONG == 1)".
 std::string choice_text(const Parameter& parameter, const Rule& rule);
 
 /// Evaluates the expressions of a manifest for one candidate. Refers to the manifest.
@@ -57,7 +56,7 @@ class Evaluation {
   Evaluation(const Manifest& manifest, Scope scope)
       : manifest_(manifest), scope_(std::move(scope)) {}
 
-  /// "naive.json: field 'stages[0].grid'"
+  /// Prefix of errors: "naive.json: field 'stages[0].grid'".
   std::string place(const std::string& path) const;
   Result<std::int64_t> count(const std::string& text, const std::string& path) const;
   Result<double> number(const std::string& text, const std::string& path) const;

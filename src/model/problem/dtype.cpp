@@ -1,4 +1,4 @@
-// dtype.cpp - floats to elements of 16 or 8 bits and back, by integer arithmetic.
+// dtype.cpp: Converts floats to 16-bit and 8-bit elements and back by integer arithmetic.
 #include "model/problem/dtype.hpp"
 
 #include <algorithm>
@@ -21,10 +21,10 @@ struct Format {
   int bytes;
   int mantissa_bits;
   int least_exponent;    ///< of a normal number: 1 - bias
-  unsigned max_finite;   ///< bit pattern of the largest number
-  unsigned beyond;       ///< what a larger one becomes: infinity, or max_finite where it saturates
-  unsigned nan;          ///< a pattern that is not a number
-  unsigned nan_payload;  ///< mantissa bits that a NaN may carry over
+  unsigned max_finite;   ///< bit pattern of the largest finite number
+  unsigned beyond;       ///< result of overflow: infinity, or max_finite for a saturating type
+  unsigned nan;          ///< a NaN pattern
+  unsigned nan_payload;  ///< mantissa bits that a NaN may keep
 };
 
 // f16: IEEE 754 binary16. bf16: the upper half of binary32. e4m3 and e5m2: OCP 8-bit floating point
@@ -45,7 +45,7 @@ const Format& format_of(Dtype dtype) {
 constexpr int kFloatMantissaBits = 23;
 constexpr std::uint32_t kFloatInfinity = 0x7F800000;
 
-/// The pattern without its sign of a number that is neither infinite nor NaN.
+/// Returns the format's bits for the magnitude of a finite number.
 unsigned round_magnitude(const Format& format, std::uint32_t magnitude) {
   const std::uint32_t field = magnitude >> kFloatMantissaBits;
   const std::uint32_t fraction = magnitude & 0x7FFFFFU;
@@ -58,8 +58,7 @@ unsigned round_magnitude(const Format& format, std::uint32_t magnitude) {
   const std::uint32_t rest = significand & (2 * half - 1);
   std::uint32_t rounded = significand >> shift;
   if (rest > half || (rest == half && (rounded & 1U) != 0)) ++rounded;
-  // The leading bit of `rounded`, where there is one, adds 1 to the exponent field; so does a
-  // carry.
+  // An implicit leading bit of `rounded` adds 1 to the exponent field, as does a carry.
   const int steps = std::max(0, exponent - format.least_exponent);
   const unsigned bits = (static_cast<unsigned>(steps) << format.mantissa_bits) + rounded;
   return bits > format.max_finite ? format.beyond : bits;
@@ -68,7 +67,7 @@ unsigned round_magnitude(const Format& format, std::uint32_t magnitude) {
 unsigned encode_nan(const Format& format, std::uint32_t magnitude) {
   const unsigned payload =
       (magnitude >> (kFloatMantissaBits - format.mantissa_bits)) & format.nan_payload;
-  // A payload that fits nowhere becomes the quiet bit: an empty one would mean infinity.
+  // A payload without bits that fit becomes the quiet bit: an empty payload would mean infinity.
   const unsigned quiet = format.nan_payload & ~(format.nan_payload >> 1U);
   return format.nan | (payload != 0 ? payload : quiet);
 }

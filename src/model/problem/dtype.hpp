@@ -1,4 +1,4 @@
-// dtype.hpp - element types of the tensors: names, sizes, and values on the host.
+// dtype.hpp: Defines the element types of tensors: names, sizes, and conversion on the host.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fatune {
 
-/// The numbers are those of the DTYPE macro.
+/// Enumerators have the values of the DTYPE macro.
 enum class Dtype { kF16 = 1, kBf16 = 2, kE4m3 = 3, kE5m2 = 4 };
 
 std::string_view name(Dtype dtype);  ///< "f16", "bf16", "e4m3", "e5m2"
@@ -22,8 +22,7 @@ int size_of(Dtype dtype);  ///< bytes of one element
 /// hold the element.
 std::uint16_t encode(Dtype dtype, float value);
 float decode(Dtype dtype, std::uint16_t bits);
-/// decode() of every bit pattern, 65,536 or 256 entries: a host-side comparison looks up instead of
-/// computing.
+/// decode() of every bit pattern: 65,536 or 256 entries, so that host comparisons look values up.
 std::span<const float> decode_table(Dtype dtype);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// input_case.cpp - distributions to their names and back.
+// input_case.cpp: Converts input distributions to names and back.
 #include "model/problem/input_case.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// layout.cpp - layouts from text and back; strides to extents and faults.
+// layout.cpp: Parses and prints layouts; checks strides for overlap and alignment.
 #include "model/problem/layout.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kTensors = {"q", "k", "v", "out"};
 constexpr std::array<std::string_view, 3> kKinds = {"bhsd", "bshd", "packed"};
-constexpr std::int64_t kRowAlignment = 16;  ///< bytes: of cp.async, TMA and 16-byte stores
+constexpr std::int64_t kRowAlignment = 16;  ///< bytes: required by cp.async, TMA and 16-byte stores
 
 Layout& at(Layouts& layouts, std::string_view tensor) {
   if (tensor == "q") return layouts.q;
@@ -43,7 +43,7 @@ Result<Layout> parse_layout(std::string_view text) {
   return Layout{LayoutKind::kStrides, {values[0], values[1], values[2]}};
 }
 
-/// A word for all tensors.
+/// Returns the single word that describes all tensors.
 Result<Layouts> spread(std::string_view text) {
   FATUNE_TRY(const Layout layout, parse_layout(text));
   if (layout.kind == LayoutKind::kStrides)
@@ -63,7 +63,7 @@ struct Dimension {
   std::int64_t size, stride;
 };
 
-/// Batch, heads and rows of more than one, the closest first.
+/// Returns the batch, head and row dimensions with more than one entry, smallest stride first.
 std::vector<Dimension> by_stride(const TensorSizes& sizes, const Strides& strides) {
   std::vector<Dimension> all = {
       {sizes.batch, strides.batch}, {sizes.heads, strides.head}, {sizes.rows, strides.row}};

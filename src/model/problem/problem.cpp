@@ -1,4 +1,4 @@
-// problem.cpp - command line text and fields to a valid problem, and back to words.
+// problem.cpp: Parses problems from text and fields, checks them, and describes them.
 #include "model/problem/problem.hpp"
 
 #include <algorithm>
@@ -25,14 +25,14 @@ bool is_too_long_a_number(std::string_view text) {
   return digits <= 1 && text.find_first_not_of("0123456789", digits) == std::string_view::npos;
 }
 
-/// Empty when the size is allowed.
+/// Returns an error text; empty for an allowed size.
 std::string size_fault(std::int64_t size) {
   if (size < 1) return "must be at least 1";
   if (size > kLargestSize) return fmt::format("must be at most {}", kLargestSize);
   return {};
 }
 
-/// One part of a shape; the error says only what is wrong with it.
+/// Parses one part of a shape; the error says only what is wrong with this part.
 Result<std::int64_t> parse_part(std::string_view text) {
   const std::string_view digits = trim(text);
   if (digits.empty()) return usage_error("is missing");
@@ -47,7 +47,7 @@ Result<std::int64_t> parse_part(std::string_view text) {
   return *size;
 }
 
-/// Whether a * b * c * d elements of `bytes` stay within the limit of a tensor.
+/// Tells whether a * b * c * d elements of `bytes` stay within the limit of a tensor.
 bool fits(std::array<std::int64_t, 4> sizes, std::int64_t bytes) {
   std::int64_t total = bytes;
   for (const std::int64_t size : sizes) {
@@ -87,7 +87,7 @@ Result<NamedSize> parse_size(std::string_view part) {
   return size;
 }
 
-/// Empty when q, k, v and out can lie so.
+/// Returns the fault of the layouts; empty for valid layouts of q, k, v and out.
 std::string layout_fault(const Problem& problem) {
   const Layouts& layouts = problem.layouts;
   const auto packed = [&](std::string_view tensor) {
@@ -108,7 +108,7 @@ std::string layout_fault(const Problem& problem) {
   return {};
 }
 
-/// Empty when out can be of that type.
+/// Returns the fault of out_dtype; empty for a valid type.
 std::string out_dtype_fault(const Problem& problem) {
   if (!is_fp8(problem)) {
     if (!problem.out_dtype) return {};
@@ -120,14 +120,14 @@ std::string out_dtype_fault(const Problem& problem) {
                      problem.out_dtype ? fmt::format(", not {}", name(*problem.out_dtype)) : "");
 }
 
-/// Empty when the kernel has something to quantize, or need not.
+/// Returns the fault of quant; empty for a valid value.
 std::string quant_fault(const Problem& problem) {
   if (!is_fused(problem) || is_fp8(problem)) return {};
   return fmt::format("{} is for e4m3 and e5m2; nothing of {} is quantized", name(problem.quant),
                      name(problem.dtype));
 }
 
-/// Empty when the softmax can be of scores times it.
+/// Returns the fault of the softmax scale; empty for a valid scale.
 std::string scale_fault(const Problem& problem) {
   if (!problem.scale || (std::isfinite(*problem.scale) && *problem.scale > 0)) return {};
   return fmt::format("must be a number greater than 0, not {}", *problem.scale);
@@ -177,7 +177,7 @@ Result<Problem> parse_shape(std::string_view text, std::string_view where) {
 }
 
 Status validate(const Problem& problem) {
-  if (problem.custom) return {};  // its tensors are checked where the declaration is known
+  if (problem.custom) return {};  // the operation's declaration checks the tensors
   const std::array<std::pair<std::string_view, std::int64_t>, 6> sizes = {
       {{"batch", problem.batch},
        {"heads", problem.heads},
@@ -342,7 +342,7 @@ void fields(Problem& x, FieldList& f) {
 
 Flops flops(const Problem& problem) {
   if (problem.custom) return Flops(static_cast<double>(problem.custom->flops));
-  // In floating point: the product of valid sizes need not fit 64 bits.
+  // Computes in floating point: the product of valid sizes may exceed 64 bits.
   const double full =
       4.0 * static_cast<double>(problem.query_elements()) * static_cast<double>(problem.seq_kv);
   return Flops(problem.mask == Mask::kCausal ? full / 2 : full);

@@ -1,5 +1,4 @@
-// problem_tensors.cpp - a problem to its scale, and to the types, sizes, strides and bytes of its
-// tensors.
+// problem_tensors.cpp: Computes a problem's scale and its tensors' types, sizes, strides and bytes.
 #include <cmath>
 
 #include "model/problem/problem.hpp"
@@ -7,8 +6,7 @@
 namespace fatune {
 namespace {
 
-constexpr double kSameScale =
-    1e-6;  ///< of two that are one: both are floats wherever they are used
+constexpr double kSameScale = 1e-6;  ///< relative; scales are used as floats
 
 double usual_scale(const Problem& problem) {
   return 1.0 / std::sqrt(static_cast<double>(problem.head_dim));

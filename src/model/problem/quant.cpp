@@ -1,4 +1,4 @@
-// quant.cpp - the words for who quantizes.
+// quant.cpp: Converts the values of --quant to words and back.
 #include <array>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// suite.cpp - the text of a file of problems to a checked list.
+// suite.cpp: Parses a problem file to a checked list of problems.
 #include "model/problem/suite.hpp"
 
 #include <fmt/format.h>

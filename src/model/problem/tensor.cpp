@@ -1,4 +1,4 @@
-// tensor.cpp - tensors of a problem to sizes, places and fields.
+// tensor.cpp: Computes sizes and element positions of a problem's tensors, and lists their fields.
 #include "model/problem/tensor.hpp"
 
 #include <algorithm>
@@ -128,7 +128,7 @@ void fields(OperationPlan& x, FieldList& f) {
   f("tolerance", x.tolerance);
 }
 
-/// A tensor of attention where the problem's layout puts it.
+/// Returns a tensor of attention, placed by the problem's layout.
 static TensorPlan attention_tensor(const Problem& problem, const std::string& name, bool output) {
   const TensorSizes sizes = sizes_of(problem, name);
   TensorPlan tensor;

@@ -1,5 +1,5 @@
-// tolerance_rules.cpp - each rule of the accuracy gate with its reason; worker/verify computes
-// them.
+// tolerance_rules.cpp: Lists the rules of the accuracy gate with their reasons, as worker/verify
+// applies them.
 #include "model/problem/tolerance_rules.hpp"
 
 #include <array>

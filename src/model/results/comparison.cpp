@@ -55,7 +55,7 @@ void bench_problem_fields(BenchProblem& x, FieldList& f) {
   f.as<&confirmation_fields>("confirmation", x.confirmation);
 }
 
-/// The number of rounds stands for the rounds, which a bench has.
+/// A gate's document stores the number of rounds; a bench's document stores the rounds.
 void gate_side_fields(FinalRecord& x, FieldList& f) {
   f.record("side", "A contestant, measured");
   document::final_fields(x, f);

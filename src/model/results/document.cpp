@@ -8,7 +8,7 @@
 namespace fatune::document {
 namespace {
 
-/// Of plain launches: TFLOP/s, or GB/s of the least bytes where operations are not counted.
+/// Rate of plain launches: TFLOP/s, or GB/s of the least bytes if operations are not counted.
 void rate_fields(const FinalRecord& x, FieldList& f) {
   std::optional<double> tflops, gbytes_per_s;
   if (const auto& timing = x.rated_time(); timing && timing->median_us > 0) {

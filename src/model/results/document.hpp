@@ -9,25 +9,25 @@
 
 namespace fatune {
 
-/// What stands at the top of every document, behind its schema.
+/// The head of every document, after its schema.
 struct DocumentHead {
-  std::string fatune;     ///< version that wrote it
-  std::string command;    ///< that repeats it
-  bool recorded = false;  ///< a recording stood in for a device
+  std::string fatune;     ///< version that wrote the document
+  std::string command;    ///< command that repeats the run
+  bool recorded = false;  ///< a recording replaced the device
 };
 
-/// Parts of documents that several have.
+/// Lists the fields of parts that several documents contain.
 namespace document {
 
 void head_fields(std::string& fatune, std::string& command, bool& recorded, FieldList& f);
 void head_fields(DocumentHead& x, FieldList& f);
-/// Name and place of a problem; its label, "mission 4,8,512,64 f16", is for people.
+/// Lists a problem's name and fields; the label, "mission 4,8,512,64 f16", is for people.
 void problem_fields(std::string& name, Problem& problem, FieldList& f);
-/// What it is and how fast: implementation, config, times, rate.
+/// Lists a contestant's implementation, config, times and rate.
 void contestant_fields(FinalRecord& x, FieldList& f);
-/// The same with role, outcome, verdict, resources and conditions.
+/// Lists contestant_fields(), role, outcome, verdict, resources and conditions.
 void final_fields(FinalRecord& x, FieldList& f);
-/// One candidate of the search phase.
+/// Lists one candidate of the search phase.
 void candidate_fields(CandidateRecord& x, FieldList& f);
 
 }  // namespace document

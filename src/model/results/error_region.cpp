@@ -1,4 +1,4 @@
-// error_region.cpp - fields of an error region.
+// error_region.cpp: Lists the fields of an error region.
 #include "model/results/error_region.hpp"
 
 #include "core/fields.hpp"

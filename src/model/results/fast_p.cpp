@@ -1,4 +1,4 @@
-// fast_p.cpp - counts the problems above each p.
+// fast_p.cpp: Counts the problems above each p.
 #include "model/results/fast_p.hpp"
 
 #include <algorithm>

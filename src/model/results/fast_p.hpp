@@ -1,4 +1,4 @@
-// fast_p.hpp - results of a suite to the share of its problems that are right and fast.
+// fast_p.hpp: Computes the share of a suite's problems whose kernels are correct and fast.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@ namespace fatune {
 
 struct FastShare {
   double p = 0;
-  double share = 0;  ///< of the problems, from 0 to 1
+  double share = 0;  ///< share of the problems, from 0 to 1
 };
 void fields(FastShare& x, FieldList& f);
 
-/// KernelBench's measure (arXiv 2502.10517): the share of problems whose kernel is right and more
-/// than p times as fast as the baseline. fast_0 is the share of those that are right.
+/// Counts problems whose kernel is correct and more than p times as fast as the baseline:
+/// KernelBench's fast_p (arXiv 2502.10517). fast_0 is the share of problems with a correct kernel.
 struct FastP {
   std::size_t problems = 0;
-  std::vector<FastShare> shares;  ///< of p = 0, 0.5, 0.8, 1, 1.5 and 2, as KernelBench has them
+  std::vector<FastShare> shares;  ///< for p = 0, 0.5, 0.8, 1, 1.5 and 2, as in KernelBench
 };
 void fields(FastP& x, FieldList& f);
 
-/// How many times as fast as the gate's baseline the best is; 0 where no kernel is right. Empty
-/// without a final phase, or without a baseline to compare with: such a problem does not count.
+/// Speed-up of the best kernel over the gate's baseline; 0 without a correct kernel. Empty without
+/// a final phase or a baseline; such a problem does not count.
 std::optional<double> speedup_of(const ProblemResult& result);
-/// Empty when there is no problem.
+/// Returns the shares; empty if no problem counts.
 std::optional<FastP> fast_p(std::span<const double> speedups);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// fleet_timeline.cpp - sums of stretches, and fields.
+// fleet_timeline.cpp: Sums the work of a device, and lists the fields of a timeline.
 #include "model/results/fleet_timeline.hpp"
 
 #include "core/fields.hpp"

@@ -1,4 +1,4 @@
-// fleet_timeline.hpp - which device of a run had which problem, and when.
+// fleet_timeline.hpp: Records which device of a run worked on which problem, and when.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace fatune {
 
-/// A problem on a device, whether it came to its end there or not.
+/// A stretch of work on a problem on one device, finished or not.
 struct WorkStretch {
-  std::string problem;            ///< its label
-  bool failed = false;            ///< it was lost or broke off, and went elsewhere or was given up
-  double begin_s = 0, end_s = 0;  ///< since the run began
+  std::string problem;            ///< the problem's label
+  bool failed = false;            ///< lost or interrupted; the problem was moved or given up
+  double begin_s = 0, end_s = 0;  ///< seconds since the run began
 };
 void fields(WorkStretch& x, FieldList& f);
 
@@ -24,7 +24,7 @@ struct FleetWorker {
 };
 void fields(FleetWorker& x, FieldList& f);
 
-/// Of the last call that swept, where a run took several.
+/// Timeline of the last sweeping call, if a run took several calls.
 struct FleetTimeline {
   double seconds = 0;
   std::vector<FleetWorker> workers;

@@ -1,4 +1,4 @@
-// journal.cpp - appends records as lines and reads them back, whatever was cut off.
+// journal.cpp: Appends records as lines, and reads them back even if the file is cut.
 #include "model/results/journal.hpp"
 
 #include <algorithm>
@@ -19,10 +19,11 @@ namespace {
 
 constexpr const char* kFamily = "fatune.journal";
 constexpr std::string_view kFileName = "journal.jsonl";
-/// Of text and records together; chosen. Our own lines of 1 kB take 2.4.
+/// Limit in bytes of text and records together; chosen. The memory of fatune's 1 kB lines is 2.4
+/// times their text.
 constexpr std::size_t kMostMemory = std::size_t{480} << 20U;
 
-/// A journal with the length of the text that it stands for; the rest was cut.
+/// A journal with the number of text bytes it was parsed from; the remainder was cut off.
 struct Parsed {
   Journal journal;
   std::size_t whole_bytes = 0;
@@ -31,14 +32,14 @@ struct Parsed {
 constexpr std::string_view kSeal = R"(,"crc":")";
 constexpr std::size_t kSealBytes = kSeal.size() + 8 + 2;  // eight digits, a quote, a brace
 
-/// An object's text with a last member: the CRC-32 of the text without it.
+/// Appends the CRC-32 of an object's text to it as the last member.
 std::string sealed(std::string line) {
   const std::string crc = crc32_hex(line);
   line.pop_back();
   return fmt::format("{}{}{}\"}}", line, kSeal, crc);
 }
 
-/// Lines of journals before the checksum, and those whose crc was taken out, have none to fit.
+/// Lines without a crc pass: old journals have none, and an edited line may drop it.
 Status check_seal(std::string_view line, const std::string& where) {
   line = trim(line);
   const std::size_t whole = line.size() < kSealBytes ? 0 : line.size() - kSealBytes;
@@ -62,7 +63,7 @@ Result<JournalHeader> parse_header(std::string_view line, const std::string& whe
   return header;
 }
 
-/// Of a text whose first line has no end: a journal's header that was cut, or another file.
+/// Returns the error for a text whose first line has no end: a cut header, or another file.
 Error headless(std::string_view line, const std::string& where) {
   const std::string begin = fmt::format(R"({{"schema":"{}/)", kFamily);
   const std::size_t shared = std::min(line.size(), begin.size());
@@ -104,7 +105,7 @@ Result<Parsed> parse(std::string_view text, const std::string& where, Damage dam
                                   describe(Bytes(kMostMemory))));
   }
   FATUNE_TRY_STATUS(check_values(text, where));
-  parsed.journal.records.reserve(lines);  // growing, they would be there twice
+  parsed.journal.records.reserve(lines);  // growing would copy the records
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
@@ -126,7 +127,7 @@ Result<Parsed> parse(std::string_view text, const std::string& where, Damage dam
   return parsed;
 }
 
-/// Opens the journal of a folder for appending and keeps other sweeps out of it.
+/// Opens the journal of a folder for appending and locks out other sweeps.
 Result<AppendFile> open_locked(const std::filesystem::path& path) {
   FATUNE_TRY(AppendFile file, AppendFile::open(path));
   if (auto locked = file.lock_exclusively(); !locked) {
@@ -206,9 +207,9 @@ std::string difference(const RunPlan& recorded, const RunPlan& resumed, PlanPlac
   RunPlan now = resumed;
   for (RunPlan* plan : {&before, &now}) {
     for (NamedProblem& named : plan->problems) named.name.clear();
-    // One that was dealt here does not know its plan's hash yet.
+    // A shard dealt in this call has no plan hash yet.
     if (plan->shard) plan->shard = Shard{.number = plan->shard->number, .of = plan->shard->of};
-    // Where one of them does not know the kernels' texts yet, they do not differ in them.
+    // A plan without kernel hashes yet does not differ in them.
     plan->kernel_hashes.resize(std::min(before.kernel_hashes.size(), now.kernel_hashes.size()));
   }
   auto found = difference<RunPlan>(before, now);
@@ -304,7 +305,7 @@ Status JournalWriter::append(const Record& record) {
   Status appended = file_.append_line(sealed(dump(to_json(record))));
   if (!appended && last_started_) static_cast<void>(file_.cut(*last_started_));
   if (!started) last_started_.reset();
-  // The end of a run is what nothing is appended after.
+  // Only an end record is synced to the disk: no record follows it.
   return appended && std::holds_alternative<EndRecord>(record) ? file_.sync() : appended;
 }
 

@@ -1,4 +1,4 @@
-// journal.hpp - the append-only record of a run: what it set out to do, writer, tolerant reader.
+// journal.hpp: Defines the append-only record of a run: its plan, a writer and a tolerant reader.
 #pragma once
 
 #include <cstdint>
@@ -15,49 +15,51 @@
 
 namespace fatune {
 
-/// The strategy of --budget 0: nothing is searched, the final phase takes what is known.
+/// Strategy of --budget 0: no search, only the final phase of known configs.
 inline constexpr const char* kKnownStrategy = "known";
 
-/// What a run set out to do.
+/// The plan of a run: problems, kernels, objective, budgets and baselines.
 struct RunPlan {
   std::vector<NamedProblem> problems;
   std::vector<std::string> kernels;
-  std::vector<std::string> kernel_hashes;  ///< text_hash of each, filled by run_sweep
+  std::vector<std::string> kernel_hashes;  ///< text_hash of each kernel, filled by run_sweep
   std::string strategy = "evo";
   bool one_lever = false;              ///< each move changes exactly one parameter
   std::string objective = "in_layer";  ///< in_layer, hot, cold, score
   std::uint64_t seed = 42;
-  std::uint64_t budget_evaluations = 150;  ///< a problem; 0: no limit
-  std::optional<double> budget_seconds;    ///< a problem; either may end it
-  std::uint64_t patience = 0;  ///< candidates without a faster one that end a search; 0: none do
+  std::uint64_t budget_evaluations = 150;  ///< per problem; 0: no limit
+  std::optional<double> budget_seconds;    ///< per problem; the first limit reached ends the search
+  std::uint64_t patience = 0;  ///< candidates without improvement that end a search; 0: unlimited
   bool skip_correctness = false;
   bool record_cold = false;  ///< cold timing of every candidate, not only of finalists
   /// Names of implementations measured beside the winners; empty: the reference alone.
   std::vector<std::string> baselines;
-  /// Where the searches may start, nearest first for some problem of the plan; a resumed run keeps
-  /// those of its journal.
+  /// Possible starts of the searches, nearest first for some problem of the plan; a resumed run
+  /// keeps the starts of its journal.
   std::vector<SavedConfig> warm_starts;
-  /// Of `problems`, those that this run has; none of them starts the search of another.
+  /// The part of `problems` that this run has; no search starts from another problem's result.
   std::optional<Shard> shard;
-  std::string command;  ///< as typed, to reproduce
+  std::string command;  ///< as typed, to reproduce the run
 };
 void fields(RunPlan& x, FieldList& f);
-/// The problems of its shard; without one, all.
+/// Returns the problems of the plan's shard; all problems without a shard.
 std::vector<NamedProblem> shard_problems(const RunPlan& plan);
-/// SHA-256 of all that decides a run but device and version: shards of one plan have the same.
+/// SHA-256 of everything that decides a run except device and version. All shards of one plan share
+/// it.
 std::string plan_hash(RunPlan plan);
-/// Where two plans are, in words.
+/// Words for the places of two compared plans.
 struct PlanPlaces {
   const char* before = "in the journal";
   const char* now = "here";
 };
-/// Empty when `resumed` continues `recorded`; else the field that differs, with both values.
+/// Empty if `resumed` continues `recorded`; otherwise names the field that differs, with both
+/// values.
 std::string difference(const RunPlan& recorded, const RunPlan& resumed, PlanPlaces places = {});
 
 struct JournalHeader {
   RunPlan plan;
   Environment environment;
-  std::vector<MergedShard> merged = {};   ///< empty: one run wrote all of it
+  std::vector<MergedShard> merged = {};   ///< empty: a single run
   std::vector<Environment> helpers = {};  ///< other devices that measured candidates
 };
 void fields(JournalHeader& x, FieldList& f);
@@ -66,10 +68,10 @@ struct Journal {
   JournalHeader header;
   std::vector<Record> records;
   bool cut = false;               ///< the last line was incomplete and has been dropped
-  std::vector<Error> left_out{};  ///< bad lines, of Damage::kLeaveOut
+  std::vector<Error> left_out{};  ///< bad lines, with Damage::kLeaveOut
 };
 
-/// What becomes of a line, not the first, that does not parse or does not fit its checksum.
+/// Treatment of a line, except the first, that does not parse or does not match its checksum.
 enum class Damage { kRefuse, kLeaveOut };
 
 /// Reads a journal, plain or .gz. A cut last line is dropped; any other bad line is an error with
@@ -78,29 +80,29 @@ Result<Journal> load_journal(const std::filesystem::path& path, Damage damage = 
 Result<Journal> parse_journal(std::string_view text, const std::string& where,
                               Damage damage = Damage::kRefuse);
 
-/// That a folder holds no journal, or an empty one.
+/// Checks that a folder holds no journal, or an empty one.
 Status check_no_journal(const std::filesystem::path& folder);
 
 /// Appends records to RUN/journal.jsonl, each with its checksum. Holds an exclusive lock: two
 /// sweeps into one folder are refused.
 class JournalWriter {
  public:
-  /// A new run: the folder must not hold a journal already (the error names --resume).
+  /// Starts a new run: the folder must not hold a journal already (the error names --resume).
   static Result<JournalWriter> create(const std::filesystem::path& folder,
                                       const JournalHeader& header);
-  /// Continues a run; a cut last line is removed from the file first.
+  /// Continues a run; first removes a cut last line from the file.
   static Result<JournalWriter> resume(const std::filesystem::path& folder);
-  /// On an error the lines about candidates that are on the device are taken back: what ends this
-  /// run is the disk, none of them.
+  /// Appends a record. On an error, removes the lines about candidates on the device: the disk
+  /// ended this run, not a candidate.
   Status append(const Record& record);
   const std::filesystem::path& path() const { return path_; }
-  bool has_grown() const { return has_grown_; }  ///< since it was opened
+  bool has_grown() const { return has_grown_; }  ///< since the writer was opened
 
  private:
   std::filesystem::path path_;
   AppendFile file_;
   bool has_grown_ = false;
-  std::optional<std::uint64_t> last_started_;  ///< where the lines `started` at the end begin
+  std::optional<std::uint64_t> last_started_;  ///< offset of the trailing `started` lines
 };
 
 }  // namespace fatune

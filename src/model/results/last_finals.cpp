@@ -1,4 +1,4 @@
-// last_finals.cpp - tells the final phases of a problem apart by what stands between them.
+// last_finals.cpp: Separates the final phases of a problem by the records between them.
 #include "model/results/last_finals.hpp"
 
 #include <algorithm>

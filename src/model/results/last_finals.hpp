@@ -1,4 +1,4 @@
-// last_finals.hpp - of a journal with several final phases of a problem, the one that counts.
+// last_finals.hpp: Selects the last of several final phases of a problem in a journal.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace fatune {
 
-/// The final phase of each problem, the last one: its contestants shared rounds, which those of a
-/// phase before did not. One ends with a new candidate, or where the run ended while it was
-/// written: its first contestants then stand in the journal once more.
+/// The last final phase of each problem. Contestants of one phase share rounds; contestants of
+/// different phases do not. A phase ends with a new candidate. A phase that was cut while written
+/// is repeated, so its first contestants occur in the journal again.
 class LastFinals {
  public:
   LastFinals() = default;
   explicit LastFinals(std::span<const Record> records);
   void add(const Record& record);
   const std::vector<FinalRecord>& of(const Problem& problem) const;
-  std::size_t replaced(const Problem& problem) const;  ///< how many records of phases before
+  std::size_t replaced(const Problem& problem) const;  ///< number of records in earlier phases
 
  private:
   void add(const CandidateRecord& record);

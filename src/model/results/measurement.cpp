@@ -1,4 +1,4 @@
-// measurement.cpp - fields of observations, and names for what they hold.
+// measurement.cpp: Lists the fields of observations, and names their values.
 #include "model/results/measurement.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace fatune {
 namespace {
 
-/// Writes a text as the object `parts`; `join` makes the text of them after reading.
+/// Stores a text as the object `parts`; `join` rebuilds the text after reading.
 template <typename Parts>
 void text_fields(std::string& text, Parts parts, std::string (*join)(const Parts&), FieldList& f) {
   const auto kept = std::make_shared<Parts>(std::move(parts));
@@ -25,7 +25,7 @@ void text_fields(std::string& text, Parts parts, std::string (*join)(const Parts
   });
 }
 
-/// "edge_problems 7/7", or "launch", which is one check.
+/// A passed gate: "edge_problems 7/7", or "launch" for a single check.
 struct PassedGate {
   std::string name;
   std::int64_t passed = 1, of = 1;
@@ -54,7 +54,7 @@ void gate_fields(std::string& text, FieldList& f) {
   text_fields<PassedGate>(text, parse_gate(text), &describe, f);
 }
 
-/// "physics: the device does not tell its memory clock"
+/// A gate that did not run: "physics: the device does not tell its memory clock".
 struct GateNotRun {
   std::string name, reason;
 };
@@ -170,7 +170,7 @@ void fields(Verification& x, FieldList& f) {
 }
 
 void fields(Resources& x, FieldList& f) {
-  const bool planned = x.threads > 0;  // else only the compiler was asked
+  const bool planned = x.threads > 0;  // otherwise only the compiler was asked
   f.record("resources");
   f("registers", x.registers).at_least(0).absent_if(x.registers == 0);
   f("static_shared_bytes", x.static_shared_bytes).required().at_least(0);
@@ -203,7 +203,7 @@ void outcome_fields(Observation& x, FieldList& f) {
 
 void measured_fields(Observation& x, FieldList& f) {
   f("in_layer", x.in_layer)
-      .absent_if(x.in_layer && !(x.in_layer->median_us > 0))  // a difference, lost in noise
+      .absent_if(x.in_layer && !(x.in_layer->median_us > 0))  // a difference below the noise
       .about("Between two products: with, less without");
   f("plain", x.plain).about("Behind plain launches of itself");
   f("hot", x.hot).about("Behind launches of itself, chained where the kernel asks for it");
@@ -225,7 +225,7 @@ std::vector<ToolVerdict> sanitizer_not_run(const std::string& reason) {
 }
 
 std::vector<std::string> throttle_names(std::uint64_t reasons) {
-  // Bit i of nvmlDeviceGetCurrentClocksEventReasons, from NVML's documentation.
+  // Names of bit i of nvmlDeviceGetCurrentClocksEventReasons, from NVML's documentation.
   constexpr std::array kNames = {"gpu_idle",    "app_clocks",     "sw_power_cap",
                                  "hw_slowdown", "sync_boost",     "sw_thermal",
                                  "hw_thermal",  "hw_power_brake", "display_clock"};
@@ -238,7 +238,7 @@ std::vector<std::string> throttle_names(std::uint64_t reasons) {
   return names;
 }
 
-/// `whole`: no document that a person reads, but one by which kernels are chosen.
+/// `whole`: the document chooses kernels, so it requires the limits; otherwise people read it.
 static void list_device(Environment& x, bool whole, FieldList& f) {
   DeviceLimits& limits = x.limits;
   const auto limit = [&](const char* key, std::int64_t& value) -> Field& {

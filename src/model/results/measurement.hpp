@@ -1,5 +1,5 @@
-// measurement.hpp - what was observed of a candidate: times, accuracy, resources, conditions, and
-// which device, driver and compiler stand behind it.
+// measurement.hpp: Defines the observations of a candidate: times, accuracy, resources, conditions.
+// An environment names the device, driver and compiler behind them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace fatune {
 
-/// What became of a candidate; data, never an exception.
+/// Result kind of a candidate; data, never an exception.
 enum class Outcome {
   kInfeasible,
   kCompileError,
@@ -26,7 +26,7 @@ enum class Outcome {
   kCrashed,
   kPruned,
   kMeasured,
-  kUnavailable  ///< of an implementation from elsewhere: what it needs is not on this machine
+  kUnavailable  ///< a requirement of an external implementation is missing on this machine
 };
 inline constexpr std::array kAllOutcomes = {
     Outcome::kInfeasible,  Outcome::kCompileError, Outcome::kDuplicate, Outcome::kLaunchError,
@@ -37,12 +37,12 @@ std::string_view name(Outcome outcome);  ///< "measured", "compile_error", ...
 Result<Outcome> parse_outcome(std::string_view text);
 FieldWord<Outcome> word_of(const Outcome*);
 
-/// How the reason begins when an edge problem refused a config; its name and ": " follow.
+/// Prefix of the reason if an edge problem refused a config; its name and ": " follow.
 inline constexpr const char* kEdgeProblem = "edge problem ";
 
-/// The gate behind an outcome, of an edge problem, too: "constraints", "compilation", "state" of
-/// machine code that could keep something, "launch", or the one that the reason of a wrong result
-/// begins with. Empty for the outcomes that no gate decides.
+/// Returns the gate behind an outcome, also for an edge problem. Gates are "constraints",
+/// "compilation", "launch", "state" (the machine code could keep state), or the gate that a wrong
+/// result's reason begins with. Empty for outcomes without a gate.
 std::string gate_of(Outcome outcome, std::string_view reason);
 
 /// Summary of a list of samples; microseconds per launch.
@@ -52,28 +52,28 @@ struct Timing {
   double sem_relative = 0;  ///< standard error of the median over the median
   std::int64_t samples = 0;
   std::int64_t launches_per_sample = 1;
-  bool killed_early = false;             ///< stopped because clearly slower than the best
+  bool killed_early = false;             ///< stopped early: clearly slower than the best
   std::optional<double> ci95_low_us{};   ///< bootstrap interval of the median; final phase only
-  std::optional<double> ci95_high_us{};  ///< its upper end
+  std::optional<double> ci95_high_us{};  ///< upper end
 
   friend bool operator==(const Timing&, const Timing&) = default;
 };
 
-/// What a checking tool found of a kernel that ran under it.
+/// Verdict of a checking tool on a kernel that ran under it.
 struct ToolVerdict {
   std::string tool;    ///< "memcheck", "racecheck", "synccheck"
   std::string result;  ///< "passed", "failed", "not_run"
-  std::string reason;  ///< of the last two
+  std::string reason;  ///< for failed and not_run
 
   friend bool operator==(const ToolVerdict&, const ToolVerdict&) = default;
 };
 
-/// The tools that a winner runs under.
+/// Lists the tools that a winner runs under.
 const std::vector<std::string>& sanitizer_tools();
-/// The same reason for every tool.
+/// Returns "not_run" with this reason for every tool.
 std::vector<ToolVerdict> sanitizer_not_run(const std::string& reason);
 
-/// Errors of the log-sum-exps of a problem that wants them.
+/// Errors of the log-sum-exps, if the problem wants them.
 struct LseErrors {
   double margin = 0;  ///< worst error / limit
   double max_abs_diff = 0;
@@ -85,24 +85,25 @@ struct Verification {
   bool passed = false;
   bool skipped = false;      ///< --skip-correctness
   double margin = 0;         ///< worst value / limit over all rules; below 1 passes
-  std::string worst_rule{};  ///< which rule gave the margin
+  std::string worst_rule{};  ///< rule that gave the margin
   double max_abs_diff = 0;
   double mean_abs_diff = 0;
   double relative_l2 = 0;
-  std::optional<double> method_l2{};  ///< of fp8: relative_l2 against unquantized inputs
+  std::optional<double> method_l2{};  ///< fp8 only: relative_l2 against unquantized inputs
   bool allclose_1e3 = false;          ///< allclose(rtol 1e-3, atol 1e-3), reported only
-  std::optional<LseErrors> lse{};     ///< also part of the margin
+  std::optional<LseErrors> lse{};     ///< included in the margin
   int seeds = 0;
-  std::vector<std::string> gates{};      ///< names of those passed, in order
+  std::vector<std::string> gates{};      ///< names of the passed gates, in order
   std::vector<std::string> not_run{};    ///< "physics: the device does not tell its memory clock"
-  std::string precision_note{};          ///< a margin far above that of the kernel's default config
-  std::vector<ToolVerdict> sanitizer{};  ///< of a winner
+  std::string precision_note{};          ///< if the margin is far above that of the default config
+  std::vector<ToolVerdict> sanitizer{};  ///< for a winner
 
   friend bool operator==(const Verification&, const Verification&) = default;
 };
-/// Takes what compute-sanitizer said: a config that one of its tools fails has not passed.
+/// Stores the verdicts of compute-sanitizer; a failed tool fails the verification.
 void take_verdicts(std::vector<ToolVerdict> verdicts, Verification& verification);
-/// "compute-sanitizer's racecheck failed: ..." of the first tool that did; empty where none did.
+/// Describes the first failed tool, "compute-sanitizer's racecheck failed: ..."; empty if none
+/// failed.
 std::string failed_tool(const Verification& verification);
 
 struct Resources {
@@ -111,8 +112,8 @@ struct Resources {
   std::int64_t dynamic_shared_bytes = 0;
   std::int64_t spill_store_bytes = 0, spill_load_bytes = 0, stack_bytes = 0;
   int threads = 0;
-  int blocks_per_sm = 0;                ///< 0: not asked
-  std::int64_t blocks = 0;              ///< of the grid; 0: not asked
+  int blocks_per_sm = 0;                ///< 0: unknown
+  std::int64_t blocks = 0;              ///< of the grid; 0: unknown
   std::vector<std::string> warnings{};  ///< compiler warnings that matter (C75xx, spills)
 
   friend bool operator==(const Resources&, const Resources&) = default;
@@ -142,23 +143,23 @@ struct Environment {
   DeviceLimits limits;
   std::int64_t l2_bytes = 0;
   int memory_bus_bits = 0, memory_clock_mhz = 0, max_sm_clock_mhz = 0;
-  double power_limit_w = 0;  ///< enforced by the driver; 0: it does not tell
-  bool recorded = false;     ///< a committed journal stands in for the device
+  double power_limit_w = 0;  ///< enforced by the driver; 0: unknown
+  bool recorded = false;     ///< a committed journal replaces the device
 
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-/// A GPU before anything runs on it.
+/// A GPU before any work runs on it.
 struct ListedDevice : Environment {
-  std::string unfit;  ///< why final phases there would not be its own; empty: nothing is known
+  std::string unfit;  ///< why final phases on this GPU would be disturbed; empty: no reason known
 };
 
-/// What became of a kernel on the device, and all that was seen of it there.
+/// Outcome of a kernel on the device, with all observations.
 struct Observation {
   Outcome outcome = Outcome::kMeasured;
-  std::string reason;  ///< why, for every outcome but measured
-  /// docs/measuring.md says what each is. Hot: behind launches of itself, of its own kind (a
-  /// chained kernel begins while the one before ends).
+  std::string reason;  ///< reason of every outcome except measured
+  /// Times are defined in docs/measuring.md. Hot launches follow launches of the same kind: a
+  /// chained kernel begins while its predecessor ends.
   std::optional<Timing> in_layer, plain, cold, hot;
   std::optional<Verification> verification;
   std::optional<Resources> resources;
@@ -168,21 +169,22 @@ struct Observation {
 };
 
 void fields(Timing& x, FieldList& f);
-void fields(ToolVerdict& x, FieldList& f);  ///< but for the tool
+void fields(ToolVerdict& x, FieldList& f);  ///< all members except `tool`
 void fields(LseErrors& x, FieldList& f);
 void fields(Verification& x, FieldList& f);
 void fields(Resources& x, FieldList& f);
 void fields(Conditions& x, FieldList& f);
 void fields(Environment& x, FieldList& f);
 void fields(ListedDevice& x, FieldList& f);
-/// The parts of an environment: what is known of the GPU, and the machine around it.
+/// Lists the parts of an environment: the GPU and its machine.
 void device_fields(Environment& x, FieldList& f);
 void host_fields(Environment& x, FieldList& f);
-/// Observations stand in their records without a name of their own: outcome and reason, the rest.
+/// Lists an observation's fields inside its record: first outcome and reason, then the remaining
+/// fields.
 void outcome_fields(Observation& x, FieldList& f);
 void measured_fields(Observation& x, FieldList& f);
 
-/// "sw_power_cap", "hw_thermal", ... of the set bits.
+/// Names the set bits: "sw_power_cap", "hw_thermal", ...
 std::vector<std::string> throttle_names(std::uint64_t reasons);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// physics.cpp - operations and bytes of a problem over the peak rates of a device.
+// physics.cpp: Divides a problem's operations and bytes by the peak rates of a device.
 #include "model/results/physics.hpp"
 
 #include <algorithm>
@@ -35,13 +35,13 @@ constexpr TensorPeak kPeaks[] = {
     {121, 2048},  // GB10: taken as the 5090
 };
 
-/// fp8 products have twice the rate from sm_89 on; before, they are computed in f16. Tensors of a
-/// custom operation may be of other types than the problem's.
+/// fp8 products run at twice the f16 rate from sm_89 on, and as f16 on earlier devices. Tensors of
+/// a custom operation may have other types than the problem's.
 double rate_factor(const Problem& problem, int arch) {
   return arch >= 89 && (problem.custom || size_of(problem.dtype) == 1) ? 2 : 1;
 }
 
-/// What an SM can take from the L2 cache in a clock: one 64-byte port (measured rates are below).
+/// Bytes per clock from the L2 cache to an SM: one 64-byte port (measured rates are below).
 constexpr double kL2BytesPerClock = 64;
 constexpr double kTransfersPerClock = 2;  // double data rate, as the driver counts memory clocks
 
@@ -56,7 +56,8 @@ std::string missing_fact(const Environment& environment) {
   return "";
 }
 
-/// Of q, k and v, without the query rows that see nothing; for a custom operation as declared.
+/// Bytes of q, k and v without query rows that see no key; for a custom operation the declared
+/// bytes.
 double bytes_read(const Problem& problem) {
   if (problem.custom) return static_cast<double>(problem.custom->bytes_read);
   const double queries = static_cast<double>(query_bytes(problem).value);
@@ -65,14 +66,14 @@ double bytes_read(const Problem& problem) {
   return queries * static_cast<double>(problem.seq_kv) / static_cast<double>(problem.seq_q) + keys;
 }
 
-/// The products of visible pairs alone; for a custom operation as declared.
+/// Operations of visible pairs only; for a custom operation the declared operations.
 double operations_of(const Problem& problem) {
   if (problem.custom) return static_cast<double>(problem.custom->flops);
   return 4 * static_cast<double>(problem.batch * problem.heads) * visible_pairs(problem) *
          static_cast<double>(problem.head_dim);
 }
 
-/// "68.7 GFLOP", "1.1 TFLOP"
+/// Formats operations: "68.7 GFLOP", "1.1 TFLOP".
 std::string work_text(double operations) {
   if (operations < 1e12) return fmt::format("{:.3g} GFLOP", operations * 1e-9);
   return fmt::format("{:.3g} TFLOP", operations * 1e-12);
@@ -107,7 +108,7 @@ PeakRates peak_rates(const Problem& problem, const Environment& environment) {
   peak.unknown = missing_fact(environment);
   if (!peak.unknown.empty()) return peak;
   const int arch = environment.limits.arch.number;
-  // SM clocks in a microsecond, over the whole device.
+  // SM clocks in a microsecond, summed over the device.
   const double clocks = static_cast<double>(environment.limits.sm_count) *
                         static_cast<double>(environment.max_sm_clock_mhz);
   const double in_a_clock = tensor_flops_per_clock(arch) * rate_factor(problem, arch);

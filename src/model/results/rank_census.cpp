@@ -1,4 +1,4 @@
-// rank_census.cpp - counts to a line.
+// rank_census.cpp: Formats the counts of ranks and hosts.
 #include "model/results/rank_census.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// rank_census.hpp - the processes of one sweep on several hosts, counted by what they did.
+// rank_census.hpp: Counts the processes of a sweep on several hosts.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace fatune {
 
 struct RankCensus {
   std::uint64_t gpu = 0;    ///< ranks that measured
-  std::uint64_t hosts = 0;  ///< of these ranks
+  std::uint64_t hosts = 0;  ///< hosts of these ranks
 };
 void fields(RankCensus& x, FieldList& f);
-/// "4 ranks with a GPU, 2 hosts"
+/// Returns "4 ranks with a GPU, 2 hosts".
 std::string describe(const RankCensus& census);
 
 }  // namespace fatune

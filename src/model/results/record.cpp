@@ -1,4 +1,4 @@
-// record.cpp - fields of records, one a line of the journal.
+// record.cpp: Lists the fields of journal records.
 #include "model/results/record.hpp"
 
 #include "core/fields.hpp"
@@ -6,7 +6,7 @@
 namespace fatune {
 namespace {
 
-constexpr const char* kKernelPattern = "[a-z][a-z0-9_]*";  // as manifests want it
+constexpr const char* kKernelPattern = "[a-z][a-z0-9_]*";  // pattern of manifests
 
 }  // namespace
 

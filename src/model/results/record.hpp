@@ -1,4 +1,4 @@
-// record.hpp - one line of the journal, both ways.
+// record.hpp: Defines the records of a journal, one per line.
 #pragma once
 
 #include <optional>
@@ -17,19 +17,19 @@
 
 namespace fatune {
 
-/// Seconds a candidate spent where.
+/// Seconds that a candidate spent in each phase.
 struct Spent {
   double compile_s = 0;  ///< 0 on a cache hit
   double verify_s = 0;
   double timing_s = 0;
-  double gpu_wait_s = 0;  ///< the device worker was idle waiting for this candidate's compilation
-  double ready_s = 0;     ///< from the end of its compilation to its result
-  std::optional<std::size_t> compiler;  ///< the compile process, from 0; none on a cache hit
+  double gpu_wait_s = 0;  ///< the device worker waited for this candidate's compilation
+  double ready_s = 0;     ///< from the end of the compilation to the result
+  std::optional<std::size_t> compiler;  ///< index of the compile process; none on a cache hit
 
   friend bool operator==(const Spent&, const Spent&) = default;
 };
 
-/// The GPU that measured a candidate, where it is another than the run's.
+/// The GPU that measured a candidate, if it is not the run's.
 struct MeasuredOn {
   std::string device;  ///< "cuda:1"
   std::string gpu;     ///< UUID
@@ -45,7 +45,7 @@ struct CandidateRecord : Observation {
   Json config = Json::object();  ///< {"BLOCK_M":128,...}
   Problem problem;
   std::string cubin;         ///< SHA-256 of the machine code, empty before compilation
-  std::string duplicate_of;  ///< id
+  std::string duplicate_of;  ///< id of the first candidate with this machine code
   std::optional<MeasuredOn> measured_on;
   Spent spent;
   double at_s = 0;  ///< seconds since the run began
@@ -54,7 +54,7 @@ struct CandidateRecord : Observation {
   friend bool operator==(const CandidateRecord&, const CandidateRecord&) = default;
 };
 
-/// A device begins a problem, or goes on with it. A run on one device has no such record.
+/// A device begins or continues a problem. A run on one device has no such record.
 struct BeginRecord {
   Problem problem;
   std::string device;  ///< "cuda:1", "rank 2 on b, cuda:0"
@@ -64,14 +64,14 @@ struct BeginRecord {
   friend bool operator==(const BeginRecord&, const BeginRecord&) = default;
 };
 
-/// Written before a candidate first runs on the device, so that a crash of everything still names
-/// it, and says what to try once more.
+/// Written before a candidate first runs on the device, so that a crash still names the candidate
+/// and the one to retry.
 struct StartedRecord {
   std::string id, key;
   std::string kernel = {};
   Json config = Json::object();
   std::optional<Problem> problem = {};
-  bool again = false;  ///< an earlier attempt at the run ended while it was on the device
+  bool again = false;  ///< an earlier attempt at the run ended with this candidate on the device
 
   friend bool operator==(const StartedRecord&, const StartedRecord&) = default;
 };
@@ -82,30 +82,30 @@ StartedRecord started(const CandidateRecord& candidate);
 struct FinalRecord : Observation {
   std::string impl;  ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "python:mine:attend"
   std::string role;  ///< "finalist", "default", "baseline"
-  std::string id;    ///< candidate id; empty for others
+  std::string id;    ///< candidate id; empty for other contestants
   std::string kernel;
   Json config = Json::object();
   Problem problem;
-  /// One value per round, rounds aligned over contestants; in a layer without unsteady rounds.
+  /// One value per round, aligned over contestants; in_layer omits unsteady rounds.
   std::vector<double> in_layer_rounds_us, plain_rounds_us, hot_rounds_us, cold_rounds_us;
-  std::string detail;  ///< of an implementation from elsewhere: its version and plan
-  std::string gpu;     ///< UUID of the one that measured it; empty: not known
-  double at_s = 0;  ///< seconds since the run began, when its final phase had ended; 0: not known
+  std::string detail;  ///< version and plan of an external implementation
+  std::string gpu;     ///< UUID of the measuring GPU; empty: unknown
+  double at_s = 0;     ///< end of the final phase, seconds since the run began; 0: unknown
   bool recorded = false;
-  /// Times are of rounds after the best was chosen; only the best and the baselines have them.
+  /// Times are from rounds after the best was chosen; set for the best and the baselines only.
   bool timed_again = false;
 
-  /// The time that rates are of: plain launches', or hot where those were not timed.
+  /// Time for rates: plain, or hot without a plain time.
   const std::optional<Timing>& rated_time() const { return plain ? plain : hot; }
   bool is_baseline() const { return role == "baseline"; }
   bool is_timed() const { return outcome == Outcome::kMeasured && hot.has_value(); }
-  /// Passed every gate, and is no baseline.
+  /// True for a contestant that passed every gate and is no baseline.
   bool is_candidate() const { return !is_baseline() && outcome == Outcome::kMeasured; }
 
   friend bool operator==(const FinalRecord&, const FinalRecord&) = default;
 };
 
-/// End of a run, or of what an interrupt left of it.
+/// End of a run, complete or interrupted.
 struct EndRecord {
   std::string status;  ///< "complete", "interrupted"
   double seconds = 0;
@@ -113,29 +113,30 @@ struct EndRecord {
   friend bool operator==(const EndRecord&, const EndRecord&) = default;
 };
 
-/// A kernel's config as files keep it: by name, with its problem and its source.
+/// A kernel's config in a file: kernel name, config, problem and source.
 struct SavedConfig {
   std::string kernel;
   Json config = Json::object();  ///< {"BLOCK_M":128,...}
   std::optional<Problem> problem = {};
-  std::string problem_name = {};  ///< in its suite or file; may be empty
+  std::string problem_name = {};  ///< name in its suite or file; may be empty
   Arch arch = {};
-  std::string source = {};               ///< a file, or the run that measured it
-  std::string time = {};                 ///< that median_us is of: "in_layer", "plain", "hot"
-  std::optional<double> median_us = {};  ///< where it was measured, if that is known
+  std::string source = {};               ///< a file, or the measuring run
+  std::string time = {};                 ///< time of median_us: "in_layer", "plain", "hot"
+  std::optional<double> median_us = {};  ///< at the source, if known
 };
-/// Of two configs or records: the same kernel with the same config.
+/// Tells whether two configs or records have the same kernel and config.
 bool same_config(const auto& a, const auto& b) {
   return a.kernel == b.kernel && a.config == b.config;
 }
 
-/// Told apart by "t": begin, started, candidate, final, end.
+/// JSON key "t" names the type: begin, started, candidate, final, end.
 using Record = std::variant<BeginRecord, StartedRecord, CandidateRecord, FinalRecord, EndRecord>;
-/// Seconds since the run began, when what it says was known; 0 where it has no time.
+/// Seconds since the run began at which the record's facts were known; 0 for a record without a
+/// time.
 double moment_of(const Record& record);
-/// The time of a record that has one; else null.
+/// Points to the record's time; null for a record without a time.
 double* time_of(Record& record);
-/// Null for the end of a run.
+/// Points to the record's problem; null for the end of a run.
 const Problem* problem_of(const Record& record);
 
 void fields(Spent& x, FieldList& f);

@@ -1,4 +1,4 @@
-// shard.cpp - longest first: problems in order of estimated cost to the part with least to do.
+// shard.cpp: Deals problems to shards: the costliest first, each to the shard with the least work.
 #include "model/results/shard.hpp"
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace fatune {
 namespace {
 
-// Fitted to the searches and final phases of results/h100x4 (models-one, suite-halves) and
-// a run of suite-models on one H200: a small problem takes 8 s, with rivals in a layer 30; 4,000
-// GFLOP take as much more, and so does 0.2 GB of tensors.
+// Fitted to the searches and final phases of results/h100x4 (models-one, suite-halves) and a run of
+// suite-models on one H200. A small problem takes 8 s, or 30 s with baselines in a layer; 4,000
+// GFLOP or 0.2 GB of tensors add as much again.
 constexpr double kFlopsPerUnit = 4e12;
 constexpr double kBytesPerUnit = 0.2e9;
 

@@ -1,4 +1,4 @@
-// shard.hpp - the problems of a plan dealt to runs that know nothing of each other.
+// shard.hpp: Deals the problems of a plan to runs that do not communicate.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ namespace fatune {
 
 /// A part of a plan's problems; each problem is in exactly one of the `of` parts.
 struct Shard {
-  std::uint64_t number = 1;  ///< from 1
+  std::uint64_t number = 1;  ///< counted from 1
   std::uint64_t of = 1;
-  std::vector<std::uint64_t> problems = {};  ///< places in the plan's list, ascending
+  std::vector<std::uint64_t> problems = {};  ///< indices into the plan's list, ascending
   std::string plan = {};  ///< plan_hash(), the same for all parts; filled by run_sweep
 };
 void fields(Shard& x, FieldList& f);
 std::string describe(const Shard& shard);  ///< "2/4"
 
-/// Where a shard of a merged run was measured.
+/// The device and host that measured a shard of a merged run.
 struct MergedShard {
   std::uint64_t number = 1;
   std::string device_uuid, host;  ///< as in Environment
 };
 void fields(MergedShard& x, FieldList& f);
 
-/// How long tuning a problem takes, over how long it takes for a small one.
+/// Time to tune a problem relative to a small problem.
 double estimated_cost(const Problem& problem);
-/// Part `number` of `of`: the problem that costs most goes to the part with least to do, again and
-/// again; ties go by order. The same on every host. A usage error when a part would be empty, or a
-/// problem is in the list twice.
+/// Returns part `number` of `of`: the costliest remaining problem goes to the part with the least
+/// work; ties go by order. Every host gets equal parts. Returns a usage error for an empty part or
+/// a repeated problem.
 Result<Shard> deal(const std::vector<NamedProblem>& problems, std::uint64_t number,
                    std::uint64_t of);
 

@@ -1,4 +1,4 @@
-// sol_score.cpp - how much of the way from the baseline's time to the floor was gone.
+// sol_score.cpp: Computes how far a time lies between the baseline's time and the physics floor.
 #include "model/results/sol_score.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// sol_score.hpp - a winner's time, a baseline's and the floor of physics to a number from 0 to 1.
+// sol_score.hpp: Scores a winner from 0 to 1 by its time, a baseline's time and the physics floor.
 #pragma once
 
 #include <optional>
@@ -17,15 +17,15 @@ std::optional<double> sol_score(Micros time, Micros baseline, Micros floor);
 
 struct SolScore {
   double value = 0;
-  std::string time;  ///< that it is of: "in_layer", "plain", "hot", "cold"
+  std::string time;  ///< scored time: "in_layer", "plain", "hot", "cold"
   Floor floor;
 };
 void fields(SolScore& x, FieldList& f);
 
-/// Empty, too, when either lacks this time, or the peaks of the device are unknown.
+/// Also empty if one contestant lacks this time, or the device's peak rates are unknown.
 std::optional<SolScore> sol_score(const FinalRecord& best, const FinalRecord& baseline,
                                   const std::string& time, const Environment& environment);
-/// Of the best against the baseline of its gate, in the time by which this objective ranks finals.
+/// Scores the best against its gate's baseline, in the time by which this objective ranks finals.
 std::optional<SolScore> sol_score(const ProblemResult& result, const std::string& objective,
                                   const Environment& environment);
 

@@ -1,4 +1,4 @@
-// statistics.cpp - samples to medians, quartiles, standard errors and bootstrap intervals.
+// statistics.cpp: Computes medians, quartiles, standard errors and bootstrap intervals.
 #include "model/results/statistics.hpp"
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace fatune {
 namespace {
 
-// Chosen: beyond two standard errors one time in twenty is by chance.
+// Chosen: a difference beyond two standard errors is chance one time in twenty.
 constexpr double kToldApart = 2;
-// Chosen: a time is off by no more, also that of a single turn, whose error is not known.
+// Chosen: largest relative error of a time, also of a single turn, whose error is unknown.
 constexpr double kMostError = 0.03;
 constexpr double kIqrPerSigma = 1.349;  // of a normal distribution
-// sqrt(pi / 2): standard error of the median over that of the mean.
+// sqrt(pi / 2): standard error of the median over the standard error of the mean.
 constexpr double kMedianEfficiency = 1.2533;
 
 std::vector<double> sorted_copy(std::span<const double> samples) {
@@ -29,7 +29,7 @@ std::vector<double> sorted_copy(std::span<const double> samples) {
   return sorted;
 }
 
-/// Median of a scratch vector, whose order it destroys.
+/// Median of a scratch vector; reorders the vector.
 double median_in_place(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -37,8 +37,8 @@ double median_in_place(std::vector<double>& values) {
   return 0.5 * (*middle + *std::max_element(values.begin(), middle));
 }
 
-/// Samples of which rounds are drawn. What was drawn is counted by its rank: to find the median of
-/// a resample takes a walk over the counts, and no sorting.
+/// Draws rounds of samples and counts them by rank. The median of a resample then needs one walk
+/// over the counts and no sorting.
 class Resample {
  public:
   explicit Resample(std::span<const double> samples)
@@ -54,10 +54,10 @@ class Resample {
 
   void take(std::size_t round) { ++counts_[ranks_[round]]; }
 
-  /// Of as many as there are samples; the next resample begins empty.
+  /// Median of the drawn samples, as many as there are samples; clears the counts.
   double take_median() {
     const std::size_t middle = sorted_.size() / 2;
-    std::size_t rank = 0, below = 0, before = 0;  // rank of the value in front of the middle one
+    std::size_t rank = 0, below = 0, before = 0;  // rank of the value before the middle one
     for (;; ++rank) {
       if (below < middle) before = rank;
       below += counts_[rank];
@@ -73,7 +73,7 @@ class Resample {
   std::vector<std::uint32_t> counts_;
 };
 
-/// The central 95 % of `resamples` values of `draw`.
+/// Central 95 % of `resamples` values of `draw`.
 Interval bootstrap(int resamples, const auto& draw) {
   FATUNE_CHECK(resamples > 0, "a bootstrap needs resamples");
   std::vector<double> draws(static_cast<std::size_t>(resamples));
@@ -82,7 +82,7 @@ Interval bootstrap(int resamples, const auto& draw) {
   return {quantile(draws, 0.025), quantile(draws, 0.975)};
 }
 
-/// A round that a resample takes. The modulo keeps the sequence the same on every platform.
+/// Draws a round of a resample. The modulo gives every platform one sequence.
 std::size_t pick(std::mt19937_64& engine, std::size_t rounds) { return engine() % rounds; }
 
 }  // namespace

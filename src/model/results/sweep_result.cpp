@@ -1,4 +1,4 @@
-// sweep_result.cpp - picks out of a sweep's result, and fields of its parts.
+// sweep_result.cpp: Selects from a sweep's result, and lists the fields of its parts.
 #include "model/results/sweep_result.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-/// The baseline that takes least, launched plainly where all of them were; null for none.
+/// Returns the fastest baseline, by plain time if all baselines have one; null without a baseline.
 const FinalRecord* fastest_launched(const std::vector<FinalRecord>& finals) {
   const auto us = [](const FinalRecord& record) {
     const auto& timing = record.plain ? record.plain : record.hot;

@@ -1,4 +1,4 @@
-// enumerate.cpp - walks the tree of axes depth first, cutting it where a rule is broken.
+// enumerate.cpp: Walks the tree of axes depth first and cuts subtrees that break a rule.
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -13,26 +13,24 @@
 namespace fatune {
 namespace {
 
-// Verdicts of a rule are kept for each combination of its axes, up to this many (chosen: 4 MiB a
-// rule).
+// Largest verdict table of a rule, in combinations of its axes (chosen: 4 MiB a rule).
 constexpr std::uint64_t kMaxTable = std::uint64_t{1} << 22U;
-// Up to this many raw points the axes are walked in their own order, which needs no sorting
-// afterwards.
+// Largest number of raw points walked in axis order, which needs no sorting afterwards.
 constexpr std::uint64_t kOwnOrderUpTo = std::uint64_t{1} << 25U;
-// Values tried, over all levels, before the walk gives up (chosen).
+// Most values tried, over all levels, before the walk gives up (chosen).
 constexpr std::uint64_t kMaxSteps = std::uint64_t{2'000'000'000};
 constexpr std::chrono::seconds kMostTime{10};  // chosen; a value may cost a nanosecond or a rule
 constexpr std::uint64_t kStepsPerLook = std::uint64_t{1} << 16U;
 
 enum class Verdict : std::uint8_t { kUnknown, kHolds, kBroken, kUndefined };
 
-/// A rule as one level of the walk sees it: its own mixed-radix index over the axes it mentions.
+/// A rule at one level of the walk, with a mixed-radix index over the axes that the rule mentions.
 struct LevelRule {
   std::size_t rule = 0;
   bool is_choice = false;
   std::vector<std::uint64_t> weights;  ///< for each of the rule's axes
   std::uint64_t stride = 0;            ///< weight of the level's own axis
-  std::vector<Verdict> table;          ///< empty: too large to keep, ask every time
+  std::vector<Verdict> table;          ///< empty: too large for a table, evaluate every time
   std::uint64_t base = 0;              ///< index with the level's own axis at 0
 };
 
@@ -89,22 +87,22 @@ class Walker {
   const DescribePoint& describe_point_;
   std::vector<std::uint16_t> positions_;
   std::uint64_t product_ = 1;
-  std::uint64_t looked_at_ = 0;  ///< the number of steps at the last look at the clock
+  std::uint64_t looked_at_ = 0;  ///< number of steps at the last check of the clock
   const Clock::time_point began_ = Clock::now();
-  const bool was_interrupted_ = interrupted();  ///< a run that ends lists what it keeps
-  Status stopped_;                              ///< why the walk has to end at once
+  const bool was_interrupted_ = interrupted();  ///< then the run ends, and the walk completes
+  Status stopped_;                              ///< reason to stop the walk at once
   std::vector<std::size_t> order_;              ///< axis of each level
-  std::vector<std::uint64_t> weights_;          ///< of each level's axis in a code
-  /// The levels above each on which it depends how many raw points there are below, and what was
-  /// counted for the codes of their positions.
+  std::vector<std::uint64_t> weights_;          ///< weight of each level's axis in a code
+  /// For each level, the earlier levels that determine the number of raw points below it, and the
+  /// counts cached by the codes of their positions.
   std::vector<std::vector<std::size_t>> count_levels_;
   std::vector<std::unordered_map<std::uint64_t, std::uint64_t>> counts_;
-  std::vector<std::vector<LevelRule>> levels_;  ///< rules that are complete at each level
+  std::vector<std::vector<LevelRule>> levels_;  ///< rules whose last axis is at this level
   Enumeration found_;
 };
 
-/// The axes of the rule that needs the fewest combinations first, so that trees are cut near the
-/// root.
+/// Orders the axes so that the rule with the fewest combinations completes first: cuts fall near
+/// the root.
 void Walker::choose_order() {
   order_.resize(sizes_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -181,7 +179,7 @@ void Walker::prepare_levels() {
   }
 }
 
-/// Counts the steps, and looks at the clock and for an interrupt now and then.
+/// Counts steps; checks the clock and interrupts at intervals.
 bool Walker::must_stop(std::uint64_t steps) {
   found_.steps += steps;
   if (found_.steps - looked_at_ < kStepsPerLook) return !stopped_;
@@ -196,7 +194,7 @@ bool Walker::must_stop(std::uint64_t steps) {
   return !stopped_;
 }
 
-/// Notes where the rules of the level stand in their tables, by the levels above.
+/// Computes each rule's table index from the levels above.
 void Walker::enter(std::size_t level) {
   positions_[order_[level]] = 0;
   for (LevelRule& entry : levels_[level]) {
@@ -208,8 +206,8 @@ void Walker::enter(std::size_t level) {
   }
 }
 
-/// The raw points that have the present positions above the level. A 'when' that cannot be
-/// evaluated leaves its parameter a choice here; the walk says so where it matters.
+/// Counts the raw points with the present positions above the level. A 'when' that cannot be
+/// evaluated leaves its parameter a choice here; the walk reports it where it matters.
 std::uint64_t Walker::raw_below(std::size_t level) {
   if (level == order_.size()) return 1;
   std::uint64_t key = 0;
@@ -282,8 +280,8 @@ Verdict Walker::ask(LevelRule& level_rule, std::uint16_t position) {
   return verdict;
 }
 
-/// A rule is undefined here. That is an error only where no earlier rule excludes the point, and an
-/// earlier rule may depend on axes further down: looks at each point of the subtree.
+/// Handles an undefined rule. An undefined rule is an error only at points that no earlier rule
+/// excludes. An earlier rule may depend on deeper axes, so each point of the subtree is checked.
 Status Walker::settle_one_by_one(std::size_t level) {
   if (level == order_.size()) return settle_point();
   if (must_stop(sizes_[order_[level]])) return stopped_;

@@ -1,4 +1,4 @@
-// lattice.cpp - points to codes and indices, and back.
+// lattice.cpp: Converts points to codes and indices, and back.
 #include "model/space/lattice.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// lattice.hpp - the valid points of a space as sorted codes: all that a search needs to know of it.
+// lattice.hpp: Holds the valid points of a space as sorted codes for search strategies.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace fatune {
 
-/// A config as positions into the parameters' value lists.
+/// A config as indices into the parameters' value lists.
 using Point = std::vector<std::uint16_t>;
 
 struct Axis {
   std::string name;
   std::size_t size = 0;  ///< number of values, at least one
-  bool ordinal = true;   ///< the values have an order: numbers do; words and booleans have none
+  bool ordinal = true;   ///< numbers are ordered; words and booleans are not
 };
 
 /// Immutable. Points are numbered in mixed-radix order, the last axis fastest.
@@ -31,11 +31,11 @@ class Lattice {
   /// Mixed-radix codes of the valid points, ascending: the index-th belongs to point(index).
   const std::vector<std::uint64_t>& codes() const { return codes_; }
   Point point(std::uint64_t index) const;                           ///< the index-th valid point
-  std::optional<std::uint64_t> index_of(const Point& point) const;  ///< empty when not valid
+  std::optional<std::uint64_t> index_of(const Point& point) const;  ///< empty if not valid
   bool contains(const Point& point) const { return index_of(point).has_value(); }
-  /// The code of a point within the axes, valid or not.
+  /// Returns the code of any point within the axes, valid or not.
   std::uint64_t encode(const Point& point) const;
-  /// Valid points that differ in exactly one axis.
+  /// Returns the valid points that differ in exactly one axis.
   std::vector<Point> neighbours(const Point& point) const;
 
  private:

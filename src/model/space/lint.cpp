@@ -1,4 +1,4 @@
-// lint.cpp - a kernel to findings: names that do nothing, rules that are idle, empty spaces.
+// lint.cpp: Reports suspicious parts of a kernel: unused names, idle rules, empty spaces.
 #include "model/space/lint.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::vector<Problem> standard_problems() {
   return problems;
 }
 
-/// For a kernel that does none of those: few queries and many keys.
+/// Problems for a kernel that supports none of the standard ones: few queries, many keys.
 std::vector<Problem> decoding_problems() {
   const Problem usual{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
@@ -42,7 +42,7 @@ std::vector<Problem> decoding_problems() {
   return {usual, small, many, wide};
 }
 
-/// Whether a `__shared__` array of fixed size is declared: one without `extern` in front, on its
+/// Tells whether a fixed-size `__shared__` array is declared: a declaration without `extern` on its
 /// line.
 bool declares_static_shared(std::string_view text) {
   static constexpr std::string_view kWord = "__shared__";
@@ -60,7 +60,7 @@ bool is_operand(const GemmSpec& gemm, const std::string& buffer) {
   return std::ranges::count(gemm.operands, buffer, &GemmOperandSpec::buffer) > 0;
 }
 
-/// What decides the shape of launches and of the boxes of tensor maps, as written.
+/// Returns the expressions, as written, that shape launches and tensor-map boxes.
 std::vector<std::string> launch_texts(const Manifest& manifest) {
   std::vector<std::string> texts;
   for (const StageSpec& stage : manifest.stages) {
@@ -78,8 +78,8 @@ std::vector<std::string> launch_texts(const Manifest& manifest) {
   return texts;
 }
 
-/// Those of the library's products, and their types: a parameter may choose an algorithm or a type
-/// and appear nowhere in the text.
+/// Returns the expressions and types of library products: a parameter may choose an algorithm or a
+/// type and not appear in the text.
 std::vector<std::string> gemm_texts(const Manifest& manifest) {
   std::vector<std::string> texts;
   for (const StageSpec& stage : manifest.stages) {
@@ -95,7 +95,8 @@ std::vector<std::string> gemm_texts(const Manifest& manifest) {
   return texts;
 }
 
-/// A problem, and what breaks the default config there, to the architectures on which it does.
+/// Maps a problem, and the rule that the default config breaks there, to the affected
+/// architectures.
 using Lacks = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
 
 class Linter {
@@ -111,7 +112,7 @@ class Linter {
     check_terms();
     check_buffers();
     check_entries();
-    if (manifest_.role == Role::kFault) return std::move(findings_);  // wrong on purpose
+    if (manifest_.role == Role::kFault) return std::move(findings_);  // faulty by intent
     check_static_shared();
     check_early_starts();
     check_spaces();
@@ -124,13 +125,13 @@ class Linter {
         {severity, fmt::format("{}: field '{}'", manifest_.where, path), std::move(message)});
   }
   bool text_mentions(std::string_view name) const { return mentions(*kernel_, name); }
-  /// By itself or through a term, which is a macro of it.
+  /// Tells whether the template uses the name, directly or through a term's macro.
   bool text_depends_on(std::string_view parameter) const {
     return text_mentions(parameter) || std::ranges::any_of(manifest_.terms, [&](const Term& term) {
              return mentions(term.expanded, parameter) && text_mentions(term.name);
            });
   }
-  /// Whether one of the texts depends on the name, by itself or through a term.
+  /// Tells whether one of the texts depends on the name, directly or through a term.
   bool any_mentions(const std::vector<std::string>& texts, std::string_view name) const;
   void check_parameters();
   void check_choices();
@@ -151,10 +152,10 @@ class Linter {
   const Manifest& manifest_;
   const DeclaredOperation* declared_;  ///< null for attention
   std::vector<LintFinding> findings_;
-  std::size_t spaces_ = 0;               ///< examined
-  std::vector<std::uint64_t> excluded_;  ///< by each constraint, over all spaces
-  Lacks default_fails_;                  ///< where the default is ruled out
-  Lacks empty_;                          ///< where every config is
+  std::size_t spaces_ = 0;               ///< number of spaces examined
+  std::vector<std::uint64_t> excluded_;  ///< points excluded by each constraint, over all spaces
+  Lacks default_fails_;                  ///< cases that exclude the default
+  Lacks empty_;                          ///< cases that exclude every config
 };
 
 bool Linter::any_mentions(const std::vector<std::string>& texts, std::string_view name) const {
@@ -273,7 +274,7 @@ void Linter::check_static_shared() {
                   kernel_->source.path));
 }
 
-/// A launch that may begin early waits somewhere for what is in front of it.
+/// Checks that a stage with programmatic dependence waits for the preceding launch.
 void Linter::check_early_starts() {
   for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
     const StageSpec& stage = manifest_.stages[i];
@@ -284,7 +285,7 @@ void Linter::check_early_starts() {
   }
 }
 
-/// Every problem with every mask on every architecture.
+/// Examines every problem with every mask on every architecture.
 std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) const {
   std::vector<LintCase> cases;
   for (const std::string_view arch_text : kArchs) {
@@ -329,7 +330,7 @@ void Linter::check_spaces() {
   report_idle_constraints();
 }
 
-/// A rule may be there for the edge problems alone.
+/// A rule may exist for the edge problems alone.
 void Linter::count_at_edges() {
   const DeviceLimits limits = *typical_limits(Arch{90, 'a'});
   for (const std::vector<NamedSize>& sizes : declared_->edges) {

@@ -1,4 +1,4 @@
-// lint.hpp - finds what is suspicious about a kernel without compiling it.
+// lint.hpp: Reports suspicious parts of a kernel without compiling it.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ std::string_view name(Severity severity);  ///< "warning", "error"
 struct LintFinding {
   Severity severity = Severity::kWarning;
   std::string where;    ///< "fa_mma/fa_mma.json: field 'parameters[2].name'"
-  std::string message;  ///< what is wrong and what it means
+  std::string message;  ///< the fault and its meaning
 };
 
 /// A problem on a typical device.
@@ -24,12 +24,12 @@ struct LintCase {
   Problem problem;
   DeviceLimits limits;
 };
-/// One for each rule of a 'when' that was always true, or never: for no config of no case.
+/// Reports each rule of a 'when' that was true, or false, for every config of every case.
 std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const LintCase> cases);
 
-/// The static half of `fatune kernels lint`: text against manifest, then the spaces of standard
-/// problems on typical devices of sm_80, sm_86, sm_90a and sm_120. In the order found; empty when
-/// all is well.
+/// Runs the static half of `fatune kernels lint`: text against manifest, then the spaces of
+/// standard problems on typical devices of sm_80, sm_86, sm_90a and sm_120. Findings are in order
+/// of detection; empty for a clean kernel.
 std::vector<LintFinding> lint(const Kernel& kernel);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// lint_choices.cpp - asks the rules of every 'when' about configs, until both answers were seen.
+// lint_choices.cpp: Evaluates the rules of every 'when' on configs until both results were seen.
 #include <string_view>
 
 #include <fmt/format.h>
@@ -9,14 +9,14 @@
 namespace fatune {
 namespace {
 
-constexpr std::string_view kNeverSearched = "0";  ///< said on purpose
+constexpr std::string_view kNeverSearched = "0";  ///< constant by intent
 
 struct Seen {
   std::size_t parameter, rule;
   bool holds = false, broken = false;
 };
 
-/// The next combination of the rule's parameters but `own`; false after the last.
+/// Advances to the next combination of the rule's parameters except `own`; false after the last.
 bool advance(const CompiledRule& rule, const Manifest& manifest, std::size_t own,
              std::vector<std::uint16_t>& positions) {
   for (const std::size_t axis : rule.axes()) {
@@ -27,7 +27,7 @@ bool advance(const CompiledRule& rule, const Manifest& manifest, std::size_t own
   return false;
 }
 
-/// Notes what the rules of every 'when' are for the configs of a problem on a device.
+/// Records the results of every 'when' rule over the configs of a problem on a device.
 void look(const Manifest& manifest, const LintCase& at, std::vector<Seen>& all) {
   const Result<std::string> unsupported = unsupported_reason(manifest, at.problem, at.limits);
   if (!unsupported || !unsupported->empty()) return;
@@ -39,7 +39,7 @@ void look(const Manifest& manifest, const LintCase& at, std::vector<Seen>& all) 
     const Parameter& parameter = manifest.parameters[seen.parameter];
     if (parameter.values.size() == 1) continue;
     std::vector<std::uint16_t> positions(manifest.parameters.size(), 0);
-    // Any value but the one that the parameter has elsewhere.
+    // Uses a value other than the one that the parameter has elsewhere.
     positions[seen.parameter] = parameter.otherwise_position == 0 ? 1 : 0;
     do {
       if (seen.holds && seen.broken) break;

@@ -1,4 +1,4 @@
-// rules.cpp - binds constraints and device limits to a problem, and asks them about configs.
+// rules.cpp: Binds constraints and device limits to a problem, and evaluates them on configs.
 #include "model/space/rules.hpp"
 
 #include <algorithm>
@@ -130,8 +130,8 @@ class RuleCompiler {
     return {};
   }
 
-  /// Parses the text without terms, writes the constants into the expression, and notes which
-  /// variables are parameters.
+  /// Parses the text without terms, substitutes the constants, and records the parameters among the
+  /// variables.
   Status add(CompiledRule& rule, const std::string& text, const std::string& where,
              Syntax syntax = Syntax::kManifest) {
     FATUNE_TRY(Expression expression,

@@ -1,4 +1,4 @@
-// rules.hpp - constraints and limits as predicates, and all configs that satisfy them.
+// rules.hpp: Turns constraints and limits into predicates, and lists the configs that satisfy them.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,20 @@
 
 namespace fatune {
 
-/// One predicate, bound to a problem and a device. Refers to the manifest, problem and limits it
-/// was compiled from.
+/// One predicate, bound to a problem and a device. Refers to the manifest, problem and limits of
+/// its compilation.
 class CompiledRule {
  public:
   const std::string& text() const { return text_; }
   const std::string& why() const { return why_; }
-  bool prunes() const { return prunes_; }  ///< a config that breaks it is right, but pointless
-  /// Part of a parameter's 'when': configs that break it are no configs of the space at all.
+  bool prunes() const { return prunes_; }  ///< configs that break it are correct but pointless
+  /// The rule is part of a parameter's 'when': configs that break it are not in the space.
   bool is_choice() const { return is_choice_; }
-  /// Positions, in the manifest's parameter list and ascending, of the parameters it depends on.
+  /// Ascending indices, in the manifest's parameter list, of the parameters that the rule depends
+  /// on.
   const std::vector<std::size_t>& axes() const { return axes_; }
-  /// `positions` has one entry for each parameter: which of its values. Why it does not hold is
-  /// written to `why` unless that is null.
+  /// Evaluates the rule; `positions` has the value index of each parameter. Writes the reason for a
+  /// failure to `why` unless `why` is null.
   Result<bool> holds(std::span<const std::uint16_t> positions, std::string* why = nullptr);
 
  private:
@@ -47,35 +48,35 @@ class CompiledRule {
   std::vector<std::size_t> axes_;
   const Manifest* manifest_ = nullptr;
   const Problem* problem_ = nullptr;
-  Dtype element_ = Dtype::kF16;  ///< of a box
+  Dtype element_ = Dtype::kF16;  ///< of a tensor map's box
   const DeviceLimits* limits_ = nullptr;
   std::vector<std::int64_t> amounts_;
 };
 
-/// Where parameters are choices, then the constraints in the manifest's order, then what the device
+/// Returns the rules of 'when', then the constraints in the manifest's order, then the device
 /// limits.
 Result<std::vector<CompiledRule>> compile_rules(const Manifest& manifest, const Problem& problem,
                                                 const DeviceLimits& limits);
 
-/// Which of its parameter's values each setting is; the errors name parameter and choices.
+/// Returns the value index of each setting; errors name parameter and choices.
 Result<std::vector<std::uint16_t>> positions_of(const Manifest& manifest, const Config& config);
 
-/// `kNecessary` leaves out the constraints that only prune: a finalist is right on problems for
-/// which it would be a poor choice.
+/// `kNecessary` omits constraints that only prune: a finalist is correct on problems for which it
+/// would be a poor choice.
 enum class Strictness { kAll, kNecessary };
 
-/// The rules of a kernel on a problem and a device, compiled once for many configs.
+/// The rules of a kernel for a problem and a device, compiled once for many configs.
 class Feasibility {
  public:
   static Result<Feasibility> make(KernelRef kernel, const Problem& problem,
                                   const DeviceLimits& limits);
 
-  /// Why a config of the kernel cannot run: first broken constraint with its reason, or the device
-  /// limit exceeded; empty when it can.
+  /// Returns why a config cannot run: the first broken constraint with its reason, or the exceeded
+  /// limit; empty if it can run.
   Result<std::string> broken(const Config& config, Strictness strictness = Strictness::kAll);
 
  private:
-  /// The rules refer to the other three.
+  /// The rules refer to the other three members.
   struct Rules {
     KernelRef kernel;
     Problem problem;
@@ -85,28 +86,28 @@ class Feasibility {
   std::unique_ptr<Rules> rules_;
 };
 
-/// The same for one candidate.
+/// Returns why one candidate cannot run; empty if it can.
 Result<std::string> infeasible_reason(const Candidate& candidate, const DeviceLimits& limits,
                                       Strictness strictness = Strictness::kAll);
 
-/// Why the kernel cannot do the problem at all, or the config not on this device, by the necessary
-/// constraints; empty when it can.
+/// Returns why the kernel cannot solve the problem, or the config cannot run on this device, by the
+/// necessary constraints. Empty if it can.
 Result<std::string> impossible_reason(const Candidate& candidate, const DeviceLimits& limits);
 
 struct Enumeration {
   std::vector<std::uint64_t> codes;     ///< ascending; mixed-radix, the last axis is the fastest
-  std::uint64_t raw_size = 0;           ///< points at which no parameter's 'when' is broken
+  std::uint64_t raw_size = 0;           ///< points that break no parameter's 'when'
   std::vector<std::uint64_t> excluded;  ///< for each rule: raw points it was the first to exclude
   std::uint64_t steps = 0;              ///< values tried, over all levels of the walk
-  bool too_large = false;  ///< stopped: more valid points than `limit`, or too many to walk over
+  bool too_large = false;  ///< stopped: more valid points than `limit`, or too many to visit
 };
 
-/// Words a point for an error message.
+/// Describes a point for an error message.
 using DescribePoint = std::function<std::string(std::span<const std::uint16_t>)>;
 
-/// A rule is asked as soon as the last axis it depends on is fixed, and once for each combination
-/// of its axes, so a rule excludes whole subtrees. A rule that cannot be evaluated at a point that
-/// no earlier rule excludes is an error. The product of `sizes`, each at least 1, must fit 63 bits.
+/// Evaluates a rule once its last axis is fixed, and once for each combination of its axes, so a
+/// rule excludes whole subtrees. A rule that cannot be evaluated at a point that no earlier rule
+/// excludes is an error. The product of `sizes`, each at least 1, must fit 63 bits.
 Result<Enumeration> enumerate(std::span<const std::size_t> sizes, std::span<CompiledRule> rules,
                               std::uint64_t limit, const DescribePoint& describe_point);
 

@@ -1,4 +1,4 @@
-// space.cpp - a kernel's parameters, constraints and device limits to the set of valid configs.
+// space.cpp: Builds the set of valid configs from parameters, constraints and device limits.
 #include "model/space/space.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// space.hpp - the valid configs of a kernel for a problem on a device, enumerated.
+// space.hpp: Enumerates the valid configs of a kernel for a problem on a device.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace fatune {
 struct RuledOut {
   std::string rule;  ///< the expression
   std::string why;
-  std::uint64_t points = 0;  ///< raw points this rule was the first to exclude
+  std::uint64_t points = 0;  ///< raw points that this rule is the first to exclude
 };
 
-/// Immutable. Enumerates up to kMaxEnumerated valid points; a larger space is an error that says
+/// Immutable. Enumerates up to kMaxEnumerated valid points; a larger space is an error that names
 /// what to fix or narrow.
 class Space {
  public:
@@ -28,10 +28,11 @@ class Space {
   const Kernel& kernel() const { return *kernel_; }
   const Problem& problem() const { return problem_; }
   const std::vector<Parameter>& axes() const { return kernel_->manifest.parameters; }
-  /// Configs before constraints and limits: every value of a parameter where it is a choice.
+  /// Number of configs before constraints and limits, counting only the parameters that are
+  /// choices.
   std::uint64_t raw_size() const { return raw_size_; }
   std::uint64_t size() const { return lattice_.size(); }  ///< valid points
-  /// Values that the enumeration tried, over all parameters.
+  /// Number of values that the enumeration tried, over all parameters.
   std::uint64_t steps() const { return steps_; }
   const Lattice& lattice() const { return lattice_; }
   const std::vector<RuledOut>& ruled_out() const { return ruled_out_; }
@@ -44,7 +45,7 @@ class Space {
   Config config(const Point& point) const;
   Result<Point> point_of(const Config& config) const;
   Candidate candidate(const Point& point) const;
-  std::optional<Point> default_point() const;  ///< empty when the default is ruled out here
+  std::optional<Point> default_point() const;  ///< empty if the default config is excluded here
   std::vector<Point> neighbours(const Point& point) const { return lattice_.neighbours(point); }
 
  private:

@@ -1,5 +1,5 @@
-// kernel_facts.cpp - fields of fatune.launch/1, with all that a launch relies on as rules: a file
-// may be damaged or made up, and a wrong extent would read and write outside of the tensors.
+// kernel_facts.cpp: Reads and writes fatune.launch/1, and checks every value that a launch relies
+// on. A file may be damaged or forged; a wrong extent would access memory outside the tensors.
 #include "model/wisdom/kernel_facts.hpp"
 
 #include <algorithm>
@@ -18,9 +18,9 @@ constexpr const char* kWisdomFamily = "fatune.wisdom";
 constexpr std::int64_t kMost32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostThreads = 1024;      ///< of a block, on every architecture so far
 constexpr std::int64_t kMostClusterBlocks = 16;  ///< CUDA: with the non-portable size
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  ///< as of a tensor, see validate()
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  ///< as of a tensor: validate()
 constexpr std::int64_t kMostBox = 256;                      ///< cuTensorMapEncodeTiled
-/// Of entries, scratch and tensor maps: they end up as names in programs that others write.
+/// Restricts names of entries, scratch and tensor maps: exporters write them into programs.
 constexpr const char* kIdentifier = "[A-Za-z_][A-Za-z0-9_]*";
 
 std::string cluster_fault(const StageFacts& stage) {
@@ -40,7 +40,7 @@ std::string scratch_map_fault(const TensorMapFacts& map, const ScratchFacts& scr
   return bytes > static_cast<double>(scratch.bytes) ? ".sizes exceed " + map.tensor : "";
 }
 
-/// The map must cover exactly the tensor that the problem names, or no more than a scratch has.
+/// The map must cover exactly the named tensor, or at most the scratch.
 std::string map_fault(const TensorMapFacts& map, const KernelFacts& facts) {
   const Problem& problem = facts.problem;
   const auto scratch = std::ranges::find(facts.scratch, map.tensor, &ScratchFacts::name);
@@ -67,8 +67,8 @@ std::string maps_fault(const KernelFacts& facts) {
   return {};
 }
 
-/// Every argument is a tensor, a scratch or a map, and no name means two things. Where it is wrong
-/// stands first.
+/// Every argument is a tensor, a scratch or a map, and names are unique. Errors begin with the
+/// field.
 std::string names_fault(const KernelFacts& facts) {
   std::vector<std::string> known;
   const bool custom = facts.problem.custom.has_value();
@@ -120,7 +120,7 @@ TensorMapFacts map_of(const std::string& tensor, const Problem& problem) {
   const Dtype dtype = dtype_of(problem, tensor);
   map.element = element_of(dtype);
   map.sizes = {sizes.columns, sizes.rows, sizes.heads, sizes.batch};
-  // A dimension of one may have been told any stride, which is never used but must be aligned.
+  // A dimension of size one may have any stride: unused, but it must be aligned.
   map.strides_bytes = {sizes.rows == 1 ? plain.row : strides.row,
                        sizes.heads == 1 ? plain.head : strides.head,
                        sizes.batch == 1 ? plain.batch : strides.batch};

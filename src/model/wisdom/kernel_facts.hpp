@@ -1,5 +1,5 @@
-// kernel_facts.hpp - all that a program must know to launch an exported kernel: fatune.launch/1,
-// and the sealed index of a folder of such facts, fatune.wisdom/1.
+// kernel_facts.hpp: Describes all facts needed to launch an exported kernel (fatune.launch/1). A
+// sealed index lists the facts of a folder (fatune.wisdom/1).
 #pragma once
 
 #include <array>
@@ -27,20 +27,20 @@ struct TensorFacts {
   bool output = false;
 };
 
-/// Of a grid's blocks, of a block's threads.
+/// Extents in x, y, z: blocks of a grid or threads of a block.
 inline std::int64_t product(const std::array<std::int64_t, 3>& extent) {
   return extent[0] * extent[1] * extent[2];
 }
 
-/// One launch. Arguments are passed in this order, each by name: q, k, v, out and lse, or the
-/// tensors of a custom operation, are device pointers, lse being null when the problem has none; a
-/// scratch's name is a device pointer; a tensor map's name is a CUtensorMap by value.
+/// One launch. Arguments are passed by name in this order. The tensors q, k, v, out and lse, or a
+/// custom operation's, are device pointers; lse is null if the problem has none. A scratch is a
+/// device pointer; a tensor map is a CUtensorMap by value.
 struct StageFacts {
   std::string entry;
   std::array<std::int64_t, 3> grid{1, 1, 1};     ///< blocks
   std::array<std::int64_t, 3> block{1, 1, 1};    ///< threads
   std::array<std::int64_t, 3> cluster{1, 1, 1};  ///< blocks; above 8 needs the non-portable size
-  /// Dynamic; if there is any, the function also prefers the largest shared-memory carveout.
+  /// Dynamic shared memory in bytes; if not 0, the function also prefers the largest carveout.
   std::int64_t shared_bytes = 0;
   std::int64_t static_shared_bytes = 0;
   bool dependent = false;  ///< programmatic stream serialization is allowed
@@ -62,22 +62,22 @@ struct TensorMapFacts {
   std::array<std::int64_t, 4> box{1, 1, 1, 1};         ///< elements, at most 256 each
   int swizzle_bytes = 0;                               ///< 0, 32, 64 or 128
 };
-/// Of one of the problem's tensors where its layout puts it: element, sizes and strides.
+/// Map over one of the problem's tensors: element type, sizes and strides follow its layout.
 TensorMapFacts map_of(const std::string& tensor, const Problem& problem);
-/// Of a scratch that holds a contiguous tensor of those sizes, of the problem's dtype.
+/// Map over a scratch that holds a contiguous tensor of these sizes, of the problem's dtype.
 TensorMapFacts scratch_map_of(const std::string& scratch, const std::array<std::int64_t, 4>& sizes,
                               const Problem& problem);
 
-/// Device memory of a launch: written before it is read, and not kept between launches. Aligned to
-/// 256 bytes.
+/// Device memory of a launch: written before it is read, not kept between launches, aligned to 256
+/// bytes.
 struct ScratchFacts {
   std::string name;
   std::int64_t bytes = 0;
 };
 
-/// The machine code beside the facts.
+/// The machine code that accompanies the facts.
 struct CubinFacts {
-  std::string file;    ///< a name without folders
+  std::string file;    ///< a file name without folders
   std::string sha256;  ///< 64 lower-case hex digits
   std::int64_t bytes = 0;
 };
@@ -86,14 +86,14 @@ struct CubinFacts {
 struct MeasuredFacts {
   double hot_us = 0;
   std::optional<std::array<double, 2>> ci95_us;
-  std::string baseline;         ///< empty: none was measured beside it
+  std::string baseline;         ///< empty: no baseline was measured
   std::optional<double> ratio;  ///< our time over the baseline's
-  /// That the ratio is of, and by which the sweep ranked: "in_layer", "plain", "cold"; empty: hot.
+  /// Time of the ratio and of the sweep's ranking: "in_layer", "plain", "cold"; empty: hot.
   std::string time = {};
-  std::optional<double> us = {};  ///< that time; empty: hot
+  std::optional<double> us = {};  ///< time that `time` names; empty: hot
 };
-/// Of kernels that compute the same, less is faster: those that were timed in a layer come first,
-/// since that is what a program gets. Microseconds, infinite for one that was not measured.
+/// Ranks kernels of one problem, less is faster: kernels with a time in a layer come first, since a
+/// program gets this time. Microseconds; infinite for a kernel without a measurement.
 std::pair<bool, double> speed_rank(const std::optional<MeasuredFacts>& measured);
 
 struct KernelFacts {
@@ -103,25 +103,25 @@ struct KernelFacts {
   Problem problem;
   std::string arch;  ///< "sm_90a"
   int compute_major = 0, compute_minor = 0;
-  bool exact_compute = true;  ///< runs on this compute capability alone, not on later minor ones
+  bool exact_compute = true;  ///< runs on this compute capability only, not on later minor versions
   CubinFacts cubin;
-  std::vector<TensorFacts> tensors;  ///< in the operation's order; empty: contiguous attention's
+  std::vector<TensorFacts> tensors;  ///< in the operation's order; empty: contiguous attention
   std::vector<StageFacts> stages;
   std::vector<TensorMapFacts> tensor_maps;
   std::vector<ScratchFacts> scratch;
-  double scale = 0;       ///< of the scores before the softmax, compiled in; of attention only
-  bool verified = false;  ///< this machine code passed every gate where it was measured
+  double scale = 0;       ///< softmax scale, compiled in; attention only
+  bool verified = false;  ///< this machine code passed every gate on the measuring device
   std::optional<MeasuredFacts> measured;
-  bool recorded = false;  ///< a recording stood in for the device
+  bool recorded = false;  ///< a recording replaced the device
   std::string device_name, driver;
-  std::int64_t sm_count = 0;  ///< compiled in; other counts are right, but not what was tuned
-  std::string nvrtc;          ///< that compiled the machine code
-  std::string fatune;         ///< version that exported it
-  std::string command;        ///< that measured it; empty: unknown
+  std::int64_t sm_count = 0;  ///< compiled in; other counts are correct but not tuned
+  std::string nvrtc;          ///< of the machine code
+  std::string fatune;         ///< version that exported the kernel
+  std::string command;        ///< command of the measurement; empty: unknown
 };
 
-/// Machine code runs on the same major version and the same or a later minor one, unless it uses
-/// what only its own architecture has.
+/// Machine code runs on its major version with an equal or later minor version, unless it uses
+/// architecture-specific features.
 bool runs_on(const KernelFacts& facts, int major, int minor);
 
 void fields(TensorFacts& x, FieldList& f);
@@ -130,35 +130,35 @@ void fields(TensorMapFacts& x, FieldList& f);
 void fields(ScratchFacts& x, FieldList& f);
 void fields(CubinFacts& x, FieldList& f);
 void fields(MeasuredFacts& x, FieldList& f);
-/// fatune.launch/1. Reading checks everything that a launch depends on: ranges, names of arguments,
-/// sizes of maps against the problem.
+/// Lists fatune.launch/1. Reading checks everything that a launch depends on: ranges, names of
+/// arguments, sizes of maps against the problem.
 void fields(KernelFacts& x, FieldList& f);
 
-/// Of a folder of wisdom: the index, and the folder of the cubins that it names.
+/// A folder of wisdom: the index, and the folder of its cubins.
 std::filesystem::path wisdom_index_path(const std::filesystem::path& folder);
 std::filesystem::path wisdom_cubin_path(const std::filesystem::path& folder,
                                         const KernelFacts& facts);
 
-/// fatune.wisdom/1
+/// Content of fatune.wisdom/1.
 struct WisdomFile {
   std::string fatune, sha256;
   std::vector<KernelFacts> kernels;
 };
 void fields(WisdomFile& x, FieldList& f);
 
-/// The text of an index. Its `sha256` is that of `kernels` written on one line, hence of all facts,
-/// and through them of all cubins.
+/// Returns the text of an index. Its `sha256` is the hash of `kernels` written on one line, and
+/// therefore covers all facts and their cubins.
 std::string write_wisdom_index(std::span<const KernelFacts> kernels, const std::string& fatune);
 
-/// What libfatune_rt cannot do for such a kernel; empty: it can launch it.
+/// Names what libfatune_rt cannot do for this kernel; empty if it can launch the kernel.
 std::string why_not_in_wisdom(const KernelFacts& facts);
 
 struct WisdomIndex {
-  bool intact = false;  ///< the facts are those that were exported; if not, they are not read
+  bool intact = false;  ///< the facts are unchanged since export; otherwise they are not read
   std::vector<KernelFacts> kernels;
 };
-/// Text that is no JSON, cut short, or of another schema, and facts that no launch could rely on,
-/// are errors that name `where`.
+/// Errors name `where`: invalid JSON, a cut file, another schema, or facts that no launch can rely
+/// on.
 Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& where);
 
 }  // namespace fatune

@@ -1,5 +1,4 @@
-// cutensor.cpp: Turns batched products into contractions, with a mode for rows, columns and
-// batches.
+// cutensor.cpp: Turns batched products into contractions over modes of rows, columns and batches.
 #include "worker/baselines/cutensor.hpp"
 
 #include <algorithm>

@@ -18,7 +18,7 @@
 namespace fatune {
 namespace {
 
-/// How one of PyTorch's process is called.
+/// Call of one implementation in PyTorch's process.
 struct TorchProgram {
   std::string python, backend;
 };

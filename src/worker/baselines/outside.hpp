@@ -16,28 +16,28 @@
 
 namespace fatune {
 
-/// What an implementation is opened on.
+/// The problem, device and settings on which an implementation is opened.
 struct OutsideSetting {
   const gpu::Context& context;
   CUstream stream;
   Problem problem;
   std::int64_t l2_bytes = 0;
-  std::string device_uuid{};  ///< for processes that are to use the same device; empty: the first
+  std::string device_uuid{};  ///< for processes that share the device; empty: the first
 };
 
-/// Which of cuDNN's plans: the first that its heuristic names, or the fastest of all that it
+/// Choice among cuDNN's plans: the first that its heuristic names, or the fastest of all that it
 /// offers.
 enum class CudnnPlan { kHeuristic, kFastest };
 struct CudnnFunctions;
 class TorchProcess;
 
-// Each is an environment error when something is missing, which says what installs it, and a usage
-// error when the implementation cannot do the problem.
+// Each function fails with an environment error that says what to install if something is missing.
+// An implementation that cannot do the problem is a usage error.
 
 Result<std::unique_ptr<Executable>> open_cudnn(
     const OutsideSetting& setting, CudnnPlan plan,
     const std::vector<std::filesystem::path>& library_folders);
-/// As open_cudnn() with the library opened; its functions must outlive the executable.
+/// Returns open_cudnn() with this library; its functions must outlive the executable.
 Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functions,
                                                     const OutsideSetting& setting, CudnnPlan plan);
 /// `backend`: flash, cudnn, efficient, math, auto, a package beside PyTorch, or
@@ -77,10 +77,10 @@ class OutsideHost {
   std::unique_ptr<TorchProcess> torch_;
   Executables open_, expected_;
   Problem expected_problem_;
-  std::optional<OutsideProgram> first_of_torch_;  ///< of those expected
+  std::optional<OutsideProgram> first_of_torch_;  ///< the first expected one
 };
 
-/// Which implementations from elsewhere this machine can run, and why not others. Looks for
+/// Returns which external implementations this machine can run, and why not others. Looks for
 /// libraries and asks Python for PyTorch, which can take seconds. Makes no GPU context in this
 /// process.
 std::vector<Availability> availability(const OutsideOptions& options);

@@ -48,28 +48,28 @@ class TorchProcess {
   void open_ahead(const std::string& backend, const TorchSetting& setting);
   /// Starts the helper; its version of PyTorch.
   Result<std::string> greet(const TorchSetting& setting);
-  /// The version of a package, after the greeting; empty if it is not installed.
+  /// Returns the version of a package, after the greeting; empty if the package is not installed.
   std::string version_of(const PythonPackage& package) const;
   /// An error when an installed package cannot be imported, for example without one it needs.
   Status load(const PythonPackage& package, const TorchSetting& setting);
   /// Makes the helper hold this backend for this problem, which frees the problem before. An error
   /// when the backend cannot do the problem.
   Status open(const std::string& backend, const TorchSetting& setting);
-  /// Version and backend that runs, of one that is open.
+  /// Returns the version and the backend that runs, for an open backend.
   std::string detail(const std::string& backend) const;
 
   /// Where inputs are put before run(), and where it leaves the output. Lives until the next
   /// problem.
   const SharedTensors& tensors() const { return tensors_; }
-  /// Whether the inputs in the memory were copied from these addresses and still hold.
+  /// Tells whether the inputs in the memory were copied from these addresses and are still valid.
   bool has_inputs_of(const TensorAddresses& source) const;
-  /// Notes that they were; the helper fetches them with its next order.
+  /// Records that the inputs were copied; the helper fetches them with its next order.
   void inputs_are_of(const TensorAddresses& source);
   void forget_inputs() { source_.reset(); }
 
   /// The calls below need an open backend.
   Status run(const std::string& backend);
-  /// Makes its graph, unless it has one; returns the launches in it.
+  /// Makes the backend's graph, unless it exists; returns the number of its launches.
   Result<std::int64_t> prepare(const std::string& backend);
   Result<TurnTimes> turn(const std::string& backend, int cold_launches);
   Result<std::optional<LayerTurn>> layer_turn(const std::string& backend);
@@ -100,7 +100,7 @@ class TorchProcess {
   LineProcess process_;
   std::deque<std::string> ahead_;     ///< sent orders whose answers are not read, oldest first
   bool greeted_ = false;              ///< the present process has answered the greeting
-  std::optional<Error> unavailable_;  ///< what it said at its first start
+  std::optional<Error> unavailable_;  ///< error of the helper's first start
   std::string torch_, cudnn_;         ///< versions
   std::map<std::string, std::string> packages_;  ///< versions by implementation
   std::optional<Problem> problem_;

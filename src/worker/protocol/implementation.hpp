@@ -53,14 +53,14 @@ Result<std::optional<OutsideName>> parse_outside_name(std::string_view text);
 /// Every name that is not a function of the user's: "cudnn", "cudnn:best", "torch:flash", ...
 const std::vector<std::string>& library_names();
 
-/// What a device worker needs to run one, as it travels to it.
+/// Everything that a device worker needs to run one implementation; sent to the worker.
 struct OutsideProgram {
   std::string impl;
   Json settings = Json::object();  ///< cudnn: library_folders; else python and backend
 };
 void fields(OutsideProgram& x, FieldList& f);
 
-/// What implementations from elsewhere need from the user's side; filled by cli/.
+/// The user's settings for external implementations; filled by cli/.
 struct OutsideOptions {
   std::string python = "python3";  ///< the Python with PyTorch and the packages beside it
   std::vector<std::filesystem::path> library_folders;  ///< searched before the loader's own path
@@ -70,13 +70,13 @@ struct OutsideOptions {
 struct Availability {
   std::string impl;  ///< "cudnn", "torch:*", "fa3"
   bool available = false;
-  std::string found;   ///< version or place; else what is missing
+  std::string found;   ///< version or place; otherwise the missing part
   std::string remedy;  ///< empty when available
 };
 
 void fields(Availability& x, FieldList& f);
 
-/// To the device worker: look for implementations.
+/// Order to the device worker to look for implementations.
 struct AvailabilityOrder : OutsideOptions {};
 void fields(AvailabilityOrder& x, FieldList& f);
 

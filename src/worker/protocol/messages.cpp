@@ -9,7 +9,7 @@
 
 namespace fatune {
 
-/// In the order of the kinds.
+/// Names of the error kinds, in the order of ErrorKind.
 constexpr std::array<std::string_view, 5> kErrorKinds = {"usage", "environment", "file", "device",
                                                          "interrupted"};
 

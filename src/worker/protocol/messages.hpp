@@ -23,7 +23,7 @@ namespace fatune {
 struct Program {
   std::string cubin;  ///< path of the file
   LaunchPlan plan;
-  std::optional<OutsideProgram> outside = {};  ///< then cubin and plan are empty
+  std::optional<OutsideProgram> outside = {};  ///< if set, cubin and plan are empty
 };
 
 /// From the parent: prepare for a problem. The worker answers with ReadyReply, or with ErrorReply
@@ -58,8 +58,9 @@ struct RunOrder {
   std::string id;  ///< of the candidate, for messages
   Program program;
   bool verify = true;
-  bool hot = true, cold = false, in_layer = false;  ///< what to time
-  std::optional<double> best_hot_us, best_cold_us;  ///< a multiple of them is given up
+  bool hot = true, cold = false, in_layer = false;  ///< times to measure
+  std::optional<double> best_hot_us,
+      best_cold_us;  ///< give up at a multiple
 };
 struct RunReply : Observation {
   double verify_s = 0, timing_s = 0;
@@ -77,7 +78,7 @@ struct RoundsOrder {
   bool in_layer = false;  ///< also time between products, see timing/layer.hpp
   std::uint64_t seed = 42;
 };
-/// The parent works out the times and the verification.
+/// The rounds of one contestant; the parent computes the times and the verification.
 struct RoundsRow : Observation {
   /// One value a round, or fewer for a slow contestant. `in_layer_us` also lacks the rounds in
   /// which the layer without attention was not steady.

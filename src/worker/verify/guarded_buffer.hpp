@@ -103,8 +103,8 @@ class DeviceChecks {
   Result<std::vector<BandFinding>> check_bands(std::span<const GuardedBuffer* const> buffers);
   Result<std::vector<std::uint64_t>> checksums(std::span<const GuardedBuffer* const> buffers);
 
-  // These are for launches between others. Each adds to one of the findings, which clear() resets
-  // and take() reads. Both wait, as above.
+  // The calls below run between launches. Each call adds to one of the findings, which clear()
+  // resets and take() reads. Both wait, as above.
   Status clear(std::size_t findings);
   Result<std::uint64_t> take(std::size_t finding);
   /// Queues a checksum.
@@ -118,9 +118,9 @@ class DeviceChecks {
     const GuardedBuffer &a, &b;
   };
   static constexpr std::size_t kMostExchanges = 6;
-  /// Queues a kernel that lets the next kernel begin. While that may already run, it waits a
-  /// little, exchanges the buffers (at most kMostExchanges pairs), and fills `out` with `pattern`.
-  /// It leaves most of the device free.
+  /// Queues a kernel that lets the next kernel begin. While the next kernel may already run, this
+  /// kernel waits a little, exchanges the buffers (at most kMostExchanges pairs), and fills `out`
+  /// with `pattern`. The kernel leaves most of the device free.
   Status exchange_late(std::span<const Exchange> inputs, const GuardedBuffer& out,
                        std::uint8_t pattern);
 

@@ -27,7 +27,7 @@ constexpr float kLastValue = 64;     // chosen: a row that wrongly sees it is of
 constexpr float kOutlierScale = 10;  // a standard deviation: N(0,100)
 constexpr double kInvSqrt2Pi = 0.3989422804014327;
 
-/// Streams of random bits: of the draws, and of where outliers are and what they add.
+/// Streams of random bits: draws, places of outliers, and values of outliers.
 struct Streams {
   std::uint64_t draws, outliers, added;
 };

@@ -25,14 +25,15 @@ struct HostInputs {
   /// Factors of fp8, (batch, kv_heads).
   std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
 };
-/// The same bytes for any number of threads. `v_doublings`: v is multiplied by that power of two
-/// (see the tolerance rule "vacuity"). Those of fp8 are quantize() of the inputs of unquantized(),
-/// whose heads, and blocks of tokens that have factors, differ in magnitude, so that a factor of
-/// another one or of another tensor gives other values.
+/// Makes the inputs; the bytes do not depend on the number of threads. v is multiplied by 2 to the
+/// power `v_doublings` (see the tolerance rule "vacuity"). fp8 inputs are quantize() of the inputs
+/// of unquantized(). Their heads, and blocks of tokens with factors, differ in magnitude, so that a
+/// wrong factor gives wrong values.
 HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
-/// What make_inputs() quantizes, and the inputs of a fused problem: of unquantized(problem). Of
-/// smooth_k the keys of a head share an offset that is larger than what tells them apart.
+/// Returns the inputs of unquantized(problem): the source of make_inputs()'s quantization, and the
+/// inputs of a fused problem. For smooth_k the keys of a head share an offset that is larger than
+/// their differences.
 HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
 /// fp8 inputs with |v| in place of v.

@@ -22,7 +22,7 @@ std::array<Spoilt, 3> spoilt_elements(const Problem& problem);
 /// Puts the elements into the inputs.
 void spoil(const Problem& problem, HostInputs& inputs);
 
-/// The same case with finite inputs alone.
+/// Returns the input case with finite inputs only.
 InputCase before_spoiling(InputCase which);
 
 /// The outputs of key heads with such an element. An output that depends on the element must be NaN

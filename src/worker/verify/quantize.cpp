@@ -14,7 +14,7 @@
 namespace fatune {
 namespace {
 
-/// Of 16-bit floats without their sign the order is that of whole numbers.
+/// The magnitudes of 16-bit floats have the order of their bit patterns.
 float largest_magnitude(std::span<const std::uint16_t> elements, Dtype type) {
   std::uint16_t largest = 0;
   for (const std::uint16_t element : elements)
@@ -26,7 +26,7 @@ float largest_number(Dtype fp8) {
   return decode(fp8, encode(fp8, std::numeric_limits<float>::infinity()));
 }
 
-/// One of the three. The query heads that read a key head are neighbours and share a factor.
+/// Quantizes q, k or v. The query heads that read a key head are neighbours and share a factor.
 std::vector<float> quantize_tensor(const Problem& problem, const std::vector<std::byte>& from,
                                    std::vector<std::byte>& to) {
   const Dtype from_type = out_dtype(problem);
@@ -46,7 +46,7 @@ std::vector<float> quantize_tensor(const Problem& problem, const std::vector<std
   return descales;
 }
 
-/// As quantize_tensor(), of k without its mean.
+/// Quantizes k without its mean, as quantize_tensor() does other tensors.
 std::vector<float> quantize_smooth(const Problem& problem, const HostInputs& inputs,
                                    std::vector<std::byte>& to) {
   const std::span<const float> values = decode_table(out_dtype(problem));

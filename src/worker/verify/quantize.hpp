@@ -1,4 +1,4 @@
-// quantize.hpp - q, k and v of 16 bits to fp8 elements and the factors that give them back.
+// quantize.hpp: Quantizes 16-bit q, k and v to fp8 elements and their descale factors.
 #pragma once
 
 #include "model/problem/problem.hpp"
@@ -6,11 +6,10 @@
 
 namespace fatune {
 
-/// The inputs of unquantized(problem), all finite, in the type of `problem`. A factor is that of a
-/// key head, or of a block of its tokens: the largest magnitude over the largest number of the
-/// type, so that it becomes that number; 1 where all are 0. A query head has the factor of the key
-/// head that it reads, shared with the others of its group. Of smooth_k k goes without its mean
-/// over keys.
+/// Quantizes the inputs of unquantized(problem), all finite, to the type of `problem`. Each key
+/// head, or each block of its tokens, has a factor: the largest magnitude over the type's largest
+/// number. The factor is 1 if all elements are 0. A query head uses the factor of its key head,
+/// shared with its group. For smooth_k, k is quantized without its mean over keys.
 HostInputs quantize(const Problem& problem, const HostInputs& inputs);
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// smooth_keys.cpp - draws offsets of columns; sums keys, and products of q with their mean.
+// smooth_keys.cpp: Draws column offsets, sums keys, and multiplies q with the mean key.
 #include "worker/verify/smooth_keys.hpp"
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace fatune {
 namespace {
 
 constexpr std::uint64_t kOffsets = 5;  // a stream of random bits that no other input has
-/// Chosen: an e4m3 kernel that keeps the offsets is off by three times what it may be.
+/// Chosen: an e4m3 kernel that keeps the offsets misses its limit by a factor of three.
 constexpr float kKeyOffset = 8;
 
 }  // namespace

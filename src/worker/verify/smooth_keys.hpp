@@ -1,5 +1,5 @@
-// smooth_keys.hpp - what the keys of a head share (--quant smooth_k): offsets of inputs, their
-// mean, and its part in log-sum-exps. Inputs are of 16 bits, contiguous.
+// smooth_keys.hpp: Computes the offset of a head's keys (--quant smooth_k) and its part in
+// log-sum-exps. Inputs are 16-bit and contiguous.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace fatune {
 
-/// Adds to each column of key head `head`, counted over the batch, N(0,64) times `magnitude`;
-/// nothing to zeros.
+/// Adds N(0,64) times `magnitude` to the columns of key head `head` (counted over the batch),
+/// except for zeros.
 void offset_keys(const Problem& problem, const InputCase& which, std::size_t head, float magnitude,
                  std::vector<std::byte>& k);
 
-/// (batch, kv_heads, head_dim): the mean over keys.
+/// Returns the mean over keys, (batch, kv_heads, head_dim).
 std::vector<float> key_means(const Problem& problem, const HostInputs& inputs);
 
-/// What log-sum-exps of keys without their mean lack: the scaled product of q and the mean. `lse`:
-/// fp32, one a row.
+/// Adds to `lse`, fp32 and one per row, the part that centring the keys removes: the scaled product
+/// of q and the mean key.
 void add_mean_scores(const Problem& problem, const HostInputs& inputs, std::span<std::byte> lse);
 
 }  // namespace fatune

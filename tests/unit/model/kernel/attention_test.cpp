@@ -1,4 +1,4 @@
-// attention_test.cpp - edge problems and the reference's slice of problems in every layout.
+// attention_test.cpp: Checks edge problems and the reference's slice in every layout.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// candidate_test.cpp - identity, macros and launch plan of candidates.
+// candidate_test.cpp: Checks identity, macros and launch plans of candidates.
 #include "model/kernel/candidate.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// expression_test.cpp - arithmetic of manifests and of Python: operators, undefined values, errors.
+// expression_test.cpp: Checks both expression syntaxes: operators, undefined values, errors.
 #include "model/kernel/expression.hpp"
 
 #include <clocale>

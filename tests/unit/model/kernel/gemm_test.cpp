@@ -1,4 +1,4 @@
-// gemm_test.cpp - stages that are a library's matrix product: read, evaluated, linted.
+// gemm_test.cpp: Checks that stages of library matrix products are read, evaluated and linted.
 #include "model/kernel/gemm.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// includes_test.cpp - what counts as an include, told from comments and literals as NVRTC 13.0
-// does.
+// includes_test.cpp: Checks that includes, comments and literals are told apart as NVRTC 13.0 does.
 #include "model/kernel/includes.hpp"
 
 #include <catch2/catch_test_macros.hpp>

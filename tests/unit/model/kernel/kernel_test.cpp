@@ -1,4 +1,5 @@
-// kernel_test.cpp - trees of templates to kernels: discovery, includes, identity, errors.
+// kernel_test.cpp: Checks how kernels load from template trees: discovery, includes, identity,
+// errors.
 #include "model/kernel/kernel.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// kernel_tree_test.cpp - the project's own kernels load, have configs and pass the lint.
+// kernel_tree_test.cpp: Checks that the shipped kernels load, have configs and pass the lint.
 #include <algorithm>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// limits_test.cpp - architecture names and the table of typical devices.
+// limits_test.cpp: Checks architecture names and the table of typical devices.
 #include "model/kernel/limits.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// manifest_test.cpp - manifests to values, and a message for each kind of mistake.
+// manifest_test.cpp: Checks that manifests parse, and that each kind of mistake has its message.
 #include "model/kernel/manifest.hpp"
 
 #include <catch2/catch_test_macros.hpp>

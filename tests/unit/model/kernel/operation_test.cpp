@@ -1,5 +1,4 @@
-// operation_test.cpp - declarations of operations: what they mean, and each mistake by file and
-// field.
+// operation_test.cpp: Checks operation declarations, and that each mistake names file and field.
 #include "model/kernel/operation.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// source_test.cpp - checks which kernels are at hand when a folder of the user is added.
+// source_test.cpp: Checks which kernels are available when a user's folder is added.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,5 @@
-// terms_test.cpp - named terms of a manifest: read, written out, used in every expression.
+// terms_test.cpp: Checks that a manifest's terms are read, expanded, and usable in every
+// expression.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// custom_problem_test.cpp - sizes from words and JSON, and a problem that is not attention.
+// custom_problem_test.cpp: Checks sizes from text and JSON, and problems of custom operations.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// dtype_test.cpp - checks every bit pattern of every element type, and rounding between them.
+// dtype_test.cpp: Checks every bit pattern of every element type, and rounding between them.
 #include "model/problem/dtype.hpp"
 
 #include <algorithm>

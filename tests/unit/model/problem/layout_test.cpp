@@ -1,4 +1,4 @@
-// layout_test.cpp - checks layouts as text and back, their strides, and what is refused.
+// layout_test.cpp: Checks layouts to and from text, their strides, and invalid layouts.
 #include "model/problem/layout.hpp"
 
 #include <catch2/catch_test_macros.hpp>

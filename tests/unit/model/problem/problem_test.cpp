@@ -1,4 +1,4 @@
-// problem_test.cpp - checks shapes from text, what makes a problem valid, and its words and JSON.
+// problem_test.cpp: Checks shapes from text, the validity of problems, and their text and JSON.
 #include "model/problem/problem.hpp"
 
 #include <catch2/catch_test_macros.hpp>

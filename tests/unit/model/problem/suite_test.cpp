@@ -1,4 +1,4 @@
-// suite_test.cpp - checks the shipped suites and what errors in a suite say.
+// suite_test.cpp: Checks the shipped suites and the errors of invalid suites.
 #include "model/problem/suite.hpp"
 
 #include <set>

@@ -1,4 +1,4 @@
-// tensor_test.cpp - declared tensors have sizes, places and a JSON form.
+// tensor_test.cpp: Checks sizes, element positions and JSON of declared tensors.
 #include "model/problem/tensor.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// work_test.cpp - checks operations and bytes of problems against numbers worked out by hand.
+// work_test.cpp: Checks operations and bytes of problems against numbers computed by hand.
 #include <catch2/catch_test_macros.hpp>
 
 #include "model/problem/problem.hpp"

@@ -1,4 +1,4 @@
-// committed_test.cpp - checks that every committed journal is written again byte for byte.
+// committed_test.cpp: Checks that every committed journal is rewritten byte for byte.
 #include <filesystem>
 
 #include <catch2/catch_test_macros.hpp>

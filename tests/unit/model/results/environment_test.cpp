@@ -1,4 +1,4 @@
-// environment_test.cpp - checks that device, driver and compiler survive JSON.
+// environment_test.cpp: Checks that device, driver and compiler survive JSON.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// fast_p_test.cpp - checks which problems count, and above which p.
+// fast_p_test.cpp: Checks which problems count, and for which p.
 #include "model/results/fast_p.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,5 @@
-// journal_test.cpp - reading journals: whole, cut at every byte, broken, newer, compressed.
+// journal_test.cpp: Checks reading of journals: whole, cut at every byte, damaged, newer,
+// compressed.
 #include "model/results/journal.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// measurement_test.cpp - checks that observations survive JSON and that errors name fields.
+// measurement_test.cpp: Checks that observations survive JSON and that errors name fields.
 #include "model/results/measurement.hpp"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// outcome_test.cpp - checks that every outcome has a name of its own, both ways.
+// outcome_test.cpp: Checks that every outcome has its own name and is parsed from that name.
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,5 @@
-// physics_test.cpp - floors of known devices, by hand, and what is below them.
+// physics_test.cpp: Checks the floors of known devices against hand computations, and times below a
+// floor.
 #include "model/results/physics.hpp"
 
 #include <catch2/catch_approx.hpp>

@@ -1,4 +1,4 @@
-// plan_test.cpp - plans as JSON, and what differs between two.
+// plan_test.cpp: Checks plans as JSON, and the differences between two plans.
 #include <functional>
 
 #include <catch2/catch_test_macros.hpp>

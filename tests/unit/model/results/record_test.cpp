@@ -1,4 +1,4 @@
-// record_test.cpp - checks that every kind of record survives a line of the journal.
+// record_test.cpp: Checks that every kind of record survives a line of the journal.
 #include "model/results/record.hpp"
 
 #include <catch2/catch_test_macros.hpp>

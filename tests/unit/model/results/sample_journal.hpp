@@ -1,4 +1,4 @@
-// sample_journal.hpp - a small run's header and records.
+// sample_journal.hpp: Makes the header and records of a small run.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// samples.hpp - filled-in observations, every member different from its default; a device.
+// samples.hpp: Makes observations and a device whose members all differ from their defaults.
 #pragma once
 
 #include "model/results/record.hpp"

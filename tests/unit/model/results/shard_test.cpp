@@ -1,4 +1,4 @@
-// shard_test.cpp - problems dealt to shards, and shards in a plan.
+// shard_test.cpp: Checks how problems are dealt to shards, and how a plan holds its shard.
 #include <algorithm>
 #include <numeric>
 

@@ -1,4 +1,4 @@
-// sol_score_test.cpp - scores by hand, and when there is none.
+// sol_score_test.cpp: Checks scores against hand computations, and when a score is absent.
 #include "model/results/sol_score.hpp"
 
 #include <catch2/catch_approx.hpp>

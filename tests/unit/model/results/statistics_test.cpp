@@ -1,4 +1,5 @@
-// statistics_test.cpp - known values, and how often a bootstrap interval covers the truth.
+// statistics_test.cpp: Checks known values, and how often a bootstrap interval covers the true
+// value.
 #include "model/results/statistics.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// sweep_result_test.cpp - picks out of results.
+// sweep_result_test.cpp: Checks selections from sweep results.
 #include "model/results/sweep_result.hpp"
 
 #include <catch2/catch_test_macros.hpp>

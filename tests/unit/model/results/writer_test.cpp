@@ -1,4 +1,4 @@
-// writer_test.cpp - writing journals: append, resume, lock, and disks that are full or read-only.
+// writer_test.cpp: Checks writing of journals: append, resume, lock, full and read-only disks.
 #include <filesystem>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// feasibility_test.cpp - why configs cannot run: constraints, limits of devices, memory.
+// feasibility_test.cpp: Checks why configs cannot run: constraints, device limits, memory.
 #include <catch2/catch_test_macros.hpp>
 
 #include "model/space/rules.hpp"

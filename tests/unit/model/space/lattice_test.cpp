@@ -1,4 +1,4 @@
-// lattice_test.cpp - points, codes and indices of a lattice given by its codes.
+// lattice_test.cpp: Checks points, codes and indices of a lattice given by its codes.
 #include "model/space/lattice.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// lint_test.cpp - each finding of the static lint, on a sample kernel with one thing wrong.
+// lint_test.cpp: Checks each finding of the static lint on a sample kernel with one fault.
 #include "model/space/lint.hpp"
 
 #include <algorithm>

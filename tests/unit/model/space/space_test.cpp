@@ -1,4 +1,4 @@
-// space_test.cpp - enumerated spaces against brute force, and lookups in them.
+// space_test.cpp: Checks enumerated spaces and their lookups against brute force.
 #include "model/space/space.hpp"
 
 #include <algorithm>

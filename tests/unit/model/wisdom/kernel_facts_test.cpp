@@ -1,4 +1,4 @@
-// kernel_facts_test.cpp - launch facts there and back, and files that nobody should launch from.
+// kernel_facts_test.cpp: Checks that launch facts survive JSON, and that unsafe files are refused.
 #include "model/wisdom/kernel_facts.hpp"
 
 #include <functional>

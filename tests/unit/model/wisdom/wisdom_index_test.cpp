@@ -1,4 +1,4 @@
-// wisdom_index_test.cpp - checks that an index says what was written, and which hash seals it.
+// wisdom_index_test.cpp: Checks that an index holds the written facts and the hash that seals them.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// batched_gemm_test.cpp - where a library of products is looked for.
+// batched_gemm_test.cpp: Checks where the libraries of matrix products are searched.
 #include "worker/baselines/batched_gemm.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// cublas_lt_test.cpp - what a product asks of the library, seen by a table of stand-ins.
+// cublas_lt_test.cpp: Checks a product's calls to cuBLASLt, on a stand-in function table.
 #include "worker/baselines/cublas_lt.hpp"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// cudnn_graph_test.cpp - a problem's operations, tensors and refusals, on a made-up cuDNN.
+// cudnn_graph_test.cpp: Checks a problem's operations, tensors and refusals on a fake cuDNN.
 #include <cmath>
 #include <limits>
 #include <map>

@@ -1,4 +1,4 @@
-// cudnn_test.cpp - plans are found, run and chosen on a made-up cuDNN; the library is looked for.
+// cudnn_test.cpp: Checks library lookup, and how plans are found, run and chosen, on a fake cuDNN.
 #include <algorithm>
 #include <bit>
 

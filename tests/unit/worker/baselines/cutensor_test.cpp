@@ -1,4 +1,4 @@
-// cutensor_test.cpp - what a contraction asks of the library, seen by a table of stand-ins.
+// cutensor_test.cpp: Checks a contraction's calls to cuTENSOR, on a stand-in function table.
 #include "worker/baselines/cutensor.hpp"
 
 #include <algorithm>

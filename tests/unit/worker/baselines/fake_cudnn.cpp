@@ -1,4 +1,4 @@
-// fake_cudnn.cpp - records attributes; answers heuristics from a list.
+// fake_cudnn.cpp: Records attributes, and answers heuristic queries from a list.
 #include "fake_cudnn.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// fake_cudnn.hpp - cuDNN's backend functions over descriptors in memory, with engines made up.
+// fake_cudnn.hpp: Fakes cuDNN's backend functions with in-memory descriptors and engines.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// compile_worker_test.cpp - checks the command line and the messages between pool and worker.
+// compile_worker_test.cpp: Checks the command line and the messages between pool and worker.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

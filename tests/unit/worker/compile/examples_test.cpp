@@ -1,5 +1,5 @@
-// examples_test.cpp - compiles the kernels of examples/ for every architecture, their references
-// and low-precision references, too.
+// examples_test.cpp: Compiles all kernels of examples/, references included, for every
+// architecture.
 #include <filesystem>
 #include <map>
 

@@ -1,4 +1,4 @@
-// kernels_test.cpp - compiles every kernel for every architecture and checks its manifest.
+// kernels_test.cpp: Compiles every kernel for every architecture and checks its manifest.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -1,5 +1,5 @@
-// known_configs_test.cpp - compiles the tile shapes that are known to be best on Ampere and Ada and
-// checks that they are in the space, spill nothing and share a multiprocessor as they should.
+// known_configs_test.cpp: Compiles the tile shapes known to be best on Ampere and Ada. Each must be
+// in the space, spill nothing, and fit as many CTAs on a multiprocessor as expected.
 #include <algorithm>
 #include <map>
 

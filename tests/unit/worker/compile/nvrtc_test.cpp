@@ -1,4 +1,4 @@
-// nvrtc_test.cpp - checks how a compiler's refusals are put into one line.
+// nvrtc_test.cpp: Checks how a compiler's errors are condensed to one line.
 #include "worker/compile/nvrtc.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,4 @@
-// state_test.cpp - submissions that could keep something, or want too much, to why they are
-// refused.
+// state_test.cpp: Checks that submissions which keep state or exceed limits are refused, and why.
 #include "worker/compile/state.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,5 @@
-// custom_operation_test.cpp - a custom operation on its way to a worker: reference, edges,
-// poison, rivals.
+// custom_operation_test.cpp: Checks a custom operation in a worker: reference, edges, poison,
+// baselines.
 #include "support/custom_operation.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// device_problem_test.cpp - references that may judge candidates, and those that may not.
+// device_problem_test.cpp: Checks which references may judge candidates.
 #include "worker/device/device_problem.hpp"
 
 #include <cstring>

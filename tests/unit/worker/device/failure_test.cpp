@@ -1,4 +1,4 @@
-// failure_test.cpp - hangs, errors and outcomes to the gates that decide them.
+// failure_test.cpp: Checks which gate decides each hang, error and outcome.
 #include "worker/device/failure.hpp"
 
 #include <catch2/catch_test_macros.hpp>

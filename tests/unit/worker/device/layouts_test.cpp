@@ -1,5 +1,4 @@
-// layouts_test.cpp - problems whose rows lie apart, or in one buffer, to addresses, memory and the
-// gates that watch what lies between.
+// layouts_test.cpp: Checks strided and packed problems: addresses, memory, and the gates for gaps.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

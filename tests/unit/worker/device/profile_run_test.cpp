@@ -1,4 +1,4 @@
-// profile_run_test.cpp - checks that a profile's job survives its file, and what bad ones say.
+// profile_run_test.cpp: Checks that a profile's job survives its file, and the errors of bad files.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

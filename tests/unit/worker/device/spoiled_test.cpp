@@ -1,5 +1,5 @@
-// spoiled_test.cpp - cheats made of an operation's reference, their texts run on the host, to the
-// gate that refuses each.
+// spoiled_test.cpp: Checks which gate refuses each cheat made of an operation's reference. The
+// texts of the cheats run on the host.
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -1,5 +1,5 @@
-// gates_test.cpp - candidates that cheat, each in its own way, to the gate that refuses them; an
-// honest one to all gates passed.
+// gates_test.cpp: Checks that each cheating candidate is refused by its gate, and an honest one by
+// none.
 #include "worker/gates/gates.hpp"
 
 #include <algorithm>

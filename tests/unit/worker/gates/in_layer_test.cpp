@@ -1,5 +1,5 @@
-// in_layer_test.cpp - candidates that are right where they are verified, and cheat between the
-// products of a layer, to the gate that refuses them.
+// in_layer_test.cpp: Checks the gate for candidates that cheat only between the products of a
+// layer.
 #include <algorithm>
 #include <bit>
 #include <memory>

@@ -1,4 +1,4 @@
-// poison_test.cpp - what two runs over poisoned outputs tell.
+// poison_test.cpp: Checks the conclusions from two runs over poisoned outputs.
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>

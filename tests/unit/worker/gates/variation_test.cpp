@@ -1,4 +1,4 @@
-// variation_test.cpp - runs that differ: whose failure it is, and what is noted.
+// variation_test.cpp: Checks which contestant fails when runs differ, and the notes.
 #include <catch2/catch_test_macros.hpp>
 
 #include "worker/gates/findings.hpp"

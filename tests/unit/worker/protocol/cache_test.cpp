@@ -1,4 +1,4 @@
-// cache_test.cpp - checks that the cache gives back what was stored, and nothing that is damaged.
+// cache_test.cpp: Checks that the cache returns what was stored, and no damaged entry.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

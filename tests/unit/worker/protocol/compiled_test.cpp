@@ -1,4 +1,4 @@
-// compiled_test.cpp - checks resources read from logs that NVRTC 13.0.88 and 12.x wrote.
+// compiled_test.cpp: Checks resources read from logs that NVRTC 13.0.88 and 12.x wrote.
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 

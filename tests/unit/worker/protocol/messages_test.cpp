@@ -1,4 +1,4 @@
-// messages_test.cpp - every message read back is the message written.
+// messages_test.cpp: Checks that every message read back equals the message written.
 #include "worker/protocol/messages.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// request_test.cpp - checks what the compiler is told and what belongs to the cache key.
+// request_test.cpp: Checks the compiler's options and the contents of the cache key.
 #include <algorithm>
 #include <functional>
 

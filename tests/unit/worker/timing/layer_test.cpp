@@ -1,5 +1,5 @@
-// layer_test.cpp - problems to the products around attention, and how many layers are timed; the
-// edges of a graph.
+// layer_test.cpp: Checks the products around attention, the number of layers timed, and graph
+// edges.
 #include "worker/timing/layer.hpp"
 
 #include <catch2/catch_test_macros.hpp>

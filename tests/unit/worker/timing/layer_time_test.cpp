@@ -1,5 +1,5 @@
-// layer_time_test.cpp - times in turn to what attention costs, and when they are steady; whether
-// the order of replays matters, beyond their noise.
+// layer_time_test.cpp: Checks the cost of attention from alternating times, and their steadiness.
+// The order of replays is tested for effects beyond noise.
 #include "worker/timing/layer_time.hpp"
 
 #include <vector>

@@ -1,5 +1,5 @@
-// sampler_test.cpp - how many launches make a replay, and every contestant once a round, in an
-// order that the seed decides.
+// sampler_test.cpp: Checks the launches of a replay, and that each round has every contestant once.
+// The seed decides the order of a round.
 #include "worker/timing/sampler.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// stop_rule_test.cpp - the stop rule, fed with numbers.
+// stop_rule_test.cpp: Checks the stop rule on given numbers.
 #include <catch2/catch_test_macros.hpp>
 
 #include "worker/timing/sampler.hpp"

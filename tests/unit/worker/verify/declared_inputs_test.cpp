@@ -1,4 +1,5 @@
-// declared_inputs_test.cpp - declared inputs repeat for a seed and have what is declared.
+// declared_inputs_test.cpp: Checks that declared inputs repeat for a seed and match their
+// declaration.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,5 @@
-// declared_output_test.cpp - outputs of a custom operation against low-precision reference or
-// declared tolerance.
+// declared_output_test.cpp: Checks a custom operation's outputs against low-precision reference or
+// tolerance.
 #include <cmath>
 #include <cstring>
 #include <limits>

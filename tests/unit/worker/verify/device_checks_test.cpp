@@ -1,4 +1,4 @@
-// device_checks_test.cpp - how findings of the guard bands read.
+// device_checks_test.cpp: Checks the messages about findings in guard bands.
 #include <catch2/catch_test_macros.hpp>
 
 #include "worker/verify/guarded_buffer.hpp"

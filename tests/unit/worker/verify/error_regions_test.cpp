@@ -1,4 +1,4 @@
-// error_regions_test.cpp - wrong elements are counted in the regions that they lie in.
+// error_regions_test.cpp: Checks that wrong elements are counted in the regions that contain them.
 #include "worker/verify/error_regions.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// host_reference_test.cpp - fp64 attention against values worked out by hand.
+// host_reference_test.cpp: Checks fp64 attention against values computed by hand.
 #include "worker/verify/host_reference.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// inputs_test.cpp - inputs repeat for a seed and have the promised distributions.
+// inputs_test.cpp: Checks that inputs repeat for a seed and have the promised distributions.
 #include "worker/verify/inputs.hpp"
 
 #include <algorithm>

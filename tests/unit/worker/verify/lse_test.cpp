@@ -1,4 +1,4 @@
-// lse_test.cpp - log-sum-exps that are right, nearly right, of another base, and of no key.
+// lse_test.cpp: Checks log-sum-exps: correct, nearly correct, of another base, and of no key.
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,5 @@
-// not_finite_test.cpp - outputs that must not be numbers, and what is left of the others.
+// not_finite_test.cpp: Checks outputs that must not be finite, and the judgement of the other
+// outputs.
 #include "worker/verify/not_finite.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// quantize_test.cpp - checks factors and elements of fp8 inputs, and what they cost.
+// quantize_test.cpp: Checks factors and elements of fp8 inputs, and the error of quantization.
 #include "worker/verify/quantize.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// tolerance_test.cpp - right results pass; skipped tiles, fp16 sums, zeros and NaN do not.
+// tolerance_test.cpp: Checks that correct results pass, and skipped tiles, fp16 sums, zeros and NaN
+// fail.
 #include "worker/verify/tolerance.hpp"
 
 #include <cmath>

@@ -1,1 +1,1 @@
-"""A stand-in for FlashAttention-4."""
+"""__init__.py: Stands in for FlashAttention-4."""
