@@ -304,8 +304,9 @@ class Readers(Hostile):
         evil = "*/ PWN /*\nPWN\r\n??/\nPWN \"\"\" PWN\nimport PWN # \\\nPWN"
         best["command"] = best["device"]["name"] = best["device"]["driver"] = evil
         self.write("run/best.json", json.dumps(best))
+        package = shlex.quote(str(HERE.parents[1] / "python"))
         self.shell("fatune export run --unverified --name x --to header && fatune export run --unverified --to torch -o x.py && "
-                   "fatune export run --unverified --to kernelbot && mv attention_*/*.py .", timeout=300)
+                   f"PYTHONPATH={package} python3 -m fatune export run --unverified --to kernelbot && mv attention_*/*.py .", timeout=300)
         gcc = f"gcc -std=c99 -isystem {shlex.quote(CUDA_INCLUDE)} -x c x.h"
         code, _ = self.shell(f"{gcc} -pedantic-errors -fsyntax-only && {gcc} -E -P")
         self.assertNotIn("PWN", re.sub(r'"(\\.|[^"\\])*"', "", code))

@@ -151,7 +151,7 @@ def main():
         if args.dry:
             write_recording(folder / "recording.jsonl", args.problems, faults, args.spoil)
             device = f"recorded:{folder}/recording.jsonl"
-        command = [fatune, "sweep", "--suite", folder / "suite.json", "--per-problem", "--kernel", ",".join([*HONEST, "faults"]),
+        command = [fatune, "sweep", "--suite", folder / "suite.json", "--kernel", ",".join([*HONEST, "faults"]),
                    "--kernel-dir", folder / "kernels",
                    "--strategy", "random", "--budget", str(HONEST_CONFIGS + len(faults)), "--baselines", "none",
                    "--no-warm-start", "--device", device, "--out", run, "--cache", folder / "cache", "--quiet"]

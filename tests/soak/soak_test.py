@@ -135,7 +135,7 @@ def main():
         scratch.mkdir()
         write_recording(folder / "recording.jsonl", args.problems)
         write_suite(folder / "suite.json", args.problems)
-        command = [args.fatune.resolve(), "sweep", "--suite", folder / "suite.json", "--kernel", "naive", "--per-problem",
+        command = [args.fatune.resolve(), "sweep", "--suite", folder / "suite.json", "--kernel", "naive", 
                    "--no-warm-start", "--strategy", "exhaustive", "--objective", "hot", "--baselines", "none",
                    "--device", f"recorded:{folder}/recording.jsonl", "--out", run, "--quiet"]
         environment = {"PATH": os.environ["PATH"], "HOME": name, "TMPDIR": str(scratch), "NO_COLOR": "1"}

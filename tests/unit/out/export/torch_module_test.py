@@ -269,7 +269,7 @@ class Calls(unittest.TestCase):
         fake_torch.state.capability = (10, 0)
         self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: no kernel for it runs on NVIDIA H200")
         q.requires_grad, fake_torch.state.grad = True, True
-        self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: no kernel for it runs on NVIDIA H200")
+        self.assertEqual(self.sdpa.explain(q, k, v), "PyTorch: gradients are wanted, which no kernel computes")
         self.assertEqual((fake_torch.calls, self.api.launches), ([], []))
 
     def test_other_batches_of_as_many_heads(self):

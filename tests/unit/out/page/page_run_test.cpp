@@ -53,7 +53,8 @@ TEST_CASE("best.json beside the journal names the winner, an unreadable one nobo
   const test::SampleRun sample(records);
   CHECK(sample.load().problems.front().result.best()->kernel == "fa_mma");
 
-  const Json best = {{"problem", to_json(test::kMission)}, {"best", {{"id", slower.id}}}};
+  const Json problem = {{"problem", to_json(test::kMission)}, {"best", {{"id", slower.id}}}};
+  const Json best = {{"schema", "fatune.best/1"}, {"problems", Json::array({problem})}};
   REQUIRE(replace_file(sample.path() / "best.json", dump(best)));
   CHECK(sample.load().problems.front().result.best()->kernel == "fa_tiled");
 
