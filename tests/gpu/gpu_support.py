@@ -54,3 +54,10 @@ class Checks:
     def finish(self):
         print(f"{self.made} checks, {self.failed} failed")
         sys.exit(1 if self.failed or not self.made else 0)
+
+
+def recorded_key(kernel, problem, config):
+    """The key of a candidate in a journal, by which the recorded device finds it."""
+    sizes = "b{batch}-h{heads}-kv{kv_heads}-sq{seq_q}-skv{seq_kv}-d{head_dim}-{dtype}-{mask}".format(**problem)
+    words = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in config.items()]
+    return " ".join([kernel, sizes, *words])

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""soak_test.py: Sweeps many problems with one faulty kernel among ten candidates.
+"""soak_test.py: Sweeps many problems with one fixture among nine candidates.
 
 The test checks the outcome of each candidate.
 
     soak_test.py --fatune PATH [--problems N] [--journal FILE] [--dry [--spoil]]
 
-Each problem has 189 configs of honest kernels and 23 fixtures of kernels/faults: 10 problems are 2,120 candidates. A fixture must
+Each problem has 192 configs of an honest kernel and 24 fixtures of kernels/faults: 10 problems are 2,160 candidates. A fixture must
 have the outcome of its manifest, found by its gate; a config of an honest kernel none but measured, pruned or duplicate; the
 winner must be honest; no process and no temporary file may be left. --dry plays it on a recorded device made here, without a GPU;
 --spoil makes that say a cheat was measured, which must be noticed. Exit code 77: no GPU.
@@ -23,12 +23,12 @@ import tempfile
 import time
 import uuid
 
-from gpu_support import SKIPPED, Checks
+from gpu_support import SKIPPED, Checks, recorded_key
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAULTS = ROOT / "kernels/faults"
-HONEST = ["fa_mma", "fa_rows"]
-HONEST_CONFIGS = 189
+HONEST = ["fa_rows"]
+HONEST_CONFIGS = 192
 HONEST_OUTCOMES = {"measured", "pruned", "duplicate"}
 # Gates of the final phase alone, and of the list of configs.
 ELSEWHERE = {"early_start", "carry_over", "constraints"}
@@ -76,9 +76,11 @@ def write_recording(path, problems, faults, spoil):
         print(json.dumps(header), file=file)
         for number in range(problems):
             for record in measured:
-                print(json.dumps(record | {"problem": problem(number)}), file=file)
+                key = recorded_key("fa_rows", problem(number), record["config"])
+                print(json.dumps(record | {"key": key, "problem": problem(number)}), file=file)
             for name, fault in faults.items():
-                record = {"t": "candidate", "id": f"{abs(hash(name)) % 2**64:016x}", "key": name, "kernel": "faults", "config": {"FAULT": name},
+                record = {"t": "candidate", "id": f"{abs(hash(name)) % 2**64:016x}", "kernel": "faults",
+                          "key": recorded_key("faults", problem(number), {"FAULT": name}), "config": {"FAULT": name},
                           "problem": problem(number), "outcome": fault["outcome"], "reason": reason_of(fault)}
                 if spoil and name == "does_nothing":
                     record |= {"outcome": "measured", "reason": "", "hot": measured[0]["hot"] | {"median_us": 1.0}}
@@ -153,7 +155,7 @@ def main():
             device = f"recorded:{folder}/recording.jsonl"
         command = [fatune, "sweep", "--suite", folder / "suite.json", "--kernel", ",".join([*HONEST, "faults"]),
                    "--kernel-dir", folder / "kernels",
-                   "--strategy", "random", "--budget", str(HONEST_CONFIGS + len(faults)), "--baselines", "none",
+                   "--strategy", "exhaustive", "--baselines", "none",
                    "--no-warm-start", "--device", device, "--out", run, "--cache", folder / "cache", "--quiet"]
         begin = time.monotonic()
         done = subprocess.run(command, env=os.environ | {MARK: mark, "TMPDIR": str(scratch)}, stdin=subprocess.DEVNULL,

@@ -19,6 +19,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/gpu"))
+from gpu_support import recorded_key  # pylint: disable=wrong-import-position
 SIZES = [(tile, rows) for tile in (16, 32) for rows in (1, 4, 8)]
 MOST_KB_A_PROBLEM = 160  # chosen; 90 were seen: six candidates, six finals, and best.json, which is made in memory
 
@@ -44,8 +46,9 @@ def write_recording(path, problems):
             record["problem"] = problem(number)
             for place, (tile, rows) in enumerate(SIZES):
                 us = time_of(number, place)
-                record |= {"id": f"{number:08x}{place:08x}", "key": f"{number} {place}", "kernel": "naive",
-                           "config": {"TILE": tile, "ROW_WARPS": rows}, "cubin": f"{number * 8 + place:064x}"}
+                config = {"TILE": tile, "ROW_WARPS": rows}
+                record |= {"id": f"{number:08x}{place:08x}", "key": recorded_key("naive", problem(number), config),
+                           "kernel": "naive", "config": config, "cubin": f"{number * 8 + place:064x}"}
                 record["hot"] |= {"median_us": us, "iqr_us": [us, us], "min_us": us}
                 print(json.dumps(record), file=file)
 
@@ -135,7 +138,7 @@ def main():
         scratch.mkdir()
         write_recording(folder / "recording.jsonl", args.problems)
         write_suite(folder / "suite.json", args.problems)
-        command = [args.fatune.resolve(), "sweep", "--suite", folder / "suite.json", "--kernel", "naive", 
+        command = [args.fatune.resolve(), "sweep", "--suite", folder / "suite.json", "--kernel", "naive",
                    "--no-warm-start", "--strategy", "exhaustive", "--objective", "hot", "--baselines", "none",
                    "--device", f"recorded:{folder}/recording.jsonl", "--out", run, "--quiet"]
         environment = {"PATH": os.environ["PATH"], "HOME": name, "TMPDIR": str(scratch), "NO_COLOR": "1"}
