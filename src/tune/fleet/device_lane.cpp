@@ -24,8 +24,11 @@ void DeviceLane::work() {
     auto evaluator = open_();
     {
       const std::lock_guard lock(mutex_);
-      opened_ = evaluator ? Result<Environment>((*evaluator)->environment())
-                          : Result<Environment>(evaluator.error());
+      if (!evaluator) {
+        failure_ = evaluator.error();
+      } else if (!environment_) {
+        environment_ = (*evaluator)->environment();
+      }
     }
     if (!evaluator) return refuse_parts(evaluator.error());
     if (!sweep_parts(**evaluator)) return;
@@ -77,17 +80,22 @@ std::string DeviceLane::said() const {
 
 bool DeviceLane::opening() const {
   const std::lock_guard lock(mutex_);
-  return !opened_;
+  return !environment_ && !failure_;
 }
 
 const Environment* DeviceLane::environment() const {
   const std::lock_guard lock(mutex_);
-  return opened_ && *opened_ ? &**opened_ : nullptr;
+  return environment_ ? &*environment_ : nullptr;
 }
 
 Status DeviceLane::failure() const {
   const std::lock_guard lock(mutex_);
-  return !opened_ || *opened_ ? Status() : Status(opened_->error());
+  return failure_ ? Status(*failure_) : Status();
+}
+
+bool DeviceLane::able() const {
+  const std::lock_guard lock(mutex_);
+  return environment_ && !failure_;
 }
 
 Status DeviceLane::begin(std::size_t part) {

@@ -34,9 +34,9 @@ class DeviceLane final : public FleetExecutor {
   const std::string& name() const override { return name_; }
   std::string said() const override;
   bool opening() const override;
-  const Environment* environment() const override;
+  const Environment* environment() const override;  ///< null until the device was opened once
   Status failure() const override;
-  bool able() const override { return environment() != nullptr; }
+  bool able() const override;
   Status begin(std::size_t part) override;
   Result<PartReport> look() override;
   std::optional<ProblemResult> take_result() override;
@@ -55,8 +55,9 @@ class DeviceLane final : public FleetExecutor {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;
-  std::optional<Result<Environment>> opened_;
-  std::optional<std::size_t> part_;  ///< the running part
+  std::optional<Environment> environment_;  ///< set once, because callers keep its address
+  std::optional<Error> failure_;            ///< the device could not be opened, or opened again
+  std::optional<std::size_t> part_;         ///< the running part
   std::optional<Result<ProblemResult>> result_;
   std::string said_;
   std::thread thread_;
