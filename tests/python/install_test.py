@@ -105,7 +105,7 @@ class TuneTest(Recorded):
 
     def test_a_file_of_another_form_is_refused_in_words(self):
         with tempfile.TemporaryDirectory() as folder:
-            for text in ('{"schema": "fatune.best/1"}', "[]", "{"):
+            for text in ('{"schema": "fatune.best/2"}', "[]", "{"):
                 (pathlib.Path(folder) / "best.json").write_text(text, encoding="utf-8")
                 with self.assertRaises(fatune.FatuneError) as caught:
                     fatune.Result.load(folder)
