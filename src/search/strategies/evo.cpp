@@ -14,9 +14,9 @@ namespace {
 // to 1,000 random configs. Attention kernels do best with few start points.
 constexpr std::uint64_t kStarts = 7;
 constexpr int kSpreadTries = 4;
-constexpr std::size_t kWithNeighbours = 5;          // best points whose neighbours are candidates
-constexpr int kMutated = 200, kRandom = 300;        // added when the model was refitted
-constexpr int kMoreMutated = 25, kMoreRandom = 20;  // added otherwise
+constexpr std::size_t kWithNeighbours = 5;  // best points whose neighbours are candidates
+constexpr int kMutatedAtRefit = 200, kRandomAtRefit = 300;  // added when the model was refitted
+constexpr int kMutatedBetween = 25, kRandomBetween = 20;    // added between two refits
 // After a refit the nearest of kMovedTo random points is added for each of the kMoved best points
 // and each value.
 constexpr std::size_t kMoved = 3;
@@ -121,10 +121,10 @@ class Evo final : public UntriedSetStrategy {
     if (spread_.wanted() || blind) return spread_.next(untried_, rng_);
     if (surrogate_.refresh(rng_)) {
       pool_.clear();
-      add_mutated_and_random(kMutated, kRandom);
+      add_mutated_and_random(kMutatedAtRefit, kRandomAtRefit);
       add_moved();
     } else {
-      add_mutated_and_random(kMoreMutated, kMoreRandom);
+      add_mutated_and_random(kMutatedBetween, kRandomBetween);
     }
     std::vector<std::uint64_t> candidates = gather_candidates();
     if (candidates.empty()) return spread_.next(untried_, rng_);
