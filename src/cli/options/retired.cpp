@@ -1,4 +1,4 @@
-// retired.cpp: Holds the table of retired words, one row a word.
+// retired.cpp: Holds the table of retired options, one row an option.
 #include "cli/options/retired.hpp"
 
 #include <fmt/format.h>
@@ -6,12 +6,12 @@
 namespace fatune::cli {
 namespace {
 
-struct RetiredWord {
-  std::string_view word;  ///< an option, or a prefix that ends in ':'
+struct RetiredOption {
+  std::string_view option;
   std::string_view instead;
 };
 
-constexpr RetiredWord kRetired[] = {
+constexpr RetiredOption kRetired[] = {
     {"--confirm-on", "run `fatune bench --config RUN --device cuda:N` on each GPU"},
     {"--descale-block", "a descale factor applies to a whole head"},
     {"--external-dir", "a Python function takes its place: --impl python:FILE:FUNCTION"},
@@ -20,16 +20,12 @@ constexpr RetiredWord kRetired[] = {
     {"--portfolio", "each problem has its own config"},
 };
 
-bool matches(std::string_view word, std::string_view retired) {
-  if (retired.ends_with(':')) return word.starts_with(retired);
-  return word.substr(0, word.find('=')) == retired;
-}
-
 }  // namespace
 
 std::optional<std::string> retired_answer(std::string_view word) {
-  for (const RetiredWord& row : kRetired) {
-    if (matches(word, row.word)) return fmt::format("{} is retired: {}", row.word, row.instead);
+  for (const RetiredOption& row : kRetired) {
+    if (word.substr(0, word.find('=')) == row.option)
+      return fmt::format("{} is retired: {}", row.option, row.instead);
   }
   return std::nullopt;
 }

@@ -7,8 +7,7 @@
 
 namespace fatune::cli {
 
-/// Answer to a retired option ("--portfolio", "--portfolio=3") or to a retired prefix of an
-/// implementation ("external:fa3"). Empty for any other word.
+/// Returns the answer to a retired option ("--portfolio", "--portfolio=3"); empty for other words.
 std::optional<std::string> retired_answer(std::string_view word);
 
 }  // namespace fatune::cli
