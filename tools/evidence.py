@@ -19,14 +19,16 @@ import time
 RESULTS = pathlib.Path(__file__).resolve().parents[1] / "results"
 FAST = "cudnn,torch:flash,torch:cudnn,fa4"
 ALL = "naive,cublas,hybrid_qkt,hybrid_pv,cudnn,cudnn:best,torch:flash,torch:cudnn,torch:efficient,torch:math"
-RECORDED_KERNELS = "fa_rows,fa_tiled,fa_wmma,fa_mma,fa_split,fa_wgmma,fa_wgmma_interleaved,fa_wgmma_stream_k"
+EVERY_KERNEL = "fa_rows,fa_tiled,fa_wmma,fa_mma,fa_split,fa_wgmma,fa_wgmma_interleaved,fa_wgmma_stream_k"
+WHOLE_SPACES = "fa_rows,fa_tiled,fa_wmma,fa_mma,fa_wgmma_interleaved"
 SEEDS = range(42, 52)
 MISSION = ("--shape", "4,8,512,64")
 # The arguments of each step that is one sweep, without its baselines and its budget.
 SWEEPS = {
     "mission": (MISSION, None, None),
     "long": (("--shape", "1,8,4096,64"), None, None),
-    "kernels": ((*MISSION, "--kernel", RECORDED_KERNELS), ALL, 900),
+    "spaces": ((*MISSION, "--kernel", WHOLE_SPACES, "--strategy", "exhaustive"), "none", None),
+    "kernels": ((*MISSION, "--kernel", EVERY_KERNEL), ALL, 900),
     "suite-mission": (("--suite", "mission", "--layout", "packed"), FAST, None),
     "suite-models": (("--suite", "models"), FAST, None),
     "suite-fa3-bshd": (("--suite", "fa3", "--layout", "bshd"), FAST, 80),

@@ -17,33 +17,47 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 WHOLE_RUNS = ("mission", "long", "suite-mission", "suite-mission-contiguous", "suite-decode")  # Tests and examples read these.
-RECORDED = "kernels"  # The journal of this run is the recorded device.
+RECORDED = ("spaces", "kernels", "mission")  # The recorded device answers with the candidates of these runs.
 KINDS = {"fp8-": "fp8-rivals", "sanitize-": "sanitize"}  # Documents that go into a folder.
 ARCHIVED = "2b9a2ab5"
 
 
-def copy_journal(source, target, folder):
+def named(line, folder):
     """Names warm starts as seen from the evidence's folder; a line that changes loses its checksum."""
-    with gzip.open(source, "rt") as old, open(target, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as new:
-        for line in old:
-            named = line.replace(folder, "")
-            new.write((line if named == line else re.sub(r',"crc":"[0-9a-f]{8}"}$', "}", named)).encode())
+    changed = line.replace(folder, "")
+    return line if changed == line else re.sub(r',"crc":"[0-9a-f]{8}"}$', "}", changed)
+
+
+def journal(run, folder):
+    with gzip.open(run / "journal.jsonl.gz", "rt") as lines:
+        return [named(line, folder) for line in lines]
+
+
+def write_journal(target, lines):
+    with open(target, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as packed:
+        packed.writelines(line.encode() for line in lines)
+
+
+def collect_recording(evidence, device, folder):
+    """Writes the recorded device: the last run's journal, whose header and final phase count, behind the candidates of the others."""
+    *others, last = (journal(evidence / name, folder) for name in RECORDED)
+    candidates = [line for lines in others for line in lines if line.startswith('{"t":"candidate"')]
+    write_journal(ROOT / f"configs/recorded/{device}-mission.jsonl.gz", [last[0], *candidates, *last[1:]])
 
 
 def collect_run(run, results, device, folder):
     name, target = run.name, results / run.name
     if (run / "suite.json").exists():
         shutil.copy(run / "suite.json", results / f"{name}.json")
-    if name not in (*WHOLE_RUNS, RECORDED):
+    if name not in (*WHOLE_RUNS, "kernels"):
         return
     target.mkdir(parents=True, exist_ok=True)
     best = (run / "best.json").read_text().replace(folder, "")
     (target / "best.json").write_text(best)
     (target / "command.txt").write_text(json.loads(best)["command"] + "\n")
-    if name == RECORDED:
-        copy_journal(run / "journal.jsonl.gz", ROOT / f"configs/recorded/{device}-mission.jsonl.gz", folder)
+    if name not in WHOLE_RUNS:
         return
-    copy_journal(run / "journal.jsonl.gz", target / "journal.jsonl.gz", folder)
+    write_journal(target / "journal.jsonl.gz", journal(run, folder))
     lines = [line.rstrip().replace(f" {name}/", f" runs/{name}/") for line in run.with_suffix(".txt").read_text().splitlines()]
     (target / "report.txt").write_text("\n".join(lines) + "\n")
 
@@ -54,6 +68,8 @@ def collect(evidence, device, out=None):
     for best in sorted(evidence.glob("*/best.json")):
         if not best.parent.name.startswith("seed-"):
             collect_run(best.parent, results, device, folder)
+    if all((evidence / name).exists() for name in RECORDED):
+        collect_recording(evidence, device, folder)
     for document in sorted(evidence.glob("*.json")):
         kind = next((kind for kind in KINDS if document.name.startswith(kind)), None)
         if document.name.endswith(".bench.json") or document.name == "winners.json":
