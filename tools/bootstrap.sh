@@ -155,8 +155,8 @@ ensure_catch2() {
   say "that failed (.deps/apt/log): CMake will fetch Catch2"
 }
 
-# A Python package in an environment of its own, for the tests and tools that use it.
-# $1: the folder in .deps/, $2: the package, $3: its version; then what goes with it.
+# Installs a Python package in an environment of its own, for the tests and tools that use it.
+# Arguments: the folder in .deps/, the package, its version, then packages that go with it.
 ensure_python_package() {
   local folder=$deps/$1 package=$2 version=$3
   shift 3

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """check_layers.py - turns src/ and kernels/ into a list of broken layout rules; exit 1 if any.
 
-Rules: includes follow the arrows of src/layers.txt, by which CMake links, too; heavy or device headers stay
-where they belong; a type's name is its namespace's only one; no file is too long; every file's first line says what it is;
-lists of sources have one file a line, in order, so that two changes merge.
+Includes follow the arrows of src/layers.txt, by which CMake links, too. Heavy or device headers stay where they belong.
+A type's name is unique in its namespace. No file is too long. Every file's first line says what the file is for.
+Lists of sources have one file a line, in order, so that two changes merge.
 Usage: check_layers.py [ROOT]
 """
 
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__)
 SRC = ROOT / "src"
 MAX_LINES = 400  # chosen: nine files in ten of the projects we like are below it
 
-# What may appear only in some places: pattern, the files allowed to, and the reason printed.
+# Text that may appear only in some files: pattern, allowed files, and the reason that is printed.
 CONFINED = [
     (r"#include <(cuda|nvrtc|nvml|cuda_\w+)\.h>", r"src/gpu/|src/worker/compile/nvrtc|src/runtime/", "CUDA headers belong to gpu/, worker/compile/nvrtc and runtime/"),
     (r"#include <nlohmann/json\.hpp>", r".*\.cpp$|src/(core/record_lines|model/results/record|worker/protocol/implementation|evolve/trial/trial)\.hpp$", "json.hpp costs a second per inclusion: headers take json_fwd.hpp (those that hold values of it are allowed)"),

@@ -40,7 +40,7 @@ SHELL_LIKE = {".sh", ".cmake"}
 
 
 def project_files(root):
-    """What git has or would add; in an unpacked archive, everything outside build folders."""
+    """Returns the files that git has or would add; in an unpacked archive, all files outside build folders."""
     try:
         listed = subprocess.run(["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"],
                                 check=True, capture_output=True, text=True).stdout

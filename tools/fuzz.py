@@ -53,7 +53,7 @@ def files(*patterns):
 
 
 def journals():
-    """Of each committed journal its header, with some lines of every kind behind it."""
+    """Yields the header of each committed journal, with some lines of every kind behind it."""
     for path in sorted(ROOT.glob("results/**/journal.jsonl*")):
         header, *lines = text_of(path).splitlines()
         kinds = {}
@@ -135,7 +135,7 @@ def ledgers():
 
 
 def entries():
-    """Of the committed run's transcript, without the longest texts."""
+    """Yields entries of the committed run's transcript, without the longest texts."""
     for text in whole_files("results/*/evolve/*/transcript.jsonl.gz"):
         for line in text.splitlines()[:20]:
             entry = json.loads(line)
@@ -162,7 +162,7 @@ def requests():
         yield "\r\n".join((line, *headers, "", "")).encode()
 
 
-# Of each target: texts that it reads, or begin to be such.
+# Each target's seeds: texts that it reads, or beginnings of such texts.
 SEEDS = {
     "json": lambda: files("configs/*/*.json", "tests/data/cli/*.json"),
     "gzip": lambda: (gzip.compress(text[:5000]) for text in files("docs/*.md", "configs/*/*.json")),

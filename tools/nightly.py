@@ -4,8 +4,8 @@
     nightly.py [STEP ...]
 
 All steps run, whatever fails; their output goes to build/nightly/STEP.log. Exit code 1: a step failed. With STEPs named only
-these run, and the table is printed and not written. --parse-alone FOLDER is a part of the step `alone`: it parses each source
-of FOLDER/compile_commands.json without the sources that FATUNE_UNITY would put beside it.
+these run, and the table is printed and not written. The option --parse-alone FOLDER is a part of the step `alone`. It parses
+each source of FOLDER/compile_commands.json without the sources that FATUNE_UNITY would put beside it.
 """
 import argparse
 import concurrent.futures
@@ -20,7 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "nightly"
-# Of each test program, the files whose tests start threads or processes.
+# Files of each test program whose tests start threads or processes.
 CONCURRENT = {
     "core": ["channel", "child", "interrupt", "line_process", "parallel", "run_program"],
     "search": ["runs"],
@@ -92,7 +92,7 @@ def parse(entry):
 
 
 def parse_alone(folder):
-    """What the build makes (embedded files, precompiled headers) is not there and is left out."""
+    """Parses each source by itself. Files that the build makes (embedded files, precompiled headers) are left out."""
     entries = json.loads((folder / "compile_commands.json").read_text())
     entries = [entry for entry in entries if pathlib.Path(entry["file"]).is_relative_to(ROOT)
                and not pathlib.Path(entry["file"]).is_relative_to(folder.resolve())]

@@ -20,7 +20,7 @@ COMMAND = ["sweep", "--shape", "4,8,512,64", "--device", "recorded"]
 COLUMNS, ROWS = 100, 66
 CHARACTER, LINE, MARGIN = 7.2, 17, 16
 PLAIN, FAINT = "#e6edf3", "#8b949e"
-# What each escape sequence of the program looks like on a dark terminal.
+# The look of each escape sequence of the program on a dark terminal.
 STYLES = {"": f'fill="{PLAIN}"', "1": 'fill="#ffffff" font-weight="bold"', "2": f'fill="{FAINT}"', "31": 'fill="#ff7b72"',
           "32": 'fill="#7ee787"', "33": 'fill="#e3b341"'}
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "chrome"]

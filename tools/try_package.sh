@@ -4,9 +4,9 @@
 #   tools/try_package.sh fatune_0.1.0-1_amd64.deb [BASE]
 #
 # The clean root is made by debootstrap (or copied from the folder BASE, which is one already) below
-# $TMPDIR, and removed at the end. There the package is installed by apt, its manual pages and
-# completions are read, NVRTC is installed by the line that doctor prints, and docs/guide.md is
-# followed word by word. stdout is a transcript of it all.
+# $TMPDIR, and removed at the end. There the package is installed by apt, and its manual pages and
+# completions are read. NVRTC is installed by the line that doctor prints, and docs/guide.md is
+# followed word by word. stdout is a transcript of all steps.
 # Needs root and debootstrap. Exit code 1: something in there did not work.
 set -euo pipefail
 

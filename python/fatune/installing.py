@@ -277,11 +277,11 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
 
     PyTorch serves calls that no kernel fits, and every call whose gradients are wanted. A call with
     a mask tensor is served if a mask of its sizes was captured and the tensor's values are full or
-    causal. assume_masks="captured" trusts the captured kind instead, as graph capture and
+    causal. With assume_masks="captured" the captured kind is trusted instead, as graph capture and
     torch.compile need. `unverified` also takes kernels that no gate has checked.
 
-    Raises FatuneError: (1) the run has no kernel, (2) another word, (3) no GPU or an old PyTorch,
-    (4) a file cannot be written, (5) the run is of another GPU.
+    Raises FatuneError (1) if the run has no kernel, (2) for another word, (3) without a GPU or with
+    an old PyTorch. It raises (4) if a file cannot be written, (5) if the run is of another GPU.
     """
     if assume_masks not in (None, CAPTURED):
         raise FatuneError(f"assume_masks is {assume_masks!r}; it may be None or {CAPTURED!r}",

@@ -49,7 +49,7 @@ def _time(us: float) -> str:
 
 
 def _same(row: Row) -> Tuple[str, ...]:
-    """What a call is known by in another capture."""
+    """Returns the fields that identify a call in another capture."""
     return tuple(str(row[key]) for key in ("function", "site", "module", "query", "key", "value", "mask", "scale"))
 
 
@@ -129,7 +129,7 @@ def _graphs(document: Row) -> str:
 
 
 def _going_on(document: Row) -> str:
-    """What the power limit has to say."""
+    """Returns the paragraph on times at the power limit; empty if none were measured."""
     times, short = document["sustained"], document["times"]
     if times is None:
         return ""

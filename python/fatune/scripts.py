@@ -24,8 +24,8 @@ def printing(document: bool) -> ContextManager[Any]:
 def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
     """Runs a script and returns its globals.
 
-    Raises FatuneError (4) when there is no such file, (1) with the traceback of a script that
-    failed, and (1) with the exit code of a script that ended with one. KeyboardInterrupt passes.
+    Raises FatuneError (4) when there is no such file. It raises (1) with the traceback of a script
+    that failed, or with the exit code of a script that ended with one. KeyboardInterrupt passes.
     """
     if not script.is_file():
         raise FatuneError(f"{script}: there is no such file", FILES)

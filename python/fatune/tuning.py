@@ -98,9 +98,9 @@ def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = 
     be those of the run. Known configs of earlier runs are tried first. The device is PyTorch's
     current one by default; "recorded" replays a recording.
 
-    Raises FatuneError: (1) nothing is to be tuned, (2) the run has another suite, budget or
-    baselines, (3) there is no GPU, (5) the run has another device, and as the program does. Ctrl-C
-    ends the program, too; the folder can be resumed.
+    Raises FatuneError (1) if nothing is to be tuned, (2) if the run has another suite, budget or
+    baselines. It raises (3) without a GPU, (5) if the run has another device, and as the program
+    does. Ctrl-C ends the program, too; the folder can be resumed.
     """
     if not suite.problems:
         raise FatuneError(f"{suite.name}: nothing is to be tuned: {_reasons(suite)}", NO)

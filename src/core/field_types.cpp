@@ -12,7 +12,7 @@
 namespace fatune {
 namespace {
 
-/// Of whole numbers and others; NaN is within no limits.
+/// Says how a number breaks its limits; empty if it does not. NaN is within no limits.
 template <typename T>
 std::string limit_fault(T value, const FieldRules& rules) {
   const auto limit = [](std::int64_t x) { return static_cast<T>(x); };

@@ -21,7 +21,7 @@ RecordOps record_ops() {
           []() -> std::shared_ptr<void> { return std::make_shared<T>(); }};
 }
 
-/// What is asked of a container, by its kind; the primary template is a type of its own.
+/// Makes the FieldType of a container, by its kind. The primary template serves all other types.
 template <typename T>
 struct Make {
   static const FieldType& type() {

@@ -24,7 +24,7 @@ std::string plain(const Json& value) {
   return join(items, ",");
 }
 
-/// What the field says of itself stands in front of what its type says.
+/// Puts the field's own description in front of its type's schema.
 Json described(const char* about, Json schema) {
   if (about == nullptr) return schema;
   Json whole = {{"description", about}};

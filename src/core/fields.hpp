@@ -50,7 +50,7 @@ struct Difference {
 };
 std::optional<Difference> first_difference(const FieldList& before, const FieldList& now);
 
-/// What a value must be besides its type: checked on reading, and part of the schema.
+/// Limits of a value besides its type: checked on reading, and part of the schema.
 struct FieldRules {
   std::optional<std::int64_t> least{}, most{};  ///< of a number, or of each number of a list
   bool positive = false;                        ///< more than 0
@@ -119,7 +119,7 @@ class Field {
   Field& matching(const char* pattern, std::string_view noun) {
     return rules_.pattern_noun = noun, looks_like(pattern);
   }
-  /// What fatune writes looks so; readers take anything.
+  /// Describes the text that fatune writes; readers take any text.
   Field& looks_like(const char* pattern) { return rules_.pattern = pattern, *this; }
   /// Missing, it is what `other`, a field before it, has been read as.
   Field& same_as(const void* other) { return fallback_ = other, *this; }
@@ -290,7 +290,7 @@ concept IsWord = requires(const T* x) {
   word_of(x);
 };
 
-// What field_types.cpp needs to know of containers, each a table of functions on addresses.
+// Containers for field_types.cpp: each is a table of functions on addresses.
 
 struct OptionalOps {
   const void* (*get)(const void*);  ///< null: empty

@@ -28,13 +28,12 @@ constexpr std::size_t kMostValues = 4'000'000;
 /// Tuner's caches 8.
 constexpr std::size_t kMostFileValues = 12'000'000;
 
-/// Chosen: an object keeps its keys in order and looks through all of them for each: 20,000 in a
-/// line took half a second, and a million would take twenty minutes. The most that we have met are
-/// 108.
+/// Chosen: an object keeps its keys in order and compares each new key with all of them. A line of
+/// 20,000 keys took half a second; a million would take twenty minutes. At most 108 were met.
 constexpr std::size_t kMostKeys = 256;
 constexpr std::size_t kShortestMember = 6;  // bytes, where so many differ
 
-/// Of a text that must not be parsed.
+/// The limit that a text exceeds, and where: such a text must not be parsed.
 struct Excess {
   std::string what;
   std::size_t place;
@@ -100,7 +99,7 @@ std::string locate(std::string_view text, std::size_t position) {
   return fmt::format("line {}, column {}", line, column);
 }
 
-/// What the parser quotes may be no text, or end within a character.
+/// Escapes bytes that are not ASCII: the parser may quote half a character, or no text at all.
 std::string in_ascii(const std::string& text) {
   std::string ascii;
   for (const char c : text) {

@@ -17,8 +17,8 @@ namespace fatune {
 using Json = nlohmann::ordered_json;
 
 /// `where` (a file name, "line 12 of x") goes in front of errors. Values are copied, compared and
-/// written by recursion: text that is nested deeper than 128 levels is refused, and so is one of
-/// more than 4,000,000 values, or 256 keys in an object, which are looked for one by one.
+/// written by recursion, so text that is nested deeper than 128 levels is refused. So is text of
+/// more than 4,000,000 values, or with an object of more than 256 keys (searched one by one).
 Result<Json> parse_json(std::string_view text, const std::string& where);
 /// For a large file whose lines are parsed each by itself: fails when it holds more than 12,000,000
 /// values, commas and brackets counted, which would take seconds.
@@ -34,7 +34,7 @@ std::string field_place(const std::string& where, std::string_view key);
 
 /// "must be a string, but is number"
 std::string wrong_type(std::string_view wanted, const Json& found);
-/// What is wrong with a key that is none of the known ones, with the nearest of them.
+/// Describes a key that is none of the known ones, and names the nearest known key.
 std::string unknown_key(const std::string& key, const std::vector<std::string>& known);
 
 /// A JSON object being read: typed fields, unknown keys found, errors as "where: field 'a.b[2]'

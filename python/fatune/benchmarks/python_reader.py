@@ -105,7 +105,7 @@ class Reader:
         return isinstance(each, (ast.Pass, ast.Assert))
 
     def run(self, function: ast.FunctionDef) -> Any:
-        """What the function returns with the names known."""
+        """Returns the function's value, computed from the known names."""
         self.check_decorators(function)
         found, value = self.returned(function.body)
         return value if found else self.wrong("nothing is returned behind it")

@@ -34,8 +34,8 @@ enum class Syntax { kManifest, kPython };
 std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax);
 
 /// A parsed expression. Evaluation is not thread-safe. A division by zero makes the result
-/// undefined, unless the other side decides && or ||: `B != 0 && A % B == 0` is false for B = 0. An
-/// undefined result is an error.
+/// undefined, unless the other side decides && or ||. So `B != 0 && A % B == 0` is false for B = 0.
+/// An undefined result is an error.
 class Expression {
  public:
   /// `where` names file and field and is the prefix of every error.

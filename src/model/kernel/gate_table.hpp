@@ -1,7 +1,7 @@
 // gate_table.hpp: Lists every gate that a kernel must pass: its name, what it demands, and why.
 //
-// A row of this table, and for a gate that runs on the device the function check_NAME() in a file
-// of src/worker/gates, are all that a gate needs. docs/correctness.md explains the gates at length.
+// A gate needs a row of this table. A gate that runs on the device also needs the function
+// check_NAME() in a file of src/worker/gates. docs/correctness.md explains the gates at length.
 #pragma once
 
 #include <span>

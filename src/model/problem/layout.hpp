@@ -20,9 +20,9 @@ struct Strides {
   friend auto operator<=>(const Strides&, const Strides&) = default;
 };
 
-/// kBhsd: contiguous (batch, heads, seq, head_dim). kBshd: contiguous (batch, seq, heads,
-/// head_dim). kPacked: q, k and v are parts of one contiguous (batch, seq, heads + 2 kv_heads,
-/// head_dim), the output of a GEMM with packed weights. kStrides: explicit strides.
+/// `kBhsd`: contiguous (batch, heads, seq, head_dim). `kBshd`: contiguous (batch, seq, heads,
+/// head_dim). `kPacked`: q, k and v are parts of one contiguous (batch, seq, heads + 2 kv_heads,
+/// head_dim), the output of a GEMM with packed weights. `kStrides`: explicit strides.
 enum class LayoutKind { kBhsd, kBshd, kPacked, kStrides };
 
 struct Layout {

@@ -1,8 +1,8 @@
 // cublas_lt.cpp: Translates row-major batched products for a column-major library.
 //
 // A row-major matrix is its own transpose in column-major terms, with the same pitch. So our
-// C = A B is the library's C^T = B^T A^T: its first operand is our b, its second our a, and rows
-// and columns of every layout are swapped. The transpose flags of the operands stay as they are.
+// C = A B is the library's C^T = B^T A^T. The library's first operand is our b, its second our a.
+// Rows and columns of every layout are swapped. The operands' transpose flags stay as they are.
 #include "worker/baselines/cublas_lt.hpp"
 
 #include <algorithm>

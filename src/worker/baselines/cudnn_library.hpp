@@ -232,8 +232,8 @@ class CudnnDescriptor {
   CudnnOwned raw_{nullptr, nullptr};
 };
 
-/// An error for a problem that this version of cuDNN is not given: one with rows that see no key
-/// (cuDNN's result is undefined, ours is zero), and one that NVIDIA's own frontend refuses.
+/// An error for a problem that this version of cuDNN is not given. Such a problem has rows that see
+/// no key (cuDNN's result is undefined, ours is zero), or NVIDIA's own frontend refuses it.
 Status check_cudnn_problem(const Problem& problem, std::size_t version);
 
 /// Names of tensors in a graph and in the pointers bound to it.

@@ -14,17 +14,17 @@
 namespace fatune {
 namespace {
 
-// The neighbour has a quarter of the L2 cache. Both it and what a candidate moves may lie there
-// twice, once in each half of the cache (as on an H200), and lines give way before all places are
-// taken, since an address has few of them. Where both take 0.98 of the cache, 20 of 60 honest
-// configs slowed the reads by 1.12 to 1.22 (32,12,77,64 causal); where they take 0.77, none of 73
-// (4,8,512,64). So a candidate is judged while they take 0.8 at most.
+// The neighbour's data is a quarter of the L2 cache. Its lines, and those that a candidate moves,
+// may be cached twice, once in each half of the cache (as on an H200). Lines are evicted before the
+// cache is full, since an address has few places. Where both take 0.98 of the cache, 20 of 60
+// honest configs slowed the reads by 1.12 to 1.22 (32,12,77,64 causal); where they take 0.77, none
+// of 73 (4,8,512,64). So a candidate is judged while they take 0.8 at most.
 constexpr double kMostMoved = 0.6;  // of the neighbour's bytes: 2 * (1 / 4 + 0.6 / 4) = 0.8
 constexpr int kPairs = static_cast<int>(kLeastSamples);
 constexpr int kResamplesOfPairs = 1'000;
 /// Chosen: a read from memory takes 2 to 3 times one from the cache, and a warp waits for the
-/// slowest of its four lines, so that some 2 % of the lines lost already show. Below that is
-/// chance: which lines give way is a matter of addresses.
+/// slowest of its four lines. So a loss of some 2 % of the lines already shows. Smaller losses are
+/// chance, because addresses decide which lines are evicted.
 constexpr double kMostSlower = 1.10;
 enum Finding : std::size_t { kCounted, kIgnored, kFindings };
 

@@ -200,8 +200,8 @@ MaybeFailure time_pairs(GateContext& context, Series series, std::size_t pairs, 
 }
 
 /// Times the last launch of a series between two events of its own, so that the passes do not
-/// count. Passes among launches take longer than passes alone if they put each other's lines out of
-/// the cache, and passes that change their tensors may take longer than passes that do not.
+/// count. Passes among launches take longer than passes alone if they evict each other's lines from
+/// the cache. Passes that change their tensors may take longer than passes that do not.
 MaybeFailure time_alone(GateContext& context, Series series, PairTimes& each) {
   series.empty = false;
   series.alone = true;

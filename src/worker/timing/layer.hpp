@@ -29,9 +29,9 @@ struct LayerProduct {
   std::string from, to;  ///< "hidden", "result", or a buffer of the problem
 };
 
-/// The products around attention. The hidden size is heads * head_dim. q, k and v come from a
-/// product each, or packed from one. k and v of another length than q come from memory, like a
-/// cache.
+/// The products around attention. The hidden size is heads * head_dim. One product gives q, k and v
+/// packed, or each has a product of its own. If k and v have another length than q, they come from
+/// memory, like a KV cache.
 struct LayerPlan {
   std::vector<LayerProduct> before;
   LayerProduct after;

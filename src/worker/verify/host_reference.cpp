@@ -51,9 +51,9 @@ double descale(const Problem& problem, std::string_view tensor, const std::vecto
 }
 
 /// The error that fp32 may cause. The rounding of a score (8 steps of its magnitude, and of the
-/// exponential) scales each probability. The sum over values rounds at each key, which adds up as a
-/// random walk of at most 4 standard deviations (for values of one sign over 131072 keys it was
-/// 1e-5). A wrong formula is off by orders of magnitude more.
+/// exponential) scales each probability. The sum over values rounds at each key. These errors add
+/// up as a random walk of at most 4 standard deviations (1e-5 for values of one sign over 131072
+/// keys). A wrong formula is off by orders of magnitude more.
 double fp32_limit(const Problem& problem, const HostRow& row) {
   const double walk = 4 * std::sqrt(static_cast<double>(problem.seq_kv));
   return kFp32Step * (8 * (8 + row.score_magnitude) + walk) * row.value_magnitude;

@@ -25,10 +25,10 @@ struct HostInputs {
   /// Factors of fp8, (batch, kv_heads).
   std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
 };
-/// Makes the inputs; the bytes do not depend on the number of threads. v is multiplied by 2 to the
-/// power `v_doublings` (see the tolerance rule "vacuity"). fp8 inputs are quantize() of the inputs
-/// of unquantized(). Their heads, and blocks of tokens with factors, differ in magnitude, so that a
-/// wrong factor gives wrong values.
+/// Makes the inputs; the bytes do not depend on the number of threads. The values of v are
+/// multiplied by 2 to the power `v_doublings` (see the tolerance rule "vacuity"). Inputs in fp8 are
+/// quantize() of the inputs of unquantized(). Their heads, and blocks of tokens with factors,
+/// differ in magnitude, so that a wrong factor gives wrong values.
 HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
 
 /// Returns the inputs of unquantized(problem): the source of make_inputs()'s quantization, and the
@@ -39,10 +39,10 @@ HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, in
 /// fp8 inputs with |v| in place of v.
 HostInputs with_magnitudes_of_v(HostInputs inputs);
 
-/// The inputs of a custom operation. The distribution changes inputs whose values are drawn. normal
-/// leaves them as declared, uniform draws from U[-1,1] instead, outliers adds N(0,100) to one draw
-/// in 1024, and zeros draws zeros alone. Others count as normal. The bytes do not depend on the
-/// number of threads.
+/// The inputs of a custom operation. The distribution changes inputs whose values are drawn.
+/// `normal` leaves them as declared. `uniform` draws from U[-1,1] instead. `outliers` adds N(0,100)
+/// to one draw in 1024. `zeros` draws zeros alone. Others count as normal. The bytes do not depend
+/// on the number of threads.
 std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCase& which);
 
 /// The inputs of attention or of a custom operation. Only attention's v can be doubled.
