@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "model/kernel/gate_table.hpp"
 #include "model/results/sweep_result.hpp"
 #include "tune/evaluate/final_phase.hpp"
 
@@ -21,9 +20,9 @@ constexpr std::size_t kLikelyWinners = 3, kManyIdle = 8;
 // noise.
 constexpr double kWide = 0.01;
 
-bool is_baseline(const Implementation& contestant) { return contestant.role == "baseline"; }
+bool is_baseline(const Implementation& contestant) { return contestant.role == RowRole::kBaseline; }
 
-bool is_noisy(const FinalRecord& record, const std::string& time) {
+bool is_noisy(const FinalRecord& record, Time time) {
   const auto& timing = timing_of(record, time);
   if (!timing || !timing->ci95_low_us || !timing->ci95_high_us) return false;
   return *timing->ci95_high_us - *timing->ci95_low_us > kWide * timing->median_us;
@@ -114,8 +113,7 @@ void FinalPhase::note_edges(std::size_t index, const std::vector<Stage>& edges) 
     verification.not_run.push_back(
         fmt::format("{}: it can do none of {}", name(GateId::kEdgeProblems), of));
   } else {
-    verification.gates.push_back(
-        fmt::format("{} {}/{}", name(GateId::kEdgeProblems), edges_checked_[index], of));
+    verification.gates.push_back({GateId::kEdgeProblems, edges_checked_[index], of});
   }
 }
 
@@ -154,7 +152,7 @@ Status FinalPhase::settle_winner(Stage& main, std::vector<Stage>& edges) {
 std::optional<std::size_t> FinalPhase::noisy_winner() const {
   const auto winner = place_of_winner();
   if (!winner || records_[*winner].timed_again) return std::nullopt;
-  const std::string time = final_time(records_, setting_.run.objective);
+  const Time time = final_time(records_, setting_.run.objective);
   return is_noisy(records_[*winner], time) ? winner : std::nullopt;
 }
 

@@ -48,7 +48,8 @@ void drop_results(FinalRecord& record) {
 /// they may compute with less precision.
 void note_precision(std::vector<FinalRecord>& records) {
   for (const FinalRecord& usual : records) {
-    if (usual.role != "default" || !usual.verification || usual.verification->margin <= 0) continue;
+    if (usual.role != RowRole::kDefault || !usual.verification || usual.verification->margin <= 0)
+      continue;
     for (FinalRecord& record : records) {
       if (record.kernel != usual.kernel || !record.verification) continue;
       const double ratio = record.verification->margin / usual.verification->margin;
@@ -328,7 +329,8 @@ Result<std::vector<FinalRecord>> FinalPhase::run(const std::vector<Implementatio
 bool FinalPhase::needs_reserves() const {
   if (plan_.reserves.empty()) return false;
   return std::ranges::none_of(records_, [&](const FinalRecord& record) {
-    const bool finalist = record.role == "finalist" && record.impl == plan_.reserves.front().impl;
+    const bool finalist =
+        record.role == RowRole::kFinalist && record.impl == plan_.reserves.front().impl;
     return finalist && record.outcome == Outcome::kMeasured;
   });
 }

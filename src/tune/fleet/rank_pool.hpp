@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/result.hpp"
-#include "model/results/rank_census.hpp"
+#include "model/results/fleet_timeline.hpp"
 #include "transport/transport.hpp"
 #include "tune/fleet/fleet_sweep.hpp"
 #include "tune/fleet/messages.hpp"

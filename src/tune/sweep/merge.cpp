@@ -27,7 +27,7 @@ std::string subject(const Record& record) {
   if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->key;
   const auto* final = std::get_if<FinalRecord>(&record);
   if (final == nullptr) return "";
-  return fmt::format("{} {} {} of {}", final->role, final->impl, dump(final->config),
+  return fmt::format("{} {} {} of {}", name(final->role), final->impl, dump(final->config),
                      describe(final->problem));
 }
 

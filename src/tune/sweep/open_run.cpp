@@ -174,7 +174,6 @@ Result<OpenRun> open_run(const SweepOptions& options, const std::vector<KernelRe
   result.plan = complete_plan(options.plan, kernels);
   result.environment = environment;
   result.folder = options.out;
-  FATUNE_TRY_STATUS(check_objective(result.plan.objective));
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, environment.limits));
   result.plan.warm_starts = select_warm_starts(options.known, result.plan, environment.limits.arch);
   complete_configs(kernels, result.plan.warm_starts);

@@ -17,7 +17,7 @@ namespace {
 /// Limits edge problems to the winner, unless the objective is the score.
 FinalPlan plan_of_finals(const RunState& run) {
   FinalPlan plan = run.options.finals;
-  if (run.plan.objective == kScoreObjective) return plan;
+  if (run.plan.objective == Objective::kScore) return plan;
   plan.winner = [objective = run.plan.objective, seed = plan.seed](const auto& records) {
     return winner_by_time(records, final_time(records, objective), seed);
   };
@@ -49,12 +49,14 @@ bool retry_unavailable(const std::vector<FinalRecord>& finals, const RunState& r
 class ProblemFinals {
  public:
   ProblemFinals(RunState& run, ProblemResult& result)
-      : run_(run), result_(result), wanted_{result.problem.problem,
-                                            run.kernels,
-                                            run.baseline,
-                                            run.evaluator.environment().limits,
-                                            run.plan.objective,
-                                            run.options.finalists} {}
+      : run_(run),
+        result_(result),
+        wanted_{result.problem.problem,
+                run.kernels,
+                run.baseline,
+                run.evaluator.environment().limits,
+                search_time(run.plan.objective),
+                run.options.finalists} {}
 
   Status settle() {
     if (run_.options.baselines) {
@@ -66,7 +68,7 @@ class ProblemFinals {
     if (!run_.is_over()) FATUNE_TRY_STATUS(result_.finals.empty() ? begin() : repeat());
     if (result_.finals.empty()) return {};
     Scoring scoring;
-    if (run_.plan.objective == kScoreObjective) {
+    if (run_.plan.objective == Objective::kScore) {
       FATUNE_TRY(const auto uses,
                  count_finalists(result_.finals, contestants_, run_.options.count_use));
       scoring = score_finals(result_.finals, uses);

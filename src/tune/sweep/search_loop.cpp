@@ -23,17 +23,16 @@ double share_of(double best_us, double leading_us) {
 
 /// Returns the cost told to the strategy; a duplicate has the cost of its original.
 std::optional<double> cost_of(const CandidateRecord& record,
-                              const std::vector<CandidateRecord>& earlier,
-                              const std::string& objective) {
+                              const std::vector<CandidateRecord>& earlier, Time time) {
   if (record.outcome == Outcome::kDuplicate) {
     const auto original = std::ranges::find_if(earlier, [&](const CandidateRecord& other) {
       return other.id == record.duplicate_of && other.outcome != Outcome::kDuplicate;
     });
-    if (original != earlier.end()) return cost_of(*original, earlier, objective);
+    if (original != earlier.end()) return cost_of(*original, earlier, time);
   }
 
   // The original of a duplicate may be journalled and not told yet, so the duplicate's times count.
-  const auto& timing = objective_timing(record, objective);
+  const auto& timing = searched_timing(record, time);
   const bool timed = record.outcome == Outcome::kMeasured || record.outcome == Outcome::kPruned ||
                      record.outcome == Outcome::kDuplicate;
   if (!timed || !timing) return std::nullopt;
@@ -44,7 +43,7 @@ std::optional<double> cost_of(const CandidateRecord& record,
 
 std::optional<double> take_result(const CandidateRecord& record, RunState& run,
                                   ProblemResult& result) {
-  const auto cost = cost_of(record, result.candidates, run.plan.objective);
+  const auto cost = cost_of(record, result.candidates, search_time(run.plan.objective));
   ++result.outcomes[record.outcome];
   result.gpu_waited_s += record.spent.gpu_wait_s;
   result.candidates.push_back(record);
