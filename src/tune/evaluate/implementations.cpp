@@ -118,6 +118,18 @@ CandidateRecord new_record(const Candidate& candidate, std::string id) {
   return record;
 }
 
+FinalRecord new_record(const Implementation& contestant, std::string id) {
+  FinalRecord record;
+  record.impl = contestant.impl;
+  record.role = contestant.role;
+  record.id = std::move(id);
+  record.problem = contestant.candidate.problem;
+  if (!contestant.candidate.kernel) return record;
+  record.kernel = contestant.candidate.kernel->manifest.name;
+  record.config = to_json(contestant.candidate.config);
+  return record;
+}
+
 void drop_times(FinalRecord& record) {
   for (const Time time : kAllTimes) {
     timing_of(record, time).reset();

@@ -29,8 +29,10 @@ struct Implementation {
 Implementation implementation_of(Candidate candidate, RowRole role = RowRole::kFinalist);
 /// Whether the implementation is external: neither kernel nor config of fatune.
 std::vector<OutsideProgram> outside_programs(std::span<const Implementation> implementations);
-/// Returns a record with the fields that are known before the evaluation.
+/// Returns a record with the fields that are known before the evaluation. `id` is that of a
+/// candidate.
 CandidateRecord new_record(const Candidate& candidate, std::string id);
+FinalRecord new_record(const Implementation& contestant, std::string id);
 /// Removes all times of a record, with their rounds.
 void drop_times(FinalRecord& record);
 /// Finds a kernel by name, with or without "fatune:"; null if there is none.

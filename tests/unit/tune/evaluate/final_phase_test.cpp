@@ -78,7 +78,7 @@ struct Hall {
         {"fatune:k", RowRole::kDefault, make_candidate(kernel, 2, problem)},
         {"naive", RowRole::kBaseline, make_candidate(naive, 2, problem)}};
     contestants.insert(contestants.end(), more.begin(), more.end());
-    auto records = FinalPhase(setting, problem, plan).run(contestants);
+    auto records = run_final_phase(setting, problem, plan, contestants);
     FATUNE_CHECK(records, "the fake final phase runs");
     return *records;
   }
