@@ -11,7 +11,7 @@
 #include "model/results/sweep_result.hpp"
 #include "search/datasets/journal_dataset.hpp"
 #include "tune/profile/census.hpp"
-#include "tune/profile/profile_document.hpp"
+#include "tune/profile/profile.hpp"
 
 namespace fatune {
 

@@ -44,6 +44,13 @@ Implementation reference_contestant(const KernelRef& reference, const Problem& p
 Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates);
 
+/// For each parameter on which all finalists of the fastest kernel agree, adds its fastest
+/// candidate with another value. Finalists often fail for a common value. Returns at most eight,
+/// the fastest first.
+Result<std::vector<Implementation>> choose_reserves(const FinalsRequest& request,
+                                                    const std::vector<Implementation>& contestants,
+                                                    const std::vector<CandidateRecord>& candidates);
+
 /// Whether `finals` has a record of every contestant, as after an earlier attempt.
 bool covers(const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants);
 

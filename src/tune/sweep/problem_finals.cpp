@@ -9,7 +9,6 @@
 #include "core/log.hpp"
 #include "tune/sweep/finals.hpp"
 #include "tune/sweep/problem_sweep.hpp"
-#include "tune/sweep/reserves.hpp"
 
 namespace fatune {
 namespace {
@@ -49,14 +48,12 @@ bool retry_unavailable(const std::vector<FinalRecord>& finals, const RunState& r
 class ProblemFinals {
  public:
   ProblemFinals(RunState& run, ProblemResult& result)
-      : run_(run),
-        result_(result),
-        wanted_{result.problem.problem,
-                run.kernels,
-                run.baseline,
-                run.evaluator.environment().limits,
-                search_time(run.plan.objective),
-                run.options.finalists} {}
+      : run_(run), result_(result), wanted_{result.problem.problem,
+                                            run.kernels,
+                                            run.baseline,
+                                            run.environment.limits,
+                                            search_time(run.plan.objective),
+                                            run.options.finalists} {}
 
   Status settle() {
     if (run_.options.baselines) {
@@ -113,12 +110,12 @@ class ProblemFinals {
     if (plan.winner) {
       FATUNE_TRY(plan.reserves, choose_reserves(wanted_, contestants_, result_.candidates));
     }
-    return run_.evaluator.finals(contestants_, plan);
+    return run_.evaluator->finals(contestants_, plan);
   }
 
   Status publish(std::vector<FinalRecord> finals) {
     for (FinalRecord& record : finals) {
-      record.gpu = run_.evaluator.environment().device_uuid;
+      record.gpu = run_.environment.device_uuid;
       FATUNE_TRY_STATUS(run_.write(record));
     }
     result_.finals = std::move(finals);

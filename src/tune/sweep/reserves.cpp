@@ -1,11 +1,11 @@
 // reserves.cpp: Finds the fastest candidates that differ from all finalists of their kernel.
-#include "tune/sweep/reserves.hpp"
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "tune/sweep/finals.hpp"
 
 namespace fatune {
 namespace {

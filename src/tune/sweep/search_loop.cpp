@@ -105,7 +105,7 @@ std::size_t next_kernel(std::span<const KernelStanding> kernels) {
 }
 
 SearchLoop::SearchLoop(RunState& run, ProblemResult& result)
-    : run_(run), result_(result), capacity_(std::max<std::size_t>(1, run.evaluator.capacity())) {}
+    : run_(run), result_(result), capacity_(std::max<std::size_t>(1, run.evaluator->capacity())) {}
 
 void SearchLoop::add(const Space& space, std::unique_ptr<Strategy> strategy) {
   searches_.push_back({{}, &space, std::move(strategy)});
@@ -161,7 +161,7 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
     if (!run_.journal.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
   } else {
     run_.clock.go_live();
-    FATUNE_TRY_STATUS(run_.evaluator.submit(candidate));
+    FATUNE_TRY_STATUS(run_.evaluator->submit(candidate));
     prepare(searches_[search]);
   }
   window_.push_back(std::move(slot));
@@ -172,18 +172,18 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
 
 /// Names the candidates that the search is likely to ask next and that are not journalled.
 void SearchLoop::prepare(const Search& search) {
-  const std::size_t most = run_.evaluator.worth_preparing();
+  const std::size_t most = run_.evaluator->worth_preparing();
   if (most == 0) return;
   std::vector<Candidate> likely;
   for (const Point& point : search.strategy->likely(most)) {
     Candidate candidate = search.space->candidate(point);
     if (!run_.journal.find(candidate)) likely.push_back(std::move(candidate));
   }
-  run_.evaluator.prepare(std::move(likely));
+  run_.evaluator->prepare(std::move(likely));
 }
 
 Status SearchLoop::finish() {
-  run_.evaluator.prepare({});
+  run_.evaluator->prepare({});
   while (!window_.empty() && (!stopped() || worth_waiting())) FATUNE_TRY_STATUS(settle());
   return {};
 }
@@ -196,7 +196,7 @@ Status SearchLoop::settle() {
     tell(slot, *slot.known);
     return {};
   }
-  FATUNE_TRY(CandidateRecord record, run_.evaluator.collect());
+  FATUNE_TRY(CandidateRecord record, run_.evaluator->collect());
   FATUNE_CHECK(record.key == slot.key, "records come in the order of submission");
   const auto early = run_.early.extract(record.key);
   if (early && early.mapped().outcome == record.outcome) {

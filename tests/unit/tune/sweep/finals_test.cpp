@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sweep_fixture.hpp"
-#include "tune/sweep/reserves.hpp"
 
 namespace fatune {
 namespace {
