@@ -3,7 +3,7 @@
 #include "model/results/journal.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/journal_dataset.hpp"
-#include "tune/sweep/merge.hpp"
+#include "tune/sweep/shard_runs.hpp"
 
 namespace fatune::fuzz {
 

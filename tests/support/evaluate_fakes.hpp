@@ -187,7 +187,8 @@ inline RunReply measured(double hot_us) {
   RunReply reply;
   reply.hot = Timing{
       .median_us = hot_us, .q1_us = hot_us, .q3_us = hot_us, .min_us = hot_us, .samples = 10};
-  reply.verification = Verification{.passed = true, .margin = 0.5, .seeds = 2, .gates = {"launch"}};
+  reply.verification =
+      Verification{.passed = true, .margin = 0.5, .seeds = 2, .gates = {{GateId::kLaunch}}};
   reply.resources = Resources{.registers = 64, .threads = 128};
   return reply;
 }

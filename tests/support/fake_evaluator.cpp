@@ -35,7 +35,7 @@ Verification passed_verification() {
   verification.worst_rule = "max_abs";
   verification.max_abs_diff = 0.000244140625;
   verification.seeds = 2;
-  verification.gates = {"launch", "accuracy", "repeat"};
+  verification.gates = {{GateId::kLaunch}, {GateId::kAccuracy}, {GateId::kRepeat}};
   return verification;
 }
 

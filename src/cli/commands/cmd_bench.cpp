@@ -65,7 +65,7 @@ Result<std::vector<Implementation>> contestants_of(const Implementation* chosen,
     rows.push_back(*chosen);
     const Candidate standard{candidate.kernel, default_config(candidate.kernel->manifest), problem};
     if (!(standard.config == candidate.config))
-      rows.push_back(implementation_of(standard, "default"));
+      rows.push_back(implementation_of(standard, RowRole::kDefault));
     if (args.impls.empty() && candidate.kernel != session.reference)
       impls.push_back(session.reference->manifest.name);
   }

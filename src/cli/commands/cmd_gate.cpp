@@ -27,7 +27,7 @@ struct GateArgs {
   ProblemArgs problem;
   std::string device = "auto";
   std::string threshold = "0.95";
-  std::string objective = kInLayerObjective;
+  std::string objective = "in_layer";
   RoundsArgs rounds;
   std::string format = "text";
   std::string out;
@@ -43,12 +43,10 @@ Result<GateRules> rules_of(const GateArgs& args) {
         "more");
   }
   rules.threshold = *threshold;
-  rules.objective = args.objective;
-  for (const std::string_view known : {"in_layer", "plain", "hot", "cold"}) {
-    if (args.objective == known) return rules;
-  }
-  return usage_error("--objective: '" + args.objective +
-                     "' is not one of in_layer, plain, hot, cold");
+  auto time = parse_time(args.objective);
+  if (!time) return usage_error("--objective: " + time.error().message);
+  rules.time = *time;
+  return rules;
 }
 
 OptionTable gate_table(GateArgs& a) {
@@ -104,7 +102,7 @@ Result<Implementation> config_baseline(const std::string& file, const NamedProbl
   const std::vector<SavedConfig> saved = configs_of(best);
   FATUNE_TRY(const std::size_t position, position_for(saved, problem.problem, file));
   FATUNE_TRY(Implementation chosen, chosen_of(saved[position], problem, file, catalog));
-  chosen.role = "baseline";
+  chosen.role = RowRole::kBaseline;
   return chosen;
 }
 
@@ -148,9 +146,9 @@ Result<std::vector<Implementation>> gate_candidates(const GateArgs& args,
     FATUNE_TRY(Implementation candidate,
                from_name(args.candidate, problem.problem, catalog, settings));
     if (candidate.candidate.kernel) {
-      candidate = implementation_of(std::move(candidate.candidate), "finalist");
+      candidate = implementation_of(std::move(candidate.candidate));
     }
-    candidate.role = "finalist";
+    candidate.role = RowRole::kFinalist;
     candidate.problem_name = problem.name;
     candidates.push_back(std::move(candidate));
   }

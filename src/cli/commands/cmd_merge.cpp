@@ -10,7 +10,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "out/text/layout.hpp"
-#include "tune/sweep/merge.hpp"
+#include "tune/sweep/shard_runs.hpp"
 
 namespace fatune::cli {
 namespace {

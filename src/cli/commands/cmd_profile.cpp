@@ -12,7 +12,7 @@
 #include "core/log.hpp"
 #include "out/text/kernel_text.hpp"
 #include "search/datasets/recording.hpp"
-#include "tune/profile/profile_document.hpp"
+#include "tune/profile/profile.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -174,7 +174,7 @@ Result<std::vector<Wanted>> finalists_of(std::vector<PageRun>& runs, const Setti
         wanted.push_back({&run,
                           &final,
                           {kernel, std::move(config), final.problem},
-                          final.role == "default" ? 1 : rank});
+                          final.role == RowRole::kDefault ? 1 : rank});
         rank += rank == 0 ? 2 : 1;
       }
     }

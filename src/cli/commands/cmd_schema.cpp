@@ -18,7 +18,7 @@
 #include "out/page/page_json.hpp"
 #include "out/text/report_text.hpp"
 #include "search/replay/replay.hpp"
-#include "tune/profile/profile_document.hpp"
+#include "tune/profile/profile.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/warm_start.hpp"
 

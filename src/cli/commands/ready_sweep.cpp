@@ -38,7 +38,7 @@ std::string distinct_devices(const std::vector<std::string>& devices) {
 Status share_out(std::size_t problems, const SweepHosts& hosts, SweepArgs& args) {
   if (!hosts.several() || !args.shard.empty()) return {};
   if (problems < 2 && !hosts.ranks) return {};
-  if (args.plan.objective == kScoreObjective)
+  if (args.objective == name(Objective::kScore))
     return usage_error(
         "--objective score reads the counters of one device; name one with --device");
   args.shard = "1/1";

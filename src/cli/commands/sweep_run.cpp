@@ -172,7 +172,7 @@ Result<int> sweep_and_print(ReadySweep& ready, SweepDevices& devices, LiveServer
   const Environment& environment = devices.environment();
   const std::string notice = recorded_notice(ready.device.device, environment);
   if (!notice.empty() && settings.json) log::info(notice);
-  if (ready.options.plan.objective == kScoreObjective)
+  if (ready.options.plan.objective == Objective::kScore)
     ready.options.count_use = make_count_use(ready.device.device, environment.limits, settings);
   find_known(ready, environment.limits.arch);
   if (ready.options.plan.shard && ready.options.plan.shard->of > 1)

@@ -177,7 +177,7 @@ Status refuse_twice(const std::string& flag, const std::vector<std::string>& val
 }
 
 Implementation finalist(const KernelRef& kernel, Config config, const NamedProblem& named) {
-  Implementation chosen = implementation_of({kernel, std::move(config), named.problem}, "finalist");
+  Implementation chosen = implementation_of({kernel, std::move(config), named.problem});
   chosen.problem_name = named.name;
   return chosen;
 }

@@ -114,7 +114,7 @@ Result<ShardChoice> automatic(std::optional<std::int64_t> of, const ReadVariable
 
 Result<std::optional<Shard>> resolve_shard(const std::string& text, const RunPlan& plan) {
   if (text.empty()) return std::optional<Shard>();
-  if (plan.objective == kScoreObjective)
+  if (plan.objective == Objective::kScore)
     return usage_error(
         "--shard does not work with --objective score: no journal keeps the hardware counters of "
         "scores");

@@ -52,7 +52,7 @@ OptionTable search_table(SweepArgs& a) {
          "Measure these implementations beside the winners, also python:FILE:FUNCTION. none: no "
          "baseline",
          Repeat::kChanged, kSameAsRun<&RunPlan::baselines>},
-        {"--objective", &a.plan.objective, "in_layer|hot|cold|score",
+        {"--objective", &a.objective, "in_layer|hot|cold|score",
          "Rank the finals by the time between two matrix products, hot or cold latency, or a score "
          "of speed and device use",
          Repeat::kChanged, kSameAsRun<&RunPlan::objective>},
@@ -209,7 +209,9 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProbl
   for (const KernelRef& kernel : kernels) plan.kernels.push_back(kernel->manifest.name);
   FATUNE_TRY_STATUS(check_strategy(plan.strategy));
   FATUNE_TRY_STATUS(check_one_lever(args));
-  FATUNE_TRY_STATUS(check_objective(plan.objective));
+  auto objective = parse_objective(args.objective);
+  if (!objective) return usage_error("--objective: " + objective.error().message);
+  plan.objective = *objective;
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
   Budget budget;
   if (args.budget == "0") {
@@ -321,7 +323,8 @@ std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& kn
   const SavedConfig& best = first.front();
   std::string text = fmt::format("known: {} for exactly {}", best.kernel, describe(*best.problem));
   if (best.median_us)
-    text += fmt::format(", {} {}", describe(Micros(*best.median_us)), time_words(best.time));
+    text += fmt::format(", {} {}", describe(Micros(*best.median_us)),
+                        describe(best.time.value_or(Time::kHot)));
   return text + fmt::format(", from {}; --budget 0 takes it", best.source);
 }
 

@@ -20,7 +20,8 @@ struct SweepArgs {
   ProblemArgs problem;
   std::vector<std::string> kernels;
   std::string device = "auto";
-  RunPlan plan;        ///< members that options set as typed: strategy, objective, switches
+  RunPlan plan;  ///< members that options set as typed: strategy, switches
+  std::string objective = "in_layer";
   std::string budget;  ///< empty: the strategy's default
   std::string baselines = "naive,cudnn,torch:flash";
   std::string seed = "42";

@@ -100,7 +100,7 @@ std::string duels_text(const EvolutionDocument& document, const Paint& paint) {
                      : duel.reason;
     table.add({duel.problem, us(duel.start_us), us(duel.best_us),
                duel.speedup ? fmt::format("{:.2f}x", duel.speedup->value) : "-", interval,
-               duel.time});
+               duel.time ? std::string(name(*duel.time)) : ""});
   }
   return "\n" + table.text(paint.columns());
 }

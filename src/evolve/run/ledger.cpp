@@ -45,7 +45,7 @@ struct AddLine {
 void fields(Duel& x, FieldList& f) {
   f.record("duel", "The best of a run and its start in the same rounds");
   f("problem", x.problem).required();
-  f("time", x.time).omitted().about("That is compared: in_layer, plain, hot");
+  f("time", x.time).about("That is compared");
   f("start_us", x.start_us);
   f("best_us", x.best_us);
   f("speedup", x.speedup).about("Start over best");

@@ -30,7 +30,7 @@ struct BenchOrder {
 /// Compares a run's best with its start in the same rounds, on one problem.
 struct Duel {
   std::string problem;
-  std::string time;  ///< the compared time: "in_layer", "plain" or "hot"
+  std::optional<Time> time;  ///< the compared time
   std::optional<double> start_us, best_us;
   std::optional<Ratio> speedup;  ///< ratio of start to best
   std::string reason;            ///< reason for a missing speed-up

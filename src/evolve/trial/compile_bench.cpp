@@ -29,7 +29,7 @@ class CompileBench final : public Bench {
     const Config config = draft.settings ? *draft.settings : default_config(draft.kernel->manifest);
     const Candidate candidate{draft.kernel, config, problem.problem};
     FATUNE_TRY(const Examined examined,
-               examiner_->examine({implementation_of(candidate, "finalist")},
+               examiner_->examine({implementation_of(candidate)},
                                   examination_plan(Scrutiny::kCheck), beat));
     const FinalRecord& record = examined.records.front();
     ShapeTrial trial;

@@ -26,12 +26,12 @@ Status not_interrupted() {
 
 /// Returns the time that ranks configs.
 const std::optional<Timing>& time_of(const Observation& record) {
-  return objective_timing(record, kInLayerObjective);
+  return searched_timing(record, Time::kInLayer);
 }
 
 /// Returns the trial's row for a record; `time` is the ranking time, if the record passed.
 ShapeTrial row_of(const Observation& record, const Json& config, const std::string& problem,
-                  const std::string& time) {
+                  std::optional<Time> time) {
   ShapeTrial row;
   row.problem = problem;
   row.outcome = record.outcome;
@@ -39,9 +39,9 @@ ShapeTrial row_of(const Observation& record, const Json& config, const std::stri
   row.gate = gate_of(record.outcome, record.reason);
   row.config = config;
   row.resources = record.resources;
-  if (record.outcome != Outcome::kMeasured || time.empty() || !timing_of(record, time)) return row;
+  if (record.outcome != Outcome::kMeasured || !time || !timing_of(record, *time)) return row;
   row.time = time;
-  row.time_us = timing_of(record, time)->median_us;
+  row.time_us = timing_of(record, *time)->median_us;
   return row;
 }
 
@@ -120,9 +120,8 @@ class DeviceBench final : public Bench {
     plan.rounds = rounds;
     const Candidate first{start.kernel, start.config, problem.problem};
     const Candidate second{best.kernel, best.config, problem.problem};
-    FATUNE_TRY(const auto records, evaluator_->examine({implementation_of(first, "finalist"),
-                                                        implementation_of(second, "finalist")},
-                                                       plan));
+    FATUNE_TRY(const auto records,
+               evaluator_->examine({implementation_of(first), implementation_of(second)}, plan));
     return compare(records, label(problem));
   }
 
@@ -130,7 +129,6 @@ class DeviceBench final : public Bench {
   Status begin(const Problem& problem) {
     RunPlan plan;
     plan.seed = unknown_seed();
-    plan.objective = kInLayerObjective;
     return evaluator_->begin_problem(problem, plan);
   }
 
@@ -155,7 +153,7 @@ class DeviceBench final : public Bench {
     }
     if (!searched) return std::move(searched).error();
     const CandidateRecord& representative = searched->representative();
-    ShapeTrial row = row_of(representative, representative.config, name, "");
+    ShapeTrial row = row_of(representative, representative.config, name, std::nullopt);
     if (searched->fastest) {
       candidate.config = searched->config;
       FATUNE_TRY(row, examine_config(candidate, order, name));
@@ -170,10 +168,9 @@ class DeviceBench final : public Bench {
     FATUNE_TRY_STATUS(not_interrupted());
     FinalPlan plan = examination_plan(Scrutiny::kRank);
     plan.edge_problems = order.edges;
-    FATUNE_TRY(const auto records,
-               evaluator_->examine({implementation_of(candidate, "finalist")}, plan));
-    ShapeTrial row = row_of(records.front(), to_json(candidate.config), problem,
-                            final_time(records, kInLayerObjective));
+    FATUNE_TRY(const auto records, evaluator_->examine({implementation_of(candidate)}, plan));
+    ShapeTrial row =
+        row_of(records.front(), to_json(candidate.config), problem, final_time(records));
     row.evaluations = 1;
     return row;
   }
@@ -230,13 +227,13 @@ class DeviceBench final : public Bench {
       duel.reason = fmt::format("{}: {}", record.kernel, record.reason);
       return duel;
     }
-    duel.time = final_time(records, kInLayerObjective);
-    const auto& start = timing_of(records[0], duel.time);
-    const auto& best = timing_of(records[1], duel.time);
+    const Time time = final_time(records);
+    duel.time = time;
+    const auto& start = timing_of(records[0], time);
+    const auto& best = timing_of(records[1], time);
     if (start) duel.start_us = start->median_us;
     if (best) duel.best_us = best->median_us;
-    const auto ratio =
-        ratio_of(records[0], records[1], duel.time, Pairing::kRounds, FinalPlan().seed);
+    const auto ratio = ratio_of(records[0], records[1], time, Pairing::kRounds, FinalPlan().seed);
     if (ratio) duel.speedup = *ratio;
     if (!ratio) duel.reason = ratio.error().message;
     return duel;

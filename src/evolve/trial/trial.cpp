@@ -33,7 +33,7 @@ void fields(ShapeTrial& x, FieldList& f) {
   f("gate", x.gate).omitted().about("That refused it");
   f("config", x.config).object().schema(kConfigSchema).about("The fastest that was tried");
   f("evaluations", x.evaluations).about("Configs that were tried");
-  f("time", x.time).omitted().about("Which one time_us is: in_layer, hot");
+  f("time", x.time).about("Which one time_us is");
   f("time_us", x.time_us).finite().positive();
   f("resources", x.resources);
 }

@@ -33,7 +33,7 @@ struct ShapeTrial {
   std::string gate;    ///< the gate that refused the candidate
   Json config = Json::object();
   std::int64_t evaluations = 0;  ///< number of configs tried
-  std::string time;              ///< kind of time_us: "in_layer" or "hot"
+  std::optional<Time> time;      ///< kind of time_us
   std::optional<double> time_us;
   std::optional<Resources> resources;
 

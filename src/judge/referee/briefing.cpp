@@ -50,7 +50,7 @@ std::string task_text(const ProblemStatement& stated) {
 }
 
 const std::optional<Timing>& time_for(const JudgedKernel& judgement) {
-  for (const char* time : {"in_layer", "plain"}) {
+  for (const Time time : {Time::kInLayer, Time::kPlain}) {
     if (const auto& found = timing_of(judgement.record, time)) return found;
   }
   return judgement.record.hot;

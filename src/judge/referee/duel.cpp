@@ -13,9 +13,9 @@ namespace fatune {
 
 Result<KernelComparison> decide_duel(std::vector<FinalRecord> records) {
   KernelComparison duel;
-  duel.time = final_time(records, kInLayerObjective);
+  duel.time = final_time(records);
   GateRules rules;
-  rules.objective = duel.time;
+  rules.time = duel.time;
   for (const FinalRecord& record : records) {
     ComparedKernel compared;
     compared.record = record;
@@ -47,10 +47,7 @@ void fields(ComparedKernel& x, FieldList& f) {
   f("kernel", x.record.kernel);
   f("config", x.record.config).object().schema(kConfigSchema);
   outcome_fields(x.record, f);
-  f("in_layer", x.record.in_layer);
-  f("plain", x.record.plain);
-  f("hot", x.record.hot);
-  f("cold", x.record.cold);
+  time_fields(x.record, f);
   f("to_first", x.to_first).about("Its time over the first one's");
   f("comparison", x.comparison).omitted().one_of("faster, tie, slower");
   f("no_ratio", x.reason).omitted().about("Why there is none");

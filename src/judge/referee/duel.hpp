@@ -26,7 +26,7 @@ struct ComparedKernel {
 };
 struct KernelComparison {
   std::string problem_id;
-  std::string time;  ///< the compared time: "in_layer", "plain" or "hot"
+  Time time = Time::kHot;  ///< the compared time
   std::string device;
   bool recorded = false;
   std::vector<ComparedKernel> kernels;

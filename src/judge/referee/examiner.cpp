@@ -109,8 +109,8 @@ class DeviceExaminer final : public Examiner {
     if (!environment_->recorded) return {};
     const Candidate usual{order.kernel, default_config(order.kernel->manifest),
                           order.problem.problem};
-    FATUNE_TRY(const Examined examined, examine({implementation_of(usual, "finalist")},
-                                                examination_plan(Scrutiny::kCheck), beat));
+    FATUNE_TRY(const Examined examined,
+               examine({implementation_of(usual)}, examination_plan(Scrutiny::kCheck), beat));
     const FinalRecord& record = examined.records.front();
     if (record.outcome != Outcome::kUnavailable) return {};
     return environment_error(record.reason);

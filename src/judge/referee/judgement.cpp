@@ -90,7 +90,7 @@ History JudgementLog::history(const AskHistory& wanted) const {
 void fields(BaselineComparison& x, FieldList& f) {
   f.record("beside", "A judged kernel's time over that of a baseline");
   f("impl", x.impl).required();
-  f("time", x.time).omitted().about("That is compared");
+  f("time", x.time).about("That is compared");
   f("median_us", x.median_us).about("Of the baseline");
   f("ratio", x.ratio);
   f("paired", x.paired).omitted().about("Both took turns in the same rounds");
@@ -116,10 +116,7 @@ void fields(JudgedKernel& x, FieldList& f) {
   f("problem", x.record.problem);
   f("verify", x.record.verification);
   f("resources", x.record.resources);
-  f("in_layer", x.record.in_layer).about("Between the products around attention");
-  f("plain", x.record.plain).about("Launched as everybody is");
-  f("hot", x.record.hot).about("Behind launches of itself");
-  f("cold", x.record.cold).about("With nothing in the L2 cache");
+  time_fields(x.record, f);
   f("baselines", x.baselines).omitted().about("Its time over theirs");
   f("sol", x.sol);
   f("warnings", x.warnings).omitted();

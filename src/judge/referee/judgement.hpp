@@ -22,7 +22,7 @@ namespace fatune {
 /// Compares a judged kernel's time with a baseline's.
 struct BaselineComparison {
   std::string impl;
-  std::string time;                 ///< the compared time: "in_layer", "plain" or "hot"
+  Time time = Time::kHot;           ///< the compared time
   std::optional<double> median_us;  ///< median of the baseline
   std::optional<Ratio> ratio;       ///< empty where `reason` is set
   bool paired = false;              ///< both were measured in the same rounds

@@ -48,10 +48,10 @@ std::vector<JudgedKernel> ranked_judgements(const std::vector<JudgedKernel>& jud
   return found;
 }
 
-std::string common_time(const std::vector<JudgedKernel>& judgements) {
+Time common_time(const std::vector<JudgedKernel>& judgements) {
   std::vector<FinalRecord> records;
   for (const JudgedKernel& each : judgements) records.push_back(each.record);
-  return final_time(records, kInLayerObjective);
+  return final_time(records);
 }
 
 bool intervals_meet(const Timing& a, const Timing& b) {
@@ -86,7 +86,7 @@ Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLe
   board.recorded = counted.front().record.recorded;
   board.time = common_time(counted);
   const auto time_of = [&](const JudgedKernel& each) -> const Timing& {
-    return *timing_of(each.record, board.time);
+    return *timing_of(each.record, *board.time);
   };
   std::ranges::stable_sort(counted, {},
                            [&](const JudgedKernel& each) { return time_of(each).median_us; });
@@ -120,7 +120,7 @@ void fields(Leaderboard& x, FieldList& f) {
   f("problem_id", x.problem_id).required();
   f("device", x.device).omitted().about("That timed last; judgements of others have no place");
   f("recorded", x.recorded).omitted().about("Measured earlier, not on this machine");
-  f("time", x.time).omitted().about("That places are by");
+  f("time", x.time).about("That places are by");
   f("rows", x.rows).required();
 }
 

@@ -23,9 +23,9 @@ struct LeaderboardRow {
 };
 struct Leaderboard {
   std::string problem_id;
-  std::string device;     ///< device of all rows
-  bool recorded = false;  ///< all rows are recorded
-  std::string time;       ///< ranking time: the first of in_layer, plain and hot that every row has
+  std::string device;        ///< device of all rows
+  bool recorded = false;     ///< all rows are recorded
+  std::optional<Time> time;  ///< final_time() of all rows; empty without rows
   std::vector<LeaderboardRow> rows;
 };
 void fields(AskLeaderboard& x, FieldList& f);

@@ -20,7 +20,7 @@ void floor_fields(PhysicsFloor& x, FieldList& f) {
 std::optional<KnownTime> best_shipped(const std::vector<SavedConfig>& shipped,
                                       const Problem& problem) {
   const auto rank = [](const SavedConfig& each) {
-    return std::tuple(each.time != "in_layer", *each.median_us);
+    return std::tuple(each.time != Time::kInLayer, *each.median_us);
   };
   const SavedConfig* best = nullptr;
   for (const SavedConfig& each : shipped) {
@@ -28,11 +28,12 @@ std::optional<KnownTime> best_shipped(const std::vector<SavedConfig>& shipped,
     if (best == nullptr || rank(each) < rank(*best)) best = &each;
   }
   if (best == nullptr) return std::nullopt;
-  return KnownTime{"fatune:" + best->kernel, best->time, *best->median_us, best->source};
+  return KnownTime{"fatune:" + best->kernel, best->time.value_or(Time::kHot), *best->median_us,
+                   best->source};
 }
 
 std::optional<KnownTime> known_time(const FinalRecord& record, const std::string& source) {
-  for (const char* time : {"in_layer", "plain", "hot"}) {
+  for (const Time time : ranking_times(Objective::kInLayer)) {
     const std::optional<Timing>& found = timing_of(record, time);
     if (found) return KnownTime{record.impl, time, found->median_us, source, record.recorded};
   }
@@ -42,7 +43,7 @@ std::optional<KnownTime> known_time(const FinalRecord& record, const std::string
 void fields(KnownTime& x, FieldList& f) {
   f.record("known_time", "A time that a kernel can be seen beside");
   f("impl", x.impl).required();
-  f("time", x.time).about("Which one it is: in_layer, plain, hot");
+  f("time", x.time).about("Which one it is");
   f("median_us", x.median_us).finite().positive();
   f("source", x.source).about("A file of fatune, baseline, or the id of a judgement");
   f("recorded", x.recorded).omitted().about("Measured earlier, not on this machine");

@@ -14,7 +14,7 @@ namespace fatune {
 /// A known time on a problem, for comparison with a submitted kernel.
 struct KnownTime {
   std::string impl;  ///< "fatune:fa_wgmma", "cudnn" or the name of a submitted kernel
-  std::string time;  ///< "in_layer", "plain" or "hot"
+  Time time = Time::kHot;
   double median_us = 0;
   std::string source;  ///< file of a shipped config, "baseline", or a judgement's id
   bool recorded = false;

@@ -57,7 +57,7 @@ Result<const std::vector<FinalRecord>*> Referee::measured_baselines(const Proble
 
 Result<JudgedKernel> Referee::examine(const Candidate& candidate, Scrutiny scrutiny,
                                       const Heartbeat& beat) {
-  std::vector<Implementation> contestants = {implementation_of(candidate, "finalist")};
+  std::vector<Implementation> contestants = {implementation_of(candidate)};
   if (scrutiny == Scrutiny::kFinal) {
     FATUNE_TRY(auto baselines, baselines_for(candidate.problem));
     std::ranges::move(baselines, std::back_inserter(contestants));
@@ -184,7 +184,7 @@ Result<KernelComparison> Referee::compare(const AskComparison& asked, const Hear
                       judgement.problem_id, problem_id));
     }
     FATUNE_TRY(Candidate candidate, candidate_of(judgement));
-    contestants.push_back(implementation_of(std::move(candidate), "finalist"));
+    contestants.push_back(implementation_of(std::move(candidate)));
   }
   FATUNE_TRY(const Environment* device, examiner_->environment());
   if (device == nullptr)

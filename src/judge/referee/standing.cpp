@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kEarlier = "an earlier measurement";  // measured in other rounds
 
-BaselineComparison comparison_with(const GateRow& row, const std::string& time) {
+BaselineComparison comparison_with(const GateRow& row, Time time) {
   BaselineComparison other;
   other.impl = row.baseline.impl;
   other.time = time;
@@ -26,7 +26,7 @@ BaselineComparison comparison_with(const GateRow& row, const std::string& time) 
 }
 
 /// Returns null if no record has this time.
-const FinalRecord* fastest(const std::vector<FinalRecord>& records, const std::string& time) {
+const FinalRecord* fastest(const std::vector<FinalRecord>& records, Time time) {
   const FinalRecord* found = nullptr;
   for (const FinalRecord& record : records) {
     const auto& timing = timing_of(record, time);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/fields.hpp"
+
 namespace fatune {
 namespace {
 
@@ -23,6 +25,14 @@ std::string_view name(GateId gate) { return kRows.at(static_cast<std::size_t>(ga
 const GateText* find_gate(std::string_view name) {
   const auto* const found = std::ranges::find(kRows, name, &GateText::name);
   return found == kRows.end() ? nullptr : found;
+}
+
+FieldWord<GateId> word_of(const GateId*) {
+  return {.parse = [](std::string_view text) -> Result<GateId> {
+    const GateText* const gate = find_gate(text);
+    if (gate == nullptr) return usage_error("there is no gate '" + std::string(text) + "'");
+    return gate->id;
+  }};
 }
 
 }  // namespace fatune

@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/fields_fwd.hpp"
+
 namespace fatune {
 
 /// When the device worker asks a gate.
@@ -118,5 +120,6 @@ std::span<const GateText> gate_table();
 std::string_view name(GateId gate);
 /// Null if no gate has this name.
 const GateText* find_gate(std::string_view name);
+FieldWord<GateId> word_of(const GateId*);
 
 }  // namespace fatune

@@ -12,7 +12,7 @@
 namespace fatune {
 namespace {
 
-/// The outcomes that a fixture may have; model/results/outcome.hpp has all.
+/// The outcomes that a fixture may have; model/results/measurement.hpp has all.
 const std::array<std::string, 7> kFaultOutcomes = {"infeasible",   "compile_error", "launch_error",
                                                    "wrong_result", "timeout",       "crashed",
                                                    "measured"};

@@ -40,7 +40,7 @@ struct BenchResult {
   int rounds = 0;
   std::uint64_t seed = 42;
   bool skip_correctness = false;
-  std::string objective = "in_layer";  ///< the sweep's objective, if the rows are its final phases
+  Objective objective = Objective::kInLayer;  ///< of the sweep whose final phases the rows are
   std::vector<BenchProblem> problems;
 };
 /// Lists fatune.bench/1: every row with its rounds and their quantiles.
@@ -61,7 +61,7 @@ struct GateRow {
 struct GateProblem {
   NamedProblem problem;
   FinalRecord candidate;
-  std::string time = "hot";  ///< compared: the objective's, or the next that all have
+  Time time = Time::kHot;  ///< compared: the objective's, or the next that all have
   std::vector<GateRow> rows;
   std::string reason;   ///< why there is no measurement; then there are no rows
   bool passed = false;  ///< at least one row, and every row passed
@@ -78,7 +78,7 @@ void fields(GateMean& x, FieldList& f);
 struct GateResult {
   Environment environment;
   std::string command;
-  std::string objective = "in_layer";
+  Time objective = Time::kInLayer;
   double threshold = 0.95;
   int rounds = 0;
   std::uint64_t seed = 42;
@@ -96,7 +96,7 @@ struct SuiteProblem {
   std::optional<FinalRecord> best{};
   std::vector<FinalRecord> baselines{};
   std::string best_baseline{};    ///< empty: no baseline is correct
-  std::string time{};             ///< time of the ratio: "in_layer", "plain", "hot", "cold"
+  std::optional<Time> time{};     ///< of the ratio
   std::optional<double> ratio{};  ///< ratio of the medians
   std::optional<std::array<double, 2>> ci95{};
   std::optional<SolScore> sol{};

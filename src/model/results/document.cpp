@@ -46,16 +46,13 @@ void contestant_fields(FinalRecord& x, FieldList& f) {
   f("id", x.id).omitted().looks_like(kIdPattern);
   f("detail", x.detail).omitted();
   f("timed_again", x.timed_again).omitted().about("In rounds after the best was chosen");
-  f("in_layer", x.in_layer);
-  f("plain", x.plain);
-  f("hot", x.hot);
-  f("cold", x.cold);
+  time_fields(x, f);
   rate_fields(x, f);
 }
 
 void final_fields(FinalRecord& x, FieldList& f) {
   contestant_fields(x, f);
-  f("role", x.role).one_of("finalist, default, baseline");
+  f("role", x.role);
   outcome_fields(x, f);
   f("verify", x.verification);
   f("resources", x.resources);

@@ -2,6 +2,7 @@
 #include "model/results/fleet_timeline.hpp"
 
 #include "core/fields.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 
@@ -29,6 +30,16 @@ void fields(FleetTimeline& x, FieldList& f) {
   f.record("fleet", "Devices of one run, and what each did when");
   f("seconds", x.seconds).required().finite();
   f("workers", x.workers).required();
+}
+
+void fields(RankCensus& x, FieldList& f) {
+  f.record("ranks", "Processes of one sweep on several hosts");
+  f("gpu", x.gpu).required().about("Ranks that measured");
+  f("hosts", x.hosts).required();
+}
+
+std::string describe(const RankCensus& census) {
+  return counted(census.gpu, "rank") + " with a GPU, " + counted(census.hosts, "host");
 }
 
 }  // namespace fatune

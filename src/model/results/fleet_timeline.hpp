@@ -1,6 +1,8 @@
-// fleet_timeline.hpp: Records which device of a run worked on which problem, and when.
+// fleet_timeline.hpp: Records which device of a run worked on which problem, when, and on how many
+// hosts.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,5 +32,14 @@ struct FleetTimeline {
   std::vector<FleetWorker> workers;
 };
 void fields(FleetTimeline& x, FieldList& f);
+
+/// Processes of one sweep on several hosts.
+struct RankCensus {
+  std::uint64_t gpu = 0;    ///< ranks that measured
+  std::uint64_t hosts = 0;  ///< hosts of these ranks
+};
+void fields(RankCensus& x, FieldList& f);
+/// Returns "4 ranks with a GPU, 2 hosts".
+std::string describe(const RankCensus& census);
 
 }  // namespace fatune

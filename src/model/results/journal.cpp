@@ -168,7 +168,7 @@ void fields(RunPlan& x, FieldList& f) {
   f("kernels", x.kernels).option("--kernel");
   f("kernel_hashes", x.kernel_hashes).looks_like("[0-9a-f]{64}").about("Of their text and headers");
   f("strategy", x.strategy).required().option("--strategy");
-  f("objective", x.objective).required().one_of("in_layer, hot, cold, score").option("--objective");
+  f("objective", x.objective).required().option("--objective");
   f("seed", x.seed).required().option("--seed");
   f("budget_evaluations", x.budget_evaluations).required().option("--budget");
   f("one_lever", x.one_lever).omitted().option("--one-lever");

@@ -24,8 +24,8 @@ struct RunPlan {
   std::vector<std::string> kernels;
   std::vector<std::string> kernel_hashes;  ///< text_hash of each kernel, filled by run_sweep
   std::string strategy = "evo";
-  bool one_lever = false;              ///< each move changes exactly one parameter
-  std::string objective = "in_layer";  ///< in_layer, hot, cold, score
+  bool one_lever = false;  ///< each move changes exactly one parameter
+  Objective objective = Objective::kInLayer;
   std::uint64_t seed = 42;
   std::uint64_t budget_evaluations = 150;  ///< per problem; 0: no limit
   std::optional<double> budget_seconds;    ///< per problem; the first limit reached ends the search

@@ -8,70 +8,28 @@
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
-#include "core/text.hpp"
-#include "model/kernel/gate_table.hpp"
 
 namespace fatune {
 namespace {
 
-/// Stores a text as the object `parts`; `join` rebuilds the text after reading.
-template <typename Parts>
-void text_fields(std::string& text, Parts parts, std::string (*join)(const Parts&), FieldList& f) {
-  const auto kept = std::make_shared<Parts>(std::move(parts));
-  fields(*kept, f);
-  f.rule("", [&text, kept, join] {
-    text = join(*kept);
+/// In the order of Time.
+constexpr std::array kTimings = {&Observation::in_layer, &Observation::plain, &Observation::hot,
+                                 &Observation::cold};
+
+/// A gate that did not run, as an object: "physics: the device does not tell its memory clock".
+void not_run_fields(std::string& text, FieldList& f) {
+  struct Parts {
+    std::string name, reason;
+  };
+  const std::size_t colon = text.find(": ");
+  const auto parts = std::make_shared<Parts>(
+      Parts{text.substr(0, colon), colon == std::string::npos ? "" : text.substr(colon + 2)});
+  f("name", parts->name).required();
+  f("reason", parts->reason);
+  f.rule("", [&text, parts] {
+    text = parts->reason.empty() ? parts->name : parts->name + ": " + parts->reason;
     return std::string();
   });
-}
-
-/// A passed gate: "edge_problems 7/7", or "launch" for a single check.
-struct PassedGate {
-  std::string name;
-  std::int64_t passed = 1, of = 1;
-};
-
-void fields(PassedGate& x, FieldList& f) {
-  f("name", x.name).required();
-  f("passed", x.passed).at_least(0);
-  f("of", x.of).at_least(1);
-}
-
-PassedGate parse_gate(const std::string& text) {
-  const std::size_t space = text.find(' '), slash = text.find('/');
-  if (space == std::string::npos || slash == std::string::npos || slash < space) return {text};
-  const auto passed = parse_integer(std::string_view(text).substr(space + 1, slash - space - 1));
-  const auto of = parse_integer(std::string_view(text).substr(slash + 1));
-  return passed && of ? PassedGate{text.substr(0, space), *passed, *of} : PassedGate{text};
-}
-
-std::string describe(const PassedGate& gate) {
-  return gate.of == 1 ? gate.name : fmt::format("{} {}/{}", gate.name, gate.passed, gate.of);
-}
-
-void gate_fields(std::string& text, FieldList& f) {
-  f.record("passed_gate", "A gate, and how many of its checks passed");
-  text_fields<PassedGate>(text, parse_gate(text), &describe, f);
-}
-
-/// A gate that did not run: "physics: the device does not tell its memory clock".
-struct GateNotRun {
-  std::string name, reason;
-};
-
-void fields(GateNotRun& x, FieldList& f) {
-  f("name", x.name).required();
-  f("reason", x.reason);
-}
-
-std::string describe(const GateNotRun& gate) {
-  return gate.reason.empty() ? gate.name : fmt::format("{}: {}", gate.name, gate.reason);
-}
-
-void not_run_fields(std::string& text, FieldList& f) {
-  const std::size_t colon = text.find(": ");
-  const std::string reason = colon == std::string::npos ? "" : text.substr(colon + 2);
-  text_fields<GateNotRun>(text, {text.substr(0, colon), reason}, &describe, f);
 }
 
 }  // namespace
@@ -111,6 +69,10 @@ std::string gate_of(Outcome outcome, std::string_view reason) {
   }
 }
 
+void drop_gate(GateId gate, Verification& verification) {
+  std::erase_if(verification.gates, [&](const PassedGate& each) { return each.gate == gate; });
+}
+
 void take_verdicts(std::vector<ToolVerdict> verdicts, Verification& verification) {
   verification.sanitizer = std::move(verdicts);
   if (!failed_tool(verification).empty()) verification.passed = false;
@@ -148,6 +110,13 @@ void fields(LseErrors& x, FieldList& f) {
   f("max_abs_diff", x.max_abs_diff).required();
 }
 
+void fields(PassedGate& x, FieldList& f) {
+  f.record("passed_gate", "A gate, and how many of its checks passed");
+  f("name", x.gate).required();
+  f("passed", x.passed).at_least(0);
+  f("of", x.of).at_least(1);
+}
+
 void fields(Verification& x, FieldList& f) {
   f.record("verification", "Outcome of the correctness gates");
   f("passed", x.passed).required();
@@ -161,7 +130,7 @@ void fields(Verification& x, FieldList& f) {
   f("allclose_1e3", x.allclose_1e3).absent_if(x.skipped).about("allclose(rtol 1e-3, atol 1e-3)");
   f("lse", x.lse).about("Of a problem with lse: worst error over its limit, and largest error");
   f("seeds", x.seeds).at_least(1).omitted();
-  f.as<&gate_fields>("gates", x.gates).about("Those passed, in order");
+  f("gates", x.gates).about("Those passed, in order");
   f.as<&not_run_fields>("not_run", x.not_run).omitted();
   f("precision_note", x.precision_note).omitted();
   f.keyed<&ToolVerdict::tool>("sanitizer", x.sanitizer)
@@ -196,18 +165,35 @@ void fields(Conditions& x, FieldList& f) {
   f("discarded_samples", x.discarded_samples).at_least(0).about("Because of throttling");
 }
 
+std::optional<Timing>& timing_of(Observation& record, Time time) {
+  return record.*kTimings.at(static_cast<std::size_t>(time));
+}
+
+const std::optional<Timing>& timing_of(const Observation& record, Time time) {
+  return record.*kTimings.at(static_cast<std::size_t>(time));
+}
+
+const std::optional<Timing>& searched_timing(const Observation& record, Time time) {
+  const bool falls_back = time == Time::kInLayer && !record.in_layer;
+  return timing_of(record, falls_back ? Time::kHot : time);
+}
+
 void outcome_fields(Observation& x, FieldList& f) {
   f("outcome", x.outcome).required();
   f("reason", x.reason).omitted().about("Why, for every outcome but measured");
 }
 
-void measured_fields(Observation& x, FieldList& f) {
+void time_fields(Observation& x, FieldList& f) {
   f("in_layer", x.in_layer)
       .absent_if(x.in_layer && !(x.in_layer->median_us > 0))  // a difference below the noise
       .about("Between two products: with, less without");
   f("plain", x.plain).about("Behind plain launches of itself");
   f("hot", x.hot).about("Behind launches of itself, chained where the kernel asks for it");
   f("cold", x.cold);
+}
+
+void measured_fields(Observation& x, FieldList& f) {
+  time_fields(x, f);
   f("verify", x.verification);
   f("resources", x.resources);
   f("conditions", x.conditions);

@@ -11,7 +11,9 @@
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
+#include "model/kernel/gate_table.hpp"
 #include "model/kernel/limits.hpp"
+#include "model/results/time.hpp"
 
 namespace fatune {
 
@@ -81,6 +83,15 @@ struct LseErrors {
   friend bool operator==(const LseErrors&, const LseErrors&) = default;
 };
 
+/// A gate that a kernel passed, and how many of its checks; edge problems have several.
+struct PassedGate {
+  GateId gate = GateId::kLaunch;
+  std::int64_t passed = 1, of = 1;
+
+  friend bool operator==(const PassedGate&, const PassedGate&) = default;
+};
+void fields(PassedGate& x, FieldList& f);
+
 struct Verification {
   bool passed = false;
   bool skipped = false;      ///< --skip-correctness
@@ -93,13 +104,15 @@ struct Verification {
   bool allclose_1e3 = false;          ///< allclose(rtol 1e-3, atol 1e-3), reported only
   std::optional<LseErrors> lse{};     ///< included in the margin
   int seeds = 0;
-  std::vector<std::string> gates{};      ///< names of the passed gates, in order
+  std::vector<PassedGate> gates{};       ///< in order
   std::vector<std::string> not_run{};    ///< "physics: the device does not tell its memory clock"
   std::string precision_note{};          ///< if the margin is far above that of the default config
   std::vector<ToolVerdict> sanitizer{};  ///< for a winner
 
   friend bool operator==(const Verification&, const Verification&) = default;
 };
+/// Removes a gate from the passed ones, because it did not judge this kernel.
+void drop_gate(GateId gate, Verification& verification);
 /// Stores the verdicts of compute-sanitizer; a failed tool fails the verification.
 void take_verdicts(std::vector<ToolVerdict> verdicts, Verification& verification);
 /// Describes the first failed tool, "compute-sanitizer's racecheck failed: ..."; empty if none
@@ -167,6 +180,11 @@ struct Observation {
 
   friend bool operator==(const Observation&, const Observation&) = default;
 };
+std::optional<Timing>& timing_of(Observation& record, Time time);
+const std::optional<Timing>& timing_of(const Observation& record, Time time);
+/// Returns what a search under this objective minimises: hot time for a record without a time in a
+/// layer.
+const std::optional<Timing>& searched_timing(const Observation& record, Time time);
 
 void fields(Timing& x, FieldList& f);
 void fields(ToolVerdict& x, FieldList& f);  ///< all members except `tool`
@@ -179,9 +197,10 @@ void fields(ListedDevice& x, FieldList& f);
 /// Lists the parts of an environment: the GPU and its machine.
 void device_fields(Environment& x, FieldList& f);
 void host_fields(Environment& x, FieldList& f);
-/// Lists an observation's fields inside its record: first outcome and reason, then the remaining
-/// fields.
+/// Lists an observation's fields inside its record: outcome and reason; the times; the times and
+/// the remaining fields.
 void outcome_fields(Observation& x, FieldList& f);
+void time_fields(Observation& x, FieldList& f);
 void measured_fields(Observation& x, FieldList& f);
 
 /// Names the set bits: "sw_power_cap", "hw_thermal", ...

@@ -128,9 +128,9 @@ PeakRates peak_rates(const Problem& problem, const Environment& environment) {
   return peak;
 }
 
-const Floor& PhysicsFloor::of(std::string_view time) const {
-  if (time == "in_layer") return in_layer;
-  return time == "cold" ? cold : hot;
+const Floor& PhysicsFloor::of(Time time) const {
+  if (time == Time::kInLayer) return in_layer;
+  return time == Time::kCold ? cold : hot;
 }
 
 PhysicsFloor physics_floor(const Problem& problem, const Environment& environment) {

@@ -20,9 +20,8 @@ struct PhysicsFloor {
   Floor in_layer{}, hot{}, cold{};
   std::string unknown{};  ///< missing fact of the device; then there are no floors
 
-  /// Returns the floor of "in_layer", "plain", "hot" or "cold"; plain launches find the caches as
-  /// hot ones do.
-  const Floor& of(std::string_view time) const;
+  /// Plain launches find the caches as hot ones do.
+  const Floor& of(Time time) const;
 };
 /// Returns the larger of two bounds. Arithmetic: the products of visible pairs only, at the tensor
 /// cores' peak rate. Memory: q, k and v read once. Cold reads come from DRAM. Hot reads come from

@@ -1,12 +1,19 @@
 // record.cpp: Lists the fields of journal records.
 #include "model/results/record.hpp"
 
+#include <array>
+
 #include "core/fields.hpp"
+#include "core/words.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr const char* kKernelPattern = "[a-z][a-z0-9_]*";  // pattern of manifests
+constexpr std::array kRoles = {RowRole::kFinalist, RowRole::kDefault, RowRole::kBaseline};
+/// In the order of Time.
+constexpr std::array kRounds = {&FinalRecord::in_layer_rounds_us, &FinalRecord::plain_rounds_us,
+                                &FinalRecord::hot_rounds_us, &FinalRecord::cold_rounds_us};
 
 }  // namespace
 
@@ -67,21 +74,43 @@ void fields(CandidateRecord& x, FieldList& f) {
   f("recorded", x.recorded).omitted();
 }
 
+std::string_view name(RowRole role) {
+  constexpr std::array<std::string_view, kRoles.size()> kNames = {"finalist", "default",
+                                                                  "baseline"};
+  return kNames.at(static_cast<std::size_t>(role));
+}
+
+FieldWord<RowRole> word_of(const RowRole*) {
+  return {[](std::string_view text) { return parse_word<RowRole>(text, kRoles); }, kRoles};
+}
+
+std::vector<double>& rounds_of(FinalRecord& record, Time time) {
+  return record.*kRounds.at(static_cast<std::size_t>(time));
+}
+
+const std::vector<double>& rounds_of(const FinalRecord& record, Time time) {
+  return record.*kRounds.at(static_cast<std::size_t>(time));
+}
+
+void rounds_fields(FinalRecord& x, FieldList& f) {
+  f("in_layer_rounds_us", x.in_layer_rounds_us).omitted().about("One value a steady round");
+  f("plain_rounds_us", x.plain_rounds_us).omitted();
+  f("hot_rounds_us", x.hot_rounds_us).omitted().about("One value a round");
+  f("cold_rounds_us", x.cold_rounds_us).omitted();
+}
+
 void fields(FinalRecord& x, FieldList& f) {
   f.record("final", "A contestant of the final phase");
   f.tag("t", "final");
   f("impl", x.impl).required();
-  f("role", x.role).required().one_of("finalist, default, baseline");
+  f("role", x.role).required();
   f("id", x.id).omitted().looks_like(kIdPattern);
   f("kernel", x.kernel).omitted().matching(kKernelPattern, "a kernel's name");
   f("config", x.config).object().omitted().schema(kConfigSchema);
   f("problem", x.problem).required();
   outcome_fields(x, f);
   measured_fields(x, f);
-  f("in_layer_rounds_us", x.in_layer_rounds_us).omitted().about("One value a steady round");
-  f("plain_rounds_us", x.plain_rounds_us).omitted();
-  f("hot_rounds_us", x.hot_rounds_us).omitted().about("One value a round");
-  f("cold_rounds_us", x.cold_rounds_us).omitted();
+  rounds_fields(x, f);
   f("detail", x.detail).omitted();
   f("gpu", x.gpu).omitted().about("UUID of the one that measured it");
   f("at_s", x.at_s).omitted().about("Since the run began, when its final phase had ended");

@@ -78,11 +78,19 @@ struct StartedRecord {
 
 StartedRecord started(const CandidateRecord& candidate);
 
+enum class RowRole {
+  kFinalist,  ///< a candidate that the search found, or the one asked about
+  kDefault,   ///< the default config of the fastest kernel
+  kBaseline   ///< what candidates are compared with
+};
+std::string_view name(RowRole role);  ///< "finalist", "default", "baseline"
+FieldWord<RowRole> word_of(const RowRole*);
+
 /// One contestant of the final phase.
 struct FinalRecord : Observation {
   std::string impl;  ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "python:mine:attend"
-  std::string role;  ///< "finalist", "default", "baseline"
-  std::string id;    ///< candidate id; empty for other contestants
+  RowRole role = RowRole::kFinalist;
+  std::string id;  ///< candidate id; empty for other contestants
   std::string kernel;
   Json config = Json::object();
   Problem problem;
@@ -97,13 +105,19 @@ struct FinalRecord : Observation {
 
   /// Time for rates: plain, or hot without a plain time.
   const std::optional<Timing>& rated_time() const { return plain ? plain : hot; }
-  bool is_baseline() const { return role == "baseline"; }
+  bool is_baseline() const { return role == RowRole::kBaseline; }
   bool is_timed() const { return outcome == Outcome::kMeasured && hot.has_value(); }
   /// True for a contestant that passed every gate and is no baseline.
   bool is_candidate() const { return !is_baseline() && outcome == Outcome::kMeasured; }
 
   friend bool operator==(const FinalRecord&, const FinalRecord&) = default;
 };
+
+/// Returns one value per round; empty without a measurement.
+std::vector<double>& rounds_of(FinalRecord& record, Time time);
+const std::vector<double>& rounds_of(const FinalRecord& record, Time time);
+/// Lists the rounds of each time.
+void rounds_fields(FinalRecord& x, FieldList& f);
 
 /// End of a run, complete or interrupted.
 struct EndRecord {
@@ -121,7 +135,7 @@ struct SavedConfig {
   std::string problem_name = {};  ///< name in its suite or file; may be empty
   Arch arch = {};
   std::string source = {};               ///< a file, or the measuring run
-  std::string time = {};                 ///< time of median_us: "in_layer", "plain", "hot"
+  std::optional<Time> time = {};         ///< of median_us; empty: hot
   std::optional<double> median_us = {};  ///< at the source, if known
 };
 /// Tells whether two configs or records have the same kernel and config.

@@ -17,13 +17,13 @@ std::optional<double> sol_score(Micros time, Micros baseline, Micros floor) {
 void fields(SolScore& x, FieldList& f) {
   f.record("sol", "How near the best is to the least time that any right kernel needs");
   f("score", x.value).required().range(0, 1).about("1 at the floor, 0.5 as fast as the baseline");
-  f("time", x.time).required().one_of("in_layer, plain, hot, cold").about("That it is of");
+  f("time", x.time).required().about("That it is of");
   f("floor_us", x.floor.time.value).finite().positive();
   f("floor_why", x.floor.why);
 }
 
-std::optional<SolScore> sol_score(const FinalRecord& best, const FinalRecord& baseline,
-                                  const std::string& time, const Environment& environment) {
+std::optional<SolScore> sol_score(const FinalRecord& best, const FinalRecord& baseline, Time time,
+                                  const Environment& environment) {
   const auto& timing = timing_of(best, time);
   const auto& rival = timing_of(baseline, time);
   const PhysicsFloor floors = physics_floor(best.problem, environment);
@@ -34,7 +34,7 @@ std::optional<SolScore> sol_score(const FinalRecord& best, const FinalRecord& ba
   return SolScore{*score, time, floor};
 }
 
-std::optional<SolScore> sol_score(const ProblemResult& result, const std::string& objective,
+std::optional<SolScore> sol_score(const ProblemResult& result, Objective objective,
                                   const Environment& environment) {
   if (!result.gate || result.best() == nullptr) return std::nullopt;
   const auto baseline = std::ranges::find_if(result.finals, [&](const FinalRecord& record) {

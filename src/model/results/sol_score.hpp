@@ -17,16 +17,16 @@ std::optional<double> sol_score(Micros time, Micros baseline, Micros floor);
 
 struct SolScore {
   double value = 0;
-  std::string time;  ///< scored time: "in_layer", "plain", "hot", "cold"
+  Time time = Time::kHot;  ///< the scored time
   Floor floor;
 };
 void fields(SolScore& x, FieldList& f);
 
 /// Also empty if one contestant lacks this time, or the device's peak rates are unknown.
-std::optional<SolScore> sol_score(const FinalRecord& best, const FinalRecord& baseline,
-                                  const std::string& time, const Environment& environment);
+std::optional<SolScore> sol_score(const FinalRecord& best, const FinalRecord& baseline, Time time,
+                                  const Environment& environment);
 /// Scores the best against its gate's baseline, in the time by which this objective ranks finals.
-std::optional<SolScore> sol_score(const ProblemResult& result, const std::string& objective,
+std::optional<SolScore> sol_score(const ProblemResult& result, Objective objective,
                                   const Environment& environment);
 
 }  // namespace fatune

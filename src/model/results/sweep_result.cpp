@@ -37,7 +37,7 @@ void fields(Ratio& x, FieldList& f) {
 
 void fields(Gate& x, FieldList& f) {
   f("baseline", x.baseline).required();
-  f("time", x.time).omitted().one_of("in_layer, plain, hot, cold").about("That the ratio is of");
+  f("time", x.time).about("That the ratio is of");
   fields(x.ratio, f);
   f.record("gate", "The best against the baseline");
   f("threshold", x.threshold).finite().positive();
@@ -56,47 +56,25 @@ const SavedConfig* ProblemResult::known_best() const {
   return found == warm_starts.end() ? nullptr : &*found;
 }
 
-const std::optional<Timing>& timing_of(const Observation& record, const std::string& time) {
-  if (time == "in_layer") return record.in_layer;
-  if (time == "plain") return record.plain;
-  return time == "cold" ? record.cold : record.hot;
-}
-
-const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& time) {
-  if (time == "in_layer") return record.in_layer_rounds_us;
-  if (time == "plain") return record.plain_rounds_us;
-  return time == "cold" ? record.cold_rounds_us : record.hot_rounds_us;
-}
-
-std::string search_time(const std::string& objective, bool in_layer) {
-  if (objective == kInLayerObjective && in_layer) return objective;
-  return objective == "cold" ? "cold" : "hot";
-}
-
-const std::optional<Timing>& objective_timing(const Observation& record,
-                                              const std::string& objective) {
-  return timing_of(record, search_time(objective, record.in_layer.has_value()));
-}
-
-bool has_time(const FinalRecord& record, const std::string& time) {
+bool has_time(const FinalRecord& record, Time time) {
   const std::size_t rounds = rounds_of(record, time).size();
   return timing_of(record, time) && (rounds == 0 || rounds >= kLeastSamples);
 }
 
-std::string final_time(const std::vector<FinalRecord>& finals, const std::string& objective) {
-  if (objective == "cold") return objective;
+Time final_time(const std::vector<FinalRecord>& finals, Objective objective) {
   const bool candidates = std::ranges::any_of(
       finals, [](const FinalRecord& record) { return record.is_candidate() && record.is_timed(); });
   const FinalRecord* const rival = fastest_launched(finals);
-  const auto all_have = [&](const std::string& time) {
+  const auto all_have = [&](Time time) {
     return std::ranges::all_of(finals, [&](const FinalRecord& record) {
       const bool counts =
           record.is_timed() && (record.is_candidate() || &record == rival || !candidates);
       return !counts || has_time(record, time);
     });
   };
-  if (objective == "in_layer" && all_have("in_layer")) return "in_layer";
-  return all_have("plain") ? "plain" : "hot";
+  const auto times = ranking_times(objective);
+  const auto first = std::ranges::find_if(times, all_have);
+  return first == times.end() ? times.back() : *first;
 }
 
 }  // namespace fatune

@@ -11,7 +11,6 @@
 #include "model/results/fleet_timeline.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/measurement.hpp"
-#include "model/results/rank_census.hpp"
 #include "model/results/record.hpp"
 #include "model/space/space.hpp"
 
@@ -39,8 +38,8 @@ struct Gate {
   std::string baseline;
   Ratio ratio;
   double threshold = kGateThreshold;
-  bool passed = false;    ///< the whole interval is below the threshold
-  std::string time = {};  ///< time of the ratio: "in_layer", "plain", "hot", "cold"
+  bool passed = false;            ///< the whole interval is below the threshold
+  std::optional<Time> time = {};  ///< of the ratio
 };
 void fields(Gate& x, FieldList& f);
 
@@ -97,26 +96,12 @@ struct SweepProgress {
   std::string activity;  ///< activity of the evaluator: "compiling", ...
 };
 
-/// Objective under which search and final phase rank by the time in a layer.
-inline constexpr const char* kInLayerObjective = "in_layer";
-
-/// Returns the time named "in_layer", "plain", "hot" or "cold"; empty without a measurement.
-const std::optional<Timing>& timing_of(const Observation& record, const std::string& time);
-/// Returns one value per round; empty without a measurement.
-const std::vector<double>& rounds_of(const FinalRecord& record, const std::string& time);
 /// Tells whether the record can be compared by this time: enough rounds must be steady. A saved row
 /// has no rounds; its median is enough.
-bool has_time(const FinalRecord& record, const std::string& time);
-/// Returns the time that a search under this objective minimises: "cold", "in_layer" if available,
-/// otherwise "hot".
-std::string search_time(const std::string& objective, bool in_layer);
-/// Returns a record's time under this objective.
-const std::optional<Timing>& objective_timing(const Observation& record,
-                                              const std::string& objective);
-/// Which time ranks the finals: the objective's own, except for "in_layer", "hot" and "score".
-/// These fall back from in_layer ("in_layer" only) to plain to hot, until every correct candidate
-/// and the fastest baseline have the time. Recordings, machines without cuBLASLt, custom operations
-/// and slow backends have no times in a layer.
-std::string final_time(const std::vector<FinalRecord>& finals, const std::string& objective);
+bool has_time(const FinalRecord& record, Time time);
+/// Returns the time that ranks the finals: the first of ranking_times() that every correct
+/// candidate and the fastest baseline have, else the last. Recordings, machines without cuBLASLt,
+/// custom operations and slow backends have no times in a layer.
+Time final_time(const std::vector<FinalRecord>& finals, Objective objective = Objective::kInLayer);
 
 }  // namespace fatune

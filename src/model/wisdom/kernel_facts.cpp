@@ -214,16 +214,13 @@ void fields(MeasuredFacts& x, FieldList& f) {
   f("ci95_us", x.ci95_us).finite();
   f("baseline", x.baseline).omitted();
   f("ratio", x.ratio).finite();
-  f("time", x.time)
-      .omitted()
-      .one_of("in_layer, plain, cold")
-      .about("That the ratio is of; hot unless told");
+  f("time", x.time).about("That the ratio is of; hot unless told");
   f("us", x.us).omitted().finite().about("That time");
 }
 
 std::pair<bool, double> speed_rank(const std::optional<MeasuredFacts>& measured) {
   if (!measured) return {true, std::numeric_limits<double>::infinity()};
-  const bool in_layer = measured->time == "in_layer" && measured->us;
+  const bool in_layer = measured->time == Time::kInLayer && measured->us;
   return {!in_layer, in_layer ? *measured->us : measured->hot_us};
 }
 

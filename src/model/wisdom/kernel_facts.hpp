@@ -15,6 +15,7 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/problem/problem.hpp"
+#include "model/results/time.hpp"
 
 namespace fatune {
 
@@ -88,8 +89,8 @@ struct MeasuredFacts {
   std::optional<std::array<double, 2>> ci95_us;
   std::string baseline;         ///< empty: no baseline was measured
   std::optional<double> ratio;  ///< our time over the baseline's
-  /// Time of the ratio and of the sweep's ranking: "in_layer", "plain", "cold"; empty: hot.
-  std::string time = {};
+  /// Time of the ratio and of the sweep's ranking; empty: hot.
+  std::optional<Time> time = {};
   std::optional<double> us = {};  ///< time that `time` names; empty: hot
 };
 /// Ranks kernels of one problem, less is faster: kernels with a time in a layer come first, since a

@@ -95,16 +95,17 @@ void add_origin(const ExportRequest& request, bool same_code, KernelFacts& facts
   measured.hot_us = hot->median_us;
   if (hot->ci95_low_us && hot->ci95_high_us)
     measured.ci95_us = {*hot->ci95_low_us, *hot->ci95_high_us};
-  std::string ranked_by = request.winner->best->in_layer ? "in_layer" : "";
+  const BestRow& best = *request.winner->best;
+  std::optional<Time> ranked_by;
+  if (best.in_layer) ranked_by = Time::kInLayer;
   if (const std::optional<Gate>& gate = request.winner->gate) {
     measured.baseline = gate->baseline;
     measured.ratio = gate->ratio.value;
     ranked_by = gate->time;
   }
-  const std::optional<Timing>& ranked = timing_of(*request.winner->best, ranked_by);
-  if (ranked && !ranked_by.empty() && ranked_by != "hot") {
+  if (ranked_by && ranked_by != Time::kHot && timing_of(best, *ranked_by)) {
     measured.time = ranked_by;
-    measured.us = ranked->median_us;
+    measured.us = timing_of(best, *ranked_by)->median_us;
   }
   facts.measured = std::move(measured);
 }

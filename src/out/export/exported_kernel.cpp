@@ -84,7 +84,7 @@ Status check_export_name(std::string_view name, std::string_view flag) {
 
 std::string describe_time(const MeasuredFacts& measured) {
   if (!measured.us) return fmt::format("{:.2f} us", measured.hot_us);
-  return fmt::format("{:.2f} us {}", *measured.us, time_words(measured.time));
+  return fmt::format("{:.2f} us {}", *measured.us, describe(measured.time.value_or(Time::kHot)));
 }
 
 std::string describe_measured(const KernelFacts& facts) {

@@ -42,20 +42,16 @@ Ratio rounded_ratio(const Ratio& ratio) {
 PageFinal final_of(const FinalRecord& record, const Standing& standing) {
   PageFinal final{record, standing, {}, {}};
   if (!record.is_baseline()) final.colour = kernel_colour(record.kernel);
-  round_time(final.hot);
-  round_time(final.cold);
-  round_time(final.plain);
-  round_time(final.in_layer);
-  for (auto* rounds : {&final.hot_rounds_us, &final.cold_rounds_us, &final.plain_rounds_us,
-                       &final.in_layer_rounds_us}) {
-    for (double& value : *rounds) value = rounded(value);
+  for (const Time time : kAllTimes) {
+    round_time(timing_of(final, time));
+    for (double& value : rounds_of(final, time)) value = rounded(value);
   }
   if (standing.to_baseline) final.standing.to_baseline = rounded_ratio(*standing.to_baseline);
   return final;
 }
 
 /// Adds the ratio of the best's median to each baseline's median. The gate gives the interval.
-std::vector<PageFinal> finals_of(const ProblemResult& result, const std::string& time) {
+std::vector<PageFinal> finals_of(const ProblemResult& result, Time time) {
   std::vector<PageFinal> finals;
   const FinalRecord* best = result.best();
   for (std::size_t i = 0; i < result.finals.size(); ++i) {
@@ -284,8 +280,8 @@ void fields(PageWarmStart& x, FieldList& f) {
 
 void fields(PageProblemData& x, FieldList& f) {
   document::problem_fields(x.problem.name, x.problem.problem, f);
-  f("time", x.time).one_of("in_layer, plain, hot, cold").about("Ranks and compares finals");
-  f("search_time", x.search_time).one_of("in_layer, hot, cold").about("Of candidates");
+  f("time", x.time).about("Ranks and compares finals");
+  f("search_time", x.search_time).about("Of candidates");
   f("flops", x.flops);
   f("least_bytes", x.least_bytes);
   f("has_best", x.has_best);

@@ -82,8 +82,8 @@ struct PageWarmStart {
 };
 struct PageProblemData {
   NamedProblem problem;
-  std::string time;         ///< time that ranks and compares finals
-  std::string search_time;  ///< time that the search minimised
+  Time time = Time::kHot;         ///< time that ranks and compares finals
+  Time search_time = Time::kHot;  ///< time that the search minimised
   double flops = 0, least_bytes = 0;
   bool has_best = false;
   std::vector<PageFinal> finals;

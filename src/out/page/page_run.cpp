@@ -205,7 +205,7 @@ Result<PageRun> page_run_of(Journal journal, const std::filesystem::path& file) 
   PageRun run;
   run.name = run_name(file);
   run.source = file.string();
-  run.search_time = timed_objective(journal);
+  run.search_time = searched_time(journal);
   read_end(journal, run);
   std::vector<JournalGroup> groups = group_candidates(journal);
   Published published = published_beside(file);

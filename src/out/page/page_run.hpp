@@ -11,7 +11,7 @@
 #include "model/results/sweep_result.hpp"
 #include "search/datasets/journal_dataset.hpp"
 #include "tune/profile/census.hpp"
-#include "tune/profile/profile_document.hpp"
+#include "tune/profile/profile.hpp"
 
 namespace fatune {
 
@@ -35,7 +35,7 @@ struct PageRunHead {
   /// Path of the run's folder relative to the page; empty if the folder is not below the page.
   std::string folder{};
   JournalHeader header;
-  std::string search_time;  ///< time that the search minimised
+  Time search_time = Time::kHot;  ///< time that the search minimised
   /// "complete", "interrupted", or "unfinished" for a journal without an end.
   std::string status;
   double seconds = 0;  ///< duration of the search, as far as recorded

@@ -53,7 +53,7 @@ std::string head(const std::string& title, const std::string& subtitle) {
 }
 
 /// Returns the best, the best of each other kernel, and every baseline, fastest first.
-std::vector<const FinalRecord*> bar_rows(const PageProblem& problem, const std::string& time) {
+std::vector<const FinalRecord*> bar_rows(const PageProblem& problem, Time time) {
   std::vector<const FinalRecord*> rows;
   std::set<std::string> seen;
   for (const FinalRecord& record : problem.result.finals) {
@@ -63,7 +63,7 @@ std::vector<const FinalRecord*> bar_rows(const PageProblem& problem, const std::
   return rows;
 }
 
-double longest_bar(const std::vector<const FinalRecord*>& rows, const std::string& time) {
+double longest_bar(const std::vector<const FinalRecord*>& rows, Time time) {
   double longest = 0, baseline = 0;
   for (const FinalRecord* record : rows) {
     const double us = timing_of(*record, time)->median_us;
@@ -88,15 +88,16 @@ std::string value_text(const Timing& timing) {
   return text;
 }
 
-std::string bars_svg(const PageProblem& problem, const JournalHeader& header,
-                     const std::string& time, const std::vector<const FinalRecord*>& rows) {
+std::string bars_svg(const PageProblem& problem, const JournalHeader& header, Time time,
+                     const std::vector<const FinalRecord*>& rows) {
   const double longest = longest_bar(rows, time);
   const double space = kWidth - kLabels - kValues - kMargin;
   const double scale = space / longest;
   const double height = kHead + kRow * static_cast<double>(rows.size()) + kMargin;
   std::string text = svg::begin(kWidth, height, colour_rules());
-  text += head(title_of(problem, header),
-               time + " latency: median and 95 % interval of the final phase's rounds");
+  text += head(
+      title_of(problem, header),
+      fmt::format("{} latency: median and 95 % interval of the final phase's rounds", name(time)));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const FinalRecord& record = *rows[i];
     const Timing& timing = *timing_of(record, time);
@@ -191,9 +192,9 @@ std::string convergence_svg(const PageProblem& problem, const PageRunHead& run,
   }
   line += "H" + number(frame.x(all.size()));
   std::string text = svg::begin(kWidth, kHead + kPlotHeight + kFoot, colour_rules() + kDots);
-  text +=
-      head(title_of(problem, run.header),
-           run.header.plan.strategy + ": best so far and every candidate, us " + run.search_time);
+  text += head(title_of(problem, run.header),
+               fmt::format("{}: best so far and every candidate, us {}", run.header.plan.strategy,
+                           name(run.search_time)));
   text += legend(problem) + frame.axes();
   for (std::size_t kernel = 0; kernel < dots.size(); ++kernel) {
     text += fmt::format("<path class=\"dot {}\" stroke=\"currentColor\" d=\"{}\"/>\n",
@@ -206,7 +207,7 @@ std::string convergence_svg(const PageProblem& problem, const PageRunHead& run,
 
 std::vector<Plot> plots(const PageProblem& problem, const PageRunHead& run) {
   std::vector<Plot> drawn;
-  const std::string time = final_time(problem.result.finals, run.header.plan.objective);
+  const Time time = final_time(problem.result.finals, run.header.plan.objective);
   const auto rows = bar_rows(problem, time);
   if (!rows.empty()) drawn.push_back({"baselines", bars_svg(problem, run.header, time, rows)});
   const std::vector<TriedConfig> all = tried(problem);

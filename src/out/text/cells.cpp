@@ -48,26 +48,23 @@ std::string rate_cell(const FinalRecord& record) {
   return timing ? rate_text(record.problem, *timing) : "-";
 }
 
-std::string time_words(const std::string& time) { return time == "in_layer" ? "in layer" : time; }
-
-std::vector<TimeColumn> time_columns(const std::vector<FinalRecord>& rows,
-                                     const std::string& objective) {
+std::vector<TimeColumn> time_columns(const std::vector<FinalRecord>& rows, Objective objective) {
   const auto any = [&](auto&& has) { return std::ranges::any_of(rows, has); };
-  const auto has = [&](const char* time) {
+  const auto has = [&](Time time) {
     return any([&](const FinalRecord& row) { return timing_of(row, time).has_value(); });
   };
-  const bool plain = has("plain");
+  const bool plain = has(Time::kPlain);
   const bool chained = any([](const FinalRecord& row) {
     return row.hot && row.plain && row.hot->median_us != row.plain->median_us;
   });
   std::vector<TimeColumn> columns;
-  const auto add = [&](bool wanted, const char* time, const char* title) {
-    if (wanted) columns.push_back({time, title});
+  const auto add = [&](bool wanted, Time time, const std::string& word) {
+    if (wanted) columns.push_back({time, word + " us"});
   };
-  add(has("in_layer"), "in_layer", "in layer us");
-  add(plain, "plain", "plain us");
-  add(!plain || chained, "hot", plain ? "chained us" : "hot us");
-  add(has("cold") || !plain, "cold", "cold us");
+  add(has(Time::kInLayer), Time::kInLayer, "in layer");
+  add(plain, Time::kPlain, "plain");
+  add(!plain || chained, Time::kHot, plain ? "chained" : "hot");
+  add(has(Time::kCold) || !plain, Time::kCold, "cold");
   const auto lead = std::ranges::find(columns, final_time(rows, objective), &TimeColumn::time);
   if (lead != columns.end()) std::rotate(columns.begin(), lead, lead + 1);
   return columns;

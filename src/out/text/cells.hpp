@@ -26,14 +26,11 @@ std::string rate_text(const Problem& problem, const Timing& timing);
 std::string rate_cell(const FinalRecord& record);
 /// A time column in a table of finals.
 struct TimeColumn {
-  std::string time;   ///< argument of timing_of()
+  Time time;
   std::string title;  ///< "in layer us", "plain us", "chained us", "hot us", "cold us"
 };
-/// Returns "in layer", "plain", "hot" or "cold".
-std::string time_words(const std::string& time);
 /// Returns the times that any row has, ranking time first; omits hot if it always equals plain.
-std::vector<TimeColumn> time_columns(const std::vector<FinalRecord>& rows,
-                                     const std::string& objective);
+std::vector<TimeColumn> time_columns(const std::vector<FinalRecord>& rows, Objective objective);
 /// Returns heads of medians and intervals; the first time is always shown.
 std::vector<Column> time_heads(const std::vector<TimeColumn>& times);
 std::vector<std::string> time_cells(const FinalRecord& row, const std::vector<TimeColumn>& times);

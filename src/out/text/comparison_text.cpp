@@ -15,7 +15,7 @@ namespace fatune {
 namespace {
 
 std::string impl_cell(const FinalRecord& row) {
-  return row.impl + (row.role == "default" ? " (default)" : "");
+  return row.impl + (row.role == RowRole::kDefault ? " (default)" : "");
 }
 
 /// Returns p05, p25, p75 and p95; the median has its own column.
@@ -30,7 +30,7 @@ std::vector<std::string> quantile_cells(const std::vector<double>& rounds_us) {
 
 std::vector<std::string> bench_cells(const FinalRecord& row, std::vector<TimeColumn> times) {
   const bool measured = row.is_timed();
-  const std::string lead = times.front().time;
+  const Time lead = times.front().time;
   const auto& timing = timing_of(row, lead);
   std::vector<std::string> line = {impl_cell(row), measured ? median_cell(timing) : "-",
                                    interval_cell(timing)};
@@ -100,7 +100,7 @@ std::string confirmation_text(const Confirmation& c, bool recorded) {
 std::string problem_text(const BenchProblem& problem, const Paint& paint) {
   std::string text = label(problem.problem) + "\n";
   if (!problem.reason.empty()) return text + "not measured: " + problem.reason + "\n";
-  const std::vector<TimeColumn> times = time_columns(problem.rows, kInLayerObjective);
+  const std::vector<TimeColumn> times = time_columns(problem.rows, Objective::kInLayer);
   std::vector<Column> heads = time_heads(times);
   const std::vector<Column> quantiles = {
       {">p05", 3}, {">p25", 5}, {">p75", 5}, {">p95", 3}, {">n", 1}};
@@ -149,14 +149,14 @@ std::string candidate_line(const GateProblem& problem, const GateResult& result)
   if (!candidate.config.empty()) text += " " + describe_config(candidate.config);
   if (candidate.outcome != Outcome::kMeasured)
     return text + ": " + std::string(name(candidate.outcome)) + "\n";
-  return text + ", " + median_cell(timing) + " us " + time_words(problem.time) + " " +
+  return text + ", " + median_cell(timing) + " us " + describe(problem.time) + " " +
          interval_cell(timing) + "\n";
 }
 
 std::string problem_text(const GateProblem& problem, const GateResult& result, const Paint& paint) {
   std::string text = paint.fitted(candidate_line(problem, result));
   Table table({"baseline",
-               ">" + time_words(problem.time) + " us",
+               ">" + describe(problem.time) + " us",
                {">95 %", 2},
                ">ratio",
                ">95 %",
@@ -215,8 +215,8 @@ std::string gate_markdown(const GateResult& result) {
                                  result.passed ? "pass" : "**fail**",
                                  device_text(result.environment), result.environment.driver,
                                  result.rounds, apart ? "" : ", interleaved", limit_text(result));
-  const std::string& first = result.problems.empty() ? result.objective : result.problems[0].time;
-  const std::string time_title = ">" + time_words(first) + " us";
+  const Time first = result.problems.empty() ? result.objective : result.problems[0].time;
+  const std::string time_title = ">" + describe(first) + " us";
   Table table({"problem", "candidate", time_title, "baseline", time_title, ">ratio", ">95 %",
                "candidate is", "gate"});
   std::string reasons;

@@ -48,11 +48,10 @@ struct NamedCells {
 };
 
 /// Returns measured candidates by place, then the others at place 0 in the order tried.
-std::vector<Ranked> in_order(std::span<const CandidateRecord> candidates,
-                             const std::string& objective) {
-  std::vector<Ranked> rows = rank_candidates(candidates, objective);
+std::vector<Ranked> in_order(std::span<const CandidateRecord> candidates, Time time) {
+  std::vector<Ranked> rows = rank_candidates(candidates, time);
   for (const CandidateRecord& record : candidates) {
-    const bool placed = record.outcome == Outcome::kMeasured && objective_timing(record, objective);
+    const bool placed = record.outcome == Outcome::kMeasured && searched_timing(record, time);
     if (!placed) rows.push_back({&record, 0});
   }
   return rows;
@@ -112,14 +111,13 @@ std::string headline(const JournalGroup& group) {
                      group.configs.size(), join(outcomes, ", "));
 }
 
-std::string short_text(const JournalGroup& group, const std::string& objective,
-                       const Paint& paint) {
+std::string short_text(const JournalGroup& group, Time time, const Paint& paint) {
   const std::vector<CandidateRecord> records = records_of(group);
-  Table table({">place", fmt::format(">{} us, search", time_words(objective)), "config"});
-  std::vector<Ranked> best = rank_candidates(records, objective);
+  Table table({">place", fmt::format(">{} us, search", describe(time)), "config"});
+  std::vector<Ranked> best = rank_candidates(records, time);
   best.resize(std::min(best.size(), kBestShown));
   for (const Ranked& ranked : best) {
-    const auto& timing = objective_timing(*ranked.record, objective);
+    const auto& timing = searched_timing(*ranked.record, time);
     table.add({fmt::to_string(ranked.place), fixed(timing->median_us, 3),
                describe_config(ranked.record->config)});
   }
@@ -137,7 +135,7 @@ std::string explained(const JournalGroup& group, const Journal& journal, Importa
 std::string run_text(const Journal& journal) {
   const RunPlan& plan = journal.header.plan;
   return fmt::format("{}, strategy {}, objective {}{}\n", device_text(journal.header.environment),
-                     plan.strategy, plan.objective,
+                     plan.strategy, name(plan.objective),
                      plan.skip_correctness ? ", correctness not checked" : "");
 }
 
@@ -148,7 +146,7 @@ ReportedProblem reported(const PageProblem& problem, const JournalHeader& header
   for (const JournalGroup& group : problem.groups) {
     ReportedKernel kernel{group.kernel, group.configs.size(), count_outcomes(group), "", {}};
     const std::vector<CandidateRecord> records = records_of(group);
-    const auto ranked = rank_candidates(records, header.plan.objective);
+    const auto ranked = rank_candidates(records, search_time(header.plan.objective));
     if (!ranked.empty()) kernel.best = ranked.front().record->id;
     if (const auto recording = recording_of(group, {header, {}, false}, "the journal"))
       kernel.importance = importance_of(*recording);
@@ -160,7 +158,7 @@ ReportedProblem reported(const PageProblem& problem, const JournalHeader& header
   for (std::size_t i = 0; i < result.finals.size(); ++i) {
     const FinalRecord& record = result.finals[i];
     const Standing& standing = result.standings[i];
-    auto& rows = record.role == "baseline" ? reported.baselines : reported.finalists;
+    auto& rows = record.is_baseline() ? reported.baselines : reported.finalists;
     rows.push_back({record, "", standing.to_baseline, standing.ties_with_best, standing.score});
   }
   return reported;
@@ -168,15 +166,14 @@ ReportedProblem reported(const PageProblem& problem, const JournalHeader& header
 
 }  // namespace
 
-std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
-                                    const std::string& objective) {
+std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates, Time time) {
   std::vector<Ranked> ranked;
   for (const CandidateRecord& record : candidates) {
-    const bool timed = objective_timing(record, objective).has_value();
+    const bool timed = searched_timing(record, time).has_value();
     if (record.outcome == Outcome::kMeasured && timed) ranked.push_back({&record, 0});
   }
   const auto timing = [&](const Ranked& entry) -> const Timing& {
-    return *objective_timing(*entry.record, objective);
+    return *searched_timing(*entry.record, time);
   };
   std::stable_sort(ranked.begin(), ranked.end(), [&](const Ranked& a, const Ranked& b) {
     return timing(a).median_us < timing(b).median_us;
@@ -189,17 +186,16 @@ std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
   return ranked;
 }
 
-Table candidates_table(std::span<const CandidateRecord> candidates, const std::string& objective) {
+Table candidates_table(std::span<const CandidateRecord> candidates, Time time) {
   Table table = with_measured({">place", "kernel", "config"});
-  for (const Ranked& row : in_order(candidates, objective)) {
+  for (const Ranked& row : in_order(candidates, time)) {
     table.add(with_measured(
         {place_text(row), row.record->kernel, describe_config(row.record->config)}, *row.record));
   }
   return table;
 }
 
-std::string candidates_csv(std::span<const CandidateRecord> candidates,
-                           const std::string& objective) {
+std::string candidates_csv(std::span<const CandidateRecord> candidates, Time time) {
   NamedCells problems, parameters;
   // Uses the order tried, so that columns do not depend on the times.
   for (const CandidateRecord& record : candidates) {
@@ -212,7 +208,7 @@ std::string candidates_csv(std::span<const CandidateRecord> candidates,
   }
   columns.insert(columns.end(), {"recorded", "gates"});
   Table table = with_measured(std::move(columns));
-  for (const Ranked& row : in_order(candidates, objective)) {
+  for (const Ranked& row : in_order(candidates, time)) {
     const auto at = static_cast<std::size_t>(row.record - candidates.data());
     std::vector<std::string> line = {place_text(row), row.record->kernel};
     problems.append(at, line);
@@ -225,21 +221,21 @@ std::string candidates_csv(std::span<const CandidateRecord> candidates,
 
 std::string report_text(const std::vector<JournalGroup>& groups, const Journal& journal,
                         const std::string& format, const Paint& paint) {
-  const std::string objective = timed_objective(journal);
+  const Time time = searched_time(journal);
   if (format == "csv") {
     std::vector<CandidateRecord> all;
     for (const JournalGroup& group : groups) {
       const auto records = records_of(group);
       all.insert(all.end(), records.begin(), records.end());
     }
-    return candidates_csv(all, objective);
+    return candidates_csv(all, time);
   }
   std::string text = format == "md" ? "# Run\n\n" + run_text(journal) : run_text(journal);
   for (const JournalGroup& group : groups) {
     text += format == "md" ? "\n## " + headline(group) + "\n\n" +
-                                 candidates_table(records_of(group), objective).markdown() + "\n" +
+                                 candidates_table(records_of(group), time).markdown() + "\n" +
                                  explained(group, journal, ImportanceFormat::kMarkdown, paint)
-                           : "\n" + short_text(group, objective, paint) + "\n" +
+                           : "\n" + short_text(group, time, paint) + "\n" +
                                  explained(group, journal, ImportanceFormat::kText, paint);
   }
   return text;
@@ -270,7 +266,7 @@ void fields(ReportDocument& x, FieldList& f) {
   f.as<&device_fields>("device", x.environment);
   f("status", x.status).one_of("complete, interrupted, unfinished");
   f("strategy", x.strategy);
-  f("objective", x.objective).one_of("in_layer, hot, cold, score");
+  f("objective", x.objective);
   f("seed", x.seed);
   f("correctness", x.correctness).omitted().one_of("skipped");
   f("problems", x.problems);

@@ -22,18 +22,16 @@ struct Ranked {
   std::size_t place = 1;  ///< from 1; equal for candidates that tie with a group's first
 };
 
-/// Ranks measured candidates only; `objective` is "hot" or "cold". Candidates tie unless
+/// Ranks measured candidates only, by searched_timing(). Candidates tie unless
 /// told_apart() separates them. The search takes few samples, so its ranking is a hint; the finals
 /// decide.
-std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates,
-                                    const std::string& objective);
+std::vector<Ranked> rank_candidates(std::span<const CandidateRecord> candidates, Time time);
 
 /// Lists every candidate with outcome and reason, measured candidates first, by place.
-Table candidates_table(std::span<const CandidateRecord> candidates, const std::string& objective);
+Table candidates_table(std::span<const CandidateRecord> candidates, Time time);
 /// Returns the candidates as CSV: a column per member of the problem and per parameter, in the
 /// order of appearance, and whether a row is recorded and was checked.
-std::string candidates_csv(std::span<const CandidateRecord> candidates,
-                           const std::string& objective);
+std::string candidates_csv(std::span<const CandidateRecord> candidates, Time time);
 
 /// `format` is "text" for outcomes and the ten best of each group, "md" or "csv" for every
 /// candidate. "text" and "md" also have the parameter importance.
@@ -60,7 +58,8 @@ struct ReportDocument {
   DocumentHead head;
   std::string sweep;  ///< command that made the run
   Environment environment;
-  std::string status, strategy, objective;
+  std::string status, strategy;
+  Objective objective = Objective::kInLayer;
   std::uint64_t seed = 0;
   std::string correctness;  ///< "skipped", or empty
   std::vector<ReportedProblem> problems;

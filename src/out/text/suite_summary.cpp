@@ -15,27 +15,27 @@
 namespace fatune {
 namespace {
 
-std::string time_of(const ProblemResult& result, const RunPlan& plan) {
+Time time_of(const ProblemResult& result, const RunPlan& plan) {
   return final_time(result.finals, plan.objective);
 }
 
 /// Returns the ranking time of the problems; empty if they differ.
-std::string common_time(const SuiteFinals& finals) {
-  std::set<std::string> times;
+std::optional<Time> common_time(const SuiteFinals& finals) {
+  std::set<Time> times;
   for (const ProblemResult* each : finals.problems) times.insert(time_of(*each, finals.plan));
-  return times.size() == 1 ? *times.begin() : "";
+  return times.size() == 1 ? std::optional(*times.begin()) : std::nullopt;
 }
 
 std::vector<std::string> summary_row(const std::string& problem, const ProblemResult& result,
                                      const SuiteFinals& finals, bool names_time) {
-  const std::string time = time_of(result, finals.plan);
+  const Time time = time_of(result, finals.plan);
   const FinalRecord* best = result.best();
   const auto sol = sol_score(result, finals.plan.objective, finals.environment);
   std::string best_us;
   if (best != nullptr) {
     if (const auto timing = timing_of(*best, time)) best_us = fixed(timing->median_us, 2);
   }
-  if (names_time && !best_us.empty()) best_us += " " + time_words(time);
+  if (names_time && !best_us.empty()) best_us += " " + describe(time);
   return {problem,
           best == nullptr ? "no correct kernel" : best->kernel,
           best_us,
@@ -135,14 +135,14 @@ std::optional<FastP> fast_p_of(const SuiteFinals& finals) {
 std::string suite_summary(const SuiteFinals& finals, const std::string& format,
                           const Paint& paint) {
   if (finals.problems.empty()) return "";
-  const std::string time = common_time(finals);
-  const std::string us = time.empty() ? ">us" : fmt::format(">{} us", time_words(time));
+  const std::optional<Time> time = common_time(finals);
+  const std::string us = time ? fmt::format(">{} us", describe(*time)) : ">us";
   Table table({"problem", "best", us, "baseline", ">ratio", {">SOL score", kLastSpare}});
   const bool brief = format == "text";  // a terminal is narrow
   for (const ProblemResult* each : finals.problems) {
     const bool named = !each->problem.name.empty();
     table.add(summary_row(brief && named ? each->problem.name : label(each->problem), *each, finals,
-                          time.empty()));
+                          !time));
   }
   const std::vector<std::string> lines = lines_of(finals);
   if (format == "md") {

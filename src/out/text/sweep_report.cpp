@@ -30,7 +30,7 @@ std::string shared_cell(const FinalRecord& record) {
 
 /// Returns "1", "2=" for a tie with the best, or "-" for a baseline or a failure.
 std::string place_cell(const FinalRecord& record, const Standing& standing, std::size_t& place) {
-  if (record.role == "baseline" || record.outcome != Outcome::kMeasured) return "-";
+  if (record.is_baseline() || record.outcome != Outcome::kMeasured) return "-";
   return fmt::format("{}{}", ++place, standing.ties_with_best ? "=" : "");
 }
 
@@ -44,9 +44,9 @@ std::vector<std::string> finalist_row(const FinalRecord& record, const Standing&
   row.push_back(rate_cell(record));
   row.push_back(ratio_cell(ratio));
   row.push_back(ratio_interval_cell(ratio));
-  row.push_back(!measured                   ? std::string(name(record.outcome))
-                : record.role == "baseline" ? "baseline"
-                                            : standing.verdict);
+  row.push_back(!measured              ? std::string(name(record.outcome))
+                : record.is_baseline() ? "baseline"
+                                       : standing.verdict);
   return row;
 }
 
@@ -76,8 +76,8 @@ std::string differing_from_first(const std::vector<FinalRecord>& finals,
 std::string what_ran(const FinalRecord& record, const FinalRecord* best) {
   const bool measured = record.outcome == Outcome::kMeasured;
   std::string text = differing_config(record, best);
-  if (record.role == "baseline" || !measured) text = record.impl + (text.empty() ? "" : " ") + text;
-  if (record.role == "default") text += " (default)";
+  if (record.is_baseline() || !measured) text = record.impl + (text.empty() ? "" : " ") + text;
+  if (record.role == RowRole::kDefault) text += " (default)";
   if (!record.detail.empty()) text += ": " + record.detail;
   if (measured) return text;
   const std::string reason = first_line(record.reason);
@@ -94,9 +94,7 @@ std::vector<std::string> config_row(const FinalRecord& record, const FinalRecord
 /// Returns the reference of the ratios: the gate's baseline, else the fastest baseline.
 std::string compared_with(const ProblemResult& problem) {
   if (problem.gate) return problem.gate->baseline;
-  const auto first =
-      std::find_if(problem.finals.begin(), problem.finals.end(),
-                   [](const FinalRecord& record) { return record.role == "baseline"; });
+  const auto first = std::ranges::find_if(problem.finals, &FinalRecord::is_baseline);
   return first == problem.finals.end() ? "baseline" : first->impl;
 }
 
@@ -210,11 +208,11 @@ std::string winner(const ProblemResult& problem, const SweepResult& run) {
     if (!problem.finals.empty()) return "no candidate passed the final phase";
     return run.interrupted ? "interrupted before the final phase" : "no correct candidate";
   }
-  const std::string time = final_time(problem.finals, run.plan.objective);
+  const Time time = final_time(problem.finals, run.plan.objective);
   const auto& timing = timing_of(*best, time);
   std::string text = "Winner: " + best->impl;
   if (timing) {
-    text += fmt::format(" at {} {}, {} {}", describe(Micros(timing->median_us)), time_words(time),
+    text += fmt::format(" at {} {}, {} {}", describe(Micros(timing->median_us)), describe(time),
                         rate_text(best->problem, *timing), rate_name(best->problem));
   }
   const Standing& standing = problem.standings.front();
@@ -247,7 +245,7 @@ std::string gate_line(const Gate& gate, const Paint& paint) {
 std::string sol_line(const SolScore& sol, const std::string& baseline) {
   return fmt::format("SOL score: {}; 0.5 is {}, 1 is {} {} ({})\n",
                      fixed(sol.value, kRatioDecimals), baseline, describe(sol.floor.time),
-                     time_words(sol.time), sol.floor.why);
+                     describe(sol.time), sol.floor.why);
 }
 
 std::string devices_text(const FleetTimeline& timeline, const Paint& paint) {

@@ -38,9 +38,9 @@ std::string failure_of(Outcome outcome) {
   return "unusable";
 }
 
-void settle(ToldRecord& config, const std::string& objective) {
+void settle(ToldRecord& config, Time time) {
   const Outcome outcome = config.record.outcome;
-  const auto& timing = objective_timing(config.record, objective);
+  const auto& timing = searched_timing(config.record, time);
   const bool timed = outcome == Outcome::kMeasured || outcome == Outcome::kPruned;
   if (timed && timing) {
     config.us = timing->median_us;
@@ -56,7 +56,7 @@ void settle_all(JournalGroup& group) {
   std::unordered_map<std::string, std::size_t> originals;
   for (std::size_t i = 0; i < group.configs.size(); ++i) {
     ToldRecord& config = group.configs[i];
-    settle(config, group.objective);
+    settle(config, group.time);
     if (config.record.outcome != Outcome::kDuplicate) originals.emplace(config.record.id, i);
   }
   for (ToldRecord& config : group.configs) {
@@ -99,7 +99,7 @@ Result<ListedConfig> read_config(const ToldRecord& journalled, const std::vector
 
 std::vector<JournalGroup> group_candidates(const Journal& journal) {
   std::map<Problem, NamedProblem> problems = problems_of(journal.header.plan);
-  const std::string objective = timed_objective(journal);
+  const Time time = searched_time(journal);
   std::vector<JournalGroup> groups;
   std::map<std::pair<std::string, Problem>, std::size_t> known;
   std::unordered_map<std::string, std::size_t> places;  // place of a key in its group
@@ -111,7 +111,7 @@ std::vector<JournalGroup> group_candidates(const Journal& journal) {
     if (fresh) {
       const NamedProblem nameless{"", candidate->problem};
       const NamedProblem& problem = problems.emplace(nameless.problem, nameless).first->second;
-      groups.push_back({candidate->kernel, problem, {}, objective});
+      groups.push_back({candidate->kernel, problem, {}, time});
     }
     auto& configs = groups[group->second].configs;
     const std::string key = fmt::to_string(group->second) + dump(candidate->config);
@@ -130,13 +130,15 @@ std::string describe(const NamedProblem& problem) {
   return (problem.name.empty() ? "" : problem.name + " ") + describe(problem.problem);
 }
 
-std::string timed_objective(const Journal& journal) {
+Time searched_time(const Journal& journal) {
   const auto has_layer = [](const Record& record) {
     const auto* candidate = std::get_if<CandidateRecord>(&record);
     return candidate != nullptr && candidate->in_layer.has_value();
   };
-  return search_time(journal.header.plan.objective,
-                     std::ranges::any_of(journal.records, has_layer));
+  const Time time = search_time(journal.header.plan.objective);
+  const bool falls_back =
+      time == Time::kInLayer && std::ranges::none_of(journal.records, has_layer);
+  return falls_back ? Time::kHot : time;
 }
 
 double seconds_spent(const CandidateRecord& record) {
@@ -160,7 +162,7 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
   recording.device = journal.header.environment.device_name;
   recording.problem = describe(group.problem);
   recording.own_problem = group.problem.problem;
-  recording.objective = group.objective;
+  recording.objective = name(group.time);
   recording.unit = "us";
   recording.remarks = cautions(journal.header);
   if (journal.cut) recording.remarks.emplace_back("cut last line: dropped");

@@ -27,7 +27,7 @@ struct JournalGroup {
   std::string kernel;
   NamedProblem problem;
   std::vector<ToldRecord> configs{};  ///< in the order tried; the last record of a repeated config
-  std::string objective{};            ///< timed_objective() of the journal
+  Time time = Time::kHot;             ///< searched_time() of the journal
 };
 
 /// Groups are in order of first appearance; no group is empty.
@@ -36,8 +36,8 @@ std::vector<JournalGroup> group_candidates(const Journal& journal);
 /// Names the problem for messages: "4,8,512,64 f16" or "mission 4,8,512,64 f16".
 std::string describe(const NamedProblem& problem);
 
-/// Returns the time that the journal's search minimised: "in_layer", "hot" or "cold".
-std::string timed_objective(const Journal& journal);
+/// Returns the time that the journal's search minimised.
+Time searched_time(const Journal& journal);
 
 /// `where` is for messages. Configs with different parameters are an error.
 Result<Recording> recording_of(const JournalGroup& group, const Journal& journal,

@@ -176,11 +176,11 @@ void add(Json& measurements, const char* name, Json value, const char* unit) {
   measurements.push_back({{"name", name}, {"value", std::move(value)}, {"unit", unit}});
 }
 
-Json measurements_of(const ToldRecord& config, const std::string& objective) {
+Json measurements_of(const ToldRecord& config, Time time) {
   Json measurements = Json::array();
   const CandidateRecord& record = config.record;
   if (config.us) add(measurements, "time", *config.us / kUsPerMs, "ms");
-  if (const auto& timing = objective_timing(record, objective)) {
+  if (const auto& timing = searched_timing(record, time)) {
     add(measurements, "time_q1", timing->q1_us / kUsPerMs, "ms");
     add(measurements, "time_q3", timing->q3_us / kUsPerMs, "ms");
     add(measurements, "time_min", timing->min_us / kUsPerMs, "ms");
@@ -229,14 +229,13 @@ Result<Recording> read_t4(std::string_view text, const std::string& where) {
 }
 
 Json t4_results(const JournalGroup& group, const Journal& journal) {
-  const std::string& objective = group.objective;
   Json results = Json::array();
   for (const ToldRecord& config : group.configs) {
     results.push_back({{"configuration", config.record.config},
                        {"times", times_of(config.record)},
                        {"invalidity", invalidity_of(config)},
                        {"correctness", config.checked ? 1 : 0},
-                       {"measurements", measurements_of(config, objective)},
+                       {"measurements", measurements_of(config, group.time)},
                        {"objectives", Json::array({"time"})}});
   }
   return {{"schema_version", "1.0.0"},
@@ -245,7 +244,7 @@ Json t4_results(const JournalGroup& group, const Journal& journal) {
             {"kernel", group.kernel},
             {"problem", to_json(group.problem.problem)},
             {"device", journal.header.environment.device_name},
-            {"timing", objective},
+            {"timing", name(group.time)},
             {"cautions", cautions(journal.header)}}},
           {"results", std::move(results)}};
 }

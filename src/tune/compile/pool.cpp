@@ -18,7 +18,6 @@
 #include "core/scratch_folder.hpp"
 #include "model/kernel/includes.hpp"
 #include "tune/compile/local_compilers.hpp"
-#include "tune/compile/queue.hpp"
 
 namespace fatune {
 namespace {

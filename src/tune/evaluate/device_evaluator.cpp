@@ -109,7 +109,7 @@ class DeviceEvaluator : public Evaluator {
     end_search();  // nothing else runs beside the rounds
     if (const std::string summary = team_.summary(); !summary.empty()) log::info(summary);
     const FinalSetting setting{pool_, finals_worker_, preparation(), plan_, id_of(), noter()};
-    auto records = FinalPhase(setting, problem_, plan).run(contestants);
+    auto records = run_final_phase(setting, problem_, plan, contestants);
     finals_worker_.dismiss();
     return records;
   }
@@ -123,7 +123,7 @@ class DeviceEvaluator : public Evaluator {
     const RunPlan run;
     const FinalSetting setting{pool_,   finals_worker_, preparation(), run,
                                id_of(), noter(),        on_errors};
-    auto records = FinalPhase(setting, problem, plan).run(contestants);
+    auto records = run_final_phase(setting, problem, plan, contestants);
     finals_worker_.end();
     // A process that does not start is started again when needed, and then reports why.
     static_cast<void>(finals_worker_.prepare({problem, {}}));

@@ -95,9 +95,9 @@ OutsideProgram outside_program(const OutsideName& name, const OutsideOptions& op
 
 }  // namespace
 
-Implementation implementation_of(Candidate candidate, std::string role) {
+Implementation implementation_of(Candidate candidate, RowRole role) {
   std::string impl = std::string(kPrefix) + candidate.kernel->manifest.name;
-  return {std::move(impl), std::move(role), std::move(candidate)};
+  return {std::move(impl), role, std::move(candidate)};
 }
 
 std::vector<OutsideProgram> outside_programs(std::span<const Implementation> implementations) {
@@ -118,11 +118,23 @@ CandidateRecord new_record(const Candidate& candidate, std::string id) {
   return record;
 }
 
+FinalRecord new_record(const Implementation& contestant, std::string id) {
+  FinalRecord record;
+  record.impl = contestant.impl;
+  record.role = contestant.role;
+  record.id = std::move(id);
+  record.problem = contestant.candidate.problem;
+  if (!contestant.candidate.kernel) return record;
+  record.kernel = contestant.candidate.kernel->manifest.name;
+  record.config = to_json(contestant.candidate.config);
+  return record;
+}
+
 void drop_times(FinalRecord& record) {
-  for (auto* timing : {&record.in_layer, &record.plain, &record.hot, &record.cold}) timing->reset();
-  for (auto* rounds : {&record.in_layer_rounds_us, &record.plain_rounds_us, &record.hot_rounds_us,
-                       &record.cold_rounds_us})
-    rounds->clear();
+  for (const Time time : kAllTimes) {
+    timing_of(record, time).reset();
+    rounds_of(record, time).clear();
+  }
 }
 
 KernelRef kernel_named(std::span<const KernelRef> kernels, std::string_view name) {
@@ -150,7 +162,7 @@ Result<std::vector<Implementation>> baseline_implementations(const std::vector<s
   std::vector<Implementation> rows;
   for (const std::string& impl : impls) {
     FATUNE_TRY(const Meaning meaning, find_meaning(impl, kernels, operation_name(problem)));
-    Implementation row{impl, "baseline", {nullptr, {}, problem}, {}};
+    Implementation row{impl, RowRole::kBaseline, {nullptr, {}, problem}, {}};
     if (meaning.outside) {
       row.outside = outside_program(*meaning.outside, options);
       row.impl = row.outside->impl;

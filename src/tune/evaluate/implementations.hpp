@@ -17,8 +17,8 @@ namespace fatune {
 
 /// A contestant: a candidate, or an external implementation given by name.
 struct Implementation {
-  std::string impl;     ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "python:mine:attend"
-  std::string role;     ///< "finalist", "default", "baseline"
+  std::string impl;  ///< "fatune:fa_mma", "naive", "cudnn", "torch:flash", "python:mine:attend"
+  RowRole role = RowRole::kFinalist;
   Candidate candidate;  ///< without kernel and config for an external implementation
   std::optional<OutsideProgram> outside = {};
   std::string problem_name = {};  ///< in the suite or file; may be empty
@@ -26,11 +26,13 @@ struct Implementation {
   NamedProblem problem() const { return {problem_name, candidate.problem}; }
 };
 /// Returns "fatune:" and the kernel's name.
-Implementation implementation_of(Candidate candidate, std::string role);
+Implementation implementation_of(Candidate candidate, RowRole role = RowRole::kFinalist);
 /// Whether the implementation is external: neither kernel nor config of fatune.
 std::vector<OutsideProgram> outside_programs(std::span<const Implementation> implementations);
-/// Returns a record with the fields that are known before the evaluation.
+/// Returns a record with the fields that are known before the evaluation. `id` is that of a
+/// candidate.
 CandidateRecord new_record(const Candidate& candidate, std::string id);
+FinalRecord new_record(const Implementation& contestant, std::string id);
 /// Removes all times of a record, with their rounds.
 void drop_times(FinalRecord& record);
 /// Finds a kernel by name, with or without "fatune:"; null if there is none.

@@ -112,7 +112,7 @@ class Pipeline {
   void conclude(Entry& entry);
   RunOrder order_for(const Entry& entry) const;
   void note_best(const std::string& kernel, const Observation& seen);
-  bool searches_cold() const { return plan_.objective == "cold"; }
+  bool searches_cold() const { return plan_.objective == Objective::kCold; }
 
   CompileService& compiler_;
   DeviceTeam& team_;

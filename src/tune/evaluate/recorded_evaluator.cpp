@@ -116,13 +116,7 @@ class RecordedEvaluator : public Evaluator {
 
   static FinalRecord unmeasured(const Implementation& contestant, Outcome outcome,
                                 const std::string& reason) {
-    FinalRecord record;
-    record.impl = contestant.impl;
-    record.role = contestant.role;
-    record.id = candidate_id(contestant.candidate, kRecorded);
-    record.kernel = contestant.candidate.kernel->manifest.name;
-    record.config = to_json(contestant.candidate.config);
-    record.problem = contestant.candidate.problem;
+    FinalRecord record = new_record(contestant, candidate_id(contestant.candidate, kRecorded));
     record.outcome = outcome;
     record.reason = reason;
     record.recorded = true;

@@ -4,10 +4,8 @@
 #include <limits>
 #include <random>
 
-#include <fmt/format.h>
-
 #include "core/fields.hpp"
-#include "core/text.hpp"
+#include "core/words.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune {
@@ -25,10 +23,7 @@ std::string_view name(Scrutiny scrutiny) {
 }
 
 Result<Scrutiny> parse_scrutiny(std::string_view text) {
-  for (const Scrutiny scrutiny : kScrutinies) {
-    if (text == name(scrutiny)) return scrutiny;
-  }
-  return usage_error(fmt::format("'{}' is not one of check, rank, final", text));
+  return parse_word<Scrutiny>(text, kScrutinies);
 }
 
 FieldWord<Scrutiny> word_of(const Scrutiny*) { return {parse_scrutiny, kScrutinies}; }

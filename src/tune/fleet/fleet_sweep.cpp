@@ -13,45 +13,17 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "tune/fleet/measuring_device.hpp"
-#include "tune/sweep/merge.hpp"
 #include "tune/sweep/open_run.hpp"
 #include "tune/sweep/problem_sweep.hpp"
+#include "tune/sweep/shard_runs.hpp"
 
 namespace fatune {
 namespace {
 
-/// Stands in for the devices of other processes: knows their common environment, measures nothing.
-class AbsentDevice final : public Evaluator {
- public:
-  explicit AbsentDevice(Environment environment) : environment_(std::move(environment)) {}
-  const Environment& environment() const override { return environment_; }
-  std::size_t capacity() const override { return 1; }
-  Status begin_problem(const Problem&, const RunPlan&) override { return refusal(); }
-  Status submit(const Candidate&) override { return refusal(); }
-  Result<CandidateRecord> collect() override { return refusal(); }
-  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>&,
-                                          const FinalPlan&) override {
-    return refusal();
-  }
-  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>&,
-                                           const FinalPlan&) override {
-    return refusal();
-  }
-
- private:
-  static Error refusal() { return device_error("this process has no device to measure on"); }
-  Environment environment_;
-};
-
 class FleetSweep {
  public:
   FleetSweep(OpenRun run, ExecutorPool& pool)
-      : run_(std::move(run)),
-        pool_(pool),
-        began_s_(pool.clock.now_s()),
-        absent_(run_.here),
-        saver_(run_) {}
+      : run_(std::move(run)), pool_(pool), began_s_(pool.clock.now_s()), saver_(run_) {}
 
   Status recall_complete();
   void fill(FleetWork& work);
@@ -70,7 +42,6 @@ class FleetSweep {
   OpenRun run_;
   ExecutorPool& pool_;
   double began_s_;
-  AbsentDevice absent_;
   Saver saver_;
   std::vector<NamedProblem> parts_;
   std::map<std::size_t, std::string> began_on_;  ///< executor of the last begin record, by part
@@ -84,7 +55,7 @@ Status FleetSweep::recall_complete() {
     const bool settled = !run_.journal->finals(problem.problem).empty();
     if (settled && !run_.options.finals_only) {
       FATUNE_TRY(ProblemResult recalled,
-                 recall_problem(problem, run_.result.plan.warm_starts, run_, absent_));
+                 recall_problem(problem, run_.result.plan.warm_starts, run_));
       if (!recalled.finals.empty()) {
         run_.take(std::move(recalled));
         continue;
@@ -108,7 +79,7 @@ SweepPart FleetSweep::lane_of(Evaluator& evaluator, const std::string& name, con
     RunState state;
     Hooked hooked;
   };
-  const std::shared_ptr<Lane> lane(new Lane{run_.state(evaluator, RunClock({}, 0)), Hooked()});
+  const std::shared_ptr<Lane> lane(new Lane{run_.state(&evaluator, RunClock({}, 0)), Hooked()});
   lane->hooked = hook(lane->state);
   lane->state.device = name;
   lane->state.progress = ProgressTracker(
@@ -171,11 +142,10 @@ Status FleetSweep::take_lines(std::size_t part, const FleetExecutor& by, const s
     if (std::holds_alternative<EndRecord>(record)) continue;
     if (std::string& executor = began_on_[part]; executor != by.name()) {
       executor = by.name();
-      FATUNE_TRY_STATUS(run_.journal->append(
-          BeginRecord{parts_[part].problem, by.name(), by.environment()->device_uuid, now_s()}));
+      const BeginRecord begin{parts_[part].problem, by.name(), by.environment()->device_uuid};
+      FATUNE_TRY_STATUS(run_.journal->append(begin, now_s()));
     }
-    if (double* const at_s = time_of(record)) *at_s = now_s();
-    FATUNE_TRY_STATUS(run_.journal->append(record));
+    FATUNE_TRY_STATUS(run_.journal->append(std::move(record), now_s()));
   }
   return {};
 }
@@ -183,7 +153,7 @@ Status FleetSweep::take_lines(std::size_t part, const FleetExecutor& by, const s
 Status FleetSweep::take(std::size_t part, FleetExecutor& executor) {
   std::optional<ProblemResult> swept = executor.take_result();
   if (!swept) {
-    FATUNE_TRY(swept, recall_problem(parts_[part], run_.result.plan.warm_starts, run_, absent_));
+    FATUNE_TRY(swept, recall_problem(parts_[part], run_.result.plan.warm_starts, run_));
   }
   run_.warn_of_absent(*swept);
   run_.take(*std::move(swept));
@@ -239,7 +209,7 @@ Status FleetSweep::finish(Result<FleetResult> fleet) {
     if (std::optional<ProblemResult> cut_off = executor->take_result(); cut_off && stopped)
       run_.take(*std::move(cut_off));
   }
-  FATUNE_TRY_STATUS(keep_the_rest(run_, run_.result.plan.warm_starts, absent_));
+  FATUNE_TRY_STATUS(keep_the_rest(run_, run_.result.plan.warm_starts));
   run_.result.seconds = parts_.empty() ? run_.journalled_s : now_s();
   if (!run_.result.problems.empty()) FATUNE_TRY_STATUS(saver_.save());
   if (!fleet && !stopped) return fleet.error();
@@ -277,14 +247,26 @@ Result<Environment> common_environment(const ExecutorPool& pool) {
 
 }  // namespace
 
+std::string refusal(const MeasuringDevice& now, const std::vector<MeasuringDevice>& before) {
+  if (before.empty()) return "";
+  const auto theirs = circumstances(before.front().environment);
+  const auto own = circumstances(now.environment);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].second == theirs[i].second) continue;
+    return fmt::format("its {} is {}, that of {} is {}", own[i].first, own[i].second,
+                       before.front().name, theirs[i].second);
+  }
+  return "";
+}
+
 Result<Environment> gather(ExecutorPool& pool) {
   const auto opening = [](const auto& executor) { return executor->opening(); };
-  const auto open = [](const auto& executor) { return executor->environment() != nullptr; };
+  const auto able = [](const auto& executor) { return executor->able(); };
   for (;; pool.clock.pause()) {
     if (interrupted()) return Error(ErrorKind::kInterrupted, "interrupted");
     FATUNE_TRY_STATUS(pool.pump());
     if (!pool.ready() || std::ranges::any_of(pool.executors, opening)) continue;
-    if (std::ranges::any_of(pool.executors, open) || !pool.expects_more()) break;
+    if (std::ranges::any_of(pool.executors, able) || !pool.expects_more()) break;
   }
   return common_environment(pool);
 }

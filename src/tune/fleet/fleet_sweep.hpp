@@ -39,6 +39,14 @@ class LanePool final : public ExecutorPool {
 /// open is left out with a warning. Devices with different environments are a usage error.
 Result<Environment> gather(ExecutorPool& pool);
 
+/// A device that takes part in a run.
+struct MeasuringDevice {
+  std::string name;  ///< "rank 2 on b, cuda:0"
+  Environment environment;
+};
+/// Explains how the environment of `now` differs from that of `before`; empty if both agree.
+std::string refusal(const MeasuringDevice& now, const std::vector<MeasuringDevice>& before);
+
 struct GatheredFleet {
   ExecutorPool& pool;
   FleetWork& work;

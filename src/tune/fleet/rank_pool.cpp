@@ -12,7 +12,6 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "tune/fleet/measuring_device.hpp"
 
 namespace fatune {
 namespace {
@@ -20,93 +19,59 @@ namespace {
 /// Time for every rank to say hello before the first part begins; chosen, a hello takes seconds.
 constexpr double kGathering_s = 10;
 
+/// Explains that another device of `before` is the same GPU; empty if none is.
+std::string owner(const MeasuringDevice& now, const std::vector<MeasuringDevice>& before) {
+  for (const MeasuringDevice& other : before) {
+    const std::string& uuid = now.environment.device_uuid;
+    if (!now.environment.recorded && !uuid.empty() && uuid == other.environment.device_uuid)
+      return fmt::format("{} has the same GPU ({})", other.name, uuid);
+  }
+  return "";
+}
+
 }  // namespace
 
-class RankPool::Ledger {
- public:
-  class Executor;
-  struct Rank {
-    std::string name;  ///< "rank 2 on b"
-    double heard_s = 0;
-    bool greeted = false;
-    bool lost = false;
-    std::vector<Executor*> executors = {};
-  };
-
-  Ledger(Transport& transport, FleetClock& clock, FleetWork& work, RankPoolOptions options)
-      : transport_(transport),
-        clock_(clock),
-        work_(work),
-        options_(std::move(options)),
-        begun_s_(clock.now_s()) {
-    for (int number = 0; number < transport.size(); ++number) {
-      ranks_.push_back({.name = fmt::format("rank {} on {}", number, transport.host(number)),
-                        .heard_s = clock.now_s()});
-    }
-    ranks_.front().greeted = true;
-    for (const RankDevice& device : options_.own.devices)
-      measuring_.push_back({ranks_.front().name + ", " + device.name, device.environment});
+RankPool::RankPool(Transport& transport, FleetClock& fleet_clock, FleetWork& work,
+                   RankPoolOptions options)
+    : ExecutorPool(fleet_clock),
+      transport_(transport),
+      work_(work),
+      options_(std::move(options)),
+      begun_s_(clock.now_s()) {
+  for (int number = 0; number < transport.size(); ++number) {
+    ranks_.push_back({.name = fmt::format("rank {} on {}", number, transport.host(number)),
+                      .heard_s = clock.now_s()});
   }
-
-  Status pump(std::vector<std::unique_ptr<FleetExecutor>>& executors);
-  bool expects_more() const {
-    return std::ranges::any_of(ranks_,
-                               [](const Rank& each) { return !each.greeted && !each.lost; });
-  }
-  bool ready();
-  RankCensus census() const;
-  bool stop();
-
- private:
-  Status take(int from, const ReadMessage& message,
-              std::vector<std::unique_ptr<FleetExecutor>>& executors);
-  void greet(int from, const HelloMessage& hello,
-             std::vector<std::unique_ptr<FleetExecutor>>& executors);
-  void take_device(int from, std::int64_t device, const MeasuringDevice& now,
-                   std::vector<std::unique_ptr<FleetExecutor>>& executors);
-  Status take_beat(int from, const BeatMessage& beat);
-  /// Finds the rank's executor with the lease; null if the lease was withdrawn.
-  Executor* executor_with(int rank, std::int64_t lease);
-  Status look_for_silence();
-  Status beat();
-
-  Transport& transport_;
-  FleetClock& clock_;
-  FleetWork& work_;
-  RankPoolOptions options_;
-  std::vector<Rank> ranks_;
-  std::vector<MeasuringDevice> measuring_;
-  std::int64_t last_lease_ = 0;
-  double beaten_s_ = 0, begun_s_ = 0;
-  bool ready_ = false;
-  std::map<std::string, std::size_t> reasons_;  ///< ranks by why they measure nothing
-};
+  ranks_.front().greeted = true;
+  for (const RankDevice& device : options_.own.devices)
+    measuring_.push_back({ranks_.front().name + ", " + device.name, device.environment});
+}
 
 /// A device of another rank.
-class RankPool::Ledger::Executor final : public FleetExecutor {
+class RankPool::Executor final : public FleetExecutor {
  public:
-  Executor(Ledger& ledger, int rank, std::int64_t device, MeasuringDevice measuring)
-      : ledger_(ledger), rank_(rank), device_(device), measuring_(std::move(measuring)) {}
+  Executor(RankPool& pool, int rank, std::int64_t device, MeasuringDevice measuring)
+      : pool_(pool), rank_(rank), device_(device), measuring_(std::move(measuring)) {}
 
   const std::string& name() const override { return measuring_.name; }
   std::string said() const override { return said_; }
   const Environment* environment() const override { return &measuring_.environment; }
-  bool able() const override { return !ledger_.ranks_[place()].lost && !has_stale_; }
+  bool able() const override { return !pool_.ranks_[place()].lost && !has_stale_; }
 
   Status begin(std::size_t part) override {
-    FATUNE_TRY(const std::string journal, ledger_.work_.journal_of(part, measuring_.environment));
+    FATUNE_TRY(const std::string journal, pool_.work_.journal_of(part, measuring_.environment));
     part_ = part;
-    lease_ = ++ledger_.last_lease_;
+    lease_ = ++pool_.last_lease_;
     report_ = {};
     said_.clear();
-    return ledger_.transport_.send(rank_, to_bytes(OrderMessage{lease_, device_}, journal));
+    return pool_.transport_.send(rank_, to_bytes(OrderMessage{lease_, device_}, journal));
   }
 
   Result<PartReport> look() override {
-    if (ledger_.ranks_[place()].lost && report_.state == PartReport::State::kRuns) {
+    if (pool_.ranks_[place()].lost && report_.state == PartReport::State::kRuns) {
       report_ = {PartReport::State::kLost,
-                 fmt::format("{} was silent for {:.0f} s", ledger_.ranks_[place()].name,
-                             ledger_.options_.silence_s)};
+                 fmt::format("{} was silent for {:.0f} s", pool_.ranks_[place()].name,
+                             pool_.options_.silence_s)};
       has_stale_ = true;  // until a beat shows that the device is idle
     }
     if (report_.state != PartReport::State::kRuns) lease_ = 0;
@@ -118,7 +83,7 @@ class RankPool::Ledger::Executor final : public FleetExecutor {
   void set_stale(bool stale) { has_stale_ = stale; }
 
   Status append(const std::string& lines) {
-    return lines.empty() ? Status() : ledger_.work_.take_lines(part_, *this, lines);
+    return lines.empty() ? Status() : pool_.work_.take_lines(part_, *this, lines);
   }
   Status end(const EndMessage& end, const std::string& lines) {
     FATUNE_TRY_STATUS(append(lines));
@@ -131,7 +96,7 @@ class RankPool::Ledger::Executor final : public FleetExecutor {
  private:
   std::size_t place() const { return static_cast<std::size_t>(rank_); }
 
-  Ledger& ledger_;
+  RankPool& pool_;
   int rank_;
   std::int64_t device_;
   MeasuringDevice measuring_;
@@ -142,7 +107,7 @@ class RankPool::Ledger::Executor final : public FleetExecutor {
   PartReport report_;
 };
 
-Status RankPool::Ledger::pump(std::vector<std::unique_ptr<FleetExecutor>>& executors) {
+Status RankPool::pump() {
   for (;;) {
     FATUNE_TRY(const std::optional<Parcel> parcel, transport_.poll());
     if (!parcel) break;
@@ -153,17 +118,16 @@ Status RankPool::Ledger::pump(std::vector<std::unique_ptr<FleetExecutor>>& execu
       continue;
     }
     if (std::exchange(rank.lost, false)) log::warn(rank.name + " is heard again");
-    rank.heard_s = clock_.now_s();
-    FATUNE_TRY_STATUS(take(parcel->from, *message, executors));
+    rank.heard_s = clock.now_s();
+    FATUNE_TRY_STATUS(take(parcel->from, *message));
   }
-  FATUNE_TRY_STATUS(look_for_silence());
+  look_for_silence();
   return beat();
 }
 
-Status RankPool::Ledger::take(int from, const ReadMessage& message,
-                              std::vector<std::unique_ptr<FleetExecutor>>& executors) {
+Status RankPool::take(int from, const ReadMessage& message) {
   if (const auto* hello = std::get_if<HelloMessage>(&message.message)) {
-    greet(from, *hello, executors);
+    greet(from, *hello);
   } else if (const auto* beat = std::get_if<BeatMessage>(&message.message)) {
     return take_beat(from, *beat);
   } else if (const auto* lines = std::get_if<LinesMessage>(&message.message)) {
@@ -176,8 +140,7 @@ Status RankPool::Ledger::take(int from, const ReadMessage& message,
   return {};
 }
 
-void RankPool::Ledger::greet(int from, const HelloMessage& hello,
-                             std::vector<std::unique_ptr<FleetExecutor>>& executors) {
+void RankPool::greet(int from, const HelloMessage& hello) {
   Rank& rank = ranks_[static_cast<std::size_t>(from)];
   if (std::exchange(rank.greeted, true)) return;
   if (hello.fatune != options_.own.fatune) {
@@ -192,7 +155,7 @@ void RankPool::Ledger::greet(int from, const HelloMessage& hello,
     const std::string shared = owner(now, measuring_);
     why = shared.empty() ? refusal(now, measuring_) : shared;
     if (why.empty()) {
-      take_device(from, static_cast<std::int64_t>(i), now, executors);
+      take_device(from, static_cast<std::int64_t>(i), now);
     } else if (shared.empty() || options_.warn_of_shared) {
       log::warn(now.name + " is refused: " + why);
     }
@@ -200,23 +163,26 @@ void RankPool::Ledger::greet(int from, const HelloMessage& hello,
   if (rank.executors.empty()) ++reasons_[why];
 }
 
-void RankPool::Ledger::take_device(int from, std::int64_t device, const MeasuringDevice& now,
-                                   std::vector<std::unique_ptr<FleetExecutor>>& executors) {
+void RankPool::take_device(int from, std::int64_t device, const MeasuringDevice& now) {
   auto executor = std::make_unique<Executor>(*this, from, device, now);
   ranks_[static_cast<std::size_t>(from)].executors.push_back(executor.get());
   executors.push_back(std::move(executor));
   measuring_.push_back(now);
 }
 
-bool RankPool::Ledger::ready() {
-  if (ready_ || (expects_more() && clock_.now_s() - begun_s_ < kGathering_s)) return ready_;
+bool RankPool::expects_more() const {
+  return std::ranges::any_of(ranks_, [](const Rank& each) { return !each.greeted && !each.lost; });
+}
+
+bool RankPool::ready() const {
+  if (ready_ || (expects_more() && clock.now_s() - begun_s_ < kGathering_s)) return ready_;
   log::info(describe(census()));
   for (const auto& [why, count] : reasons_)
     log::info(fmt::format("{} without a GPU to measure: {}", counted(count, "rank"), why));
   return ready_ = true;
 }
 
-RankCensus RankPool::Ledger::census() const {
+RankCensus RankPool::census() const {
   RankCensus census;
   std::set<std::string> hosts;
   for (std::size_t number = 0; number < ranks_.size(); ++number) {
@@ -230,15 +196,15 @@ RankCensus RankPool::Ledger::census() const {
 }
 
 /// Tells a rank to drop withdrawn leases; its device gets no other part until the lease is dropped.
-Status RankPool::Ledger::take_beat(int from, const BeatMessage& beat) {
-  const std::vector<Executor*>& executors = ranks_[static_cast<std::size_t>(from)].executors;
-  for (Executor* executor : executors) executor->set_stale(false);
+Status RankPool::take_beat(int from, const BeatMessage& beat) {
+  const std::vector<Executor*>& own = ranks_[static_cast<std::size_t>(from)].executors;
+  for (Executor* executor : own) executor->set_stale(false);
   for (const RunningLease& running : beat.running) {
     if (Executor* executor = executor_with(from, running.lease)) {
       executor->hear(running.said);
       continue;
     }
-    for (Executor* executor : executors) {
+    for (Executor* executor : own) {
       if (executor->device() == running.device) executor->set_stale(true);
     }
     FATUNE_TRY_STATUS(transport_.send(from, to_bytes(DropMessage{running.lease})));
@@ -246,15 +212,15 @@ Status RankPool::Ledger::take_beat(int from, const BeatMessage& beat) {
   return {};
 }
 
-RankPool::Ledger::Executor* RankPool::Ledger::executor_with(int rank, std::int64_t lease) {
+RankPool::Executor* RankPool::executor_with(int rank, std::int64_t lease) {
   for (Executor* executor : ranks_[static_cast<std::size_t>(rank)].executors) {
     if (executor->lease() == lease) return executor;
   }
   return nullptr;
 }
 
-Status RankPool::Ledger::look_for_silence() {
-  const double now_s = clock_.now_s();
+void RankPool::look_for_silence() {
+  const double now_s = clock.now_s();
   for (std::size_t number = 1; number < ranks_.size(); ++number) {
     Rank& rank = ranks_[number];
     const double patience_s = options_.silence_s * (rank.greeted ? 1 : kGreetingTimes);
@@ -263,34 +229,22 @@ Status RankPool::Ledger::look_for_silence() {
     log::warn(fmt::format("{} {} for {:.0f} s", rank.name,
                           rank.greeted ? "was silent" : "has said nothing", patience_s));
   }
-  return {};
 }
 
-Status RankPool::Ledger::beat() {
-  if (clock_.now_s() - beaten_s_ < kBeatEvery_s) return {};
-  beaten_s_ = clock_.now_s();
+Status RankPool::beat() {
+  if (clock.now_s() - beaten_s_ < kBeatEvery_s) return {};
+  beaten_s_ = clock.now_s();
   for (int number = 1; number < transport_.size(); ++number)
     FATUNE_TRY_STATUS(transport_.send(number, to_bytes(BeatMessage{})));
   return {};
 }
 
-bool RankPool::Ledger::stop() {
+bool RankPool::stop() {
   // After Ctrl-C, which reaches every rank, no rank waits for the others.
   const bool together = !interrupted() && std::ranges::none_of(ranks_, &Rank::lost);
   stop_ranks(transport_, together);
   return together;
 }
-
-RankPool::RankPool(Transport& transport, FleetClock& fleet_clock, FleetWork& work,
-                   RankPoolOptions options)
-    : ExecutorPool(fleet_clock),
-      ledger_(std::make_unique<Ledger>(transport, fleet_clock, work, std::move(options))) {}
-RankPool::~RankPool() { executors.clear(); }  // executors refer to the ledger
-Status RankPool::pump() { return ledger_->pump(executors); }
-bool RankPool::expects_more() const { return ledger_->expects_more(); }
-bool RankPool::ready() const { return ledger_->ready(); }
-RankCensus RankPool::census() const { return ledger_->census(); }
-bool RankPool::stop() { return ledger_->stop(); }
 
 void stop_ranks(Transport& transport, bool together) {
   for (int number = 1; number < transport.size(); ++number)

@@ -3,15 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <system_error>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "model/kernel/config.hpp"
 
 namespace fatune {
 namespace {
 
 using C = Counters;
+
+constexpr const char* kProfiles = "profiles";  // folder in a run's folder
 
 /// A counter with a limit. Limits of tensor, DRAM and warps are the project's targets. Limits of
 /// stalls are chosen: above them a kernel parameter against the stall has paid off.
@@ -311,6 +319,49 @@ void fields(Profile& x, FieldList& f) {
   f("launches", outcome.launches).absent_if(!counted);
   f.derived("reading", counted && launch != nullptr ? std::optional(read_counters(*launch, x.facts))
                                                     : std::nullopt);
+}
+
+void fields(ProfiledConfig& x, FieldList& f) {
+  document::problem_fields(x.problem.name, x.problem.problem, f);
+  f("kernel", x.kernel);
+  f("config", x.config).object().schema(kConfigSchema);
+  f("id", x.id).about("The candidate's, as in a journal");
+  f("hot", x.hot);
+  fields(x.profile, f);
+}
+
+void fields(ProfileDocument& x, FieldList& f) {
+  f.document("fatune.profile");
+  document::head_fields(x.head, f);
+  f.as<&device_fields>("device", x.environment);
+  host_fields(x.environment, f);
+  f("profiles", x.profiles);
+}
+
+std::filesystem::path kept_profile(const std::filesystem::path& run, const std::string& id,
+                                   const char* extension) {
+  return run / kProfiles / (file_name(id) + extension);
+}
+
+std::vector<ProfiledConfig> kept_profiles(const std::filesystem::path& run) {
+  std::error_code none;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(run / kProfiles, none)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  std::vector<ProfiledConfig> kept;
+  for (const std::filesystem::path& file : files) {
+    const auto json = load_json(file);
+    auto document = json ? from_json<ProfileDocument>(*json, file.string())
+                         : Result<ProfileDocument>(json.error());
+    if (!document) {
+      log::warn("a profile is left out: " + document.error().message);
+      continue;
+    }
+    std::ranges::move(document->profiles, std::back_inserter(kept));
+  }
+  return kept;
 }
 
 }  // namespace fatune

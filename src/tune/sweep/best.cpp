@@ -165,7 +165,7 @@ Status check_best(const BestFile& file, std::size_t problem) {
 void fields(BestRow& x, FieldList& f) {
   f.record("row", "A contestant of the final phase");
   document::contestant_fields(x, f);
-  f("role", x.role).one_of("finalist, default, baseline");
+  f("role", x.role);
   outcome_fields(x, f);
   f("to_baseline", x.to_baseline).about("Time over the baseline's");
   f("ties_with_best", x.ties_with_best).omitted();
@@ -177,7 +177,7 @@ void fields(BestSearch& x, FieldList& f) {
   f.record("search");
   f("strategy", x.strategy);
   f("seed", x.seed);
-  f("objective", x.objective).one_of("in_layer, hot, cold, score");
+  f("objective", x.objective);
   f("evaluations", x.evaluations);
   f("outcomes", x.outcomes);
   f("seconds", x.seconds).finite();

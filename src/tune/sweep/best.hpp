@@ -14,7 +14,6 @@
 #include "core/result.hpp"
 #include "model/results/document.hpp"
 #include "model/results/fleet_timeline.hpp"
-#include "model/results/rank_census.hpp"
 #include "model/results/sol_score.hpp"
 #include "model/results/sweep_result.hpp"
 
@@ -31,7 +30,7 @@ struct BestRow : FinalRecord {
 struct BestSearch {
   std::string strategy;
   std::uint64_t seed = 0;
-  std::string objective;
+  Objective objective = Objective::kInLayer;
   std::uint64_t evaluations = 0;
   std::map<Outcome, std::uint64_t> outcomes;
   double seconds = 0;

@@ -19,9 +19,8 @@ namespace {
 
 /// Begins a problem. If there are several, a problem that does not fit the device returns a reason
 /// instead of an error.
-Result<std::string> begin_or_reason(const Problem& problem, const RunPlan& plan, bool several,
-                                    Evaluator& evaluator) {
-  Status begun = evaluator.begin_problem(problem, plan);
+Result<std::string> begin_or_reason(const Problem& problem, bool several, Evaluator& evaluator) {
+  Status begun = evaluator.begin_problem(problem, {});
   if (begun) return std::string();
   if (several && begun.error().kind == ErrorKind::kUsage) return begun.error().message;
   return std::move(begun).error();
@@ -54,29 +53,29 @@ std::string throttling(const Conditions& seen) {
 }
 
 /// Rejects NaN among the times, which means broken input.
-Status check_times(const FinalRecord& record, const std::string& objective) {
-  const auto& rounds = rounds_of(record, objective);
+Status check_times(const FinalRecord& record, Time time) {
+  const auto& rounds = rounds_of(record, time);
   if (record.outcome != Outcome::kMeasured || rounds.size() < kLeastSamples) return {};
-  return check_samples(rounds, record.impl + " (" + objective + ")");
+  return check_samples(rounds, fmt::format("{} ({})", record.impl, name(time)));
 }
 
-/// Resolves the objective "in_layer" to the first of in_layer, plain and hot that all contestants
-/// have. Recordings, older results and machines without cuBLASLt have no in-layer times.
-std::string gate_time(const FinalRecord& candidate, const std::vector<GateBaseline>& baselines,
-                      const std::string& objective) {
-  if (objective != kInLayerObjective) return objective;
-  for (const char* time : {"in_layer", "plain"}) {
+/// Resolves the time in a layer to the first ranking time that all contestants have. Recordings and
+/// machines without cuBLASLt have no in-layer times.
+Time gate_time(const FinalRecord& candidate, const std::vector<GateBaseline>& baselines,
+               Time wanted) {
+  if (wanted != Time::kInLayer) return wanted;
+  for (const Time time : {Time::kInLayer, Time::kPlain}) {
     const auto has = [&](const FinalRecord& record) {
       return record.outcome != Outcome::kMeasured ||
              rounds_of(record, time).size() >= kLeastSamples;
     };
     if (has(candidate) && std::ranges::all_of(baselines, has, &GateBaseline::record)) return time;
   }
-  return "hot";
+  return Time::kHot;
 }
 
-GateRow decide_row(const FinalRecord& candidate, const GateBaseline& baseline,
-                   const std::string& time, const GateRules& rules) {
+GateRow decide_row(const FinalRecord& candidate, const GateBaseline& baseline, Time time,
+                   const GateRules& rules) {
   GateRow row;
   row.baseline = baseline.record;
   row.source = baseline.source;
@@ -130,11 +129,11 @@ std::vector<GateMean> mean_ratios(const std::vector<GateProblem>& problems) {
 }
 
 /// Adds ratio, interval, comparison and verdict.
-void add_ratio(const FinalRecord& baseline, std::uint64_t seed, SuiteProblem& row) {
-  row.ratio = timing_of(*row.best, row.time)->median_us / timing_of(baseline, row.time)->median_us;
+void add_ratio(const FinalRecord& baseline, Time time, std::uint64_t seed, SuiteProblem& row) {
+  row.ratio = timing_of(*row.best, time)->median_us / timing_of(baseline, time)->median_us;
   row.verdict = verdict_word(*row.ratio);
-  const Pairing pairing = pairing_in_phase(*row.best, baseline, row.time);
-  const auto ratio = ratio_of(*row.best, baseline, row.time, pairing, seed);
+  const Pairing pairing = pairing_in_phase(*row.best, baseline, time);
+  const auto ratio = ratio_of(*row.best, baseline, time, pairing, seed);
   if (!ratio) return;
   row.ci95 = {ratio->low, ratio->high};
   row.comparison = name(compare_interval({ratio->low, ratio->high}, kSameSpeed));
@@ -144,8 +143,9 @@ SuiteProblem suite_row(const BenchProblem& problem, const BenchResult& result) {
   SuiteProblem row{.problem = problem.problem,
                    .gpu = gpu_of(problem.rows, result.environment),
                    .reason = problem.reason};
-  row.time = final_time(problem.rows, result.objective);
-  const auto time_of = [&](const FinalRecord& each) { return timing_of(each, row.time); };
+  const Time time = final_time(problem.rows, result.objective);
+  row.time = time;
+  const auto time_of = [&](const FinalRecord& each) { return timing_of(each, time); };
   const FinalRecord* fastest = nullptr;
   for (const FinalRecord& each : problem.rows) {
     if (each.is_baseline()) row.baselines.push_back(each);
@@ -159,8 +159,8 @@ SuiteProblem suite_row(const BenchProblem& problem, const BenchResult& result) {
   if (fastest == nullptr) return row;
   row.best_baseline = fastest->impl;
   if (!row.best) return row;
-  add_ratio(*fastest, result.seed, row);
-  row.sol = sol_score(*row.best, *fastest, row.time, result.environment);
+  add_ratio(*fastest, time, result.seed, row);
+  row.sol = sol_score(*row.best, *fastest, time, result.environment);
   return row;
 }
 
@@ -176,7 +176,7 @@ Status run_bench(const std::vector<BenchQuestion>& questions, const FinalPlan& p
     BenchProblem measured;
     measured.problem = question.problem;
     FATUNE_TRY(measured.reason,
-               begin_or_reason(question.problem.problem, {}, questions.size() > 1, evaluator));
+               begin_or_reason(question.problem.problem, questions.size() > 1, evaluator));
     if (measured.reason.empty()) {
       FATUNE_TRY(measured.rows, evaluator.finals(question.contestants, plan));
       if (!measured.rows.empty()) note_rounds(measured.rows.front(), result.rounds);
@@ -225,7 +225,7 @@ Result<GateProblem> decide_gate(const NamedProblem& problem, const FinalRecord& 
   GateProblem decision;
   decision.problem = problem;
   decision.candidate = candidate;
-  decision.time = gate_time(candidate, baselines, rules.objective);
+  decision.time = gate_time(candidate, baselines, rules.time);
   FATUNE_TRY_STATUS(check_times(candidate, decision.time));
   for (const GateBaseline& baseline : baselines) {
     if (auto times = check_times(baseline.record, decision.time); !times) {
@@ -242,17 +242,15 @@ Result<GateResult> run_gate(const std::vector<GateQuestion>& questions, const Ga
                             const FinalPlan& plan, Evaluator& evaluator) {
   GateResult result;
   result.environment = evaluator.environment();
-  result.objective = rules.objective;
+  result.objective = rules.time;
   result.threshold = rules.threshold;
   result.rounds = plan.rounds;
   result.seed = rules.seed;
-  RunPlan evaluation;
-  evaluation.objective = rules.objective;
   for (const GateQuestion& question : questions) {
     GateProblem decision;
     decision.problem = question.problem;
-    FATUNE_TRY(decision.reason, begin_or_reason(question.problem.problem, evaluation,
-                                                questions.size() > 1, evaluator));
+    FATUNE_TRY(decision.reason,
+               begin_or_reason(question.problem.problem, questions.size() > 1, evaluator));
     if (decision.reason.empty()) {
       FATUNE_TRY(decision, measure_and_decide(question, rules, plan, evaluator));
       note_rounds(decision.candidate, result.rounds);

@@ -39,8 +39,8 @@ std::optional<Confirmation> confirm(const BestFile& saved, const BestProblem& wi
 
 struct GateRules {
   double threshold = kGateThreshold;
-  std::string objective = kInLayerObjective;
-  std::uint64_t seed = 42;  ///< seed of the bootstrap
+  Time time = Time::kInLayer;  ///< stands for the first of ranking_times() that all have
+  std::uint64_t seed = 42;     ///< seed of the bootstrap
 };
 
 /// A record to beat, and the file with the record; empty: measured in the candidate's rounds.

@@ -27,9 +27,7 @@ constexpr std::size_t kMostFinalists = 20;  // chosen: as many as regret is meas
 std::size_t finalists_of(const FinalsRequest& request,
                          const std::vector<const CandidateRecord*>& ranked) {
   std::size_t count = std::min(request.finalists, ranked.size());
-  const auto timing = [&](std::size_t i) {
-    return *objective_timing(*ranked[i], request.objective);
-  };
+  const auto timing = [&](std::size_t i) { return *searched_timing(*ranked[i], request.time); };
   while (count < std::min(ranked.size(), kMostFinalists) && !told_apart(timing(count), timing(0)))
     ++count;
   return count;
@@ -45,9 +43,9 @@ bool ran(const std::vector<CandidateRecord>& candidates, const std::string& key)
 }
 
 /// Explains why a record has no times to compare.
-Status check_measured(const FinalRecord& record, const std::string& objective) {
+Status check_measured(const FinalRecord& record, Time time) {
   if (record.outcome == Outcome::kMeasured)
-    return check_samples(rounds_of(record, objective), record.impl + " (" + objective + ")");
+    return check_samples(rounds_of(record, time), fmt::format("{} ({})", record.impl, name(time)));
   const std::string reason = record.reason.empty() ? "" : ": " + record.reason;
   return device_error(record.impl + " is " + std::string(name(record.outcome)) + reason);
 }
@@ -108,9 +106,9 @@ std::int64_t footprint(const FinalRecord& record) {
 }
 
 /// Returns empty if a side has no times, or too few.
-std::optional<Ratio> ratio_in_phase(const FinalRecord& a, const FinalRecord& b,
-                                    const std::string& objective, std::uint64_t seed) {
-  auto ratio = ratio_of(a, b, objective, pairing_in_phase(a, b, objective), seed);
+std::optional<Ratio> ratio_in_phase(const FinalRecord& a, const FinalRecord& b, Time time,
+                                    std::uint64_t seed) {
+  auto ratio = ratio_of(a, b, time, pairing_in_phase(a, b, time), seed);
   return ratio ? std::optional(*ratio) : std::nullopt;
 }
 
@@ -119,9 +117,9 @@ bool ties(const std::optional<Ratio>& ratio) {
 }
 
 /// Sorts by time, with failed records last.
-void sort_by_time(std::vector<FinalRecord>& finals, const std::string& objective) {
+void sort_by_time(std::vector<FinalRecord>& finals, Time time) {
   std::ranges::stable_sort(finals, {}, [&](const FinalRecord& record) {
-    return std::pair(record.outcome != Outcome::kMeasured, median_of(record, objective));
+    return std::pair(record.outcome != Outcome::kMeasured, median_of(record, time));
   });
 }
 
@@ -133,8 +131,7 @@ constexpr double kAlike = 1.002;
 
 /// Returns the record chosen before it was timed again, or else the smallest of the records that
 /// tie with the fastest. `finals` are sorted by time.
-Place fastest_and_smallest(std::vector<FinalRecord>& finals, const std::string& objective,
-                           std::uint64_t seed) {
+Place fastest_and_smallest(std::vector<FinalRecord>& finals, Time time, std::uint64_t seed) {
   const Place chosen = std::ranges::find_if(finals, [](const FinalRecord& record) {
     return record.is_candidate() && record.timed_again;
   });
@@ -142,9 +139,9 @@ Place fastest_and_smallest(std::vector<FinalRecord>& finals, const std::string& 
   const Place fastest = std::ranges::find_if(finals, &FinalRecord::is_candidate);
   Place winner = fastest;
   for (Place other = fastest; other != finals.end(); ++other) {
-    if (median_of(*other, objective) > kAlike * median_of(*fastest, objective)) break;
+    if (median_of(*other, time) > kAlike * median_of(*fastest, time)) break;
     const bool smaller = other->is_candidate() && footprint(*other) < footprint(*winner);
-    if (smaller && ties(ratio_in_phase(*other, *fastest, objective, seed))) winner = other;
+    if (smaller && ties(ratio_in_phase(*other, *fastest, time, seed))) winner = other;
   }
   return winner;
 }
@@ -158,25 +155,23 @@ Place highest_score(std::vector<FinalRecord>& finals, const std::map<std::string
   return highest;
 }
 
-Place winner_of(std::vector<FinalRecord>& finals, const Scoring& scoring,
-                const std::string& objective, std::uint64_t seed) {
+Place winner_of(std::vector<FinalRecord>& finals, const Scoring& scoring, Time time,
+                std::uint64_t seed) {
   if (!scoring.winner.empty()) {
     return std::ranges::find_if(finals, [&](const FinalRecord& record) {
       return record.id == scoring.winner && record.is_candidate();
     });
   }
-  return scoring.by_id.empty() ? fastest_and_smallest(finals, objective, seed)
+  return scoring.by_id.empty() ? fastest_and_smallest(finals, time, seed)
                                : highest_score(finals, scoring.by_id);
 }
 
 Standing standing_of(const FinalRecord& record, const FinalRecord& best,
-                     const FinalRecord* baseline, const std::string& objective,
-                     std::uint64_t seed) {
+                     const FinalRecord* baseline, Time time, std::uint64_t seed) {
   Standing standing;
-  if (baseline != nullptr)
-    standing.to_baseline = ratio_in_phase(record, *baseline, objective, seed);
+  if (baseline != nullptr) standing.to_baseline = ratio_in_phase(record, *baseline, time, seed);
   if (standing.to_baseline) standing.verdict = verdict_word(standing.to_baseline->value);
-  standing.ties_with_best = &record != &best && ties(ratio_in_phase(record, best, objective, seed));
+  standing.ties_with_best = &record != &best && ties(ratio_in_phase(record, best, time, seed));
   return standing;
 }
 
@@ -186,11 +181,11 @@ std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
                                                   const std::vector<CandidateRecord>& candidates) {
   std::vector<const CandidateRecord*> ranked;
   for (const CandidateRecord& record : candidates) {
-    const bool timed = objective_timing(record, request.objective).has_value();
+    const bool timed = searched_timing(record, request.time).has_value();
     if (record.outcome == Outcome::kMeasured && timed) ranked.push_back(&record);
   }
   std::ranges::stable_sort(ranked, {}, [&](const CandidateRecord* record) {
-    return objective_timing(*record, request.objective)->median_us;
+    return searched_timing(*record, request.time)->median_us;
   });
   return ranked;
 }
@@ -198,17 +193,18 @@ std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
 Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel) {
   FATUNE_TRY(Config config,
              config_from_json(kernel->manifest, record.config, "candidate " + record.id));
-  return implementation_of({kernel, std::move(config), record.problem}, "finalist");
+  return implementation_of({kernel, std::move(config), record.problem});
 }
 
-double median_of(const FinalRecord& record, const std::string& time) {
+double median_of(const FinalRecord& record, Time time) {
   const auto& timing = timing_of(record, time);
   return timing ? timing->median_us : std::numeric_limits<double>::infinity();
 }
 
 Implementation reference_contestant(const KernelRef& reference, const Problem& problem) {
   const Manifest& manifest = reference->manifest;
-  return {reference_impl(manifest), "baseline", {reference, default_config(manifest), problem}};
+  return {
+      reference_impl(manifest), RowRole::kBaseline, {reference, default_config(manifest), problem}};
 }
 
 Result<std::vector<Implementation>> choose_contestants(
@@ -233,7 +229,7 @@ Result<std::vector<Implementation>> choose_contestants(
   Candidate usual{winner, default_config(winner->manifest), request.problem};
   const std::string usual_key = candidate_key(usual);
   if (!keys.contains(usual_key) && ran(candidates, usual_key)) {
-    chosen.push_back(implementation_of(std::move(usual), "default"));
+    chosen.push_back(implementation_of(std::move(usual), RowRole::kDefault));
   }
   if (request.reference) {
     const Manifest& manifest = request.reference->manifest;
@@ -257,30 +253,22 @@ bool covers(const std::vector<FinalRecord>& finals,
   });
 }
 
-Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective) {
-  const bool aligned = rounds_of(a, objective).size() == rounds_of(b, objective).size();
+Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, Time time) {
+  const bool aligned = rounds_of(a, time).size() == rounds_of(b, time).size();
   const bool together = a.timed_again == b.timed_again;
   return aligned && together ? Pairing::kRounds : Pairing::kNone;
 }
 
-Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::string& objective,
-                       Pairing pairing, std::uint64_t seed) {
-  FATUNE_TRY_STATUS(check_measured(a, objective));
-  FATUNE_TRY_STATUS(check_measured(b, objective));
-  const auto& rounds_a = rounds_of(a, objective);
-  const auto& rounds_b = rounds_of(b, objective);
+Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, Time time, Pairing pairing,
+                       std::uint64_t seed) {
+  FATUNE_TRY_STATUS(check_measured(a, time));
+  FATUNE_TRY_STATUS(check_measured(b, time));
+  const auto& rounds_a = rounds_of(a, time);
+  const auto& rounds_b = rounds_of(b, time);
   const Interval interval = pairing == Pairing::kRounds
                                 ? bootstrap_ratio(rounds_a, rounds_b, kResamples, seed)
                                 : bootstrap_ratio_unpaired(rounds_a, rounds_b, kResamples, seed);
   return Ratio{median(rounds_a) / median(rounds_b), interval.low, interval.high};
-}
-
-Status check_objective(std::string_view objective) {
-  for (const std::string_view known : {kInLayerObjective, "hot", "cold", kScoreObjective}) {
-    if (objective == known) return {};
-  }
-  return usage_error(
-      fmt::format("--objective: '{}' is not one of in_layer, hot, cold, score", objective));
 }
 
 Result<std::map<std::string, DeviceUse>> count_finalists(
@@ -304,7 +292,7 @@ Scoring score_finals(const std::vector<FinalRecord>& finals,
         {},
         fmt::format("no score: it is relative to cuDNN's or PyTorch's attention, and neither was "
                     "measured; ranked by {} time (see --baselines)",
-                    final_time(finals, kScoreObjective))};
+                    name(final_time(finals, Objective::kScore)))};
   }
   std::vector<std::string> ids;
   std::vector<ScoreInputs> inputs;
@@ -321,21 +309,20 @@ Scoring score_finals(const std::vector<FinalRecord>& finals,
   return scoring;
 }
 
-std::string winner_by_time(std::vector<FinalRecord> finals, const std::string& time,
-                           std::uint64_t seed) {
+std::string winner_by_time(std::vector<FinalRecord> finals, Time time, std::uint64_t seed) {
   sort_by_time(finals, time);
   const Place winner = fastest_and_smallest(finals, time, seed);
   return winner == finals.end() ? "" : winner->id;
 }
 
-void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed,
+void settle_finals(ProblemResult& result, Objective objective, std::uint64_t seed,
                    const Scoring& scoring) {
   std::vector<FinalRecord>& finals = result.finals;
   result.standings.clear();
   result.gate.reset();
   result.score_note = scoring.note;
   if (finals.empty()) return;
-  const std::string time = final_time(finals, objective);
+  const Time time = final_time(finals, objective);
   sort_by_time(finals, time);
   const Place winner = winner_of(finals, scoring, time, seed);
   // The other records keep their order.

@@ -23,7 +23,7 @@ struct FinalsRequest {
   const std::vector<KernelRef>& kernels;  ///< the searched kernels
   const KernelRef& reference;
   const DeviceLimits& limits;
-  std::string objective;
+  Time time;                                   ///< that the search minimised
   std::size_t finalists = 8;                   ///< minimum number, if there are enough
   std::vector<Implementation> baselines = {};  ///< without the reference
 };
@@ -31,7 +31,7 @@ struct FinalsRequest {
 /// Returns timed candidates that may be finalists, the fastest first.
 std::vector<const CandidateRecord*> fastest_first(const FinalsRequest& request,
                                                   const std::vector<CandidateRecord>& candidates);
-/// Returns a candidate of `kernel` in the role "finalist".
+/// Returns a candidate of `kernel` as a finalist.
 Result<Implementation> finalist_of(const CandidateRecord& record, const KernelRef& kernel);
 
 /// Returns the reference kernel's default config as "naive".
@@ -44,27 +44,28 @@ Implementation reference_contestant(const KernelRef& reference, const Problem& p
 Result<std::vector<Implementation>> choose_contestants(
     const FinalsRequest& request, const std::vector<CandidateRecord>& candidates);
 
+/// For each parameter on which all finalists of the fastest kernel agree, adds its fastest
+/// candidate with another value. Finalists often fail for a common value. Returns at most eight,
+/// the fastest first.
+Result<std::vector<Implementation>> choose_reserves(const FinalsRequest& request,
+                                                    const std::vector<Implementation>& contestants,
+                                                    const std::vector<CandidateRecord>& candidates);
+
 /// Whether `finals` has a record of every contestant, as after an earlier attempt.
 bool covers(const std::vector<FinalRecord>& finals, const std::vector<Implementation>& contestants);
 
-/// Returns the median of "in_layer", "plain", "hot" or "cold" in us; infinity without such a
-/// timing.
-double median_of(const FinalRecord& record, const std::string& time);
+/// Returns the median in us; infinity without such a timing.
+double median_of(const FinalRecord& record, Time time);
 
 /// Whether round i of one side belongs to round i of the other.
 enum class Pairing { kRounds, kNone };
 /// Contestants of one final phase are paired, unless one has fewer values.
-Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, const std::string& objective);
+Pairing pairing_in_phase(const FinalRecord& a, const FinalRecord& b, Time time);
 
 /// Returns median of a over median of b, with 10,000 resamples. Fails if a side was not measured,
 /// or has too few or invalid rounds; the message names the row.
-Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, const std::string& objective,
-                       Pairing pairing, std::uint64_t seed);
-
-/// With this objective the search minimises hot time and the final phase ranks by score.
-inline constexpr const char* kScoreObjective = "score";
-/// Returns a usage error unless the objective is in_layer, hot, cold or score.
-Status check_objective(std::string_view objective);
+Result<Ratio> ratio_of(const FinalRecord& a, const FinalRecord& b, Time time, Pairing pairing,
+                       std::uint64_t seed);
 
 /// Measures how a candidate uses the device; may return nothing.
 using CountUse = std::function<Result<DeviceUse>(const Candidate&)>;
@@ -87,14 +88,13 @@ Scoring score_finals(const std::vector<FinalRecord>& finals,
 
 /// Returns the id of the best in settle_finals() without scores, by a time of final_time(); empty
 /// for none.
-std::string winner_by_time(std::vector<FinalRecord> finals, const std::string& time,
-                           std::uint64_t seed);
+std::string winner_by_time(std::vector<FinalRecord> finals, Time time, std::uint64_t seed);
 
 /// Sorts `finals` and fills `standings` and `gate`. The best is the fastest candidate that passed
 /// every gate. Among candidates that tie by interval and are at most 0.2 % slower, the best has the
 /// smallest footprint of registers and shared memory per block. A named winner takes precedence;
 /// with scores, the highest score does.
-void settle_finals(ProblemResult& result, const std::string& objective, std::uint64_t seed,
+void settle_finals(ProblemResult& result, Objective objective, std::uint64_t seed,
                    const Scoring& scoring = {});
 
 }  // namespace fatune

@@ -1,6 +1,4 @@
 // merge.cpp: Gathers records by problem without repetition, and writes the files of a sweep.
-#include "tune/sweep/merge.hpp"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -18,6 +16,7 @@
 #include "model/results/last_finals.hpp"
 #include "model/results/statistics.hpp"
 #include "tune/sweep/comparison.hpp"
+#include "tune/sweep/shard_runs.hpp"
 
 namespace fatune {
 namespace {
@@ -27,7 +26,7 @@ std::string subject(const Record& record) {
   if (const auto* candidate = std::get_if<CandidateRecord>(&record)) return candidate->key;
   const auto* final = std::get_if<FinalRecord>(&record);
   if (final == nullptr) return "";
-  return fmt::format("{} {} {} of {}", final->role, final->impl, dump(final->config),
+  return fmt::format("{} {} {} of {}", name(final->role), final->impl, dump(final->config),
                      describe(final->problem));
 }
 

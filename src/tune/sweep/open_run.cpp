@@ -129,11 +129,12 @@ std::size_t place_of(const std::vector<NamedProblem>& problems, const Problem& p
 
 }  // namespace
 
-RunState OpenRun::state(Evaluator& evaluator, RunClock clock) const {
+RunState OpenRun::state(Evaluator* evaluator, RunClock clock) const {
   return {.options = options,
           .plan = result.plan,
           .kernels = kernels,
           .baseline = baseline,
+          .environment = evaluator == nullptr ? here : evaluator->environment(),
           .evaluator = evaluator,
           .journal = *journal,
           .clock = std::move(clock),
@@ -174,7 +175,6 @@ Result<OpenRun> open_run(const SweepOptions& options, const std::vector<KernelRe
   result.plan = complete_plan(options.plan, kernels);
   result.environment = environment;
   result.folder = options.out;
-  FATUNE_TRY_STATUS(check_objective(result.plan.objective));
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, environment.limits));
   result.plan.warm_starts = select_warm_starts(options.known, result.plan, environment.limits.arch);
   complete_configs(kernels, result.plan.warm_starts);
@@ -192,17 +192,16 @@ Result<OpenRun> open_run(const SweepOptions& options, const std::vector<KernelRe
 }
 
 Result<ProblemResult> recall_problem(const NamedProblem& problem, const SavedConfigs& known,
-                                     const OpenRun& run, Evaluator& evaluator) {
-  RunState state = run.state(evaluator, RunClock({}, run.journal->last_at_s()));
-  state.recalls = true;
+                                     const OpenRun& run) {
+  RunState state = run.state(nullptr, RunClock({}, run.journal->last_at_s()));
   state.progress = ProgressTracker(nullptr, 0);
   return sweep_problem(problem, known, state);
 }
 
-Status keep_the_rest(OpenRun& run, const SavedConfigs& known, Evaluator& evaluator) {
+Status keep_the_rest(OpenRun& run, const SavedConfigs& known) {
   for (const NamedProblem& problem : shard_problems(run.result.plan)) {
     if (run.has(problem) || run.journal->finals(problem.problem).empty()) continue;
-    FATUNE_TRY(ProblemResult recalled, recall_problem(problem, known, run, evaluator));
+    FATUNE_TRY(ProblemResult recalled, recall_problem(problem, known, run));
     run.take(std::move(recalled));
   }
   return {};

@@ -30,7 +30,8 @@ struct OpenRun {
   std::optional<Environment> began_on = {};  ///< set for a resumed run
   std::set<std::string> absent = {};         ///< unavailable baselines already named in a warning
 
-  RunState state(Evaluator& evaluator, RunClock clock) const;
+  /// Without an evaluator, only journalled results are restored.
+  RunState state(Evaluator* evaluator, RunClock clock) const;
   /// Inserts a problem's result in the order of the plan.
   void take(ProblemResult swept);
   bool has(const NamedProblem& problem) const;
@@ -44,14 +45,13 @@ Result<OpenRun> open_run(const SweepOptions& options, const std::vector<KernelRe
                          const KernelRef& reference, const Environment& environment,
                          const std::vector<Environment>& helpers);
 
-/// Restores the result of a problem from the journal. Uses only the environment of the evaluator,
-/// and measures nothing.
+/// Restores the result of a problem from the journal, and measures nothing.
 Result<ProblemResult> recall_problem(const NamedProblem& problem, const SavedConfigs& known,
-                                     const OpenRun& run, Evaluator& evaluator);
+                                     const OpenRun& run);
 
 /// Adds journalled results of problems that this attempt did not reach, so that they stay
 /// published.
-Status keep_the_rest(OpenRun& run, const SavedConfigs& known, Evaluator& evaluator);
+Status keep_the_rest(OpenRun& run, const SavedConfigs& known);
 
 /// Appends how the run ended, unless nothing was added to a complete run.
 Status close_run(OpenRun& run);

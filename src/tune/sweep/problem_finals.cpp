@@ -9,7 +9,6 @@
 #include "core/log.hpp"
 #include "tune/sweep/finals.hpp"
 #include "tune/sweep/problem_sweep.hpp"
-#include "tune/sweep/reserves.hpp"
 
 namespace fatune {
 namespace {
@@ -17,7 +16,7 @@ namespace {
 /// Limits edge problems to the winner, unless the objective is the score.
 FinalPlan plan_of_finals(const RunState& run) {
   FinalPlan plan = run.options.finals;
-  if (run.plan.objective == kScoreObjective) return plan;
+  if (run.plan.objective == Objective::kScore) return plan;
   plan.winner = [objective = run.plan.objective, seed = plan.seed](const auto& records) {
     return winner_by_time(records, final_time(records, objective), seed);
   };
@@ -52,8 +51,8 @@ class ProblemFinals {
       : run_(run), result_(result), wanted_{result.problem.problem,
                                             run.kernels,
                                             run.baseline,
-                                            run.evaluator.environment().limits,
-                                            run.plan.objective,
+                                            run.environment.limits,
+                                            search_time(run.plan.objective),
                                             run.options.finalists} {}
 
   Status settle() {
@@ -66,7 +65,7 @@ class ProblemFinals {
     if (!run_.is_over()) FATUNE_TRY_STATUS(result_.finals.empty() ? begin() : repeat());
     if (result_.finals.empty()) return {};
     Scoring scoring;
-    if (run_.plan.objective == kScoreObjective) {
+    if (run_.plan.objective == Objective::kScore) {
       FATUNE_TRY(const auto uses,
                  count_finalists(result_.finals, contestants_, run_.options.count_use));
       scoring = score_finals(result_.finals, uses);
@@ -111,12 +110,12 @@ class ProblemFinals {
     if (plan.winner) {
       FATUNE_TRY(plan.reserves, choose_reserves(wanted_, contestants_, result_.candidates));
     }
-    return run_.evaluator.finals(contestants_, plan);
+    return run_.evaluator->finals(contestants_, plan);
   }
 
   Status publish(std::vector<FinalRecord> finals) {
     for (FinalRecord& record : finals) {
-      record.gpu = run_.evaluator.environment().device_uuid;
+      record.gpu = run_.environment.device_uuid;
       FATUNE_TRY_STATUS(run_.write(record));
     }
     result_.finals = std::move(finals);

@@ -76,7 +76,7 @@ class PointList final : public Strategy {
 /// else the nearest known ones, and the default configs.
 Result<std::uint64_t> add_searches(SavedConfigs known, const std::vector<Space>& spaces,
                                    const RunState& run, ProblemResult& result, SearchLoop& loop) {
-  const Arch& arch = run.evaluator.environment().limits.arch;
+  const Arch& arch = run.environment.limits.arch;
   const bool search = run.plan.strategy != kKnownStrategy;
   if (!search) {
     auto exact = known_exactly(known, run.plan.kernels, result.problem.problem, arch);
@@ -165,8 +165,8 @@ Status settle_barred(const std::vector<Candidate>& barred, RunState& run, Proble
     auto record = run.journal.find(candidate);
     if (!record) {
       FATUNE_TRY_STATUS(run.begin(candidate.problem));
-      FATUNE_TRY_STATUS(run.evaluator.submit(candidate));
-      FATUNE_TRY(record, run.evaluator.collect());
+      FATUNE_TRY_STATUS(run.evaluator->submit(candidate));
+      FATUNE_TRY(record, run.evaluator->collect());
       FATUNE_TRY_STATUS(run.write(*record));
     }
     ++result.outcomes[record->outcome];
@@ -212,7 +212,7 @@ namespace {
 /// Restores the candidates of the journal, for finals without a search.
 void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
-  const Arch& arch = run.evaluator.environment().limits.arch;
+  const Arch& arch = run.environment.limits.arch;
   for (const Space& space : spaces) static_cast<void>(start_points(space, known, arch, result));
   const auto journalled = run.journal.results(result.problem.problem);
   run.progress.plan_candidates(journalled.size(), 0);
@@ -223,8 +223,7 @@ void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces
 }
 
 Status search(const SavedConfigs& known, RunState& run, ProblemResult& result) {
-  FATUNE_TRY(const KernelSpaces built,
-             build_spaces(run.kernels, run.evaluator.environment().limits, result));
+  FATUNE_TRY(const KernelSpaces built, build_spaces(run.kernels, run.environment.limits, result));
   if (run.options.finals_only || run.is_over()) {
     take_journalled(known, built.spaces, run, result);
     return {};
@@ -238,7 +237,8 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
                                      RunState& run) {
   ProblemResult result;
   result.problem = problem;
-  if (const auto span = run.journal.span(problem.problem); span && (span->has_begin || run.recalls))
+  if (const auto span = run.journal.span(problem.problem);
+      span && (span->has_begin || run.evaluator == nullptr))
     run.clock.rewind(span->begin_s);
   const double began_s = run.clock.spent();
   run.began_s = run.clock.now();

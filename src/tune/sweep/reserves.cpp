@@ -1,11 +1,11 @@
 // reserves.cpp: Finds the fastest candidates that differ from all finalists of their kernel.
-#include "tune/sweep/reserves.hpp"
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "tune/sweep/finals.hpp"
 
 namespace fatune {
 namespace {
@@ -18,7 +18,7 @@ using Ranked = std::vector<const CandidateRecord*>;
 std::vector<Json> finalists_of(const std::vector<Implementation>& contestants) {
   std::vector<Json> configs;
   for (const Implementation& each : contestants) {
-    if (each.role == "finalist" && each.impl == contestants.front().impl)
+    if (each.role == RowRole::kFinalist && each.impl == contestants.front().impl)
       configs.push_back(to_json(each.candidate.config));
   }
   return configs;

@@ -76,6 +76,11 @@ Status RunJournal::append(const Record& record) {
   return {};
 }
 
+Status RunJournal::append(Record record, double at_s) {
+  if (double* const own = time_of(record)) *own = at_s;
+  return append(record);
+}
+
 std::optional<StartedRecord> RunJournal::suspect(const Problem& problem) const {
   const std::lock_guard lock(mutex_);
   const StartedRecord* const found = known_.suspect(problem);

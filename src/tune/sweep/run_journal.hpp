@@ -69,6 +69,8 @@ class RunJournal {
       : writer_(std::move(writer)), known_(std::move(known)), complete_(known_.complete()) {}
 
   Status append(const Record& record);
+  /// Sets the time of a record, and appends the record.
+  Status append(Record record, double at_s);
   std::optional<CandidateRecord> find(const Candidate& candidate) const {
     return locked([&] { return known_.find(candidate); });
   }

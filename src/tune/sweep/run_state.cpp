@@ -74,19 +74,19 @@ void ProgressTracker::show(double now_s) {
 Status RunState::begin(const Problem& problem) {
   if (begun == problem) return {};
   clock.go_live();
-  FATUNE_TRY_STATUS(evaluator.begin_problem(problem, plan));
+  FATUNE_TRY_STATUS(evaluator->begin_problem(problem, plan));
   std::vector<Implementation> baselines;
   if (options.baselines) {
     FATUNE_TRY(baselines, options.baselines(problem));
   }
   if (baseline) baselines.push_back(reference_contestant(baseline, problem));
-  if (options.baselines || baseline) FATUNE_TRY_STATUS(evaluator.expect(baselines));
+  if (options.baselines || baseline) FATUNE_TRY_STATUS(evaluator->expect(baselines));
   for (const CandidateRecord& record : journal.results(problem)) {
     const KernelRef kernel = kernel_named(kernels, record.kernel);
     if (!kernel) continue;
     FATUNE_TRY(Config config,
                config_from_json(kernel->manifest, record.config, "journal: " + record.key));
-    evaluator.remember({kernel, std::move(config), problem}, record);
+    evaluator->remember({kernel, std::move(config), problem}, record);
   }
   begun = problem;
   FATUNE_TRY_STATUS(tell_begin(problem));
@@ -96,8 +96,8 @@ Status RunState::begin(const Problem& problem) {
 Status RunState::tell_begin(const Problem& problem) {
   if (device.empty()) return {};
   const bool goes_on = journal.span(problem).has_value();
-  return journal.append(BeginRecord{problem, device, evaluator.environment().device_uuid,
-                                    goes_on ? clock.now() : began_s});
+  return journal.append(BeginRecord{problem, device, environment.device_uuid},
+                        goes_on ? clock.now() : began_s);
 }
 
 /// Runs the suspect of the last attempt alone. If the program ends again, this candidate is to
@@ -111,8 +111,8 @@ Status RunState::try_once_more(const Problem& problem) {
   FATUNE_TRY(Config config, config_from_json(kernel->manifest, suspect->config, "journal"));
   const Candidate candidate{kernel, std::move(config), problem};
   if (candidate_key(candidate) != suspect->key) return {};
-  FATUNE_TRY_STATUS(evaluator.submit(candidate));
-  FATUNE_TRY(CandidateRecord record, evaluator.collect());
+  FATUNE_TRY_STATUS(evaluator->submit(candidate));
+  FATUNE_TRY(CandidateRecord record, evaluator->collect());
   early.erase(record.key);
   return write(record);
 }
@@ -124,22 +124,22 @@ void Unhook::operator()(Evaluator* evaluator) const {
 }
 
 Hooked hook(RunState& run) {
-  run.evaluator.on_start = [&run](StartedRecord started) -> Status {
+  run.evaluator->on_start = [&run](StartedRecord started) -> Status {
     const auto suspect = started.problem ? run.journal.suspect(*started.problem) : std::nullopt;
     started.again = suspect && suspect->key == started.key;
     run.started.insert(started.key);
     return run.journal.append(started);
   };
-  run.evaluator.on_early_result = [&run](CandidateRecord record) -> Status {
+  run.evaluator->on_early_result = [&run](CandidateRecord record) -> Status {
     FATUNE_TRY_STATUS(run.write(record));
     std::string key = record.key;
     run.early.insert_or_assign(std::move(key), std::move(record));
     return Status();
   };
-  run.evaluator.on_progress = [&run](std::string_view phase) {
+  run.evaluator->on_progress = [&run](std::string_view phase) {
     run.progress.activity(phase, run.clock.now());
   };
-  return Hooked(&run.evaluator);
+  return Hooked(run.evaluator);
 }
 
 }  // namespace fatune

@@ -82,7 +82,8 @@ struct RunState {
   const RunPlan& plan;  ///< completed plan of the options; with the warm starts of a resumed run
   const std::vector<KernelRef>& kernels;
   KernelRef baseline;  ///< the reference if it takes part; else null
-  Evaluator& evaluator;
+  const Environment& environment;
+  Evaluator* evaluator;  ///< null: only journalled results are wanted
   RunJournal& journal;
   RunClock clock;
   ProgressTracker progress;
@@ -92,13 +93,11 @@ struct RunState {
   std::optional<Problem> begun = {};        ///< the problem that the evaluator is ready for
   std::set<std::string> still_absent = {};  ///< baselines that a repeated final phase lacked, too
   bool interrupted = false;
-  bool failed = false;      ///< an error of a problem ends the run
-  bool recalls = false;     ///< only journalled results are wanted
   std::string device = {};  ///< name among several devices; empty: single device
   double began_s = 0;       ///< begin of the problem's search
 
   /// Whether measuring has ended; journalled results still count.
-  bool is_over() const { return interrupted || failed || recalls; }
+  bool is_over() const { return interrupted || evaluator == nullptr; }
   /// Sets the time of a record and appends the record to the journal.
   template <typename T>
   Status write(T& record) {

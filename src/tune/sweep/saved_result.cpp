@@ -22,8 +22,8 @@ constexpr std::string_view kBestFamily = "fatune.best/";
 
 /// Keeps the requested config of a bench, without its companions.
 void keep_finalists(std::vector<FinalRecord>& rows) {
-  if (std::ranges::count(rows, "finalist", &FinalRecord::role) == 0) return;
-  std::erase_if(rows, [](const FinalRecord& row) { return row.role != "finalist"; });
+  if (std::ranges::count(rows, RowRole::kFinalist, &FinalRecord::role) == 0) return;
+  std::erase_if(rows, [](const FinalRecord& row) { return row.role != RowRole::kFinalist; });
 }
 
 Result<SavedResult> read_bench(const Json& json, const std::string& where) {

@@ -23,17 +23,16 @@ double share_of(double best_us, double leading_us) {
 
 /// Returns the cost told to the strategy; a duplicate has the cost of its original.
 std::optional<double> cost_of(const CandidateRecord& record,
-                              const std::vector<CandidateRecord>& earlier,
-                              const std::string& objective) {
+                              const std::vector<CandidateRecord>& earlier, Time time) {
   if (record.outcome == Outcome::kDuplicate) {
     const auto original = std::ranges::find_if(earlier, [&](const CandidateRecord& other) {
       return other.id == record.duplicate_of && other.outcome != Outcome::kDuplicate;
     });
-    if (original != earlier.end()) return cost_of(*original, earlier, objective);
+    if (original != earlier.end()) return cost_of(*original, earlier, time);
   }
 
   // The original of a duplicate may be journalled and not told yet, so the duplicate's times count.
-  const auto& timing = objective_timing(record, objective);
+  const auto& timing = searched_timing(record, time);
   const bool timed = record.outcome == Outcome::kMeasured || record.outcome == Outcome::kPruned ||
                      record.outcome == Outcome::kDuplicate;
   if (!timed || !timing) return std::nullopt;
@@ -44,7 +43,7 @@ std::optional<double> cost_of(const CandidateRecord& record,
 
 std::optional<double> take_result(const CandidateRecord& record, RunState& run,
                                   ProblemResult& result) {
-  const auto cost = cost_of(record, result.candidates, run.plan.objective);
+  const auto cost = cost_of(record, result.candidates, search_time(run.plan.objective));
   ++result.outcomes[record.outcome];
   result.gpu_waited_s += record.spent.gpu_wait_s;
   result.candidates.push_back(record);
@@ -106,7 +105,7 @@ std::size_t next_kernel(std::span<const KernelStanding> kernels) {
 }
 
 SearchLoop::SearchLoop(RunState& run, ProblemResult& result)
-    : run_(run), result_(result), capacity_(std::max<std::size_t>(1, run.evaluator.capacity())) {}
+    : run_(run), result_(result), capacity_(std::max<std::size_t>(1, run.evaluator->capacity())) {}
 
 void SearchLoop::add(const Space& space, std::unique_ptr<Strategy> strategy) {
   searches_.push_back({{}, &space, std::move(strategy)});
@@ -162,7 +161,7 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
     if (!run_.journal.is_journalled(slot.key)) FATUNE_TRY_STATUS(run_.journal.append(*slot.known));
   } else {
     run_.clock.go_live();
-    FATUNE_TRY_STATUS(run_.evaluator.submit(candidate));
+    FATUNE_TRY_STATUS(run_.evaluator->submit(candidate));
     prepare(searches_[search]);
   }
   window_.push_back(std::move(slot));
@@ -173,18 +172,18 @@ Status SearchLoop::put_in_flight(std::size_t search, const Point& point) {
 
 /// Names the candidates that the search is likely to ask next and that are not journalled.
 void SearchLoop::prepare(const Search& search) {
-  const std::size_t most = run_.evaluator.worth_preparing();
+  const std::size_t most = run_.evaluator->worth_preparing();
   if (most == 0) return;
   std::vector<Candidate> likely;
   for (const Point& point : search.strategy->likely(most)) {
     Candidate candidate = search.space->candidate(point);
     if (!run_.journal.find(candidate)) likely.push_back(std::move(candidate));
   }
-  run_.evaluator.prepare(std::move(likely));
+  run_.evaluator->prepare(std::move(likely));
 }
 
 Status SearchLoop::finish() {
-  run_.evaluator.prepare({});
+  run_.evaluator->prepare({});
   while (!window_.empty() && (!stopped() || worth_waiting())) FATUNE_TRY_STATUS(settle());
   return {};
 }
@@ -197,7 +196,7 @@ Status SearchLoop::settle() {
     tell(slot, *slot.known);
     return {};
   }
-  FATUNE_TRY(CandidateRecord record, run_.evaluator.collect());
+  FATUNE_TRY(CandidateRecord record, run_.evaluator->collect());
   FATUNE_CHECK(record.key == slot.key, "records come in the order of submission");
   const auto early = run_.early.extract(record.key);
   if (early && early.mapped().outcome == record.outcome) {

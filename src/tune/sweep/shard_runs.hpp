@@ -1,4 +1,5 @@
-// shard_runs.hpp: Loads runs as shards of one plan, and explains why runs do not match.
+// shard_runs.hpp: Loads runs as shards of one plan, explains why runs do not match, and merges them
+// into one run.
 #pragma once
 
 #include <filesystem>
@@ -35,5 +36,22 @@ std::vector<std::pair<const char*, std::string>> circumstances(const Environment
 /// Returns a sentence for each shard without a run, each shard without a complete run, and each run
 /// with results that no best.json has.
 std::vector<std::string> lacking(const std::vector<ShardRun>& runs);
+
+/// Returns the union of the journals of load_shard_runs() as shard 1 of 1. Problems are in the
+/// plan's order, with a continuous clock. A result in two runs appears once; if the two differ,
+/// that is a usage error.
+Result<Journal> merge_journals(const std::vector<ShardRun>& runs);
+
+/// Returns the union of the best.json files, in the plan's order. A reported final phase that the
+/// merged journal lacks is an error.
+Result<BestFile> merge_best(const std::vector<ShardRun>& runs, const Journal& merged);
+
+/// Renders the journal like the writer of a sweep.
+Result<std::string> journal_text(const Journal& journal);
+
+/// Writes best.json and suite.json into a folder without a journal, and then journal.jsonl in one
+/// step. A folder with a journal is therefore complete. `date` is today.
+Status save_merged(const Journal& journal, const BestFile& best, const std::filesystem::path& out,
+                   const std::string& date);
 
 }  // namespace fatune

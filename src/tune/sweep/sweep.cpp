@@ -35,7 +35,7 @@ Status sweep_problems(OpenRun& run, RunState& state) {
     }
     if (state.interrupted) break;
   }
-  if (Status kept = keep_the_rest(run, known, state.evaluator); failure && !kept) failure = kept;
+  if (Status kept = keep_the_rest(run, known); failure && !kept) failure = kept;
   const Status saved = saver.save_the_last();
   return failure ? saved : failure;
 }
@@ -46,7 +46,7 @@ Result<SweepResult> run_sweep(const SweepOptions& options, const std::vector<Ker
                               const KernelRef& reference, Evaluator& evaluator) {
   FATUNE_TRY(OpenRun run,
              open_run(options, kernels, reference, evaluator.environment(), evaluator.helpers()));
-  RunState state = run.state(evaluator, RunClock(options.clock, run.journalled_s));
+  RunState state = run.state(&evaluator, RunClock(options.clock, run.journalled_s));
   const Hooked hooked = hook(state);
   FATUNE_TRY_STATUS(sweep_problems(run, state));
   run.result.interrupted = state.interrupted;

@@ -85,7 +85,7 @@ MaybeFailure Variation::differs(const GateFinding& finding, const Judgement& ver
 
 void Variation::note_in(Verification& verification) const {
   for (const auto& [gate, found] : notes_) {
-    std::erase(verification.gates, name(gate));
+    drop_gate(gate, verification);
     verification.not_run.push_back(found + "; each run was judged by itself");
   }
 }

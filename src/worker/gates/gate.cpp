@@ -35,7 +35,7 @@ MaybeFailure take_report(GateId gate, const GateReport& report, Verification& ve
   if (report.why_not_run) {
     verification.not_run.push_back(fmt::format("{}: {}", name(gate), *report.why_not_run));
   } else if (report.asked) {
-    verification.gates.emplace_back(name(gate));
+    verification.gates.push_back({gate});
   }
   return std::nullopt;
 }

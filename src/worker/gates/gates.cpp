@@ -26,13 +26,13 @@ void note_what_counts(GateContext& context) {
 
 }  // namespace
 
-std::vector<std::string> gates_of_verify() {
-  std::vector<std::string> names;
+std::vector<PassedGate> gates_of_verify() {
+  std::vector<PassedGate> gates;
   for (const DeviceGate& gate : device_gates()) {
     if (gate.moment == GateMoment::kEveryRun || gate.moment == GateMoment::kInputSet)
-      names.emplace_back(name(gate.id));
+      gates.push_back({gate.id});
   }
-  return names;
+  return gates;
 }
 
 MaybeFailure verify_set(GateContext& context, InputSet& set) {
@@ -71,7 +71,7 @@ MaybeFailure verify(GateContext& context, const PhaseNote& note) {
 MaybeFailure launch_only(GateContext& context) {
   context.verification = {};
   context.verification.skipped = true;
-  context.verification.gates.emplace_back(name(GateId::kLaunch));
+  context.verification.gates.push_back({GateId::kLaunch});
   return context.run(context.problem.sets().front(), kPoisons[0]);
 }
 

@@ -1,15 +1,14 @@
 // gates.hpp: Verifies a candidate: all gates in their order, before and after it is timed.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "worker/gates/gate_context.hpp"
 
 namespace fatune {
 
-/// Names of the gates that verify() asks of every candidate, in their order.
-std::vector<std::string> gates_of_verify();
+/// The gates that verify() asks of every candidate, in their order.
+std::vector<PassedGate> gates_of_verify();
 
 /// Asks the gates of one set of inputs.
 MaybeFailure verify_set(GateContext& context, InputSet& set);

@@ -83,8 +83,7 @@ void note_own_output(GateContext& context) {
   const auto own = context.program.own_output();
   if (!own) return;
   Verification& verification = context.verification;
-  for (const GateId gate : {GateId::kAccuracy, GateId::kRepeat})
-    std::erase(verification.gates, name(gate));
+  for (const GateId gate : {GateId::kAccuracy, GateId::kRepeat}) drop_gate(gate, verification);
   verification.not_run.push_back(
       fmt::format("accuracy: writes {}, judged apart: off by {:.3g} in the 2-norm, {:.2f} of the "
                   "limit; heads judged, which have its factors: {}",

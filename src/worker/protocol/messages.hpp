@@ -85,7 +85,8 @@ struct RoundsRow : Observation {
   std::vector<double> hot_us, plain_us, cold_us, in_layer_us;
   std::int64_t hot_launches = 1;  ///< launches in the graph behind a hot value
   std::string detail;
-  std::vector<std::string> gates, not_run;  ///< the gates of timed launches
+  std::vector<PassedGate> gates;  ///< of timed launches
+  std::vector<std::string> not_run;
 };
 struct RoundsReply {
   std::vector<RoundsRow> rows;  ///< in the order of the contestants

@@ -62,7 +62,7 @@ class FormulaBench final : public Bench {
                     const NamedProblem& problem, int) override {
     Duel duel;
     duel.problem = label(problem);
-    duel.time = "plain";
+    duel.time = Time::kPlain;
     duel.start_us = time_of(start.kernel->source.text, problem);
     duel.best_us = time_of(best.kernel->source.text, problem);
     const double ratio = *duel.start_us / *duel.best_us;

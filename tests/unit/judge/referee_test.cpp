@@ -67,8 +67,10 @@ Referee on_device(test::FakeDevice device, std::size_t* opened = nullptr,
 MakeBaselines library(int* asked) {
   return [asked](const Problem& problem) -> Result<std::vector<Implementation>> {
     ++*asked;
-    return std::vector<Implementation>{
-        {"cudnn", "baseline", {nullptr, {}, problem}, OutsideProgram{"cudnn", Json::object()}}};
+    return std::vector<Implementation>{{"cudnn",
+                                        RowRole::kBaseline,
+                                        {nullptr, {}, problem},
+                                        OutsideProgram{"cudnn", Json::object()}}};
   };
 }
 
@@ -183,7 +185,7 @@ TEST_CASE("of a listed problem baselines and the best judged kernel are told") {
 TEST_CASE("of shipped configs the fastest in a layer is told, of this problem alone") {
   Problem other = kMission;
   other.batch = 1;
-  const auto shipped = [](const char* kernel, const Problem& problem, const char* time, double us) {
+  const auto shipped = [](const char* kernel, const Problem& problem, Time time, double us) {
     SavedConfig config;
     config.kernel = kernel;
     config.problem = problem;
@@ -193,9 +195,9 @@ TEST_CASE("of shipped configs the fastest in a layer is told, of this problem al
     return config;
   };
   const std::vector<SavedConfig> all = {
-      shipped("hot", kMission, "hot", 1), shipped("slow", kMission, "in_layer", 9),
-      shipped("best", kMission, "in_layer", 6), shipped("other", other, "in_layer", 2),
-      shipped("unknown", kMission, "in_layer", 0)};
+      shipped("hot", kMission, Time::kHot, 1), shipped("slow", kMission, Time::kInLayer, 9),
+      shipped("best", kMission, Time::kInLayer, 6), shipped("other", other, Time::kInLayer, 2),
+      shipped("unknown", kMission, Time::kInLayer, 0)};
   const auto best = best_shipped(all, kMission);
   REQUIRE(best);
   CHECK(best->impl == "fatune:best");

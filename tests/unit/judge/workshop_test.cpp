@@ -155,7 +155,7 @@ TEST_CASE("judged kernels are compared in the same rounds") {
   REQUIRE(duel->kernels[1].to_first);
   CHECK(duel->kernels[1].comparison == "faster");
   CHECK(duel->kernels[1].to_first->value < 0.45);
-  CHECK(duel->time == "hot");
+  CHECK(duel->time == Time::kHot);
   CHECK(to_json(*duel).at("kernels").at(0).at("hot").at("samples") == kDuelRounds);
   CHECK_FALSE(shop.referee.compare({{slow, "0123456789abcdef"}, {}}, kQuiet));
 }
@@ -270,8 +270,8 @@ TEST_CASE("a judgement with gates comes back from its line") {
   judged.problem_id = "mission";
   judged.record.id = "0123456789abcdef";
   judged.record.outcome = Outcome::kMeasured;
-  judged.record.verification =
-      Verification{.passed = true, .gates = {"accuracy"}, .not_run = {"physics: no clock"}};
+  judged.record.verification = Verification{
+      .passed = true, .gates = {{GateId::kAccuracy}}, .not_run = {"physics: no clock"}};
   const Json line = to_json(judged);
   const auto read = from_json<JudgedKernel>(line, "line 1");
   if (!read) FAIL(read.error().message);

@@ -37,7 +37,7 @@ TEST_CASE("of equals the fastest in a layer comes first, and before those with h
   std::vector<rt::StoredKernel> kernels = {kernel("4,8,512,64", 5), kernel("4,8,512,64", 6),
                                            kernel("4,8,512,64", 7)};
   const auto in_layer = [&](std::size_t place, double us) {
-    kernels[place].facts.measured->time = "in_layer";
+    kernels[place].facts.measured->time = Time::kInLayer;
     kernels[place].facts.measured->us = us;
   };
   in_layer(1, 9);

@@ -13,7 +13,7 @@ namespace {
 ProblemResult result(Outcome outcome, std::optional<double> ratio) {
   ProblemResult made;
   FinalRecord& best = made.finals.emplace_back();
-  best.role = "finalist";
+  best.role = RowRole::kFinalist;
   best.outcome = outcome;
   made.standings.emplace_back();
   if (ratio) made.gate = Gate{.baseline = "cudnn", .ratio = {*ratio, *ratio, *ratio}};

@@ -39,7 +39,7 @@ TEST_CASE("times, gates and quartiles stand in documents as people read them") {
         R"({"median_us":9.81,"ci95_us":[9.79,9.83],"iqr_us":[9.7,9.9],"min_us":9.5,)"
         R"("sem_relative":0.0021,"samples":30,"launches_per_sample":64,"killed_early":true})");
   Verification x = sample_verification();
-  x.gates = {"launch", "edge_problems 7/8"};
+  x.gates = {{GateId::kLaunch}, {GateId::kEdgeProblems, 7, 8}};
   x.not_run = {"physics: no clock: none", "odd"};
   const Json json = reread(x);
   CHECK(dump(json["gates"]) == R"([{"name":"launch","passed":1,"of":1},)"

@@ -57,12 +57,12 @@ TEST_CASE("one query over many keys is bound by memory, or by the cache when hot
 TEST_CASE("in a layer keys of another length come from memory, as in a cold launch") {
   Problem problem = kMissionShape;
   const PhysicsFloor same = physics_floor(problem, h200());
-  CHECK(same.of("in_layer").time.value == same.hot.time.value);
-  CHECK(same.of("plain").why == same.hot.why);
+  CHECK(same.of(Time::kInLayer).time.value == same.hot.time.value);
+  CHECK(same.of(Time::kPlain).why == same.hot.why);
   problem.seq_q = 1;
   const PhysicsFloor decode = physics_floor(problem, h200());
-  CHECK(decode.of("in_layer").time.value == decode.of("cold").time.value);
-  CHECK(decode.of("cold").time.value > decode.of("hot").time.value);
+  CHECK(decode.of(Time::kInLayer).time.value == decode.of(Time::kCold).time.value);
+  CHECK(decode.of(Time::kCold).time.value > decode.of(Time::kHot).time.value);
 }
 
 TEST_CASE("fp8 has twice the rate where the tensor cores know it") {

@@ -70,7 +70,7 @@ TEST_CASE("each field that differs is named with both values") {
         "--one-lever is 'off' in the journal and 'on' here");
   CHECK(difference_after([](RunPlan& plan) { plan.kernels.pop_back(); }) ==
         "--kernel is 'fa_mma,fa_rows' in the journal and 'fa_mma' here");
-  CHECK(difference_after([](RunPlan& plan) { plan.objective = "hot"; }) ==
+  CHECK(difference_after([](RunPlan& plan) { plan.objective = Objective::kHot; }) ==
         "--objective is 'cold' in the journal and 'hot' here");
   CHECK(difference_after([](RunPlan& plan) { plan.skip_correctness = false; }) ==
         "--skip-correctness is 'on' in the journal and 'off' here");

@@ -46,7 +46,7 @@ TEST_CASE("records with nothing optional in them read back too") {
   CHECK(reread(candidate) == Record(candidate));
   FinalRecord final;
   final.impl = "naive";
-  final.role = "baseline";
+  final.role = RowRole::kBaseline;
   CHECK(reread(final) == Record(final));
 }
 
@@ -97,6 +97,10 @@ TEST_CASE("wrong values are named") {
   Json json = to_json(Record(sample_candidate()));
   json["outcome"] = "fine";
   CHECK(fault(json) == "line 2 of j: field 'outcome' is wrong: outcome 'fine' is unknown");
+  Json final = to_json(Record(sample_final()));
+  final["role"] = "rival";
+  CHECK(fault(final) ==
+        "line 2 of j: field 'role' is wrong: 'rival' is not one of finalist, default, baseline");
   json["outcome"] = "measured";
   json["config"] = 3;
   CHECK(fault(json) == "line 2 of j: field 'config' must be an object, but is number");

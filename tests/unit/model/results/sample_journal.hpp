@@ -20,7 +20,7 @@ inline RunPlan sample_plan() {
   plan.kernels = {"fa_mma", "fa_rows"};
   plan.kernel_hashes = {"aa", "bb"};
   plan.strategy = "random";
-  plan.objective = "cold";
+  plan.objective = Objective::kCold;
   plan.seed = 18446744073709551615ULL;
   plan.budget_evaluations = 12;
   plan.budget_seconds = 60;
@@ -55,7 +55,7 @@ inline std::vector<Record> sample_records() {
   failed.hot.reset();
   FinalRecord final;
   final.impl = "fatune:fa_mma";
-  final.role = "finalist";
+  final.role = RowRole::kFinalist;
   final.kernel = "fa_mma";
   final.config = measured.config;
   final.hot_rounds_us = {9.5, 9.75, 10};

@@ -28,7 +28,7 @@ inline Verification sample_verification() {
       .relative_l2 = 2.2e-4,
       .allclose_1e3 = true,
       .seeds = 3,
-      .gates = {"launch", "poison"},
+      .gates = {{GateId::kLaunch}, {GateId::kPoison}},
       .not_run = {"physics: no memory clock"},
       .precision_note = "margin 0.80, the default config's is 0.30",
       .sanitizer = {{"memcheck", "passed", ""}, {"racecheck", "not_run", "not installed"}}};
@@ -110,7 +110,7 @@ inline CandidateRecord sample_candidate() {
 inline FinalRecord sample_final() {
   FinalRecord x;
   x.impl = "fatune:fa_mma";
-  x.role = "finalist";
+  x.role = RowRole::kFinalist;
   x.id = "0123456789abcdef";
   x.kernel = "fa_mma";
   x.config = Json{{"BLOCK_M", 128}};

@@ -12,7 +12,7 @@ namespace {
 using Catch::Approx;
 using test::h200;
 
-FinalRecord attention(const std::string& impl, const std::string& role, double in_layer_us) {
+FinalRecord attention(const std::string& impl, RowRole role, double in_layer_us) {
   FinalRecord record;
   record.impl = impl;
   record.role = role;
@@ -23,10 +23,10 @@ FinalRecord attention(const std::string& impl, const std::string& role, double i
 
 ProblemResult mission() {
   ProblemResult result;
-  result.finals = {attention("fatune:fa_wgmma", "finalist", 7.0),
-                   attention("torch:flash", "baseline", 20.0),
-                   attention("cudnn", "baseline", 11.0)};
-  result.gate = Gate{"cudnn", {7.0 / 11.0, 0.63, 0.64}, 0.95, true, "in_layer"};
+  result.finals = {attention("fatune:fa_wgmma", RowRole::kFinalist, 7.0),
+                   attention("torch:flash", RowRole::kBaseline, 20.0),
+                   attention("cudnn", RowRole::kBaseline, 11.0)};
+  result.gate = Gate{"cudnn", {7.0 / 11.0, 0.63, 0.64}, 0.95, true, Time::kInLayer};
   return result;
 }
 
@@ -45,9 +45,9 @@ TEST_CASE("a baseline at the floor or below leaves no score") {
 }
 
 TEST_CASE("a problem's score is of the time that ranks finals, and of the gate's baseline") {
-  const auto sol = sol_score(mission(), "in_layer", h200());
+  const auto sol = sol_score(mission(), Objective::kInLayer, h200());
   REQUIRE(sol);
-  CHECK(sol->time == "in_layer");
+  CHECK(sol->time == Time::kInLayer);
   CHECK(sol->floor.time.value == Approx(2.006).epsilon(1e-3));
   CHECK(sol->floor.why == "2.15 GFLOP at 1071 TFLOP/s");
   CHECK(sol->value == Approx((11 - 2.006) / (11 - 2.006 + 7 - 2.006)).epsilon(1e-3));
@@ -55,15 +55,15 @@ TEST_CASE("a problem's score is of the time that ranks finals, and of the gate's
 
 TEST_CASE("without a gate, a time of both or the device's peaks there is no score") {
   ProblemResult result = mission();
-  CHECK_FALSE(sol_score(result, "in_layer", Environment()));
+  CHECK_FALSE(sol_score(result, Objective::kInLayer, Environment()));
   result.finals.back().in_layer.reset();
-  CHECK_FALSE(sol_score(result, "in_layer", h200()));
+  CHECK_FALSE(sol_score(result, Objective::kInLayer, h200()));
   result = mission();
   result.gate.reset();
-  CHECK_FALSE(sol_score(result, "in_layer", h200()));
+  CHECK_FALSE(sol_score(result, Objective::kInLayer, h200()));
   result = mission();
   result.finals.front().outcome = Outcome::kWrongResult;
-  CHECK_FALSE(sol_score(result, "in_layer", h200()));
+  CHECK_FALSE(sol_score(result, Objective::kInLayer, h200()));
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ TEST_CASE("a verified config keeps its time, and a skipped gate is named") {
   CHECK(exported->facts.measured->time.empty());
   fixture.winner().in_layer = fixture.winner().hot;
   fixture.winner().in_layer->median_us = 9.5;
-  fixture.saved.problems.front().gate->time = "in_layer";
+  fixture.saved.problems.front().gate->time = Time::kInLayer;
   const auto ranked = export_kernel(fixture.request, pool);
   if (!ranked) FAIL(ranked.error().message);
   CHECK(describe_measured(ranked->facts).starts_with("9.50 us in layer, 0.900 of"));

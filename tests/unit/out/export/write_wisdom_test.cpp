@@ -43,7 +43,7 @@ ExportedKernel exported(const Kernel& kernel) {
   facts.verified = kernel.verified;
   if (kernel.us > 0) facts.measured.emplace().hot_us = kernel.us;
   if (kernel.in_layer_us > 0) {
-    facts.measured->time = "in_layer";
+    facts.measured->time = Time::kInLayer;
     facts.measured->us = kernel.in_layer_us;
   }
   facts.fatune = "0.1.0";

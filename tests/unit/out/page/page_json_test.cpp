@@ -191,7 +191,7 @@ TEST_CASE("a custom operation has GB/s where it tells no flops") {
                 .bytes_written = 8'388'608};
   JournalHeader header = test::sample_header();
   header.plan.problems = {{"", own}};
-  FinalRecord best = test::contestant("fatune:rmsnorm", "finalist", 10);
+  FinalRecord best = test::contestant("fatune:rmsnorm", RowRole::kFinalist, 10);
   best.problem = own;
   const auto told = [&] {
     return problem_of(test::SampleRun({best, EndRecord{"complete", 1}}, header));

@@ -38,7 +38,7 @@ TEST_CASE("without an end a run is unfinished, also when it went on after one") 
 
 TEST_CASE("of two final phases the last counts, with its contestants alone") {
   std::vector<Record> records = test::sample_records();
-  records.push_back(test::contestant("fatune:fa_mma", "finalist", 9));
+  records.push_back(test::contestant("fatune:fa_mma", RowRole::kFinalist, 9));
   const PageRun run = test::SampleRun(records).load();
   const auto& finals = run.problems.front().result.finals;
   REQUIRE(finals.size() == 1);
@@ -47,7 +47,7 @@ TEST_CASE("of two final phases the last counts, with its contestants alone") {
 
 TEST_CASE("best.json beside the journal names the winner, an unreadable one nobody") {
   std::vector<Record> records = test::sample_records();
-  FinalRecord slower = test::contestant("fatune:fa_tiled", "finalist", 11);
+  FinalRecord slower = test::contestant("fatune:fa_tiled", RowRole::kFinalist, 11);
   slower.id = "0000000000000015";
   records.push_back(slower);
   const test::SampleRun sample(records);

@@ -41,13 +41,13 @@ inline CandidateRecord candidate(int number, const std::string& kernel, int tile
   return record;
 }
 
-inline FinalRecord contestant(const std::string& impl, const std::string& role, double us) {
+inline FinalRecord contestant(const std::string& impl, RowRole role, double us) {
   FinalRecord record;
   record.impl = impl;
   record.role = role;
-  record.kernel = role == "baseline" ? "" : impl.substr(impl.find(':') + 1);
-  record.id = role == "baseline" ? "" : "0000000000000012";
-  if (role != "baseline") record.config = {{"TILE", 64}, {"ORDER", "forward"}};
+  record.kernel = role == RowRole::kBaseline ? "" : impl.substr(impl.find(':') + 1);
+  record.id = role == RowRole::kBaseline ? "" : "0000000000000012";
+  if (role != RowRole::kBaseline) record.config = {{"TILE", 64}, {"ORDER", "forward"}};
   record.problem = kMission;
   record.hot = timing(us);
   for (int round = 0; round < 40; ++round)
@@ -76,8 +76,8 @@ inline std::vector<Record> sample_records() {
           candidate(4, "fa_mma", 256, 0, Outcome::kWrongResult, "margin 7 in block 12"),
           candidate(5, "fa_tiled", 32, 80),
           candidate(6, "fa_tiled", 64, 0, Outcome::kCompileError, "</script><b>no & \"such\" type"),
-          contestant("cudnn", "baseline", 12.5),
-          contestant("fatune:fa_mma", "finalist", 10),
+          contestant("cudnn", RowRole::kBaseline, 12.5),
+          contestant("fatune:fa_mma", RowRole::kFinalist, 10),
           EndRecord{"complete", 9}};
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("a kernel has its own colour in every picture, the page's") {
 
 TEST_CASE("a bar far longer than the others is cut") {
   std::vector<Record> records = test::sample_records();
-  records.push_back(test::contestant("naive", "baseline", 400));
+  records.push_back(test::contestant("naive", RowRole::kBaseline, 400));
   CHECK(holds(plots_of(records)[0].svg, "… 400.00 us"));
 }
 

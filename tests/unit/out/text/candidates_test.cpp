@@ -8,7 +8,7 @@ namespace fatune {
 namespace {
 
 TEST_CASE("every candidate has a row, the measured ones first and by place") {
-  CHECK(candidates_table(test::sample_candidates(), "hot").csv() ==
+  CHECK(candidates_table(test::sample_candidates(), Time::kHot).csv() ==
         "place,kernel,config,outcome,in_layer_median_us,hot_median_us,cold_median_us,margin,"
         "registers,shared_bytes,"
         "spill_bytes,id,reason\n"
@@ -24,7 +24,7 @@ TEST_CASE("CSV has a column for each parameter and each member of the problem") 
   candidates.resize(2);
   candidates[0].config = {{"TILE", 16}, {"REDUCE", "warp"}};
   candidates[1].config = {{"STAGES", 2}, {"TILE", 32}};
-  CHECK(candidates_csv(candidates, "hot") ==
+  CHECK(candidates_csv(candidates, Time::kHot) ==
         "place,kernel,batch,heads,kv_heads,seq_q,seq_kv,head_dim,dtype,mask,TILE,REDUCE,STAGES,"
         "recorded,gates,outcome,in_layer_median_us,hot_median_us,cold_median_us,margin,registers,"
         "shared_bytes,"
@@ -35,17 +35,18 @@ TEST_CASE("CSV has a column for each parameter and each member of the problem") 
         "said\nmore\"\n");
   candidates[0].recorded = true;
   candidates[0].verification = Verification{.passed = true, .margin = 0.25};
-  CHECK(candidates_csv(candidates, "hot").find(",true,passed,measured,,12.000,,0.250,") !=
+  CHECK(candidates_csv(candidates, Time::kHot).find(",true,passed,measured,,12.000,,0.250,") !=
         std::string::npos);
   candidates[0].verification->skipped = true;
-  CHECK(candidates_csv(candidates, "hot").find(",true,skipped,measured,,12.000,,,") !=
+  CHECK(candidates_csv(candidates, Time::kHot).find(",true,skipped,measured,,12.000,,,") !=
         std::string::npos);
   candidates[0].problem.layouts = *parse_layouts("packed");
-  CHECK(candidates_csv(candidates, "hot")
+  CHECK(candidates_csv(candidates, Time::kHot)
             .starts_with("place,kernel,batch,heads,kv_heads,seq_q,seq_kv,head_dim,dtype,mask,"
                          "layout,TILE,"));
-  CHECK(candidates_csv(candidates, "hot").find("\n1,fa_mma,1,1,1,1,1,64,f16,none,packed,16,") !=
-        std::string::npos);
+  CHECK(
+      candidates_csv(candidates, Time::kHot).find("\n1,fa_mma,1,1,1,1,1,64,f16,none,packed,16,") !=
+      std::string::npos);
 }
 
 }  // namespace

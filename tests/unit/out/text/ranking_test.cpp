@@ -9,17 +9,18 @@ namespace {
 
 std::vector<std::size_t> places(const std::vector<CandidateRecord>& candidates) {
   std::vector<std::size_t> places;
-  for (const Ranked& ranked : rank_candidates(candidates, "hot")) places.push_back(ranked.place);
+  for (const Ranked& ranked : rank_candidates(candidates, Time::kHot))
+    places.push_back(ranked.place);
   return places;
 }
 
 TEST_CASE("only measured candidates have a place, the fastest the first") {
   const auto candidates = test::sample_candidates();
-  const auto ranked = rank_candidates(candidates, "hot");
+  const auto ranked = rank_candidates(candidates, Time::kHot);
   REQUIRE(ranked.size() == 3);
   CHECK(ranked[0].record->id == "id64");
   CHECK(ranked[2].record->id == "id16");
-  CHECK(rank_candidates(candidates, "cold").empty());
+  CHECK(rank_candidates(candidates, Time::kCold).empty());
 }
 
 TEST_CASE("medians within two standard errors of their difference share a place") {

@@ -15,7 +15,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-FinalRecord contestant(const std::string& impl, const std::string& role, double median_us) {
+FinalRecord contestant(const std::string& impl, RowRole role, double median_us) {
   FinalRecord record;
   record.impl = impl;
   record.role = role;
@@ -39,8 +39,8 @@ SweepResult sample() {
   problem.ruled_out = {{"TILE % 16 == 0", "whole fragments", 8}};
   problem.left_out = {"fa_rows: HEAD_DIM is too large"};
   problem.seconds = 3;
-  problem.finals = {contestant("fatune:fa_mma", "finalist", 9.8),
-                    contestant("naive", "baseline", 98)};
+  problem.finals = {contestant("fatune:fa_mma", RowRole::kFinalist, 9.8),
+                    contestant("naive", RowRole::kBaseline, 98)};
   problem.standings = {{Ratio{0.1, 0.09, 0.11}, "Excellent", false, {}},
                        {Ratio{1, 1, 1}, "Parity", false, {}}};
   problem.gate = Gate{"naive", {0.1, 0.09, 0.11}, 0.95, true};
@@ -101,7 +101,8 @@ TEST_CASE("only the parameters that differ from the winner's are shown") {
   SweepResult result = sample();
   ProblemResult& problem = result.problems.front();
   problem.finals.front().config = {{"TILE", 64}, {"WARPS", 4}};
-  problem.finals.insert(problem.finals.begin() + 1, contestant("fatune:fa_mma", "default", 9.9));
+  problem.finals.insert(problem.finals.begin() + 1,
+                        contestant("fatune:fa_mma", RowRole::kDefault, 9.9));
   problem.finals[1].config = {{"TILE", 64}, {"WARPS", 8}};
   problem.standings.insert(problem.standings.begin() + 1,
                            {Ratio{0.1, 0.09, 0.11}, "Good", false, {}});
@@ -116,7 +117,7 @@ TEST_CASE("under finalists of one kernel stands what differs from the first of t
   problem.finals.front().config = {{"TILE", 64}, {"WARPS", 4}};
   for (const int warps : {8, 16}) {
     const auto at = problem.finals.end() - 1;
-    problem.finals.insert(at, contestant("fatune:fa_mma", "finalist", 10))->config = {
+    problem.finals.insert(at, contestant("fatune:fa_mma", RowRole::kFinalist, 10))->config = {
         {"TILE", 64 + warps}, {"WARPS", warps}};
     problem.standings.insert(problem.standings.end() - 1,
                              {Ratio{0.1, 0.09, 0.11}, "Good", false, {}});
@@ -173,7 +174,7 @@ TEST_CASE("a baseline that could not run is a row, and why not stands below") {
   ProblemResult& problem = result.problems.front();
   FinalRecord absent;
   absent.impl = "cudnn";
-  absent.role = "baseline";
+  absent.role = RowRole::kBaseline;
   absent.outcome = Outcome::kUnavailable;
   absent.reason = "there is no libcudnn.so.9\nplaces tried: many";
   problem.finals.push_back(absent);
@@ -191,7 +192,7 @@ TEST_CASE("a second baseline is compared with the fastest, and says what it ran"
   problem.finals.back().config = nullptr;
   problem.finals.back().detail = "cuDNN 9.10, plan 2 of 5";
   problem.gate->baseline = "cudnn";
-  problem.finals.push_back(contestant("naive", "baseline", 294));
+  problem.finals.push_back(contestant("naive", RowRole::kBaseline, 294));
   problem.standings.push_back({Ratio{3, 2.9, 3.1}, "Regression", false, {}});
   const std::string text = sweep_report(result);
   CHECK(count(text, "  x cudnn  ") == 1);
@@ -208,7 +209,7 @@ TEST_CASE("a run of several problems ends with all of them, and with what their 
   ProblemResult& second = result.problems.back();
   second.problem.name = "wide";
   second.gate->ratio = {0.4, 0.39, 0.41};
-  second.finals.push_back(contestant("fa4", "baseline", 0));
+  second.finals.push_back(contestant("fa4", RowRole::kBaseline, 0));
   second.finals.back().hot.reset();
   second.finals.back().outcome = Outcome::kUnavailable;
   second.finals.back().reason = "python3 has no FlashAttention-4\nand so on";

@@ -33,7 +33,7 @@ CandidateRecord candidate(int block, bool flag, Outcome outcome, std::optional<d
 
 Journal sample_journal() {
   Journal journal;
-  journal.header.plan.objective = "hot";
+  journal.header.plan.objective = Objective::kHot;
   journal.header.environment.device_name = "Formula 1";
   journal.header.environment.limits.arch = {90, 'a'};
   CandidateRecord duplicate = candidate(128, true, Outcome::kDuplicate, {});

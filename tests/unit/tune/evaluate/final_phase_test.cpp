@@ -12,6 +12,11 @@ using namespace fatune::test;
 
 namespace {
 
+const std::vector<PassedGate> kLaunched = {{GateId::kLaunch}};
+std::vector<PassedGate> with_edges(std::int64_t passed, std::int64_t of) {
+  return {{GateId::kLaunch}, {GateId::kEdgeProblems, passed, of}};
+}
+
 struct Hall {
   KernelRef kernel = tiled_kernel("k");
   KernelRef naive = tiled_kernel("naive", "reference");
@@ -47,7 +52,7 @@ struct Hall {
         row.cold_us.push_back(20.0 * static_cast<double>(i + 1));
       }
       row.hot_launches = 20;
-      if (tells_gates && order["verify"]) row.gates = {"timed_output"};
+      if (tells_gates && order["verify"]) row.gates = {{GateId::kTimedOutput}};
       if (tells_gates) row.not_run = {"seed " + order["seed"].dump()};
       if (i == 0 && order["seed"] != 42 && wrong_again-- > 0) row.outcome = Outcome::kWrongResult;
       reply.rows.push_back(row);
@@ -56,7 +61,8 @@ struct Hall {
   }
 
   Implementation elsewhere(const std::string& impl) const {
-    return {impl, "baseline", {nullptr, {}, problem}, OutsideProgram{impl, {{"what", impl}}}};
+    return {
+        impl, RowRole::kBaseline, {nullptr, {}, problem}, OutsideProgram{impl, {{"what", impl}}}};
   }
 
   std::vector<FinalRecord> finals(const FinalPlan& plan = {},
@@ -68,11 +74,11 @@ struct Hall {
                                [](const Candidate& each) { return candidate_id(each, "options"); },
                                nullptr};
     std::vector<Implementation> contestants = {
-        {"fatune:k", "finalist", make_candidate(kernel, finalist_tile, problem)},
-        {"fatune:k", "default", make_candidate(kernel, 2, problem)},
-        {"naive", "baseline", make_candidate(naive, 2, problem)}};
+        {"fatune:k", RowRole::kFinalist, make_candidate(kernel, finalist_tile, problem)},
+        {"fatune:k", RowRole::kDefault, make_candidate(kernel, 2, problem)},
+        {"naive", RowRole::kBaseline, make_candidate(naive, 2, problem)}};
     contestants.insert(contestants.end(), more.begin(), more.end());
-    auto records = FinalPhase(setting, problem, plan).run(contestants);
+    auto records = run_final_phase(setting, problem, plan, contestants);
     FATUNE_CHECK(records, "the fake final phase runs");
     return *records;
   }
@@ -108,8 +114,8 @@ TEST_CASE("finals verify everywhere, then time everybody in aligned rounds") {
     CHECK(*record.hot->ci95_high_us >= record.hot->median_us);
   }
   CHECK(records[0].hot->launches_per_sample == 20);
-  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
-  CHECK(records[2].verification->gates == std::vector<std::string>{"launch"});
+  CHECK(records[0].verification->gates == with_edges(7, 7));
+  CHECK(records[2].verification->gates == kLaunched);
   CHECK(records[0].id.size() == 16);
 }
 
@@ -137,7 +143,7 @@ TEST_CASE("reserves take part where every finalist is refused, and only there") 
   Hall hall;
   FinalPlan plan;
   plan.winner = first_that_is_right;
-  plan.reserves = {{"fatune:k", "finalist", make_candidate(hall.kernel, 3, hall.problem)}};
+  plan.reserves = {{"fatune:k", RowRole::kFinalist, make_candidate(hall.kernel, 3, hall.problem)}};
   REQUIRE(hall.finals(plan).size() == 3);
 
   hall.run = [](const Json& order, const Json&) {
@@ -149,10 +155,10 @@ TEST_CASE("reserves take part where every finalist is refused, and only there") 
   const auto records = hall.finals(plan);
   REQUIRE(records.size() == 4);
   CHECK(records[0].outcome == Outcome::kWrongResult);
-  CHECK(records[3].role == "finalist");
+  CHECK(records[3].role == RowRole::kFinalist);
   CHECK(records[3].outcome == Outcome::kMeasured);
   CHECK(records[3].hot);
-  CHECK(records[3].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[3].verification->gates == with_edges(7, 7));
 }
 
 TEST_CASE("with a winner, edge problems are checked for it alone") {
@@ -160,10 +166,10 @@ TEST_CASE("with a winner, edge problems are checked for it alone") {
   FinalPlan plan;
   plan.winner = [](const auto& records) { return records[1].id; };
   const auto records = hall.finals(plan);
-  CHECK(records[0].verification->gates == std::vector<std::string>{"launch"});
+  CHECK(records[0].verification->gates == kLaunched);
   CHECK(records[0].verification->not_run ==
         std::vector<std::string>{"edge_problems: checked for the winner alone"});
-  CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[1].verification->gates == with_edges(7, 7));
   CHECK(records[1].verification->not_run.empty());
   CHECK(records[2].verification->not_run.empty());
   // The first contestant no longer wins, so its early compilations of edge problems are cancelled.
@@ -197,12 +203,10 @@ TEST_CASE("who can do no other edge problem meets the last resort, and nobody el
     FinalPlan plan;
     if (winner_alone) plan.winner = first_that_is_right;
     const auto records = hall.finals(plan);
-    CHECK(records[0].verification->gates ==
-          std::vector<std::string>{"launch", "edge_problems 1/8"});
+    CHECK(records[0].verification->gates == with_edges(1, 8));
     CHECK(lengths_of_first == std::set<std::int64_t>{257, 1024});
     if (winner_alone) continue;
-    CHECK(records[1].verification->gates ==
-          std::vector<std::string>{"launch", "edge_problems 7/7"});
+    CHECK(records[1].verification->gates == with_edges(7, 7));
   }
 }
 
@@ -217,8 +221,8 @@ TEST_CASE("CTAs that take work tiles one after the other meet the last resort, t
   hall.kernel = kernels->front();
   hall.run = [](const Json&, const Json&) { return measured(10); };
   const auto records = hall.finals();
-  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems 8/8"});
-  CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[0].verification->gates == with_edges(8, 8));
+  CHECK(records[1].verification->gates == with_edges(7, 7));
 }
 
 TEST_CASE("edge problems of which a contestant can do none were not run") {
@@ -227,7 +231,7 @@ TEST_CASE("edge problems of which a contestant can do none were not run") {
   hall.problem.seq_q = 65'536 / (hall.problem.batch * hall.problem.heads);
   hall.run = [](const Json&, const Json&) { return measured(10); };
   const Verification verification = *hall.finals()[0].verification;
-  CHECK(verification.gates == std::vector<std::string>{"launch"});
+  CHECK(verification.gates == kLaunched);
   CHECK(verification.not_run == std::vector<std::string>{"edge_problems: it can do none of 8"});
 }
 
@@ -244,15 +248,15 @@ TEST_CASE("a winner that comes after another can have the last resort, too") {
   };
   FinalPlan plan;
   plan.winner = first_that_is_right;
-  const auto records =
-      hall.finals(plan, {{"fatune:k", "finalist", make_candidate(hall.kernel, 1, hall.problem)}});
+  const auto records = hall.finals(
+      plan, {{"fatune:k", RowRole::kFinalist, make_candidate(hall.kernel, 1, hall.problem)}});
   CHECK(records[0].outcome == Outcome::kWrongResult);
   CHECK(records[1].outcome == Outcome::kWrongResult);
-  CHECK(records[3].verification->gates == std::vector<std::string>{"launch", "edge_problems 1/8"});
+  CHECK(records[3].verification->gates == with_edges(1, 8));
 
   plan.edge_problems = false;
   const auto unasked = hall.finals(plan);
-  CHECK(unasked[0].verification->gates == std::vector<std::string>{"launch"});
+  CHECK(unasked[0].verification->gates == kLaunched);
 }
 
 TEST_CASE("the next winner proves itself when the first is wrong on an edge problem") {
@@ -263,7 +267,7 @@ TEST_CASE("the next winner proves itself when the first is wrong on an edge prob
   const auto records = hall.finals(plan);
   CHECK(records[0].outcome == Outcome::kWrongResult);
   CHECK_FALSE(records[0].hot);
-  CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[1].verification->gates == with_edges(7, 7));
 }
 
 TEST_CASE("winners that fail one after another share the references of that edge problem") {
@@ -278,11 +282,12 @@ TEST_CASE("winners that fail one after another share the references of that edge
   };
   std::vector<Implementation> more;
   for (const int tile : {3, 4, 5, 6})
-    more.push_back({"fatune:k", "finalist", make_candidate(hall.kernel, tile, hall.problem)});
+    more.push_back(
+        {"fatune:k", RowRole::kFinalist, make_candidate(hall.kernel, tile, hall.problem)});
   FinalPlan plan;
   plan.winner = first_that_is_right;
   const auto records = hall.finals(plan, more);
-  CHECK(records[6].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[6].verification->gates == with_edges(7, 7));
   for (const std::size_t wrong : {0, 1, 3, 4, 5})
     CHECK(records[wrong].outcome == Outcome::kWrongResult);
   const auto seventeens =
@@ -320,8 +325,9 @@ TEST_CASE("where rounds are noisy the winner and the baselines are timed again")
   CHECK(noisy[2].timed_again);
   CHECK(noisy[1].hot_rounds_us.front() == 10);  // the first round of the second order
   // The gates belong to the second rounds, which decide the times.
-  CHECK(noisy[1].verification->gates ==
-        std::vector<std::string>{"launch", "timed_output", "edge_problems 7/7"});
+  CHECK(noisy[1].verification->gates == std::vector<PassedGate>{{GateId::kLaunch},
+                                                                {GateId::kTimedOutput},
+                                                                {GateId::kEdgeProblems, 7, 7}});
   CHECK(noisy[1].verification->not_run == std::vector<std::string>{"seed 43"});
   CHECK(noisy[2].verification->not_run == std::vector<std::string>{"seed 43"});
 }
@@ -359,7 +365,7 @@ TEST_CASE(
   REQUIRE(types.back() == "rounds");  // on the main problem
   CHECK(hall.begun["problem"]["seq_q"] == 512);
   CHECK(hall.link->orders.back()["contestants"].size() == 2);
-  CHECK(records[1].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[1].verification->gates == with_edges(7, 7));
 }
 
 TEST_CASE("whatever fails at an edge problem has not passed, and has no times") {
@@ -412,7 +418,7 @@ TEST_CASE("a margin far above that of the default config gets a note") {
 TEST_CASE("without edge problems only the problem itself is begun") {
   Hall hall;
   const auto records = hall.finals({.edge_problems = false});
-  CHECK(records[0].verification->gates == std::vector<std::string>{"launch"});
+  CHECK(records[0].verification->gates == kLaunched);
   int begins = 0;
   for (const Json& order : hall.link->orders) begins += message_type(order) == "begin";
   CHECK(begins == 1);
@@ -421,7 +427,7 @@ TEST_CASE("without edge problems only the problem itself is begun") {
 TEST_CASE("no rounds: the gates alone") {
   Hall hall;
   const auto records = hall.finals({.rounds = 0});
-  CHECK(records[0].verification->gates == std::vector<std::string>{"launch", "edge_problems 7/7"});
+  CHECK(records[0].verification->gates == with_edges(7, 7));
   CHECK_FALSE(records[0].hot);
   for (const Json& order : hall.link->orders) CHECK(message_type(order) != "rounds");
 }

@@ -33,7 +33,7 @@ TEST_CASE("every name is a row of the role baseline, in order") {
   REQUIRE(rows);
   REQUIRE(rows->size() == 3);
   for (const Implementation& row : *rows) {
-    CHECK(row.role == "baseline");
+    CHECK(row.role == RowRole::kBaseline);
     CHECK(row.candidate.problem == kMission);
   }
   CHECK((*rows)[0].impl == "torch:flash");

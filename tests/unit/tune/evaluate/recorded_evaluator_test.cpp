@@ -25,7 +25,7 @@ CandidateRecord record_of(const Candidate& candidate, double hot_us) {
 FinalRecord final_of(const Candidate& candidate, const std::string& impl, double hot_us) {
   FinalRecord record;
   record.impl = impl;
-  record.role = impl == "naive" ? "baseline" : "finalist";
+  record.role = impl == "naive" ? RowRole::kBaseline : RowRole::kFinalist;
   record.kernel = candidate.kernel->manifest.name;
   record.config = to_json(candidate.config);
   record.problem = candidate.problem;
@@ -80,8 +80,9 @@ TEST_CASE("what the recording has no row of is unavailable in the finals") {
   Recording recording;
   const Problem problem = make_candidate(recording.kernel, 3).problem;
   const Implementation outside{
-      "cudnn", "baseline", {nullptr, {}, problem}, OutsideProgram{"cudnn", {}}};
-  const Implementation config{"fatune:x", "finalist", make_candidate(recording.kernel, 3), {}};
+      "cudnn", RowRole::kBaseline, {nullptr, {}, problem}, OutsideProgram{"cudnn", {}}};
+  const Implementation config{
+      "fatune:x", RowRole::kFinalist, make_candidate(recording.kernel, 3), {}};
   const auto records = recording.evaluator->finals({outside, config}, {});
   REQUIRE(records);
   for (const FinalRecord& record : *records) {
@@ -104,16 +105,16 @@ TEST_CASE("a problem that is not in the recording is a usage error that lists th
 TEST_CASE("finals come from the recorded finals, else from the search") {
   Recording recording;
   REQUIRE(recording.evaluator->begin_problem({}, {}));
-  const auto finals =
-      recording.evaluator->finals({{"fatune:k", "finalist", make_candidate(recording.kernel, 1)},
-                                   {"fatune:k", "default", make_candidate(recording.kernel, 2)},
-                                   {"naive", "baseline", make_candidate(recording.naive, 2)}},
-                                  {});
+  const auto finals = recording.evaluator->finals(
+      {{"fatune:k", RowRole::kFinalist, make_candidate(recording.kernel, 1)},
+       {"fatune:k", RowRole::kDefault, make_candidate(recording.kernel, 2)},
+       {"naive", RowRole::kBaseline, make_candidate(recording.naive, 2)}},
+      {});
   REQUIRE(finals);
   CHECK((*finals)[0].hot->median_us == 11);
   CHECK((*finals)[0].hot_rounds_us.size() == 2);
   CHECK((*finals)[1].hot->median_us == 20);
-  CHECK((*finals)[1].role == "default");
+  CHECK((*finals)[1].role == RowRole::kDefault);
   CHECK((*finals)[1].hot_rounds_us.empty());
   CHECK((*finals)[2].hot->median_us == 500);
   for (const FinalRecord& record : *finals) CHECK(record.recorded);
@@ -132,7 +133,8 @@ TEST_CASE("submitted kernels are known by their text, and have no times in a che
   const auto evaluator = *make_recorded_evaluator(
       environment, {final_of(candidate, "fatune:k", 11)}, std::vector<KernelRef>{known});
   const auto times_of = [&](const Candidate& each, Scrutiny scrutiny) {
-    return evaluator->examine({implementation_of(each, "finalist")}, examination_plan(scrutiny))
+    return evaluator
+        ->examine({implementation_of(each, RowRole::kFinalist)}, examination_plan(scrutiny))
         ->front();
   };
   CHECK(times_of(candidate, Scrutiny::kRank).hot->median_us == 11);

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sweep_fixture.hpp"
-#include "tune/sweep/reserves.hpp"
 
 namespace fatune {
 namespace {
@@ -44,13 +43,14 @@ class Candidates {
  private:
   FinalsRequest request(std::size_t finalists, const KernelRef& reference,
                         const DeviceLimits& limits) const {
-    return {space_.problem(), kernels_, reference, limits, "hot", finalists};
+    return {space_.problem(), kernels_, reference, limits, Time::kHot, finalists};
   }
   static std::vector<std::string> texts(const Result<std::vector<Implementation>>& contestants) {
     REQUIRE(contestants);
     std::vector<std::string> texts;
     for (const Implementation& c : *contestants)
-      texts.push_back(c.impl + " " + c.role + " " + describe(c.candidate.config));
+      texts.push_back(c.impl + " " + std::string(name(c.role)) + " " +
+                      describe(c.candidate.config));
     return texts;
   }
 
@@ -131,19 +131,19 @@ TEST_CASE("the default config competes if it ran and is not among the fastest") 
     records.push_back(record);
   }
   const auto roles = [&](std::size_t finalists) {
-    const auto contestants =
-        choose_contestants({space.problem(), kernels, nullptr, limits, "hot", finalists}, records);
+    const auto contestants = choose_contestants(
+        {space.problem(), kernels, nullptr, limits, Time::kHot, finalists}, records);
     REQUIRE(contestants);
-    std::vector<std::string> texts;
-    for (const Implementation& c : *contestants) texts.push_back(c.role);
-    return texts;
+    std::vector<RowRole> roles;
+    for (const Implementation& c : *contestants) roles.push_back(c.role);
+    return roles;
   };
-  CHECK(roles(8) == std::vector<std::string>{"finalist", "finalist"});
-  CHECK(roles(1) == std::vector<std::string>{"finalist", "default"});
+  CHECK(roles(8) == std::vector<RowRole>{RowRole::kFinalist, RowRole::kFinalist});
+  CHECK(roles(1) == std::vector<RowRole>{RowRole::kFinalist, RowRole::kDefault});
   records[1].outcome = Outcome::kPruned;
-  CHECK(roles(8) == std::vector<std::string>{"finalist", "default"});
+  CHECK(roles(8) == std::vector<RowRole>{RowRole::kFinalist, RowRole::kDefault});
   records[1].outcome = Outcome::kCompileError;
-  CHECK(roles(8) == std::vector<std::string>{"finalist"});
+  CHECK(roles(8) == std::vector<RowRole>{RowRole::kFinalist});
 }
 
 TEST_CASE("nobody competes when nothing was measured") {

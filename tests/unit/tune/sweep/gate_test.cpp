@@ -21,7 +21,7 @@ const NamedProblem kProblem{"mission", test::test_problem()};
 FinalRecord timed(const std::string& impl, double median_us, double spread = 0.01) {
   FinalRecord record;
   record.impl = impl;
-  record.role = "baseline";
+  record.role = RowRole::kBaseline;
   record.problem = kProblem.problem;
   for (int i = 0; i < 21; ++i) {
     const double wobble = ((i * 8 + static_cast<int>(impl.size())) % 21 - 10) / 10.0;
@@ -47,18 +47,21 @@ GateProblem decide(const FinalRecord& candidate, const std::vector<GateBaseline>
 /// Returns a question about two toy configs, as the command line makes it.
 GateQuestion question(const std::string& candidate, const std::string& baseline) {
   const KernelRef kernel = test::toy_kernel();
-  const auto contestant = [&](const std::string& config, const std::string& role) {
+  const auto contestant = [&](const std::string& config, RowRole role) {
     const auto json = parse_json(config, "a test");
     REQUIRE(json);
     auto parsed = config_from_json(kernel->manifest, *json, "a test");
     REQUIRE(parsed);
     return Implementation{"fatune:toy", role, {kernel, *parsed, kProblem.problem}, {}};
   };
-  return {kProblem, contestant(candidate, "finalist"), {contestant(baseline, "baseline")}, {}};
+  return {kProblem,
+          contestant(candidate, RowRole::kFinalist),
+          {contestant(baseline, RowRole::kBaseline)},
+          {}};
 }
 
 Implementation from_elsewhere(const std::string& impl) {
-  return {impl, "baseline", {nullptr, {}, kProblem.problem}, OutsideProgram{impl, {}}};
+  return {impl, RowRole::kBaseline, {nullptr, {}, kProblem.problem}, OutsideProgram{impl, {}}};
 }
 
 constexpr const char* kBest = R"({"TILE":64,"WARPS":4,"STAGES":2})";
@@ -167,7 +170,7 @@ TEST_CASE("a gate on the cold objective compares cold rounds") {
   a.cold_rounds_us.assign(21, 30.0);
   b.cold_rounds_us.assign(21, 20.0);
   GateRules rules;
-  rules.objective = "cold";
+  rules.time = Time::kCold;
   const auto decision = decide_gate(kProblem, a, {{b, ""}}, rules);
   REQUIRE(decision);
   CHECK(decision->rows.front().comparison == "slower");

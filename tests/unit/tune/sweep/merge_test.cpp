@@ -1,6 +1,4 @@
 // merge_test.cpp: Checks that merged shards read as one run, and that mismatches are refused.
-#include "tune/sweep/merge.hpp"
-
 #include <algorithm>
 #include <functional>
 
@@ -11,6 +9,7 @@
 #include "core/text.hpp"
 #include "shard_fixture.hpp"
 #include "tune/sweep/best.hpp"
+#include "tune/sweep/shard_runs.hpp"
 
 namespace fatune {
 namespace {

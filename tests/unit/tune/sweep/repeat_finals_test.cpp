@@ -27,7 +27,7 @@ struct RepeatFixture : test::SweepFixture {
       for (const char* name : {"fa4", "cudnn"}) {
         Implementation& baseline = all.emplace_back();
         baseline.impl = name;
-        baseline.role = "baseline";
+        baseline.role = RowRole::kBaseline;
         baseline.candidate.problem = problem;
         baseline.outside = OutsideProgram{name};
       }
@@ -153,7 +153,7 @@ TEST_CASE("final phases that were repeated last are merged with the time that th
   fixture.device.seconds_finals = 2;
   fixture.device.outside_us = [](const std::string&) { return std::nullopt; };
   fixture.options.baselines = [](const Problem& problem) -> Result<std::vector<Implementation>> {
-    Implementation baseline{.impl = "fa4", .role = "baseline", .candidate = {}};
+    Implementation baseline{.impl = "fa4", .role = RowRole::kBaseline, .candidate = {}};
     baseline.candidate.problem = problem;
     baseline.outside = OutsideProgram{"fa4"};
     return std::vector{baseline};

@@ -17,12 +17,12 @@ using test::SweepFixture;
 using test::toy_device;
 
 /// A bench of the toy's default config beside the reference.
-std::filesystem::path saved_bench(const test::TemporaryFolder& folder, const std::string& role) {
+std::filesystem::path saved_bench(const test::TemporaryFolder& folder, RowRole role) {
   const KernelRef toy = test::toy_kernel(), naive = test::reference_kernel();
   const Problem problem = test::test_problem();
   const std::vector<Implementation> rows = {
       {"fatune:toy", role, {toy, default_config(toy->manifest), problem}, {}},
-      {"naive", "baseline", {naive, default_config(naive->manifest), problem}, {}}};
+      {"naive", RowRole::kBaseline, {naive, default_config(naive->manifest), problem}, {}}};
   FakeEvaluator evaluator(toy_device());
   BenchResult result;
   FinalPlan plan;
@@ -36,7 +36,7 @@ std::filesystem::path saved_bench(const test::TemporaryFolder& folder, const std
 TEST_CASE("a bench file gives its finalist back, or all rows when it has none") {
   const test::TemporaryFolder folder;
   FakeEvaluator evaluator(toy_device());
-  const auto saved = load_saved_result(saved_bench(folder, "finalist"));
+  const auto saved = load_saved_result(saved_bench(folder, RowRole::kFinalist));
   REQUIRE(saved);
   const auto rows = saved_rows(*saved, test::test_problem(), evaluator.environment());
   REQUIRE(rows);
@@ -44,7 +44,7 @@ TEST_CASE("a bench file gives its finalist back, or all rows when it has none") 
   CHECK(rows->front().impl == "fatune:toy");
   CHECK(rows->front().hot_rounds_us.size() == 20);
 
-  const auto all = load_saved_result(saved_bench(folder, "baseline"));
+  const auto all = load_saved_result(saved_bench(folder, RowRole::kBaseline));
   REQUIRE(all);
   CHECK(all->rows.size() == 2);
 }
@@ -88,7 +88,7 @@ TEST_CASE("every committed bench is read") {
 
 TEST_CASE("a bench that is written is read again") {
   const test::TemporaryFolder folder;
-  const auto json = load_json(saved_bench(folder, "finalist"));
+  const auto json = load_json(saved_bench(folder, RowRole::kFinalist));
   REQUIRE(json);
   CHECK(json->at("schema") == "fatune.bench/1");
   auto again = from_json<BenchResult>(*json, "bench.json");
@@ -102,7 +102,7 @@ TEST_CASE("a bench that is written is read again") {
 TEST_CASE("another device or problem is refused, both named") {
   const test::TemporaryFolder folder;
   FakeEvaluator evaluator(toy_device());
-  const auto saved = load_saved_result(saved_bench(folder, "finalist"));
+  const auto saved = load_saved_result(saved_bench(folder, RowRole::kFinalist));
   REQUIRE(saved);
   Problem other = test::test_problem();
   other.seq_q = other.seq_kv = 1024;

@@ -12,7 +12,7 @@ FinalRecord record(const std::string& id, const std::string& impl, double median
   FinalRecord made;
   made.id = id;
   made.impl = impl;
-  made.role = id.empty() ? "baseline" : "finalist";
+  made.role = id.empty() ? RowRole::kBaseline : RowRole::kFinalist;
   made.hot = Timing{};
   made.hot->median_us = median_us;
   made.resources = Resources{};
@@ -63,7 +63,7 @@ TEST_CASE("counters of all candidates count, with the reason for those that are 
 TEST_CASE("only candidates are counted, and only where there will be scores") {
   const KernelRef kernel = test::make_kernel({.axes = {{"A", "[1, 2]", ""}}});
   const Candidate candidate{kernel, default_config(kernel->manifest), test::test_problem()};
-  const std::vector<Implementation> contestants = {{"fatune:toy", "finalist", candidate}};
+  const std::vector<Implementation> contestants = {{"fatune:toy", RowRole::kFinalist, candidate}};
   auto list = finals();
   list[1].config = to_json(candidate.config);
   int calls = 0;

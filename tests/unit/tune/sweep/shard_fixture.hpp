@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sweep_fixture.hpp"
-#include "tune/sweep/merge.hpp"
+#include "tune/sweep/shard_runs.hpp"
 
 namespace fatune::test {
 

@@ -14,7 +14,7 @@ FinalRecord contestant(const std::string& id, double median_us, double spread, i
   FinalRecord record;
   record.id = id;
   record.impl = "fatune:toy";
-  record.role = "finalist";
+  record.role = RowRole::kFinalist;
   for (int i = 0; i < 21; ++i) {
     const double wobble = ((i * 8 + static_cast<int>(id.front())) % 21 - 10) / 10.0;
     record.hot_rounds_us.push_back(median_us * (1 + spread * wobble));
@@ -30,7 +30,7 @@ FinalRecord contestant(const std::string& id, double median_us, double spread, i
 FinalRecord baseline(double median_us) {
   FinalRecord record = contestant("z", median_us, 0.01);
   record.impl = "naive";
-  record.role = "baseline";
+  record.role = RowRole::kBaseline;
   return record;
 }
 
@@ -43,7 +43,7 @@ std::string order(const ProblemResult& result) {
 ProblemResult settled(std::vector<FinalRecord> finals) {
   ProblemResult result;
   result.finals = std::move(finals);
-  settle_finals(result, "hot", kSeed);
+  settle_finals(result, Objective::kHot, kSeed);
   return result;
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("under scores the highest wins, the others stay in order of time") {
   result.finals = {contestant("a", 10, 0.001), contestant("b", 11, 0.001),
                    contestant("c", 12, 0.001), baseline(100)};
   const Scoring scoring{{{"a", 900}, {"b", 880}, {"c", 950}}, "scored without sm_busy"};
-  settle_finals(result, kScoreObjective, kSeed, scoring);
+  settle_finals(result, Objective::kScore, kSeed, scoring);
   CHECK(order(result) == "cabz");
   CHECK(result.standings[0].score == 950);
   CHECK(result.standings[1].score == 900);
@@ -98,8 +98,8 @@ TEST_CASE(
   chosen.timed_again = others.timed_again = true;
   const auto result = settled({contestant("a", 10.00, 0.02, 100), chosen, others});
   CHECK(order(result) == "caz");
-  CHECK(pairing_in_phase(result.finals[0], result.finals[2], "hot") == Pairing::kRounds);
-  CHECK(pairing_in_phase(result.finals[0], result.finals[1], "hot") == Pairing::kNone);
+  CHECK(pairing_in_phase(result.finals[0], result.finals[2], Time::kHot) == Pairing::kRounds);
+  CHECK(pairing_in_phase(result.finals[0], result.finals[1], Time::kHot) == Pairing::kNone);
 }
 
 TEST_CASE("a clear winner wins whatever its size") {
@@ -159,7 +159,7 @@ TEST_CASE("the cold objective compares cold rounds") {
   b.cold->median_us = 20;
   ProblemResult result;
   result.finals = {a, b};
-  settle_finals(result, "cold", kSeed);
+  settle_finals(result, Objective::kCold, kSeed);
   CHECK(order(result) == "ba");
 }
 

@@ -17,7 +17,7 @@ using test::FakeEvaluator;
 using test::SweepFixture;
 using test::toy_device;
 
-FinalRecord row(const std::string& impl, const std::string& role, double hot_us) {
+FinalRecord row(const std::string& impl, RowRole role, double hot_us) {
   FinalRecord record;
   record.impl = impl;
   record.role = role;
@@ -31,7 +31,7 @@ FinalRecord row(const std::string& impl, const std::string& role, double hot_us)
 }
 
 FinalRecord unavailable(const std::string& impl) {
-  FinalRecord record = row(impl, "baseline", 1);
+  FinalRecord record = row(impl, RowRole::kBaseline, 1);
   record.hot.reset();
   record.cold.reset();
   record.hot_rounds_us.clear();
@@ -53,17 +53,17 @@ BenchResult bench(std::vector<BenchProblem> problems) {
 Json suite_document(const BenchResult& result) { return to_json(suite_table(result)); }
 
 TEST_CASE("the fastest correct baseline is the one to beat") {
-  FinalRecord mine = row("python:mine:attend", "baseline", 20);
+  FinalRecord mine = row("python:mine:attend", RowRole::kBaseline, 20);
   mine.hot_rounds_us.resize(12);
-  FinalRecord wrong = row("cudnn", "baseline", 1);
+  FinalRecord wrong = row("cudnn", RowRole::kBaseline, 1);
   wrong.outcome = Outcome::kWrongResult;
   wrong.reason = "NaN";
   const NamedProblem problem{"mission", test::test_problem()};
-  const Json json =
-      suite_document(bench({{problem,
-                             {row("fatune:toy", "finalist", 10), wrong,
-                              row("naive", "baseline", 400), mine, unavailable("torch:flash")},
-                             ""}}));
+  const Json json = suite_document(
+      bench({{problem,
+              {row("fatune:toy", RowRole::kFinalist, 10), wrong,
+               row("naive", RowRole::kBaseline, 400), mine, unavailable("torch:flash")},
+              ""}}));
   CHECK(json.at("schema") == "fatune.suite/1");
   CHECK(json.at("date") == "2026-01-31");
   const Json& only = json.at("problems").at(0);
@@ -87,12 +87,14 @@ TEST_CASE("the fastest correct baseline is the one to beat") {
 
 TEST_CASE("what cannot be compared is absent, and the mean leaves it out") {
   const NamedProblem problem{"mission", test::test_problem()};
-  FinalRecord broken = row("fatune:toy", "finalist", 10);
+  FinalRecord broken = row("fatune:toy", RowRole::kFinalist, 10);
   broken.outcome = Outcome::kTimeout;
   const Json json = suite_document(
-      bench({{problem, {row("fatune:toy", "finalist", 10), row("cudnn", "baseline", 12.5)}, ""},
-             {problem, {row("fatune:toy", "finalist", 10), unavailable("cudnn")}, ""},
-             {problem, {broken, row("cudnn", "baseline", 10)}, ""},
+      bench({{problem,
+              {row("fatune:toy", RowRole::kFinalist, 10), row("cudnn", RowRole::kBaseline, 12.5)},
+              ""},
+             {problem, {row("fatune:toy", RowRole::kFinalist, 10), unavailable("cudnn")}, ""},
+             {problem, {broken, row("cudnn", RowRole::kBaseline, 10)}, ""},
              {problem, {}, "the recording does not hold it"}}));
   CHECK(json.at("problems").at(0).at("verdict") == "Good");
   CHECK_FALSE(json.at("problems").at(1).contains("ratio"));
@@ -104,10 +106,10 @@ TEST_CASE("what cannot be compared is absent, and the mean leaves it out") {
 }
 
 TEST_CASE("a baseline with few values gives a ratio without interval") {
-  FinalRecord few = row("cudnn", "baseline", 20);
+  FinalRecord few = row("cudnn", RowRole::kBaseline, 20);
   few.hot_rounds_us.resize(5);
   const Json json = suite_document(
-      bench({{{"m", test::test_problem()}, {row("fatune:toy", "finalist", 10), few}, ""}}));
+      bench({{{"m", test::test_problem()}, {row("fatune:toy", RowRole::kFinalist, 10), few}, ""}}));
   CHECK(json.at("problems").at(0).at("ratio") == 0.5);
   CHECK_FALSE(json.at("problems").at(0).contains("ci95"));
   CHECK_FALSE(json.at("problems").at(0).contains("comparison"));

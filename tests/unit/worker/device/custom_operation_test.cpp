@@ -135,11 +135,11 @@ TEST_CASE("a final phase begins with the declared tensors") {
   const Problem problem = custom_test_problem(512, 1024);
   const Candidate candidate{kernels[0], default_config(kernels[0]->manifest), problem};
   const auto records =
-      FinalPhase(setting, problem, plan).run({{"fatune:scale", "finalist", candidate}});
+      run_final_phase(setting, problem, plan, {{"fatune:scale", RowRole::kFinalist, candidate}});
   REQUIRE(records);
   REQUIRE(records->size() == 1);
   CHECK(records->front().outcome == Outcome::kMeasured);
-  CHECK(records->front().verification->gates.back() == "edge_problems 2/2");
+  CHECK(records->front().verification->gates.back() == PassedGate{GateId::kEdgeProblems, 2, 2});
   REQUIRE(begun.size() == 3);
   for (const Json& order : begun) CHECK(order["custom"]["tensors"].size() == 4);
 }

@@ -140,7 +140,7 @@ TEST_CASE("physics passes possible times, fails impossible ones, hot, cold or in
   Verification passed;
   const TimedRun possible{.hot = Micros(2.1), .cold = Micros(5.1), .in_layer = Micros(3.1)};
   CHECK_FALSE(check_physics(floor, possible, passed));
-  CHECK(passed.gates == std::vector<std::string>{"physics"});
+  CHECK(passed.gates == std::vector<PassedGate>{{GateId::kPhysics}});
   Verification failed;
   const MaybeFailure hot = check_physics(floor, {.hot = Micros(1.9), .cold = Micros(9)}, failed);
   REQUIRE(hot);
@@ -171,16 +171,19 @@ TEST_CASE("without the device's facts physics is not run, never passed") {
 TEST_CASE("an honest kernel passes every gate") {
   FakeDevice device;
   Program program = device.wrong([](const HostTensors&) {});
-  std::vector<std::string> gates = gates_of_verify();
+  std::vector<PassedGate> gates = gates_of_verify();
   SECTION("launched as usual") {}
   SECTION("as a dependent launch that waits") {
     program.plan.stages[0].dependent = true;
-    gates.emplace_back("early_start");
+    gates.push_back({GateId::kEarlyStart});
   }
   const RunReply reply = device.run(program);
   measured(reply);
-  gates.insert(gates.end(),
-               {"physics", "timed_output", "same_work", "persisting_l2", "carry_over"});
+  gates.insert(gates.end(), {{GateId::kPhysics},
+                             {GateId::kTimedOutput},
+                             {GateId::kSameWork},
+                             {GateId::kPersistingL2},
+                             {GateId::kCarryOver}});
   CHECK(reply.verification->gates == gates);
   CHECK(reply.verification->not_run.empty());
   CHECK(reply.verification->margin < 1);
@@ -223,7 +226,9 @@ TEST_CASE("accuracy: an fp8 output of a library's own is judged apart, by the he
   SECTION("right") {
     CHECK(refusal().empty());
     CHECK(found.passed);
-    CHECK(found.gates == std::vector<std::string>{"launch", "poison", "inputs", "guard_bands"});
+    CHECK(found.gates ==
+          std::vector<PassedGate>{
+              {GateId::kLaunch}, {GateId::kPoison}, {GateId::kInputs}, {GateId::kGuardBands}});
     CHECK(found.relative_l2 > 0.01);  // e4m3 has three bits of a mantissa
     CHECK(found.relative_l2 < 0.05);
     REQUIRE(found.not_run.size() == 2);
@@ -305,7 +310,8 @@ TEST_CASE("timed_output: so is an fp8 output after the timed launches") {
   SECTION("right") {
     CHECK_FALSE(verify_timed(gates, {}));
     CHECK(gates.verification.passed);
-    CHECK(std::ranges::count(gates.verification.gates, "timed_output") == 1);
+    CHECK(std::ranges::count(gates.verification.gates, GateId::kTimedOutput, &PassedGate::gate) ==
+          1);
     CHECK_THAT(gates.verification.not_run.back(), StartsWith("accuracy: writes e4m3"));
   }
   SECTION("zeros") {
@@ -686,7 +692,7 @@ TEST_CASE("same_work: where only cold launches are timed, unseen inputs are trie
   order.program = device.wrong([](const HostTensors&) {});
   const RunReply reply = device.run(order);
   measured(reply);
-  CHECK(std::ranges::count(reply.verification->gates, "same_work") == 1);
+  CHECK(std::ranges::count(reply.verification->gates, GateId::kSameWork, &PassedGate::gate) == 1);
 }
 
 TEST_CASE("persisting_l2: a host that sets lines aside is refused, and they are given back") {

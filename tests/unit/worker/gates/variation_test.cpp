@@ -16,7 +16,8 @@ const Judgement kWrong{
     .passed = false, .margin = 3, .worst_rule = "max", .reason = "max: 3 over the limit"};
 
 Verification all_gates() {
-  return {.passed = true, .gates = {"launch", "poison", "accuracy", "repeat"}};
+  return {.passed = true,
+          .gates = {{GateId::kLaunch}, {GateId::kPoison}, {GateId::kAccuracy}, {GateId::kRepeat}}};
 }
 
 }  // namespace
@@ -37,7 +38,8 @@ TEST_CASE("of a program that may vary, right runs that differ are a note in plac
       variation.differs({GateId::kRepeat, "1 of 32768 outputs differ between two runs"}, kRight));
   Verification verification = all_gates();
   variation.note_in(verification);
-  CHECK(verification.gates == Texts{"launch", "poison", "accuracy"});
+  CHECK(verification.gates ==
+        std::vector<PassedGate>{{GateId::kLaunch}, {GateId::kPoison}, {GateId::kAccuracy}});
   CHECK(verification.not_run == Texts{describe(kFinding) + "; each run was judged by itself"});
 }
 

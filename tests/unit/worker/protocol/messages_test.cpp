@@ -98,7 +98,7 @@ TEST_CASE("the answer of the rounds survives the journey") {
   row.conditions = Conditions{.power_w = 400};
   row.detail = "cuDNN 9";
   row.in_layer_us = {0.5};
-  row.gates = {"physics", "timed_output"};
+  row.gates = {{GateId::kPhysics}, {GateId::kTimedOutput}};
   row.not_run = {"persisting_l2: no such limit"};
   RoundsRow failed;
   failed.outcome = Outcome::kUnavailable;

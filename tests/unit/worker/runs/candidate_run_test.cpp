@@ -94,7 +94,7 @@ TEST_CASE("without verification only the launch is looked at") {
   REQUIRE(reply.verification);
   CHECK(reply.verification->skipped);
   CHECK_FALSE(reply.verification->passed);
-  CHECK(reply.verification->gates == std::vector<std::string>{"launch"});
+  CHECK(reply.verification->gates == std::vector<PassedGate>{{GateId::kLaunch}});
 }
 
 TEST_CASE("without times to take a candidate is verified alone") {
@@ -123,8 +123,11 @@ TEST_CASE("rounds give every contestant a time a round, whatever the order") {
     CHECK(row.cold_us.size() == 6);
     CHECK_THAT(row.hot_us[5], WithinRel(i == 0 ? 800.0 : 400.0, 1e-4));
     CHECK_THAT(row.cold_us[0], WithinRel(i == 0 ? 800.0 : 400.0, 1e-4));
-    CHECK(row.gates == std::vector<std::string>{"physics", "timed_output", "same_work",
-                                                "persisting_l2", "carry_over"});
+    CHECK(row.gates == std::vector<PassedGate>{{GateId::kPhysics},
+                                               {GateId::kTimedOutput},
+                                               {GateId::kSameWork},
+                                               {GateId::kPersistingL2},
+                                               {GateId::kCarryOver}});
   }
   CHECK(device.phases == std::vector<std::string>{"final 0/6", "final 4/6", "final, verifying 0/2",
                                                   "final, verifying 1/2"});
@@ -287,7 +290,7 @@ TEST_CASE("an implementation from elsewhere that fails is a failed row, and the 
   REQUIRE(reply);
   CHECK(reply->rows[0].outcome == Outcome::kMeasured);
   CHECK(reply->rows[0].hot_us == std::vector<double>(5, 10.5));
-  CHECK(reply->rows[0].gates == std::vector<std::string>{"physics"});
+  CHECK(reply->rows[0].gates == std::vector<PassedGate>{{GateId::kPhysics}});
   CHECK(reply->rows[1].outcome == Outcome::kLaunchError);
   CHECK(reply->rows[1].reason == "PyTorch's efficient cannot do this: too many heads");
   CHECK(reply->rows[2].outcome == Outcome::kUnavailable);
