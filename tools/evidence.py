@@ -82,7 +82,7 @@ class Evidence:
     def sweep(self, name, words, baselines=None, budget=None):
         cache = ["--cache", f"{self.cache}/{name}"]
         if (self.out / name / "journal.jsonl").exists():
-            self.timed(name, "sweep", "--resume", name, *cache)
+            self.timed(name, "resume", name, *cache)
             return
         options = {"--budget": self.args.budget or budget, "--baselines": self.args.baselines or baselines,
                    "--objective": self.args.objective, "--shard": self.args.shard}

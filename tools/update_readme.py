@@ -139,7 +139,7 @@ def headline():
     baseline = fastest_baseline(first)
     lines = [
         f"**{median(first['best'], 'in_layer'):.2f} µs** against {median(baseline, 'in_layer'):.2f} µs for {baseline['detail'].split(',')[0]}: a ratio of "
-        f"**{first['ratio']:.2f}** (95 % interval {interval(first['ci95'])}). Attention in a layer, as a program gets it: between its two matrix products, "
+        f"**{first['ratio']:.2f}** (95 % interval {interval(first['ci95'])}). Attention in a layer, as a program gets it: between its two GEMMs, "
         "batch 4, 8 heads, 512 tokens, head dim 64, f16, q, k and v packed.",
         f"Geometric mean of {'' if len(timed) == len(problems) else f'{len(timed)} of '}the mission suite's {len(problems)} problems: "
         f"**{statistics.geometric_mean(timed):.2f}**, the worst {max(timed):.2f} "

@@ -10,7 +10,6 @@
 #include <fmt/core.h>
 
 #include "cli/manual/manual.hpp"
-#include "cli/options/retired.hpp"
 #include "core/text.hpp"
 
 namespace fatune::cli {
@@ -27,6 +26,11 @@ struct CommandInfo {
 
 constexpr CommandInfo kCommands[] = {
     {"sweep", "Find the fastest correct kernel for a problem", setup_sweep},
+    {"resume", "Continue an interrupted run, without repeating finished work", setup_resume},
+    {"finals", "Skip to the final phase of a run; repeat it where a baseline was unavailable",
+     setup_finals},
+    {"compile", "Compile a kernel's configs and show their resources, without a GPU",
+     setup_compile},
     {"bench", "Measure configs and implementations, with samples and intervals", setup_bench},
     {"verify", "Run every correctness gate on a config or a kernel", setup_verify},
     {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate},
@@ -61,6 +65,7 @@ class HelpFormatter : public CLI::Formatter {
   }
   std::string make_group(std::string group, bool positional,
                          std::vector<const CLI::Option*> options) const override {
+    if (group == kCommonTitle) return group + ", such as --json and --python: fatune --help\n";
     std::string text = group + ":\n";
     for (const CLI::Option* option : options) text += make_option(option, positional);
     return positional ? text + "\n" : text;
@@ -68,6 +73,17 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option(const CLI::Option* option, bool positional) const override {
     return entry("  " + make_option_name(option, positional) + make_option_opts(option),
                  make_option_desc(option));
+  }
+  std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_subcommands(app, mode);
+    if (app->get_parent() != nullptr) return text;
+    CommonArgs args;
+    CLI::App common;
+    add_options(common, common_table(args));
+    text += fmt::format("\n{}:\n", kCommonTitle);
+    for (const CLI::Option* option : common.get_options())
+      if (option != common.get_help_ptr()) text += make_option(option, false);
+    return text;
   }
   std::string make_subcommand(const CLI::App* command) const override {
     return entry("  " + command->get_name(), command->get_description());
@@ -93,8 +109,13 @@ class HelpFormatter : public CLI::Formatter {
 
 std::string footer() {
   std::vector<std::string> codes;
-  for (const ExitCode& each : exit_codes())
+  for (const ExitCode& each : exit_codes()) {
     codes.push_back(fmt::format("{} {}", each.code, each.word));
+    if (each.code != kEnvironment) continue;  // the words of the others suffice
+    const std::string meaning = each.meaning;
+    codes.back() +=
+        fmt::format(" ({})", lower(meaning.substr(0, 1)) + meaning.substr(1, meaning.size() - 2));
+  }
   const std::string text = "Exit codes: " + join(codes, ", ");
   return "First command:\n  fatune sweep --shape 4,8,512,64\n" +
          join(wrap(text, std::min(text_columns(), kUsualColumns)), "\n");
@@ -137,7 +158,16 @@ std::string missing_flag(const CLI::App& command, const std::string& word) {
   return "";
 }
 
-/// Error for the first unexpected word, with the option that it resembles.
+std::vector<std::string> commands_with(const CLI::App& app, const std::string& option) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_option_no_throw(option.substr(0, option.find('='))) != nullptr)
+      names.push_back(command->get_name());
+  }
+  return names;
+}
+
+/// Error for the first unexpected word, with the option that it resembles or its command.
 std::string unexpected_argument(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(true);
   const auto option = std::find_if(rest.begin(), rest.end(),
@@ -148,16 +178,21 @@ std::string unexpected_argument(const CLI::App& app) {
         flag.empty() ? "" : "; did you mean " + flag + " " + rest.front() + "?";
     return fmt::format("unexpected argument '{}'{}", rest.front(), meant);
   }
-  if (const auto answer = retired_answer(*option)) return *answer;
+  const CLI::App& command = *app.get_subcommands().front();
+  if (const auto answer = retired_answer(command.get_name(), *option)) return *answer;
+  const std::vector<std::string> owners = commands_with(app, *option);
+  if (!owners.empty())
+    return fmt::format("{} is an option of {}, not of {}", *option, join(owners, ", "),
+                       command.get_name());
   std::vector<std::string> known;
-  for (const CLI::Option* each : app.get_subcommands().front()->get_options()) {
+  for (const CLI::Option* each : command.get_options()) {
     for (const std::string& name : each->get_lnames()) known.push_back("--" + name);
   }
   return fmt::format("there is no option {}{}", *option,
                      nearest_hint(*option, known, "; did you mean {}?"));
 }
 
-/// Refuses an empty value: --resume "$UNSET" is a mistake, not a run without --resume.
+/// Refuses an empty value: --out "$UNSET" is a mistake, not a run without --out.
 CLI::Validator not_empty() {
   return {
       [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); },
@@ -226,6 +261,26 @@ std::vector<std::string> examples_in(const std::string& footer) {
   return examples;
 }
 
+/// All commands with their options.
+struct Program {
+  CLI::App app{
+      "fatune finds, proves and records the fastest attention kernel for your shape on your GPU.",
+      "fatune"};
+  std::map<std::string, Runner> runners;
+
+  Program() {
+    app.set_version_flag("--version", std::string("fatune ") + FATUNE_VERSION);
+    app.require_subcommand(1);
+    app.footer(footer());
+    app.formatter(std::make_shared<HelpFormatter>(text_columns()));
+    for (const CommandInfo& info : kCommands) {
+      CLI::App* command = app.add_subcommand(info.name, info.summary);
+      if (info.hidden) command->group("");
+      runners[info.name] = info.setup(*command);
+    }
+  }
+};
+
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error,
                        const Invocation& invocation) {
   if (error.get_exit_code() == 0) return app.exit(error);
@@ -292,21 +347,12 @@ CommandDoc describe_program(const CLI::App& command) {
   return describe_commands(*command.get_parent());
 }
 
+CommandDoc describe_fatune() { return describe_commands(Program().app); }
+
 int run_command(const Invocation& invocation) {
-  CLI::App app(
-      "fatune finds, proves and records the fastest attention kernel for your shape on your GPU.",
-      "fatune");
   set_log_colour();
-  app.set_version_flag("--version", std::string("fatune ") + FATUNE_VERSION);
-  app.require_subcommand(1);
-  app.footer(footer());
-  app.formatter(std::make_shared<HelpFormatter>(text_columns()));
-  std::map<std::string, Runner> runners;
-  for (const CommandInfo& info : kCommands) {
-    CLI::App* command = app.add_subcommand(info.name, info.summary);
-    if (info.hidden) command->group("");
-    runners[info.name] = info.setup(*command);
-  }
+  Program program;
+  CLI::App& app = program.app;
   std::vector<std::string> words = invocation.words;
   if (!words.empty() && words.front() == "__complete")
     return complete_words(app, {words.begin() + 1, words.end()});
@@ -318,7 +364,7 @@ int run_command(const Invocation& invocation) {
   } catch (const CLI::ParseError& error) {
     return report_parse_error(app, error, invocation);
   }
-  return runners.at(app.get_subcommands().front()->get_name())(invocation);
+  return program.runners.at(app.get_subcommands().front()->get_name())(invocation);
 }
 
 }  // namespace fatune::cli

@@ -1,21 +1,27 @@
 // commands.hpp: Declares the commands, each of which registers its options and returns its runner.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options/settings.hpp"
 #include "cli/output.hpp"
-#include "core/result.hpp"
-#include "model/kernel/kernel.hpp"
-#include "model/results/journal.hpp"
 
 namespace fatune::cli {
 
 /// Parses and runs the command, and returns the exit code. --help and --version only print.
 int run_command(const Invocation& invocation);
 
+/// Answer to a retired option of a command ("--portfolio", "--portfolio=3"), which names its
+/// replacement; empty for other words.
+std::optional<std::string> retired_answer(std::string_view command, std::string_view word);
+
 Runner setup_sweep(CLI::App& command);
+Runner setup_resume(CLI::App& command);
+Runner setup_finals(CLI::App& command);
+Runner setup_compile(CLI::App& command);
 Runner setup_bench(CLI::App& command);
 Runner setup_verify(CLI::App& command);
 Runner setup_gate(CLI::App& command);
@@ -34,11 +40,6 @@ Runner setup_completions(CLI::App& command);
 Runner setup_man(CLI::App& command);
 Runner setup_schema(CLI::App& command);
 
-/// `fatune sweep --compile-only`: compiles up to the plan's budget of configs for each problem and
-/// kernel, for an architecture such as "sm_90a". Needs no GPU. Returns 1 if a config did not
-/// compile.
-Result<int> compile_only(const std::string& arch, std::size_t jobs, const RunPlan& plan,
-                         const std::vector<KernelRef>& kernels, const Settings& settings);
 /// `fatune __complete WORD...`: answers a shell's script at each tab.
 int complete_words(const CLI::App& app, const std::vector<std::string>& typed);
 

@@ -25,12 +25,13 @@ constexpr ExitCode kCodes[] = {
     {kAnswerIsNo, "the answer is no",
      "The command ran, and the answer is no: a gate does not pass."},
     {kUsage, "usage", "An option or its value is wrong; the message names it."},
-    {kEnvironment, "environment", "The machine lacks a part: the driver, NVRTC, a library."},
+    {kEnvironment, "environment",
+     "This machine lacks the driver, NVRTC, a library, a tool or a port."},
     {kFiles, "files", "A file cannot be read or written, or its contents are wrong."},
     {kDevice, "device", "There is no GPU, or the GPU failed."},
     {kBug, "bug", "A bug in fatune."},
     {kInterrupted, "interrupted",
-     "Interrupted; the journal is intact, sweep --resume continues it."}};
+     "Interrupted; the journal is intact, fatune resume continues it."}};
 
 // In the order of ErrorKind.
 constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted};

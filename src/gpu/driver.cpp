@@ -36,7 +36,7 @@ Result<SymbolSource> system_symbols() {
     return environment_error(
         "no NVIDIA driver was found (libcuda.so.1 cannot be opened). Install the driver, or, in a "
         "container, start it with access to the GPU (--gpus all). Without a GPU, "
-        "`fatune sweep --device recorded` and `fatune sweep --compile-only` still work");
+        "`fatune sweep --device recorded` and `fatune compile` still work");
   }
   return SymbolSource([found = *library](const char* symbol) { return found.symbol(symbol); });
 }

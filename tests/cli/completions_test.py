@@ -35,7 +35,7 @@ CASES = [
     ("fatune report --out he", ["here.json"], []),
     ("fatune sweep --suite m", ["mission"], ["fa3"]),
     ("fatune export --to cu", ["cubin"], ["header"]),
-    ("fatune sweep --arch sm_9", ["sm_90a"], ["sm_80"]),
+    ("fatune compile --arch sm_9", ["sm_90a"], ["sm_80"]),
 ]
 
 

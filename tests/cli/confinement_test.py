@@ -89,7 +89,7 @@ class Workers(unittest.TestCase):
         return self.attempts(done.stdout, done.stderr)
 
     def compile_worker(self, lacks):
-        done = self.fatune("sweep", "--shape", "4,8,512,64", "--kernel", "naive", "--compile-only", "--budget", "1", lacks=lacks)
+        done = self.fatune("compile", "--shape", "4,8,512,64", "--kernel", "naive", "--budget", "1", lacks=lacks)
         return self.attempts(done.stdout, done.stderr)
 
     def sandbox(self, lacks):

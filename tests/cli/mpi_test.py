@@ -110,13 +110,13 @@ def kill_rank_0(program, out, expected, chance):
     if 0 in ranks:
         os.kill(ranks[0], signal.SIGKILL)
     finish(process)
-    ended = finish(mpirun(program, 4, ["sweep", "--resume", out, *SWEEP[-2:]]))
+    ended = finish(mpirun(program, 4, ["resume", out, *SWEEP[-2:]]))
     want((out / "best.json").exists(), f"the run did not go on: {ended}")
     check_run(out, expected)
 
 
 def refusals(program, out):
-    for words, expected in ((["sweep", "--shape", "4,8,512,64", "--compile-only"], "--compile-only runs in one process"),
+    for words, expected in ((["compile", "--shape", "4,8,512,64"], "compile runs in one process"),
                             (["sweep", "--suite", "nowhere", "--out", out], "nowhere")):
         said = finish(mpirun(program, 2, words))
         want(expected in said, f"{words}: {said}")

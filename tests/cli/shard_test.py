@@ -148,7 +148,7 @@ def kill_and_resume(program, run, records, chance):
     kills, least = 0, 0
     while True:
         again = (run / "journal.jsonl").exists()
-        words = ["sweep", "--resume", run, *SWEEP[-3:]] if again else [*SWEEP, "--shard", "2/4", "--out", run]
+        words = ["resume", run, *SWEEP[-3:]] if again else [*SWEEP, "--shard", "2/4", "--out", run]
         process = fatune(program, words)
         if kills < 6:
             there = records_in(run.glob("journal.jsonl"))
@@ -193,7 +193,7 @@ def children_of(process):
 
 
 def resume_on(recordings, out, *words):
-    return ["sweep", "--resume", out, "--device", ",".join(f"recorded:{each}" for each in recordings), *words]
+    return ["resume", out, "--device", ",".join(f"recorded:{each}" for each in recordings), *words]
 
 
 def sweep_on_several_devices(program, folder, expected, chance):
@@ -218,7 +218,7 @@ def sweep_on_several_devices(program, folder, expected, chance):
 
 
 def sweep_in_one_folder(program, folder):
-    """A second sweep refuses the first one's folder, and a sweep with another plan its journal."""
+    """A second sweep refuses the first one's folder, and `resume` an option that would change the plan."""
     out = folder / "devices-shared"
     command = on_devices([RESULTS] * 2, out)
     process = fatune(program, command)
@@ -230,7 +230,7 @@ def sweep_in_one_folder(program, folder):
     process.kill()
     process.wait()
     said = finish(fatune(program, resume_on([RESULTS] * 2, out, "--seed", "7")), 2)
-    want("is of another plan: --seed is '42' in the journal and '7' here" in said, f"another plan in its folder: {said}")
+    want("--seed is an option of" in said, f"another plan in its folder: {said}")
 
 
 def sweep_at_once_without_out(program, folder):
@@ -266,7 +266,7 @@ def main():
         check_same(interrupt(args.fatune, folder), one)
         # After the loss of a shard, the other shards are merged, and a sweep of the merged run completes it.
         finish(fatune(args.fatune, ["merge", *runs[:1], *runs[2:], "--partial", "--out", folder / "part"]))
-        finish(fatune(args.fatune, ["sweep", "--resume", folder / "part", *SWEEP[-3:]]))
+        finish(fatune(args.fatune, ["resume", folder / "part", *SWEEP[-3:]]))
         want(best_of(folder / "part") == best_of(one), "a lost shard, run after the merge, changes the result")
         sweep_on_several_devices(args.fatune, folder, one, random.Random(args.seed))
         sweep_in_one_folder(args.fatune, folder)

@@ -77,7 +77,7 @@ class SharedMachine(unittest.TestCase):
         self.assertEqual(list(self.folder.glob("runs/*")), [])
 
     def compile_one(self, **settings):
-        return self.run_fatune("sweep", "--shape", SHAPES[0], "--kernel", "naive", "--compile-only", "--budget", "1", **settings)
+        return self.run_fatune("compile", "--shape", SHAPES[0], "--kernel", "naive", "--budget", "1", **settings)
 
     def test_without_a_home_the_cache_is_this_users_alone(self):
         code, _, said = self.compile_one(HOME=None)
@@ -143,7 +143,7 @@ __attribute__((constructor)) static void mark() {{ std::fclose(std::fopen("{self
 
     def loads_planted(self, program):
         (self.folder / "loaded").unlink(missing_ok=True)
-        process = self.start("sweep", "--shape", SHAPES[0], "--kernel", "naive", "--compile-only", "--budget", "1",
+        process = self.start("compile", "--shape", SHAPES[0], "--kernel", "naive", "--budget", "1",
                              program=program)
         _, said = process.communicate(timeout=120)
         return (self.folder / "loaded").exists(), said

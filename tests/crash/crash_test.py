@@ -101,8 +101,8 @@ class Tester:
 
     def command(self, run):
         resume = bool(lines_of(run / "journal.jsonl"))
-        rest = ["--resume", str(run), "--quiet"] if resume else [*self.sweep, "--out", str(run)]
-        return [self.fatune, "sweep", *rest, "--device", self.device]
+        words = ["resume", str(run), "--quiet"] if resume else ["sweep", *self.sweep, "--out", str(run)]
+        return [self.fatune, *words, "--device", self.device]
 
     def start(self, run, fault=None):
         env = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "NO_COLOR": "1"}

@@ -46,7 +46,7 @@ def sweep(args, checks, folder):
     for gate in ["poison", "inputs", "guard_bands", "accuracy", "repeat", "physics", "timed_output", "edge_problems"]:
         checks.expect(gate in gates, f"gate {gate} ran: {gates}")
     lines = len((run / "journal.jsonl").read_text().splitlines())
-    code, _, stderr = run_json(args.fatune, "sweep", "--resume", str(run), "--kernel-dir", str(EXAMPLE))
+    code, _, stderr = run_json(args.fatune, "resume", str(run), "--kernel-dir", str(EXAMPLE))
     checks.expect(code == 0, f"resume ended with {code}: {stderr[-1000:]}")
     checks.expect(len((run / "journal.jsonl").read_text().splitlines()) == lines, "a resumed complete run measures nothing again")
     code, _, stderr = run_json(args.fatune, "verify", "--config", str(run / "best.json"), "--kernel-dir", str(EXAMPLE))

@@ -35,7 +35,7 @@ def main():
         checks.expect("in_layer" not in gates or "; edges: " in stderr, "the edges of the layers' graphs are told")
         checks.expect(problem["gate"]["ratio"] < 1, "faster than the naive reference")
         before = count_candidates(run)
-        code, again, stderr = run_json(args.fatune, "sweep", "--resume", str(run))
+        code, again, stderr = run_json(args.fatune, "resume", str(run))
         checks.expect(code == 0, f"resume ended with {code}: {stderr[-1000:]}")
         checks.expect(count_candidates(run) == before, "a resumed complete run measures nothing again")
     checks.finish()

@@ -9,7 +9,6 @@
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
-#include "cli/options/sweep_plan.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
@@ -38,13 +37,12 @@ OptionTable bench_table(BenchArgs& a) {
   OptionTable choice = choice_table(a.choice);
   choice.front().rows.push_back({"--impl", &a.impls, "IMPL,...",
                                  "Measure these implementations beside a config, or alone: cudnn, "
-                                 "torch:flash, python:FILE:FUNCTION [naive]",
-                                 Repeat::kChanged});
+                                 "torch:flash, python:FILE:FUNCTION [naive]"});
   const OptionTable files = {
       {"Files",
-       {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/1)"},
+       {{"--out", &a.out, "FILE", "Write every row and round (fatune.bench/1)", Repeat::kNo},
         {"--suite-out", &a.suite_out, "FILE",
-         "Write one row a problem, with best and baselines (fatune.suite/1)"}}}};
+         "Write one row a problem, with best and baselines (fatune.suite/1)", Repeat::kNo}}}};
   return tables(
       {choice, rounds_table(a.rounds), files, device_table(a.device), common_table(a.common)});
 }

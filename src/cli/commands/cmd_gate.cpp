@@ -7,7 +7,6 @@
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
-#include "cli/options/sweep_plan.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
@@ -63,13 +62,14 @@ OptionTable gate_table(GateArgs& a) {
   const OptionTable rules = {
       {"Decision",
        {{"--threshold", &a.threshold, "R",
-         "Pass when the whole interval of candidate/baseline is below R", Repeat::kChanged},
+         "Pass when the whole interval of candidate/baseline is below R"},
         {"--objective", &a.objective, "in_layer|plain|hot|cold",
-         "Compare the time between two matrix products, or the latency of plain, hot or cold "
-         "launches",
-         Repeat::kChanged},
-        {"--format", &a.format, "text|md", "Print text, or md for a pull request's comment"},
-        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/1)"}}}};
+         "Compare this time: in_layer, between the two GEMMs of a layer, or that of plain, hot or "
+         "cold launches"},
+        {"--format", &a.format, "text|md", "Print text, or md for a pull request's comment",
+         Repeat::kNo},
+        {"--out", &a.out, "FILE", "Write the decision with all numbers (fatune.gate/1)",
+         Repeat::kNo}}}};
   return tables({sides, problem_table(a.problem), rules, rounds_table(a.rounds),
                  device_table(a.device), common_table(a.common)});
 }

@@ -12,7 +12,7 @@
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "cli/options/session.hpp"
-#include "cli/options/sweep_plan.hpp"
+#include "cli/options/start_configs.hpp"
 #include "core/descriptor.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -165,9 +165,9 @@ OptionTable judge_table(JudgeArgs& a) {
        {{"--device", &a.device, "auto|none|cuda:N|recorded:FILE",
          "Run gates and take times on this device. none: compile kernels only"},
         {"--arch", &a.arch, "sm_XX", "Compile for this architecture without a GPU"},
-        {"--baselines", &a.baselines, "LIST",
-         "Compare kernels with these implementations, as in `fatune sweep`, also "
-         "python:FILE:FUNCTION. none: no baseline"}}}};
+        {"--baselines", &a.baselines, "IMPL,...",
+         "Compare kernels with these implementations: kernels, libraries, python:FILE:FUNCTION, "
+         "or none"}}}};
   return tables({own, problem_table(a.problem), common_table(a.common)});
 }
 

@@ -29,7 +29,7 @@ OptionTable merge_table(MergeArgs& a) {
         required({"-o,--out", &a.out, "DIR",
                   "Write the merged run to this folder, which holds no run yet"}),
         {"--partial", &a.partial, "",
-         "Merge although shards are missing or unfinished; sweep --resume runs the rest"}}}};
+         "Merge although shards are missing or unfinished; `fatune resume` runs the rest"}}}};
   return tables({own, common_table(a.common)});
 }
 
@@ -70,7 +70,7 @@ Result<int> merge(const MergeArgs& args, const Settings& settings) {
                       : merge_text(runs, merged, best, args.out, settings.paint));
   for (const std::string& each : lacks) log::warn(each);
   if (!lacks.empty()) {
-    log::warn("a part is merged; run the rest with: fatune sweep --resume " + shell_word(args.out));
+    log::warn("a part is merged; run the rest with: fatune resume " + shell_word(args.out));
   }
   return kDone;
 }

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/options/sweep_plan.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"

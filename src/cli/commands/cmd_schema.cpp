@@ -50,7 +50,7 @@ struct WrittenFormat {
 constexpr WrittenFormat kWritten[] = {
     {"bench.1", "`fatune bench`: contestants measured side by side", schema_of<BenchResult>},
     {"best.1", "RUN/best.json: the best config of each problem of a sweep", schema_of<BestFile>},
-    {"compile.1", "`fatune sweep --compile-only --json`", schema_of<CompileDocument>},
+    {"compile.1", "`fatune compile --json`", schema_of<CompileDocument>},
     {"devices.1", "`fatune devices --json`: the GPUs that are here", schema_of<DevicesDocument>},
     {"doctor.1", "`fatune doctor --json`: is this machine able and quiet enough",
      schema_of<DoctorDocument>},

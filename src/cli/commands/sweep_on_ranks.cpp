@@ -1,6 +1,4 @@
 // sweep_on_ranks.cpp: Joins the ranks, leads them on rank 0, and serves rank 0 on the others.
-#include "cli/commands/sweep_on_ranks.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -18,9 +16,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/ready_sweep.hpp"
-#include "cli/commands/sweep_run.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/ranks.hpp"
+#include "cli/options/launchers.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "transport/mpi_transport.hpp"
@@ -122,10 +119,10 @@ struct Lead {
 };
 
 Result<std::unique_ptr<SweepDevices>> gather_ranks(const Lead& lead, const ReadySweep& ready,
-                                                   const SweepArgs& args, const Settings& settings,
+                                                   const Settings& settings,
                                                    std::optional<bool>& together) {
   auto fleet = std::make_unique<RankDevices>(together);
-  RankPoolOptions options{lead.silence_s, lead.own, args.device != "auto"};
+  RankPoolOptions options{lead.silence_s, lead.own, ready.use.device != "auto"};
   auto pool =
       std::make_unique<RankPool>(lead.transport, lead.clock, fleet->work(), std::move(options));
   for (std::size_t i = 0; i < ready.lanes.size(); ++i) {
@@ -139,24 +136,24 @@ Result<std::unique_ptr<SweepDevices>> gather_ranks(const Lead& lead, const Ready
 
 /// Leads the ranks from rank 0. `together` is empty until the ranks are told to stop, then says
 /// whether all of them answered.
-Result<int> lead_ranks(Transport& transport, FleetClock& clock, const SweepArgs& args,
-                       const Settings& settings, std::optional<bool>& together) {
-  if (args.compile_only)
-    return usage_error("--compile-only runs in one process; start it without mpirun or srun");
+Result<int> lead_ranks(Transport& transport, FleetClock& clock, const SweepUse& use,
+                       const MakeRun& make_run, const Settings& settings,
+                       std::optional<bool>& together) {
   FATUNE_TRY(const double silence_s, rank_silence(environment));
   const LocalRank local = local_rank(transport);
   FATUNE_TRY(const auto catalog, load_catalog(settings));
-  Lead lead{transport, clock, make_hello(args.device, local, settings), silence_s};
-  FATUNE_TRY(ReadySweep ready, make_ready(args, hosts_of(lead.own, local), catalog, settings));
+  Lead lead{transport, clock, make_hello(use.device, local, settings), silence_s};
+  const SweepHosts hosts = hosts_of(lead.own, local);
+  FATUNE_TRY(ReadySweep ready, make_run(hosts, catalog));
+  FATUNE_TRY_STATUS(prepare(ready, hosts, catalog, settings));
   if (lead.own.devices.empty()) log::info("rank 0 measures nothing: " + lead.own.problem);
   return run_ready(
-      ready,
-      [&](const ReadySweep& sweep) { return gather_ranks(lead, sweep, args, settings, together); },
+      ready, [&](const ReadySweep& sweep) { return gather_ranks(lead, sweep, settings, together); },
       settings);
 }
 
 /// Sweeps an order of rank 0. The folder holds its journal.
-Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, const SweepArgs& args,
+Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, const SweepUse& use,
                    const Settings& settings, SweepOptions options) {
   FATUNE_TRY(const Journal journal, load_journal(folder / "journal.jsonl"));
   FATUNE_TRY(const auto catalog, load_catalog(settings));
@@ -166,7 +163,7 @@ Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, co
   FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, operation));
   options.out = folder;
   options.resume = true;
-  options.finals_only = args.finals;
+  options.finals_only = use.finals_only;
   options.finals.seed = options.plan.seed;
   options.reference_is_baseline = names_reference(options.plan.baselines, reference);
   FATUNE_TRY(options.baselines,
@@ -175,22 +172,22 @@ Status sweep_order(const std::filesystem::path& folder, Evaluator& evaluator, co
   return result.interrupted ? Status(Error(ErrorKind::kInterrupted, "interrupted")) : Status();
 }
 
-Result<RankWorkerEnd> serve(Transport& transport, const SweepArgs& args, const Settings& settings) {
+Result<RankWorkerEnd> serve(Transport& transport, const SweepUse& use, const Settings& settings) {
   FATUNE_TRY(const double silence_s, rank_silence(environment));
   const LocalRank local = local_rank(transport);
   RankWorkerOptions options;
   options.silence_s = silence_s;
-  options.hello = [&] { return make_hello(args.device, local, settings); };
+  options.hello = [&] { return make_hello(use.device, local, settings); };
   options.open = [&](const HelloMessage& hello,
                      std::size_t device) -> Result<std::unique_ptr<Evaluator>> {
     FATUNE_TRY(auto catalog, load_catalog(settings));
-    FATUNE_TRY(const auto kernels, choose_kernels(catalog, named_kernels(args, catalog)));
+    FATUNE_TRY(const auto kernels, used_kernels(use, catalog));
     FATUNE_TRY(const OperationRef operation, operation_of(kernels));
     const SweepHosts hosts = hosts_of(hello, local);
     OpenRequest request;
     FATUNE_TRY(request.device, choose_device(hosts.devices[device]));
     FATUNE_TRY(request.reference, reference_kernel(catalog, operation));
-    FATUNE_TRY(request.jobs, jobs_of_each(args, hosts.devices.size(), hosts.cores));
+    request.jobs = jobs_of_each(use.jobs, hosts.devices.size(), hosts.cores);
     request.catalog = std::move(catalog);
     return open_evaluator(request, settings);
   };
@@ -199,7 +196,7 @@ Result<RankWorkerEnd> serve(Transport& transport, const SweepArgs& args, const S
     SweepOptions sweep;
     sweep.cancelled = cancelled;
     sweep.on_progress = [&say](const SweepProgress& now) { say(progress_words(now)); };
-    return sweep_order(folder, evaluator, args, settings, std::move(sweep));
+    return sweep_order(folder, evaluator, use, settings, std::move(sweep));
   };
   FleetClock clock;
   return run_rank_worker(transport, clock, options);
@@ -207,10 +204,10 @@ Result<RankWorkerEnd> serve(Transport& transport, const SweepArgs& args, const S
 
 }  // namespace
 
-Result<int> sweep_on_ranks(int launched, const SweepArgs& args, const Settings& settings) {
-  FATUNE_TRY(const auto transport, join_ranks(launched));
+Result<int> sweep_on_ranks(const SweepUse& use, const MakeRun& make_run, const Settings& settings) {
+  FATUNE_TRY(const auto transport, join_ranks(use.ranks));
   if (transport->rank() > 0) {
-    FATUNE_TRY(const RankWorkerEnd end, serve(*transport, args, settings));
+    FATUNE_TRY(const RankWorkerEnd end, serve(*transport, use, settings));
     // Rank 0 merges and prints before it leaves.
     if (end == RankWorkerEnd::kTogether)
       FATUNE_TRY_STATUS(leave_ranks(*transport, joining_s() + kLeaving_s, kDone, settings));
@@ -218,7 +215,7 @@ Result<int> sweep_on_ranks(int launched, const SweepArgs& args, const Settings& 
   }
   std::optional<bool> together;
   FleetClock clock;
-  auto done = lead_ranks(*transport, clock, args, settings, together);
+  auto done = lead_ranks(*transport, clock, use, make_run, settings, together);
   if (!together) stop_ranks(*transport);
   if (together.value_or(true))
     FATUNE_TRY_STATUS(leave_ranks(*transport, kLeaving_s, done, settings));

@@ -1,6 +1,4 @@
 // sweep_run.cpp: Opens devices, watches the sweep and answers with its result.
-#include "cli/commands/sweep_run.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/ready_sweep.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
 #include "core/file.hpp"
@@ -72,8 +71,10 @@ int print_result(const ReadySweep& ready, const SweepResult& result, const Setti
                       : between_notices(lines, sweep_report(result, settings.paint) +
                                                    (lines.empty() ? "" : "\n")));
   if (result.interrupted) {
-    log::warn("interrupted; continue with: fatune sweep --resume " +
-              shell_word(result.folder.string()) + ready.device_words);
+    const SweepUse& use = ready.use;
+    log::warn(fmt::format("interrupted; continue with: fatune {} {}{}",
+                          use.finals_only ? "finals" : "resume", shell_word(result.folder.string()),
+                          use.names_device ? " --device " + shell_word(use.device) : ""));
     return kInterrupted;
   }
   if (!found) {
@@ -179,14 +180,14 @@ Result<int> sweep_and_print(ReadySweep& ready, SweepDevices& devices, LiveServer
     log::info(shard_notice(ready.options.plan));
   auto result = run_watched(ready, devices, server, settings);
   if (!result) return std::move(result).error();
-  if (ready.sanitize) FATUNE_TRY_STATUS(sanitize_winners(ready, settings, *result));
+  if (ready.use.sanitize) FATUNE_TRY_STATUS(sanitize_winners(ready, settings, *result));
   return print_result(ready, *result, settings);
 }
 
 Result<int> open_and_sweep(ReadySweep& ready, const OpenDevices& open, const Settings& settings) {
   std::unique_ptr<LiveServer> server;
-  if (ready.serve) {
-    FATUNE_TRY(server, LiveServer::start(*ready.serve, ready.options.out));
+  if (ready.use.serve) {
+    FATUNE_TRY(server, LiveServer::start(*ready.use.serve, ready.options.out));
     log::info(fmt::format("live at {} until the sweep ends; from another machine: ssh -L {}",
                           server->url(), server->forward()));
   }

@@ -1,9 +1,9 @@
 // doctor_tools.cpp: Checks compilers, libraries and programs, and writes the lines that install
+// them.
 //
 // Install lines use apt for packages of the distribution and pip --target for NVIDIA's wheels. The
 // target is fatune's own folder: Debian 12 and Ubuntu 24.04 refuse foreign packages in the system's
 // Python, and no other program needs these wheels.
-// them.
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -13,7 +13,7 @@
 
 #include "cli/commands/tools.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "cli/options/ranks.hpp"
+#include "cli/options/launchers.hpp"
 #include "core/file.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"

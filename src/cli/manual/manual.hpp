@@ -34,6 +34,8 @@ struct CommandDoc {
 
 /// Definitions that --help prints, without hidden options.
 CommandDoc describe_commands(const CLI::App& app);
+/// Describes every command and option of fatune.
+CommandDoc describe_fatune();
 /// Describes the program of the command.
 CommandDoc describe_program(const CLI::App& command);
 

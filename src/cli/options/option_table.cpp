@@ -2,10 +2,13 @@
 // command.
 #include "cli/options/option_table.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/core.h>
 
 #include "core/text.hpp"
-#include "model/results/journal.hpp"
+#include "tune/sweep/finals.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -57,7 +60,38 @@ OptionTable tables(std::initializer_list<OptionTable> parts) {
   return all;
 }
 
-std::string long_name(const OptionRow& row) { return split(row.flags, ',').back(); }
+OptionTable given_to(unsigned verbs, OptionTable table) {
+  for (OptionGroup& group : table) {
+    for (OptionRow& row : group.rows) row.verbs = verbs;
+  }
+  return table;
+}
+
+OptionTable rows_of(Verb verb, const OptionTable& table) {
+  OptionTable all;
+  for (const OptionGroup& group : table) {
+    OptionGroup own{group.title, {}};
+    std::ranges::copy_if(group.rows, std::back_inserter(own.rows),
+                         [&](const OptionRow& row) { return (row.verbs & verb) != 0; });
+    if (!own.rows.empty()) all.push_back(std::move(own));
+  }
+  return all;
+}
+
+std::string long_name(const OptionRow& row) {
+  const std::string flags = row.flags;
+  return flags.substr(flags.rfind(',') + 1);
+}
+
+std::string first_typed(const OptionTable& table, const std::set<std::string>& typed,
+                        bool OptionRow::*property) {
+  for (const OptionGroup& group : table) {
+    for (const OptionRow& row : group.rows) {
+      if (row.*property && typed.contains(long_name(row))) return long_name(row);
+    }
+  }
+  return "";
+}
 
 std::string repeat_options(const OptionTable& typed, const OptionTable& usual) {
   std::string text;
@@ -70,68 +104,62 @@ std::string repeat_options(const OptionTable& typed, const OptionTable& usual) {
 
 OptionTable common_table(CommonArgs& a) {
   return {
-      {"Kernels, compilers and libraries",
+      {kCommonTitle,
        {{"--kernel-dir", &a.kernel_dirs, "DIR",
-         "Add the kernels of this folder to the built-in kernels (repeatable)", Repeat::kChanged},
-        {"--nvrtc", &a.nvrtc, "PATH", "Compile with this NVRTC library, a file or its folder"},
+         "Add the kernels of this folder to the built-in kernels (repeatable)"},
+        {"--nvrtc", &a.nvrtc, "PATH", "Compile with this NVRTC library, a file or its folder",
+         Repeat::kNo},
         {"--cache", &a.cache, "DIR",
-         "Keep compiled kernels in this folder [$XDG_CACHE_HOME/fatune]"},
+         "Keep compiled kernels in this folder [$XDG_CACHE_HOME/fatune]", Repeat::kNo},
         {"--python", &a.python, "PROGRAM",
-         "Use this Python, with PyTorch and the packages beside it [$FATUNE_PYTHON, python3]"}}},
-      {"Output",
-       {{"--json", &a.json, "", "Print one JSON document on stdout"},
-        {"-q,--quiet", &a.quiet, "", "Print warnings and errors only, no progress"},
-        {"-v,--verbose", &a.verbose, "", "Print more on stderr"}}}};
+         "Run Python baselines such as torch:flash with this interpreter [$FATUNE_PYTHON, "
+         "python3]",
+         Repeat::kNo},
+        {"--json", &a.json, "", "Print one JSON document on stdout", Repeat::kNo},
+        {"-q,--quiet", &a.quiet, "", "Print warnings and errors only, no progress", Repeat::kNo},
+        {"-v,--verbose", &a.verbose, "", "Print more on stderr", Repeat::kNo}}}};
 }
 
 OptionTable problem_table(ProblemArgs& a) {
-  return {
-      {"Problem",
-       {{"--shape", &a.shapes, "B,H,S,D",
-         "Set batch, heads, sequence length and head dimension (repeatable)", Repeat::kChanged,
-         kSameAsRun<&RunPlan::problems>},
-        {"--size", &a.sizes, "NAME=N,...",
-         "Set the sizes of a problem of a custom operation, instead of --shape (repeatable)",
-         Repeat::kChanged, kSameAsRun<&RunPlan::problems>},
-        {"--suite", &a.suite, "SUITE",
-         "Take the problems of a suite: mission, models, fa3, fp8, decode, or a file",
-         Repeat::kChanged, kSameAsRun<&RunPlan::problems>},
-        {"--dtype", &a.dtype, "f16|bf16|e4m3|e5m2", "Set the element type of the inputs [f16]",
-         Repeat::kChanged},
-        {"--out-dtype", &a.out_dtype, "f16|bf16",
-         "Set the element type of the output where --dtype is e4m3 or e5m2 [bf16]",
-         Repeat::kChanged},
-        {"--quant", &a.quant, "given|fused|smooth_k",
-         "fp8 only. given: inputs are fp8. fused: the kernel quantizes 16-bit inputs. smooth_k: "
-         "fused, with K centred first [given]",
-         Repeat::kChanged},
-        {"--kv-heads", &a.kv_heads, "N",
-         "Set the number of key/value heads, a divisor of the heads [heads]", Repeat::kChanged},
-        {"--seq-kv", &a.seq_kv, "N", "Set the length of keys and values [seq]", Repeat::kChanged},
-        {"--layout", &a.layout, "LAYOUT",
-         "Set the tensor layout: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]",
-         Repeat::kChanged},
-        {"--scale", &a.scale, "S",
-         "Scale scores by this factor before the softmax [1/sqrt(head dim)]", Repeat::kChanged},
-        {"--causal", &a.causal, "", "Apply a causal mask, aligned bottom-right", Repeat::kChanged},
-        {"--lse", &a.lse, "", "Also write the log-sum-exp of each row in fp32",
-         Repeat::kChanged}}}};
+  return {{"Problem",
+           {{"--shape", &a.shapes, "B,H,S,D",
+             "Set batch, heads, sequence length and head dimension (repeatable)"},
+            {"--size", &a.sizes, "NAME=N,...",
+             "Set the sizes of a problem of a custom operation, instead of --shape (repeatable)"},
+            {"--suite", &a.suite, "SUITE",
+             "Take the problems of a suite: mission, models, fa3, fp8, decode, or a file"},
+            {"--dtype", &a.dtype, "f16|bf16|e4m3|e5m2", "Set the element type of the inputs [f16]"},
+            {"--out-dtype", &a.out_dtype, "f16|bf16",
+             "Set the element type of the output where --dtype is e4m3 or e5m2 [bf16]"},
+            {"--quant", &a.quant, "given|fused|smooth_k",
+             "Choose who quantizes to --dtype e4m3 or e5m2 [given]:\n"
+             "given: nobody, the inputs are fp8\n"
+             "fused: the kernel, from 16-bit inputs\n"
+             "smooth_k: like fused, with the mean over the keys subtracted from K"},
+            {"--kv-heads", &a.kv_heads, "N",
+             "Set the number of key/value heads, a divisor of the heads [heads]"},
+            {"--seq-kv", &a.seq_kv, "N", "Set the length of keys and values [seq]"},
+            {"--layout", &a.layout, "LAYOUT",
+             "Set the tensor layout: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]"},
+            {"--scale", &a.scale, "S",
+             "Scale scores by this factor before the softmax [1/sqrt(head dim)]"},
+            {"--causal", &a.causal, "", "Apply a causal mask, aligned bottom-right"},
+            {"--lse", &a.lse, "", "Also write the log-sum-exp of each row in fp32"}}}};
 }
 
 OptionTable choice_table(ChoiceArgs& a) {
-  return tables({{{"Config",
-                   {{"--config", &a.config, "FILE",
-                     "Take the config from a best.json, or from {\"kernel\":NAME,\"config\":{...}}",
-                     Repeat::kChanged},
-                    {"--kernel", &a.kernel, "KERNEL", "Take this kernel at its default config",
-                     Repeat::kChanged}}}},
-                 problem_table(a.problem)});
+  return tables(
+      {{{"Config",
+         {{"--config", &a.config, "FILE",
+           "Take the config from a best.json, or from {\"kernel\":NAME,\"config\":{...}}"},
+          {"--kernel", &a.kernel, "KERNEL", "Take this kernel at its default config"}}}},
+       problem_table(a.problem)});
 }
 
 OptionTable rounds_table(RoundsArgs& a) {
   return {
       {"Measuring",
-       {{"--rounds", &a.rounds, "N", "Measure this many interleaved rounds", Repeat::kChanged},
+       {{"--rounds", &a.rounds, "N", "Measure this many interleaved rounds"},
         {"--seed", &a.seed, "N", "Seed the measuring order and the intervals", Repeat::kAlways}}}};
 }
 
@@ -142,11 +170,13 @@ OptionTable device_table(std::string& device) {
 }
 
 OptionTable devices_table(std::string& devices) {
-  return {{"Device",
-           {{"--device", &devices, "DEVICE,...",
-             "Run on auto, cuda:N, a GPU's UUID, recorded or recorded:FILE. Several (cuda:all; "
-             "cuda:0,2) share the problems of a suite, or the candidates of one problem",
-             Repeat::kRecording}}}};
+  return {
+      {"Device",
+       {{"--device", &devices, "DEVICE,...",
+         "Run on auto, cuda:N, a GPU's UUID, or recorded[:FILE], which replays a recording. Name "
+         "several GPUs with cuda:0,2 or cuda:all: they share the problems of a suite, or the "
+         "candidates of one problem",
+         Repeat::kRecording}}}};
 }
 
 Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,
@@ -157,6 +187,26 @@ Result<std::int64_t> whole_number(const std::string& flag, const std::string& te
   return usage_error(fmt::format(
       "{}: '{}' is not a whole number {}", flag, text,
       open ? fmt::format("of at least {}", least) : fmt::format("from {} to {}", least, most)));
+}
+
+Result<std::size_t> parse_jobs(const std::string& text) {
+  if (text.empty()) return std::size_t{0};
+  FATUNE_TRY(const std::int64_t number, whole_number("--jobs", text, 1, 256));
+  return static_cast<std::size_t>(number);
+}
+
+Result<std::uint64_t> parse_seed(const std::string& text) {
+  FATUNE_TRY(const std::int64_t number, whole_number("--seed", text, 0));
+  return static_cast<std::uint64_t>(number);
+}
+
+Result<FinalPlan> resolve_rounds(const RoundsArgs& args) {
+  FinalPlan plan;
+  const auto rounds = whole_number("--rounds", args.rounds, 10, 10000);
+  if (!rounds) return usage_error(rounds.error().message + "; fewer than 10 give no interval");
+  plan.rounds = static_cast<int>(*rounds);
+  FATUNE_TRY(plan.seed, parse_seed(args.seed));
+  return plan;
 }
 
 }  // namespace fatune::cli

@@ -17,9 +17,8 @@ namespace CLI {
 class App;
 }
 namespace fatune {
-struct RunPlan;
+struct FinalPlan;
 }
-
 namespace fatune::cli {
 
 /// Target of the typed value. A bool is a switch, and an int counts a switch. An optional text is
@@ -35,25 +34,17 @@ enum class Repeat {
   kAlways,
 };
 
-/// Effect of an option that is typed beside --resume.
-struct Resume {
-  bool only_new_runs = false;
-  /// Copies the typed members into the plan, so that the run continues only if its journal agrees.
-  void (*take)(RunPlan& plan, const RunPlan& typed) = nullptr;
-};
-inline constexpr Resume kOnlyNewRuns{.only_new_runs = true};
-/// Takes the members of RunPlan that the option sets.
-template <auto... members>
-inline constexpr Resume kSameAsRun{
-    .take = [](auto& plan, const auto& typed) { ((plan.*members = typed.*members), ...); }};
+/// Commands that share one table of options, as bits.
+enum Verb : unsigned { kSweep = 1, kCompile = 2, kResume = 4, kFinals = 8 };
 
 struct OptionRow {
   const char* flags;  ///< "-q,--quiet"; "RUN" for an argument without a flag
   OptionValue value;
   std::string type{};  ///< "FILE"; empty for a switch
   std::string help{};  ///< one line, or more lines where the help explains values
-  Repeat repeat = Repeat::kNo;
-  Resume resume{};
+  Repeat repeat = Repeat::kChanged;
+  unsigned verbs = kSweep;    ///< in a table that commands share: those that have the option
+  bool needs_search = false;  ///< without meaning for --budget 0
   bool required = false;
   char separator = '\0';  ///< separator of the values of a list
 };
@@ -73,6 +64,10 @@ struct OptionGroup {
 using OptionTable = std::vector<OptionGroup>;
 
 OptionTable tables(std::initializer_list<OptionTable> parts);
+/// The table with these verbs in every row.
+OptionTable given_to(unsigned verbs, OptionTable table);
+/// Rows of the table that the command has.
+OptionTable rows_of(Verb verb, const OptionTable& table);
 /// Returns "--quiet" for "-q,--quiet".
 std::string long_name(const OptionRow& row);
 
@@ -82,6 +77,16 @@ template <typename Args>
 std::string repeat_options(OptionTable (*table)(Args&), const Args& args) {
   Args typed = args, usual{};
   return repeat_options(table(typed), table(usual));
+}
+
+/// Long name of the first typed option whose row has the property; empty if there is none.
+std::string first_typed(const OptionTable& table, const std::set<std::string>& typed,
+                        bool OptionRow::*property);
+template <typename Args>
+std::string first_typed(OptionTable (*table)(Args&), const Args& args,
+                        const std::set<std::string>& typed, bool OptionRow::*property) {
+  Args copy = args;
+  return first_typed(table(copy), typed, property);
 }
 
 // Defined in commands.cpp, so that no other source includes CLI11.
@@ -97,6 +102,8 @@ bool is_typed(const CLI::App& command);
 /// Long names of the typed options, also of options typed with their default value.
 std::set<std::string> typed_options(const CLI::App& command);
 
+/// Title of the group that only `fatune --help` lists in full.
+inline constexpr const char* kCommonTitle = "Options of every command";
 /// Options of every command.
 struct CommonArgs {
   bool json = false;
@@ -148,5 +155,10 @@ OptionTable devices_table(std::string& devices);  ///< for one or several device
 Result<std::int64_t> whole_number(const std::string& flag, const std::string& text,
                                   std::int64_t least,
                                   std::int64_t most = std::numeric_limits<std::int64_t>::max());
+/// Parses --jobs. 0 without the flag: decided by the number of cores.
+Result<std::size_t> parse_jobs(const std::string& text);
+Result<std::uint64_t> parse_seed(const std::string& text);
+/// Parses --rounds and --seed of a final phase.
+Result<FinalPlan> resolve_rounds(const RoundsArgs& args);
 
 }  // namespace fatune::cli

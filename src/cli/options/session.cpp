@@ -227,7 +227,7 @@ Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
 Error no_driver(const Error& missing) {
   return environment_error(
       "no NVIDIA driver here, and " + missing.message +
-      ". Without a GPU: `fatune sweep --compile-only` compiles any problem, `fatune inspect` shows "
+      ". Without a GPU: `fatune compile` compiles any problem, `fatune inspect` shows "
       "its configs, and report, replay and export read results of other machines");
 }
 

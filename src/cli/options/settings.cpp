@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/options/program_folders.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -40,6 +39,23 @@ constexpr EnvironmentVariable kVariables[] = {
     {"COLUMNS", "Width of tables and of --help [the terminal's, 80 without a terminal]."},
     {"NO_COLOR", "Turns colours off, whatever the value."},
     {"TERM", "dumb turns colours off and prints progress as plain lines."}};
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+/// Whether `outer/inner` exists and both folders are trusted.
+bool is_usable(const std::filesystem::path& program, const std::filesystem::path& outer,
+               const char* inner) {
+  if (!is_there(outer / inner)) return false;
+  if (is_trusted(outer, program) && is_trusted(outer / inner, program)) return true;
+  log::warn(
+      fmt::format("{} belongs to another user or may be written by others; nothing is "
+                  "loaded from it",
+                  (outer / inner).string()));
+  return false;
+}
 
 /// Whether the descriptor is a terminal with control sequences.
 bool is_capable_terminal(int descriptor) {
@@ -178,6 +194,37 @@ Result<Settings> resolve(const CommonArgs& args) {
 }
 
 }  // namespace
+
+bool is_trusted(const std::filesystem::path& folder, const std::filesystem::path& program) {
+  struct stat built {};
+  struct stat found {};
+  if (::stat(program.c_str(), &built) != 0 || ::stat(folder.c_str(), &found) != 0) return false;
+  const bool known =
+      found.st_uid == ::geteuid() || found.st_uid == 0 || found.st_uid == built.st_uid;
+  return known && (found.st_mode & S_IWOTH) == 0;
+}
+
+std::vector<std::filesystem::path> checkout_folders(const std::filesystem::path& program) {
+  std::filesystem::path folder = program.parent_path();
+  for (int up = 0; up < 4 && !folder.empty(); ++up, folder = folder.parent_path()) {
+    if (!is_there(folder / "CMakeLists.txt")) continue;
+    if (is_usable(program, folder, ".deps")) return {folder / ".deps"};
+    return {};
+  }
+  return {};
+}
+
+std::vector<std::filesystem::path> installed_folders(const std::filesystem::path& program) {
+  if (program.parent_path().filename() != "bin") return {};
+  const std::filesystem::path prefix = program.parent_path().parent_path();
+  std::vector<std::filesystem::path> folders;
+  const std::filesystem::path data = prefix / "share" / "fatune";
+  if (is_usable(program, data, "cuda")) folders.push_back(data);
+  const std::filesystem::path site = prefix.parent_path();
+  const bool package = prefix.filename() == "fatune" && is_there(prefix / "__init__.py");
+  if (package && is_usable(program, site, "nvidia")) folders.push_back(site);
+  return folders;
+}
 
 std::vector<std::filesystem::path> device_worker_folders() {
   std::vector<std::filesystem::path> folders = {"/tmp", "/var/tmp", "/dev", "/proc"};

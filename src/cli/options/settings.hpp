@@ -80,6 +80,20 @@ OutsideOptions outside_options(const Settings& settings);
 /// Local time in a format of strftime. The default is the date in written results.
 std::string local_time(const char* format = "%Y-%m-%d");
 
+/// Whether libraries of a folder may be loaded: this user, root or the owner of `program` owns the
+/// folder, and others cannot write to it.
+bool is_trusted(const std::filesystem::path& folder, const std::filesystem::path& program);
+
+// The following functions leave out folders that are not trusted, with a warning.
+
+/// `.deps` of the checkout of `program`, where ./fatune puts the wheels: at most three folders
+/// above the program.
+std::vector<std::filesystem::path> checkout_folders(const std::filesystem::path& program);
+
+/// PREFIX/share/fatune of PREFIX/bin/fatune. For pip's SITE/fatune/bin/fatune also SITE, where pip
+/// puts the required wheels.
+std::vector<std::filesystem::path> installed_folders(const std::filesystem::path& program);
+
 /// Folders to which the driver and PyTorch write, also by their variables. A device worker may
 /// write nowhere else.
 std::vector<std::filesystem::path> device_worker_folders();

@@ -1,27 +1,31 @@
-// sweep_plan.cpp: Declares the options of `fatune sweep`, makes its plan, and loads known configs.
+// sweep_plan.cpp: Declares the options of sweep, compile, resume and finals, and makes the plan of
+// a run.
 #include "cli/options/sweep_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/core.h>
 
 #include "cli/options/catalog.hpp"
-#include "cli/options/shard.hpp"
-#include "core/embedded.hpp"
-#include "core/log.hpp"
+#include "cli/options/launchers.hpp"
+#include "cli/options/problems.hpp"
 #include "core/text.hpp"
 #include "out/page/live_server.hpp"
-#include "out/text/cells.hpp"
 #include "search/strategies/strategy.hpp"
-#include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/finals.hpp"
-#include "tune/sweep/warm_start.hpp"
 
 namespace fatune::cli {
 namespace {
 
+constexpr std::uint64_t kUsualBudget = 150;
 constexpr std::uint64_t kUsualPatience = 60;  // chosen on recorded spaces: decision 0014
+constexpr const char* kUsualBaselines = "naive,cudnn,torch:flash";
+constexpr unsigned kRunning = kSweep | kResume | kFinals;
+
+OptionRow needs_search(OptionRow row) {
+  row.needs_search = true;
+  return row;
+}
 
 std::string strategy_help() {
   std::string text = "Choose the search strategy:";
@@ -34,79 +38,72 @@ OptionTable search_table(SweepArgs& a) {
   return {
       {"Search",
        {{"--kernel", &a.kernels, "KERNEL,...",
-         "Tune these kernels, comma-separated [the kernels tuned by default]", Repeat::kChanged,
-         kSameAsRun<&RunPlan::kernels>},
-        {"--strategy", &a.plan.strategy, "STRATEGY", strategy_help(), Repeat::kChanged,
-         kSameAsRun<&RunPlan::strategy>},
-        {"--one-lever", &a.plan.one_lever, "",
-         "Change exactly one parameter in each move (evo, ga)", Repeat::kChanged,
-         kSameAsRun<&RunPlan::one_lever>},
+         "Take only these kernels, comma-separated [the kernels tuned by default]",
+         Repeat::kChanged, kSweep | kCompile},
+        needs_search({"--strategy", &a.strategy, "STRATEGY", strategy_help()}),
+        needs_search({"--one-lever", &a.one_lever, "",
+                      "Change exactly one parameter in each move (evo, ga)"}),
         {"--budget", &a.budget, "N",
-         fmt::format("Limit each problem to this many candidates (150) or this long (60s, 5m). 0 "
-                     "takes known configs without a search [150; evo ends after {} in a row "
-                     "without a faster config; exhaustive tries all]",
-                     kUsualPatience),
-         Repeat::kChanged,
-         kSameAsRun<&RunPlan::budget_evaluations, &RunPlan::budget_seconds, &RunPlan::patience>},
+         fmt::format("End the search of each problem after N candidates (150), or after a time "
+                     "(60s, 5m). 0 skips the search and takes known configs. Without --budget, the "
+                     "limit is {}; exhaustive has no limit; evo alone also ends when {} candidates "
+                     "in a row are not faster",
+                     kUsualBudget, kUsualPatience)},
+        {"--budget", &a.budget, "N",
+         fmt::format("Compile at most N configs of each kernel and problem [{}]", kUsualBudget),
+         Repeat::kNo, kCompile},
         {"--baselines", &a.baselines, "IMPL,...",
-         "Measure these implementations beside the winners, also python:FILE:FUNCTION. none: no "
-         "baseline",
-         Repeat::kChanged, kSameAsRun<&RunPlan::baselines>},
+         fmt::format("Measure these implementations in the final phase, beside the winners: "
+                     "kernels, libraries, python:FILE:FUNCTION, or none [{}; for a custom "
+                     "operation its reference kernel]",
+                     kUsualBaselines)},
         {"--objective", &a.objective, "in_layer|hot|cold|score",
-         "Rank the finals by the time between two matrix products, hot or cold latency, or a score "
-         "of speed and device use",
-         Repeat::kChanged, kSameAsRun<&RunPlan::objective>},
+         "Rank the finalists by this measure:\n"
+         "in_layer: time between the two GEMMs of a layer\n"
+         "hot: time of back-to-back launches with warm caches\n"
+         "cold: time after a flush of the L2 cache\n"
+         "score: speed and use of the device, from hardware counters"},
         {"--shard", &a.shard, "I/N",
          "Sweep only part I of N of the problems; `fatune merge` joins the parts. auto takes I and "
-         "N from Slurm; auto/N also takes I from Kubernetes",
-         Repeat::kChanged, kSameAsRun<&RunPlan::shard>}}}};
+         "N from Slurm; auto/N also takes I from Kubernetes"}}}};
 }
 
 OptionTable start_table(SweepArgs& a) {
   return {
       {"Configs to start from",
        {{"--warm", &a.warm, "PATH",
-         "Also start from the best configs of this best.json, journal or run folder (repeatable)",
-         Repeat::kChanged, kOnlyNewRuns},
+         "Also start from the best configs of this best.json, journal or run folder (repeatable)"},
         {"--import", &a.imports, "FILE",
          "Also start from another tuner's best configs that map onto a kernel: a Kernel Tuner "
-         "cache, T4 or KTT results, or a journal (repeatable)",
-         Repeat::kChanged, kOnlyNewRuns},
-        {"--no-warm-start", &a.no_warm_start, "",
-         "Start without known configs, neither from earlier runs beside this run nor from fatune "
-         "itself",
-         Repeat::kChanged, kOnlyNewRuns}}}};
+         "cache, T4 or KTT results, or a journal (repeatable)"},
+        needs_search({"--no-warm-start", &a.no_warm_start, "",
+                      "Start without known configs, neither those of runs in the same folder nor "
+                      "those that ship with fatune"})}}};
 }
 
 OptionTable run_table(SweepArgs& a) {
-  return {
-      {"Run",
-       {{"--seed", &a.seed, "N", "Seed the search, the inputs and the final rounds",
-         Repeat::kAlways, kSameAsRun<&RunPlan::seed>},
-        {"--out", &a.out, "DIR", "Write the run to this folder [runs/DATE-TIME-PROBLEM]",
-         Repeat::kNo, kOnlyNewRuns},
-        {"--resume", &a.resume, "DIR",
-         "Continue the run in this folder without repeating finished work"},
-        {"--finals", &a.finals, "",
-         "With --resume, skip the search and run the final phase only; rerun it where a baseline "
-         "was unavailable"},
-        {"--record-cold", &a.plan.record_cold, "",
-         "Measure every candidate cold, not only the finalists", Repeat::kChanged,
-         kSameAsRun<&RunPlan::record_cold>},
-        {"--skip-correctness", &a.plan.skip_correctness, "",
-         "Skip the correctness gates; every output records this option", Repeat::kChanged,
-         kSameAsRun<&RunPlan::skip_correctness>},
-        {"--sanitize", &a.sanitize, "",
-         "Run the winner under compute-sanitizer and write the verdict to best.json"},
-        {"--serve", &a.serve, "[PORT]",
-         "Serve a page of the running search on 127.0.0.1 only, at this port [8712]. 0: any free "
-         "port"},
-        {"--jobs", &a.jobs, "N", "Run this many compile processes [cores, at most 16 a GPU]"}}},
-      {"Without a GPU",
-       {{"--compile-only", &a.compile_only, "",
-         "Compile, show resources and run nothing, without a GPU; --budget applies to each kernel"},
-        {"--arch", &a.arch, "sm_XX",
-         "Compile for this architecture with --compile-only [sm_90a]"}}}};
+  return {{"Run",
+           {required({"RUN", &a.run, "", "Continue the run in this folder", Repeat::kNo,
+                      kResume | kFinals}),
+            {"--seed", &a.seed, "N",
+             "Seed every random choice: configs, test inputs and measuring order", Repeat::kAlways,
+             kSweep | kCompile},
+            {"--arch", &a.arch, "sm_XX", "Compile for this architecture", Repeat::kNo, kCompile},
+            {"--out", &a.out, "DIR", "Write the run to this folder [runs/DATE-TIME-PROBLEM]",
+             Repeat::kNo},
+            {"--record-cold", &a.record_cold, "",
+             "Measure every candidate cold, not only the finalists"},
+            {"--skip-correctness", &a.skip_correctness, "",
+             "Skip the correctness gates; every output records this option"},
+            {"--sanitize", &a.sanitize, "",
+             "Run each winner under compute-sanitizer and write the verdict to best.json",
+             Repeat::kNo, kRunning},
+            {"--serve", &a.serve, "[PORT]",
+             "Serve a live page of the run on this port of 127.0.0.1 [8712]. 0: any free port",
+             Repeat::kNo, kRunning},
+            {"--jobs", &a.jobs, "N",
+             "Run N compiler processes at a time [one for each core, at most 16 for each GPU]",
+             Repeat::kNo, kRunning | kCompile}}}};
 }
 
 Status check_strategy(const std::string& name) {
@@ -123,209 +120,154 @@ Status check_strategy(const std::string& name) {
                      (nearest ? "; did you mean " + *nearest + "?" : ""));
 }
 
-Status check_one_lever(const SweepArgs& args) {
+Status check_one_lever(const std::string& strategy) {
   std::vector<std::string> keepers;
   for (const StrategyInfo& info : strategies()) {
+    if (info.keeps_one_lever && info.name == strategy) return {};
     if (info.keeps_one_lever) keepers.emplace_back(info.name);
   }
-  const bool keeps = std::find(keepers.begin(), keepers.end(), args.plan.strategy) != keepers.end();
-  if (!args.plan.one_lever || keeps) return {};
-  return usage_error("--one-lever: the strategy '" + args.plan.strategy +
+  return usage_error("--one-lever: the strategy '" + strategy +
                      "' does not support it; choose --strategy " + join(keepers, " or "));
+}
+
+/// Limit of the search of each problem. 0 evaluations: no limit.
+struct Budget {
+  std::uint64_t evaluations = 0;
+  std::optional<double> seconds;
+};
+
+/// Parses "150", which is candidates, or "60s" and "5m", which are time.
+Result<Budget> parse_budget(const std::string& text) {
+  const bool time = text.ends_with('s') || text.ends_with('m');
+  const double unit = text.ends_with('m') ? 60 : 1;
+  const auto number = parse_number(time ? text.substr(0, text.size() - 1) : text);
+  if (number && *number > 0 && time) return Budget{0, *number * unit};
+  if (number && *number > 0 && parse_integer(text))
+    return Budget{static_cast<std::uint64_t>(*number), {}};
+  return usage_error("--budget: '" + text +
+                     "' is neither a number of candidates (150) nor a time (60s, 5m)");
 }
 
 /// Refuses options that --budget 0 makes meaningless: it searches nothing and needs known configs.
 Status check_known_only(const SweepArgs& args) {
-  for (const char* flag : {"--no-warm-start", "--strategy", "--one-lever", "--compile-only"}) {
-    if (args.common.typed.count(flag) > 0) {
-      return usage_error(
-          fmt::format("--budget 0 takes known configs and searches nothing; leave out {}", flag));
-    }
-  }
-  return {};
+  const std::string flag =
+      first_typed(verb_table<kSweep>, args, args.common.typed, &OptionRow::needs_search);
+  if (flag.empty()) return {};
+  return usage_error("--budget 0 takes known configs and searches nothing; leave out " + flag);
 }
 
-void append(std::vector<SavedConfig>& known, std::vector<SavedConfig> more) {
-  std::move(more.begin(), more.end(), std::back_inserter(known));
-}
-
-/// Folder that holds the run's folder. Relative paths stay relative, because the journal records
-/// sources.
-std::filesystem::path folder_of(std::filesystem::path run) {
-  if (!run.has_filename()) run = run.parent_path();
-  const std::filesystem::path folder = run.parent_path();
-  return folder.empty() ? "." : folder;
-}
-
-constexpr std::string_view kShippedFolder = "configs/known/";
-
-}  // namespace
-
-OptionTable sweep_table(SweepArgs& a) {
-  return tables({problem_table(a.problem), search_table(a), start_table(a), run_table(a),
-                 devices_table(a.device), common_table(a.common)});
-}
-
-Result<Budget> parse_budget(const std::string& text) {
-  const Error wrong = usage_error("--budget: '" + text +
-                                  "' is neither a number of candidates (150) nor a time (60s, 5m)");
-  Budget budget;
-  if (!text.empty() && (text.back() == 's' || text.back() == 'm')) {
-    const auto number = parse_number(text.substr(0, text.size() - 1));
-    if (!number || *number <= 0) return wrong;
-    budget.seconds = *number * (text.back() == 'm' ? 60 : 1);
-    budget.evaluations = 0;  // no limit beside the time
-    return budget;
-  }
-  const auto number = parse_integer(text);
-  if (!number || *number < 1) return wrong;
-  budget.evaluations = static_cast<std::uint64_t>(*number);
-  return budget;
-}
-
-Result<std::size_t> parse_jobs(const std::string& text) {
-  if (text.empty()) return std::size_t{0};
-  FATUNE_TRY(const std::int64_t number, whole_number("--jobs", text, 1, 256));
-  return static_cast<std::size_t>(number);
-}
-
-Result<std::uint64_t> parse_seed(const std::string& text) {
-  FATUNE_TRY(const std::int64_t number, whole_number("--seed", text, 0));
-  return static_cast<std::uint64_t>(number);
-}
-
-Result<std::optional<int>> parse_serve(const std::optional<std::string>& text) {
-  if (!text) return std::optional<int>();
-  if (text->empty()) return std::optional<int>(kLivePort);
-  const auto port = whole_number("--serve", *text, 0, 65535);
-  if (!port) return usage_error(port.error().message + "; 0 takes any free port");
-  return std::optional<int>(static_cast<int>(*port));
-}
-
-Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
-                             const std::vector<KernelRef>& kernels) {
-  RunPlan plan = args.plan;
-  plan.problems = problems;
-  for (const KernelRef& kernel : kernels) plan.kernels.push_back(kernel->manifest.name);
-  FATUNE_TRY_STATUS(check_strategy(plan.strategy));
-  FATUNE_TRY_STATUS(check_one_lever(args));
+Status resolve_search(const SweepArgs& args, RunPlan& plan) {
+  FATUNE_TRY_STATUS(check_strategy(args.strategy));
+  if (args.one_lever) FATUNE_TRY_STATUS(check_one_lever(args.strategy));
   auto objective = parse_objective(args.objective);
   if (!objective) return usage_error("--objective: " + objective.error().message);
+  plan.strategy = args.strategy;
+  plan.one_lever = args.one_lever;
   plan.objective = *objective;
-  FATUNE_TRY(plan.seed, parse_seed(args.seed));
-  Budget budget;
+  plan.record_cold = args.record_cold;
+  plan.skip_correctness = args.skip_correctness;
+  plan.budget_evaluations = plan.strategy == "exhaustive" ? 0 : kUsualBudget;
   if (args.budget == "0") {
     FATUNE_TRY_STATUS(check_known_only(args));
     plan.strategy = kKnownStrategy;
-    budget.evaluations = 0;
+    plan.budget_evaluations = 0;
   } else if (!args.budget.empty()) {
-    FATUNE_TRY(budget, parse_budget(args.budget));
-  } else if (args.plan.strategy == "exhaustive") {
-    budget.evaluations = 0;
-  } else if (args.plan.strategy == "evo") {
+    FATUNE_TRY(const Budget budget, parse_budget(args.budget));
+    plan.budget_evaluations = budget.evaluations;
+    plan.budget_seconds = budget.seconds;
+  } else if (plan.strategy == "evo") {
     plan.patience = kUsualPatience;
-  }
-  plan.budget_evaluations = budget.evaluations;
-  plan.budget_seconds = budget.seconds;
-  FATUNE_TRY(plan.shard, resolve_shard(args.shard, plan));
-  FATUNE_TRY(plan.baselines, parse_implementations("--baselines", args.baselines));
-  SweepArgs repeated = args;
-  if (plan.shard) repeated.shard = describe(*plan.shard);
-  plan.command = "fatune sweep" + repeat_options(sweep_table, repeated);
-  return plan;
-}
-
-Status refuse_new_run_options(const SweepArgs& args) {
-  SweepArgs copy = args;
-  for (const OptionGroup& group : sweep_table(copy)) {
-    for (const OptionRow& row : group.rows) {
-      if (!row.resume.only_new_runs || args.common.typed.count(long_name(row)) == 0) continue;
-      return usage_error(
-          fmt::format("--resume continues the run as it began; leave out {}, which is for new runs",
-                      long_name(row)));
-    }
   }
   return {};
 }
 
-RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typed) {
-  SweepArgs copy = args;
-  for (const OptionGroup& group : sweep_table(copy)) {
-    for (const OptionRow& row : group.rows) {
-      if (row.resume.take != nullptr && args.common.typed.count(long_name(row)) > 0)
-        row.resume.take(recorded, typed);
-    }
-  }
-  return recorded;
+/// Part of the plan that --shard names. On several devices all problems are one part: each is then
+/// searched by itself, so that the result does not depend on the number of devices.
+Result<std::optional<Shard>> part_of(const std::string& text, const RunPlan& plan,
+                                     const SweepHosts& hosts) {
+  const bool shared = hosts.several() && (hosts.ranks || plan.problems.size() > 1);
+  if (!text.empty() || !shared) return resolve_shard(text, plan);
+  if (plan.objective == Objective::kScore)
+    return usage_error(
+        "--objective score reads the counters of one device; name one with --device");
+  return resolve_shard("1/1", plan);
 }
 
-Result<FinalPlan> resolve_rounds(const RoundsArgs& args) {
-  FinalPlan plan;
-  const auto rounds = whole_number("--rounds", args.rounds, 10, 10000);
-  if (!rounds) return usage_error(rounds.error().message + "; fewer than 10 give no interval");
-  plan.rounds = static_cast<int>(*rounds);
+/// Distinct names of devices, which tell the measured devices but not their number.
+std::string distinct(const std::vector<std::string>& devices) {
+  std::vector<std::string> names;
+  for (const std::string& device : devices) {
+    if (std::ranges::count(names, device) == 0) names.push_back(device);
+  }
+  return join(names, ",");
+}
+
+}  // namespace
+
+OptionTable sweep_options(SweepArgs& a) {
+  return tables({given_to(kSweep | kCompile, problem_table(a.problem)), search_table(a),
+                 start_table(a), run_table(a), given_to(kRunning, devices_table(a.device)),
+                 given_to(kRunning | kCompile, common_table(a.common))});
+}
+
+Result<SweepUse> resolve_use(const SweepArgs& args) {
+  SweepUse use;
+  use.device = args.device;
+  use.names_device = args.common.typed.contains("--device");
+  use.ranks = args.shard.empty() ? launched_ranks(environment) : 1;
+  use.kernels = args.kernels;
+  use.custom = args.kernels.empty() && !args.problem.sizes.empty();
+  FATUNE_TRY(use.jobs, parse_jobs(args.jobs));
+  use.sanitize = args.sanitize;
+  if (!args.serve) return use;
+  use.serve = kLivePort;
+  if (args.serve->empty()) return use;
+  const auto port = whole_number("--serve", *args.serve, 0, 65535);
+  if (!port) return usage_error(port.error().message + "; 0 takes any free port");
+  use.serve = static_cast<int>(*port);
+  return use;
+}
+
+Result<std::vector<KernelRef>> used_kernels(const SweepUse& use,
+                                            const std::vector<KernelRef>& catalog) {
+  std::vector<std::string> names = use.kernels;
+  for (const KernelRef& kernel : catalog) {
+    const Manifest& manifest = kernel->manifest;
+    const bool custom = manifest.operation->declared() != nullptr;
+    if (use.custom && custom && manifest.role == Role::kAttention) names.push_back(manifest.name);
+  }
+  return choose_kernels(catalog, names);
+}
+
+Result<SweepSubject> resolve_subject(const SweepUse& use, const ProblemArgs& problem,
+                                     const std::vector<KernelRef>& catalog) {
+  SweepSubject subject;
+  FATUNE_TRY(subject.kernels, used_kernels(use, catalog));
+  FATUNE_TRY(subject.operation, operation_of(subject.kernels));
+  FATUNE_TRY(subject.problems, resolve_problems(problem, subject.operation));
+  if (use.kernels.empty() && !use.custom)
+    subject.kernels = kernels_for_types(subject.kernels, subject.problems);
+  return subject;
+}
+
+Result<RunPlan> resolve_plan(const SweepArgs& args, const SweepSubject& subject,
+                             const KernelRef& reference, const SweepHosts& hosts) {
+  RunPlan plan;
+  FATUNE_TRY_STATUS(resolve_search(args, plan));
+  plan.problems = subject.problems;
+  for (const KernelRef& kernel : subject.kernels) plan.kernels.push_back(kernel->manifest.name);
+  FATUNE_TRY(plan.shard, part_of(args.shard, plan, hosts));
+  // No baseline of attention computes a custom operation.
+  const bool custom = subject.operation->declared() != nullptr;
+  const std::string usual = custom ? reference->manifest.name : kUsualBaselines;
+  FATUNE_TRY(plan.baselines,
+             parse_implementations("--baselines", args.baselines.empty() ? usual : args.baselines));
   FATUNE_TRY(plan.seed, parse_seed(args.seed));
+  SweepArgs repeated = args;
+  if (plan.shard) repeated.shard = describe(*plan.shard);
+  if (hosts.devices.size() > 1) repeated.device = distinct(hosts.devices);
+  plan.command = "fatune sweep" + repeat_options(verb_table<kSweep>, repeated);
   return plan;
-}
-
-Result<std::vector<SavedConfig>> shipped_configs() {
-  std::vector<SavedConfig> known;
-  for (const EmbeddedFile& file : embedded_known_files()) {
-    FATUNE_TRY(std::vector<SavedConfig> shipped, parse_known(file.text, std::string(file.path)));
-    for (SavedConfig& each : shipped) {
-      each.source = fmt::format("{}{} ({})", kShippedFolder, file.path, each.source);
-    }
-    append(known, std::move(shipped));
-  }
-  return known;
-}
-
-Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
-                                               const std::filesystem::path& own_folder) {
-  std::vector<SavedConfig> known;
-  for (const std::string& path : paths) {
-    auto loaded = load_known(path);
-    if (!loaded) return Error{loaded.error().kind, "--warm: " + loaded.error().message};
-    append(known, *std::move(loaded));
-  }
-  if (!own_folder.empty()) append(known, known_of_runs(folder_of(own_folder), own_folder));
-  FATUNE_TRY(auto shipped, shipped_configs());
-  append(known, std::move(shipped));
-  return known;
-}
-
-std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& known,
-                         const Arch& arch) {
-  std::vector<SavedConfig> first;
-  std::vector<std::string> without;
-  const std::vector<NamedProblem> problems = shard_problems(plan);
-  for (const NamedProblem& named : problems) {
-    auto exact = known_exactly(known, plan.kernels, named.problem, arch);
-    if (exact.empty()) {
-      without.push_back(label(named));
-    } else {
-      first.push_back(std::move(exact.front()));
-    }
-  }
-  if (plan.strategy == kKnownStrategy) {
-    if (without.empty()) return "";
-    return fmt::format(
-        "no config is known for exactly {}; --budget 0 takes the nearest known configs and the "
-        "defaults",
-        join(without, "; "));
-  }
-  if (first.empty()) return "";
-  if (problems.size() > 1) {
-    return fmt::format(
-        "known: an exact config for {} of {} problems; --budget 0 takes the known configs",
-        first.size(), problems.size());
-  }
-  const SavedConfig& best = first.front();
-  std::string text = fmt::format("known: {} for exactly {}", best.kernel, describe(*best.problem));
-  if (best.median_us)
-    text += fmt::format(", {} {}", describe(Micros(*best.median_us)),
-                        describe(best.time.value_or(Time::kHot)));
-  return text + fmt::format(", from {}; --budget 0 takes it", best.source);
 }
 
 }  // namespace fatune::cli

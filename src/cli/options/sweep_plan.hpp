@@ -1,7 +1,6 @@
-// sweep_plan.hpp: Makes the run plan of `fatune sweep` and loads its starting configs.
+// sweep_plan.hpp: Resolves the options of sweep, compile, resume and finals to typed values.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,71 +8,76 @@
 #include "cli/options/option_table.hpp"
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
+#include "model/problem/suite.hpp"
 #include "model/results/journal.hpp"
-#include "model/results/record.hpp"
-#include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::cli {
 
+/// Values of sweep, compile, resume and finals, as typed.
 struct SweepArgs {
   CommonArgs common;
   ProblemArgs problem;
   std::vector<std::string> kernels;
   std::string device = "auto";
-  RunPlan plan;  ///< members that options set as typed: strategy, switches
+  std::string strategy = "evo";
+  bool one_lever = false;
   std::string objective = "in_layer";
-  std::string budget;  ///< empty: the strategy's default
-  std::string baselines = "naive,cudnn,torch:flash";
+  std::string budget;     ///< empty: the strategy's default
+  std::string baselines;  ///< empty: the operation's default
   std::string seed = "42";
-  std::string out, resume;
-  std::string arch;
+  std::string out;  ///< empty: named by date and problem
+  std::string run;  ///< folder of the run to resume
+  std::string arch = "sm_90a";
   std::string jobs;
   std::string shard;
   std::vector<std::string> warm;
   bool no_warm_start = false;
   std::vector<std::string> imports;
-  bool compile_only = false;
+  bool record_cold = false, skip_correctness = false, sanitize = false;
   std::optional<std::string> serve;  ///< a port; empty: the default port
+};
+/// All options of the four commands.
+OptionTable sweep_options(SweepArgs& args);
+template <Verb verb>
+OptionTable verb_table(SweepArgs& args) {
+  return rows_of(verb, sweep_options(args));
+}
+
+/// How a run, new or resumed, uses this machine.
+struct SweepUse {
+  std::string device = "auto";       ///< --device, which each process looks up on its own host
+  bool names_device = false;         ///< --device was typed
+  int ranks = 1;                     ///< processes that a launcher started for this run
+  std::vector<std::string> kernels;  ///< named by --kernel; may be empty
+  bool custom = false;               ///< without a name: the kernels of custom operations
+  std::size_t jobs = 0;              ///< 0: decided by the number of cores
+  std::optional<int> serve;          ///< a port
   bool sanitize = false;
-  bool finals = false;  ///< run only the final phase of a resumed run
+  bool finals_only = false;  ///< `fatune finals`
 };
-OptionTable sweep_table(SweepArgs& args);
+Result<SweepUse> resolve_use(const SweepArgs& args);
 
-/// Limit of each problem: "150" is candidates, "60s" and "5m" are time.
-struct Budget {
-  std::uint64_t evaluations = 150;  ///< 0: no limit
-  std::optional<double> seconds;
+/// Devices and cores on which a sweep runs.
+struct SweepHosts {
+  std::vector<std::string> devices;  ///< devices of this process, each in the form of --device
+  std::size_t cores = 1;             ///< cores of this process
+  bool ranks = false;                ///< other processes also have devices
+  bool several() const { return ranks || devices.size() > 1; }
 };
-Result<Budget> parse_budget(const std::string& text);
 
-/// Checks every flag before anything is opened or written.
-Result<RunPlan> resolve_plan(const SweepArgs& args, const std::vector<NamedProblem>& problems,
-                             const std::vector<KernelRef>& kernels);
-/// 0 without the flag: decided by the number of cores.
-Result<std::size_t> parse_jobs(const std::string& text);
-Result<std::uint64_t> parse_seed(const std::string& text);
-/// Port of --serve, or the default port without a value. Nothing without the flag.
-Result<std::optional<int>> parse_serve(const std::optional<std::string>& text);
-/// Refuses options beside --resume that apply to new runs only.
-Status refuse_new_run_options(const SweepArgs& args);
-/// Plan of a resumed run: the journal's plan with the typed options. run_sweep refuses a
-/// difference.
-RunPlan resumed_plan(const SweepArgs& args, RunPlan recorded, const RunPlan& typed);
-/// Parses --rounds and --seed of a final phase.
-Result<FinalPlan> resolve_rounds(const RoundsArgs& args);
-
-/// Known configs that ship with fatune.
-Result<std::vector<SavedConfig>> shipped_configs();
-
-/// Loads known configs from `paths`, then from runs beside `own_folder` unless it is empty, then
-/// from fatune itself. The earlier of two equally near configs starts first. An unreadable path is
-/// an error.
-Result<std::vector<SavedConfig>> known_configs(const std::vector<std::string>& paths,
-                                               const std::filesystem::path& own_folder);
-
-/// Notice "known: fa_wgmma for exactly 4,8,512,64 f16, 5.62 us hot, from FILE; --budget 0 takes
-/// it". With --budget 0, names the problems that use the nearest config. May be empty.
-std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& known,
-                         const Arch& arch);
+/// Kernels that --kernel names. With --size alone, all kernels of custom operations.
+Result<std::vector<KernelRef>> used_kernels(const SweepUse& use,
+                                            const std::vector<KernelRef>& catalog);
+/// Kernels of one operation, and problems for them.
+struct SweepSubject {
+  std::vector<KernelRef> kernels;
+  OperationRef operation;
+  std::vector<NamedProblem> problems;
+};
+Result<SweepSubject> resolve_subject(const SweepUse& use, const ProblemArgs& problem,
+                                     const std::vector<KernelRef>& catalog);
+/// Plan of a new run. `reference` is the reference kernel of the operation.
+Result<RunPlan> resolve_plan(const SweepArgs& args, const SweepSubject& subject,
+                             const KernelRef& reference, const SweepHosts& hosts);
 
 }  // namespace fatune::cli

@@ -263,7 +263,7 @@ Status check_no_journal(const std::filesystem::path& folder) {
   std::error_code none;
   const auto size = std::filesystem::file_size(folder / kFileName, none);
   if (none || size == 0) return {};
-  return file_error(folder.string() + ": holds a journal already; `fatune sweep --resume " +
+  return file_error(folder.string() + ": holds a journal already; `fatune resume " +
                     shell_word(folder.string()) +
                     "` continues it, and --out chooses another folder");
 }
@@ -284,7 +284,7 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
   writer.path_ = folder / kFileName;
   std::error_code failed;
   if (!std::filesystem::is_regular_file(writer.path_, failed)) {
-    return file_error("--resume: " + writer.path_.string() +
+    return file_error("resume: " + writer.path_.string() +
                       " is not there; start a new run with --out " + shell_word(folder.string()));
   }
   FATUNE_TRY(writer.file_, open_locked(writer.path_));

@@ -87,7 +87,8 @@ Status check_no_journal(const std::filesystem::path& folder);
 /// sweeps into one folder are refused.
 class JournalWriter {
  public:
-  /// Starts a new run: the folder must not hold a journal already (the error names --resume).
+  /// Starts a new run: the folder must not hold a journal already (the error names `fatune
+  /// resume`).
   static Result<JournalWriter> create(const std::filesystem::path& folder,
                                       const JournalHeader& header);
   /// Continues a run; first removes a cut last line from the file.

@@ -60,7 +60,7 @@ constexpr Entry kStrategies[] = {
     {{"annealing", "simulated annealing: accepts worse configs, ever more rarely"}, make_annealing},
     {{"de", "differential evolution over the positions of the parameters' values"}, make_de},
     {{"pso", "particle swarm optimisation over the positions of the parameters' values"}, make_pso},
-    {{"random", "random valid configs without repeats"}, make_plain<Order::kRandom>},
+    {{"random", "uniform sampling of configs without replacement"}, make_plain<Order::kRandom>},
     {{"exhaustive", "every valid config, in the order of the parameters"},
      make_plain<Order::kOfSpace>},
 };

@@ -216,10 +216,10 @@ Status FleetSweep::finish(Result<FleetResult> fleet) {
   if (stopped || fleet->failed.empty()) return close_run(run_);
   for (const FailedPart& each : fleet->failed)
     log::error(label(parts_[each.part]) + ": " + each.reason);
-  return device_error(
-      fmt::format("{} of {} could not be swept; `fatune sweep --resume {}` sweeps the rest",
-                  fleet->failed.size(), counted(shard_problems(run_.result.plan).size(), "problem"),
-                  shell_word(run_.options.out.string())));
+  return device_error(fmt::format("{} of {} could not be swept; `fatune resume {}` sweeps the rest",
+                                  fleet->failed.size(),
+                                  counted(shard_problems(run_.result.plan).size(), "problem"),
+                                  shell_word(run_.options.out.string())));
 }
 
 /// Returns the common environment of the open devices; an error if no device is open.

@@ -270,8 +270,7 @@ Result<std::filesystem::path> find_best_file(const std::filesystem::path& path) 
   const std::filesystem::path best = first_file(path, {"best.json"});
   if (!best.empty()) return best;
   return file_error(path.string() +
-                    ": has no best.json. A sweep writes it after its final phase: `fatune sweep "
-                    "--resume " +
+                    ": has no best.json. A sweep writes it after its final phase: `fatune resume " +
                     shell_word(path.string()) + "` ends one that was interrupted");
 }
 

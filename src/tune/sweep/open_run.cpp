@@ -44,7 +44,7 @@ Result<OpenedJournal> open_journal(const SweepOptions& options, const RunPlan& p
   const std::string where = writer.path().string();
   const std::string differs = difference(journal.header.plan, plan);
   if (!differs.empty()) {
-    return usage_error("--resume: " + where + " is of another plan: " + differs +
+    return usage_error("resume: " + where + " is of another plan: " + differs +
                        "; use the same arguments, or start a new run with --out");
   }
   FATUNE_TRY_STATUS(
@@ -116,7 +116,7 @@ std::map<std::string, std::vector<ToolVerdict>> saved_verdicts(
   return verdicts;
 }
 
-/// With --finals every search counts as ended if it has begun.
+/// With finals_only every search counts as ended if it has begun.
 bool all_were_searched(const SweepResult& result) {
   return std::ranges::none_of(
       result.problems, [](const ProblemResult& problem) { return problem.candidates.empty(); });

@@ -39,7 +39,7 @@ Names difference(const Names& all, const Names& without) {
   return left;
 }
 
-/// Whether --finals should repeat the phase, because an unavailable baseline may be available now.
+/// Whether finals_only repeats the phase, because an unavailable baseline may be available now.
 bool retry_unavailable(const std::vector<FinalRecord>& finals, const RunState& run) {
   const Names absent = baselines_with(finals, Outcome::kUnavailable);
   return run.options.finals_only && !difference(absent, run.still_absent).empty();

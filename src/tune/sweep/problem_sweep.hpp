@@ -24,7 +24,7 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
 
 using SavedConfigs = std::vector<SavedConfig>;
 
-/// Runs the final phase of a searched problem. --finals repeats a phase in which a baseline was
+/// Runs the final phase of a searched problem. finals_only repeats a phase in which a baseline was
 /// unavailable, and keeps the new one if it has times of more baselines.
 Status settle_problem(RunState& run, ProblemResult& result);
 /// Turns an interrupt while waiting into success, so that results are kept.

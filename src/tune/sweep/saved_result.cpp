@@ -87,7 +87,7 @@ Status check_same_device(const Environment& then, const Environment& now, const 
   };
   if (described(then) != described(now)) {
     return usage_error(fmt::format(
-        "{}: {} was measured on {}, this is {}; {}", resume ? "--resume" : "--baseline", where,
+        "{}: {} was measured on {}, this is {}; {}", resume ? "resume" : "--baseline", where,
         described(then), described(now),
         resume ? "start a new run with --out" : "times of two devices are not compared"));
   }

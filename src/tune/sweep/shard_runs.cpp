@@ -113,7 +113,7 @@ std::vector<std::string> without_best(const ShardRun& run, const std::set<Proble
 /// A journal with another name was moved from its folder.
 std::string how_to_have_best(const std::filesystem::path& journal) {
   if (journal.filename() != "journal.jsonl") return "merge the folder of its run";
-  return "fatune sweep --resume " + shell_word(journal.parent_path().string()) + " writes it";
+  return "fatune resume " + shell_word(journal.parent_path().string()) + " writes it";
 }
 
 /// Returns a sentence for each run whose best.json is missing or outdated.
@@ -189,7 +189,7 @@ std::vector<std::string> lacking(const std::vector<ShardRun>& runs) {
   for (const ShardRun& run : runs) {
     if (complete[run.shard().number]) continue;
     const std::filesystem::path folder = std::filesystem::path(run.file).parent_path();
-    sentences.push_back(fmt::format("shard {} did not come to its end: fatune sweep --resume {}",
+    sentences.push_back(fmt::format("shard {} did not come to its end: fatune resume {}",
                                     describe(run.shard()), shell_word(folder.string())));
   }
   for (std::string& sentence : lacking_best(runs)) sentences.push_back(std::move(sentence));

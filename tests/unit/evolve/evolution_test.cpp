@@ -240,7 +240,7 @@ TEST_CASE("a run goes on where it began, with its own answers") {
   for (const auto* each : {&recorded, &moved}) {
     REQUIRE_FALSE(*each);
     CHECK(each->error().kind == ErrorKind::kUsage);
-    CHECK(each->error().message.starts_with("--resume: "));
+    CHECK(each->error().message.starts_with("resume: "));
   }
 }
 

@@ -12,16 +12,16 @@ namespace {
 SweepArgs sweep_args(const std::string& line) {
   SweepArgs args;
   CLI::App command("sweep");
-  add_options(command, sweep_table(args));
+  add_options(command, verb_table<kSweep>(args));
   command.parse(line);
   args.common.typed = typed_options(command);
   return args;
 }
 
 TEST_CASE("a recorded command has what differs from the defaults, and always the seed") {
-  CHECK(repeat_options(sweep_table, sweep_args("")) == " --seed 42");
+  CHECK(repeat_options(verb_table<kSweep>, sweep_args("")) == " --seed 42");
   CHECK(
-      repeat_options(sweep_table,
+      repeat_options(verb_table<kSweep>,
                      sweep_args("--shape 4,8,512,64 --shape 1,8,64,64 --causal --strategy evo "
                                 "--budget 20 --record-cold --jobs 4 --kernel-dir 'my kernels'")) ==
       " --shape 4,8,512,64 --shape 1,8,64,64 --causal --budget 20 --seed 42 --record-cold"
@@ -39,26 +39,33 @@ TEST_CASE("a list's option takes one value: the next word is not its own") {
         std::vector<std::string>{"own", "gemm"});
 }
 
-TEST_CASE("what is typed beside --resume takes its place in the recorded plan") {
-  RunPlan recorded, typed;
-  recorded.seed = 7;
-  recorded.strategy = "ga";
-  recorded.record_cold = true;
-  typed.seed = 42;
-  CHECK(resumed_plan(sweep_args("--resume run"), recorded, typed).seed == 7);
-  const RunPlan plan = resumed_plan(sweep_args("--resume run --seed 42"), recorded, typed);
-  CHECK(plan.seed == 42);
-  CHECK(plan.strategy == "ga");
-  CHECK(plan.record_cold);
-  CHECK(resumed_plan(sweep_args("--resume run --strategy evo"), recorded, typed).strategy == "evo");
+TEST_CASE("each verb has its own options of the shared table") {
+  SweepArgs args;
+  const auto has = [&](Verb verb, const std::string& flag) {
+    for (const OptionGroup& group : rows_of(verb, sweep_options(args))) {
+      for (const OptionRow& row : group.rows)
+        if (long_name(row) == flag) return true;
+    }
+    return false;
+  };
+  for (const Verb verb : {kSweep, kCompile, kResume, kFinals}) {
+    CHECK(has(verb, "--json"));
+    CHECK(has(verb, "--jobs"));
+    CHECK(has(verb, "--shape") == (verb == kSweep || verb == kCompile));
+    CHECK(has(verb, "--out") == (verb == kSweep));
+    CHECK(has(verb, "--arch") == (verb == kCompile));
+    CHECK(has(verb, "--device") == (verb != kCompile));
+    CHECK(has(verb, "RUN") == (verb == kResume || verb == kFinals));
+  }
 }
 
-TEST_CASE("options of new runs are refused beside --resume") {
-  CHECK(refuse_new_run_options(sweep_args("--resume run --jobs 2")));
-  const auto refused = refuse_new_run_options(sweep_args("--resume run --no-warm-start"));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().message ==
-        "--resume continues the run as it began; leave out --no-warm-start, which is for new runs");
+TEST_CASE("the first typed option with a property is named") {
+  const auto first = [](const std::string& line) {
+    const SweepArgs args = sweep_args(line);
+    return first_typed(verb_table<kSweep>, args, args.common.typed, &OptionRow::needs_search);
+  };
+  CHECK(first("--budget 0 --seed 7").empty());
+  CHECK(first("--no-warm-start --strategy evo") == "--strategy");
 }
 
 }  // namespace

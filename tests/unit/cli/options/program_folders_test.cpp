@@ -1,8 +1,7 @@
 // program_folders_test.cpp: Checks which folders around the program may provide libraries.
-#include "cli/options/program_folders.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
+#include "cli/options/settings.hpp"
 #include "core/file.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,11 +1,11 @@
 // ranks_test.cpp: Checks the number of processes in launchers' variables, and the devices of ranks.
-#include "cli/options/ranks.hpp"
-
 #include <map>
 #include <string>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "cli/options/launchers.hpp"
 
 namespace fatune::cli {
 namespace {

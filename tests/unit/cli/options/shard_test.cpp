@@ -1,9 +1,9 @@
 // shard_test.cpp: Checks --shard as typed and from schedulers' variables.
-#include "cli/options/shard.hpp"
-
 #include <map>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "cli/options/launchers.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -40,7 +40,7 @@ TEST_CASE("a folder that holds a journal is not overwritten") {
   const auto again = JournalWriter::create(folder.path(), sample_header());
   REQUIRE_FALSE(again);
   CHECK(again.error().kind == ErrorKind::kFile);
-  CHECK(again.error().message.find("--resume " + folder.path().string()) != std::string::npos);
+  CHECK(again.error().message.find("fatune resume " + folder.path().string()) != std::string::npos);
   CHECK(text_of(folder / "journal.jsonl") == test::sealed_text(sample_records()));
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("there is nothing to resume in a folder without a journal") {
   const test::TemporaryFolder folder;
   const auto writer = JournalWriter::resume(folder / "none");
   REQUIRE_FALSE(writer);
-  CHECK(writer.error().message.starts_with("--resume: "));
+  CHECK(writer.error().message.starts_with("resume: "));
   CHECK_FALSE(fs::exists(folder / "none"));
 }
 

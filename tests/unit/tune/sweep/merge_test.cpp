@@ -226,7 +226,7 @@ TEST_CASE("a run whose best.json is missing is named, unless another run of its 
   REQUIRE(lacks.size() == 1);
   CAPTURE(lacks.front());
   CHECK(lacks.front().starts_with((copy / "journal.jsonl").string() + " of shard 2/2 has results"));
-  CHECK(lacks.front().find("fatune sweep --resume " + copy.string()) != std::string::npos);
+  CHECK(lacks.front().find("fatune resume " + copy.string()) != std::string::npos);
   CHECK(lacking(fixture.loaded({folders[0], folders[1], copy})).empty());
   std::filesystem::rename(copy / "journal.jsonl", copy / "two.jsonl");
   CHECK(lacking(fixture.loaded({folders[0], copy / "two.jsonl"}))

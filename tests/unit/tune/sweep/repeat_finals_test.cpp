@@ -1,4 +1,4 @@
-// repeat_finals_test.cpp: Checks what --finals repeats, keeps, and does after an interrupt.
+// repeat_finals_test.cpp: Checks what `fatune finals` repeats, keeps, and does after an interrupt.
 #include <map>
 
 #include <catch2/catch_test_macros.hpp>
@@ -69,7 +69,7 @@ struct RepeatFixture : test::SweepFixture {
   }
 };
 
-TEST_CASE("what a baseline was not there for is measured again by --finals, and nothing else") {
+TEST_CASE("what a baseline was not there for is measured again by finals, and nothing else") {
   RepeatFixture fixture;
   fixture.first();
   CHECK(fixture.gates() == "cudnn cudnn");

@@ -281,14 +281,14 @@ TEST_CASE("another plan, device or kernel text is refused on resumption") {
   CHECK(message(other).find("this is Formula 1 (sm_90a, recorded)") != std::string::npos);
 }
 
-TEST_CASE("a second sweep into the same folder without --resume is refused") {
+TEST_CASE("a second sweep into the same folder is refused") {
   SweepFixture fixture;
   FakeEvaluator evaluator(toy_device());
   fixture.run_well(evaluator);
   const auto again = fixture.run(evaluator);
   REQUIRE_FALSE(again);
   CHECK(again.error().kind == ErrorKind::kFile);
-  CHECK(again.error().message.find("--resume") != std::string::npos);
+  CHECK(again.error().message.find("fatune resume") != std::string::npos);
 }
 
 TEST_CASE("duplicates of journalled machine code stay duplicates") {

@@ -48,7 +48,7 @@ TEST_CASE("a folder without best.json names what writes one") {
   const auto saved = load_best_file(folder.path());
   REQUIRE_FALSE(saved);
   CHECK(saved.error().kind == ErrorKind::kFile);
-  CHECK(saved.error().message.find("--resume") != std::string::npos);
+  CHECK(saved.error().message.find("fatune resume") != std::string::npos);
 }
 
 TEST_CASE("the times and the gate come along") {

@@ -1,4 +1,4 @@
-// compile_only.cpp: Compiles configs without a GPU, and prints resources and failures as a table.
+// cmd_compile.cpp: Compiles configs without a GPU, and prints resources and failures as a table.
 #include <algorithm>
 #include <set>
 
@@ -7,7 +7,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
-#include "cli/options/problems.hpp"
+#include "cli/options/catalog.hpp"
+#include "cli/options/sweep_plan.hpp"
 #include "core/fields.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
@@ -31,20 +32,25 @@ Result<Resources> resources_of(const Candidate& candidate, const DeviceLimits& l
   return used;
 }
 
+/// Configs to compile, and the device that they are for.
+struct CompileTask {
+  DeviceLimits limits;
+  std::uint64_t budget = RunPlan().budget_evaluations;  ///< configs of each kernel and problem
+  std::uint64_t seed = 0;
+};
+
 /// Returns up to `budget` valid points in random order, so that a small budget covers the whole
 /// space.
-Result<std::vector<Point>> some_points(const Space& space, const RunPlan& plan) {
-  FATUNE_TRY(auto strategy,
-             make_strategy("random", space.lattice(),
-                           {.seed = plan.seed, .budget = plan.budget_evaluations, .start = {}}));
-  const std::uint64_t limit = plan.budget_evaluations == 0 ? space.size() : plan.budget_evaluations;
-  return strategy->ask(static_cast<std::size_t>(std::min(limit, space.size())));
+Result<std::vector<Point>> some_points(const Space& space, const CompileTask& task) {
+  FATUNE_TRY(auto strategy, make_strategy("random", space.lattice(),
+                                          {.seed = task.seed, .budget = task.budget, .start = {}}));
+  return strategy->ask(static_cast<std::size_t>(std::min(task.budget, space.size())));
 }
 
 Result<std::vector<CompiledConfig>> compile_space(const Space& space, const std::string& name,
-                                                  const DeviceLimits& limits, const RunPlan& plan,
-                                                  CompilePool& pool) {
-  FATUNE_TRY(const std::vector<Point> points, some_points(space, plan));
+                                                  const CompileTask& task, CompilePool& pool) {
+  const DeviceLimits& limits = task.limits;
+  FATUNE_TRY(const std::vector<Point> points, some_points(space, task));
   std::vector<Ticket> tickets;
   for (const Point& point : points)
     tickets.push_back(pool.submit(compile_request(space.candidate(point), limits)));
@@ -126,8 +132,8 @@ std::string summary_text(const std::vector<CompiledConfig>& results, const Paint
 /// returns their reasons as an error.
 Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
                                                     const std::vector<KernelRef>& kernels,
-                                                    const DeviceLimits& limits, const RunPlan& plan,
-                                                    CompilePool& pool) {
+                                                    const CompileTask& task, CompilePool& pool) {
+  const DeviceLimits& limits = task.limits;
   std::vector<CompiledConfig> results;
   std::vector<std::string> left_out;
   for (const KernelRef& kernel : kernels) {
@@ -139,7 +145,7 @@ Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
       continue;
     }
     FATUNE_TRY(const Space space, Space::build(kernel, named.problem, limits));
-    FATUNE_TRY(auto compiled, compile_space(space, named.name, limits, plan, pool));
+    FATUNE_TRY(auto compiled, compile_space(space, named.name, task, pool));
     for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
   }
   if (left_out.size() == kernels.size()) return usage_error(join(left_out, "\n  "));
@@ -147,16 +153,24 @@ Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
   return results;
 }
 
-}  // namespace
-
-Result<int> compile_only(const std::string& wanted, std::size_t jobs, const RunPlan& plan,
-                         const std::vector<KernelRef>& kernels, const Settings& settings) {
-  FATUNE_TRY(const Arch arch, parse_arch(wanted));
-  FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
-  FATUNE_TRY(CompilePool pool, open_pool(settings, jobs));
+Result<int> run_compile(const SweepArgs& args, const Settings& settings) {
+  FATUNE_TRY(const SweepUse use, resolve_use(args));
+  if (use.ranks > 1)
+    return usage_error("compile runs in one process; start it without mpirun or srun");
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(const SweepSubject subject, resolve_subject(use, args.problem, catalog));
+  FATUNE_TRY(const Arch arch, parse_arch(args.arch));
+  CompileTask task;
+  FATUNE_TRY(task.limits, typical_limits(arch));
+  FATUNE_TRY(task.seed, parse_seed(args.seed));
+  if (!args.budget.empty()) {
+    FATUNE_TRY(const std::int64_t most, whole_number("--budget", args.budget, 1));
+    task.budget = static_cast<std::uint64_t>(most);
+  }
+  FATUNE_TRY(CompilePool pool, open_pool(settings, use.jobs));
   std::vector<CompiledConfig> results;
-  for (const NamedProblem& named : plan.problems) {
-    FATUNE_TRY(auto compiled, compile_problem(named, kernels, limits, plan, pool));
+  for (const NamedProblem& named : subject.problems) {
+    FATUNE_TRY(auto compiled, compile_problem(named, subject.kernels, task, pool));
     for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
   }
   const bool all = std::all_of(results.begin(), results.end(),
@@ -167,6 +181,13 @@ Result<int> compile_only(const std::string& wanted, std::size_t jobs, const RunP
             : fmt::format("compiled for {} with NVRTC {}, nothing was run\n{}", document.arch,
                           document.nvrtc, summary_text(results, settings.paint)));
   return all ? kDone : kAnswerIsNo;
+}
+
+}  // namespace
+
+Runner setup_compile(CLI::App& command) {
+  return make_runner(command, verb_table<kCompile>,
+                     "fatune compile --shape 4,8,512,64 --arch sm_90a --budget 40", run_compile);
 }
 
 }  // namespace fatune::cli

@@ -1,18 +1,35 @@
-// ranks.hpp: Finds the ranks that an MPI launcher started, and the devices of this rank.
+// launchers.hpp: Reads what Slurm, Kubernetes and MPI's launchers tell a process: its part of a
+// plan, its ranks and their devices.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/options/session.hpp"
-#include "cli/options/settings.hpp"
-#include "cli/options/shard.hpp"
 #include "core/result.hpp"
+#include "model/results/journal.hpp"
 #include "transport/transport.hpp"
 #include "tune/fleet/messages.hpp"
 
 namespace fatune::cli {
+
+/// Reads an environment variable; empty if it is not set.
+using ReadVariable = std::function<std::string(const char* name)>;
+
+struct ShardChoice {
+  std::uint64_t number = 1, of = 1;  ///< `number` counts from 1
+};
+/// Parses "2/4". "auto" reads the variables of a Slurm array or step. "auto/4" also reads the index
+/// of a pod of a Kubernetes indexed job, which gives no count.
+Result<ShardChoice> parse_shard(const std::string& text, const ReadVariable& variable);
+
+/// Part of a plan's problems that --shard names; nothing without --shard. Refuses plans that need
+/// all problems in one run.
+Result<std::optional<Shard>> resolve_shard(const std::string& text, const RunPlan& plan);
 
 /// Options of mpirun without which Open MPI ends the whole job when one rank dies.
 inline constexpr const char* kMpiRecovery =
