@@ -17,8 +17,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   fatune_find_embedded(export_files src/out/export *.py)
   fatune_find_embedded(recorded_files configs/recorded *.jsonl.gz)
   fatune_find_embedded(known_files configs/known *.json)
-  fatune_find_embedded(page_files . src/out/page/html/*.html src/out/page/html/*.css src/out/page/html/*.js
-    src/evolve/report/*.css)
+  fatune_find_embedded(page_files . src/out/page/html/*.html src/out/page/html/*.css src/out/page/html/*.js)
   # As its authors published it (third_party/README.md).
   set(d3_file ${PROJECT_SOURCE_DIR}/third_party/d3/d3.min.js)
   file(SHA256 ${d3_file} d3_sha256)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-from . import contending, page
+from . import contending, program
 from .capturing import Suite, capture, device_of, step_of
 from .errors import FILES, INTERRUPTED, NO, FatuneError
 from .gpu_clock import sensor_of
@@ -250,13 +250,12 @@ def _undone_when_interrupted(proof: Proof) -> Iterator[None]:
 
 
 def _write(proof: Proof) -> None:
-    document = proof.to_json()
-    for path, text in ((proof.report, page.page_of(document)),
-                       (proof.result.folder / "proof.json", json.dumps(document, indent=1) + "\n")):
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise FatuneError(f"{path} cannot be written: {error.strerror}", FILES) from error
+    path = proof.result.folder / "proof.json"
+    try:
+        path.write_text(json.dumps(proof.to_json(), indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise FatuneError(f"{path} cannot be written: {error.strerror}", FILES) from error
+    program.output_of(["report", str(path), "--format", "html", "--out", str(proof.report)])
 
 
 def main(argv: Sequence[str]) -> int:

@@ -60,16 +60,15 @@ def _listen(child: "subprocess.Popen[str]",
     return said, out[0]
 
 
-def run(args: Sequence[str], *, accept: Sequence[int] = (0,),
-        progress: Optional[Callable[[str], None]] = None,
-        cwd: Optional[Path] = None) -> dict[str, Any]:
-    """Returns the document that `fatune ARGS --json` prints.
+def output_of(args: Sequence[str], *, accept: Sequence[int] = (0,),
+              progress: Optional[Callable[[str], None]] = None, cwd: Optional[Path] = None) -> str:
+    """Returns what `fatune ARGS` prints.
 
     `progress` takes each line of stderr as it comes. An exit code outside of `accept` raises
     FatuneError with this code and the last line. An interrupt is passed to the program, which ends
     before this raises.
     """
-    command, environment = [str(path()), *args, "--json"], dict(os.environ)
+    command, environment = [str(path()), *args], dict(os.environ)
     if "torch" in sys.modules:
         # Baselines torch:* run by the PyTorch that asks.
         environment.setdefault("FATUNE_PYTHON", sys.executable)
@@ -90,7 +89,14 @@ def run(args: Sequence[str], *, accept: Sequence[int] = (0,),
         reason = said[-1] if said else f"{' '.join(command)} ended with {child.returncode}"
         raise FatuneError(
             reason.removeprefix(_ERROR).strip(), child.returncode if child.returncode > 0 else BUG)
+    return out
+
+
+def run(args: Sequence[str], **options: Any) -> dict[str, Any]:
+    """Returns the document that `fatune ARGS --json` prints. Takes the options of output_of()."""
+    out = output_of([*args, "--json"], **options)
     try:
         return json.loads(out)
     except ValueError as error:
-        raise FatuneError(f"{' '.join(command)} printed no document: {error}", BUG) from error
+        raise FatuneError(f"fatune {' '.join(args)} --json printed no document: {error}",
+                          BUG) from error

@@ -199,16 +199,6 @@ def check_devices(checker, fatune, fakes):
         checker.failures.append(f"fatune devices: exit {done.returncode}: {done.stdout[:400]}")
 
 
-def check_page(checker, fatune, journal):
-    """The data inside an HTML report."""
-    done = subprocess.run([fatune, "report", journal, "--format", "html"], capture_output=True, text=True, timeout=240, check=False)
-    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', done.stdout, re.DOTALL)
-    if found:
-        checker.check(json.loads(found.group(1)), f"fatune report {journal.name}")
-    else:
-        checker.failures.append(f"fatune report: exit {done.returncode}, no data in the page: {done.stderr[-400:]}")
-
-
 def is_manifest(path):
     """Suites have no schema: the program's reader is their only check."""
     return json.loads(path.read_text())["schema"] != SUITE["schema"]
@@ -232,8 +222,6 @@ def check_everything(checker, fatune, fakes):
     check_evolution(checker, fatune)
     if fakes:
         check_devices(checker, fatune, fakes)
-    for name in ("mission", "suite-decode"):
-        check_page(checker, fatune, ROOT / "results" / "h200" / name / "journal.jsonl.gz")
 
 
 def main():

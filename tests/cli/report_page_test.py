@@ -3,8 +3,8 @@
 
     report_page_test.py --fatune PATH
 
-Reports of journals (one problem, a suite, two runs, a custom operation, four times, machine code and counters, nothing measured) and a live page
-while a sweep runs on the recorded device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
+Reports of journals (one problem, a suite, two runs, a custom operation, four times, machine code and counters, nothing measured), of an
+evolution and of a proof, and a live page while a sweep runs on the recorded device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
 skipped with the reason (exit 77); under CI=true that is a failure.
 """
 import argparse
@@ -54,6 +54,18 @@ const probe = async () => {
     found.sass = [...sass.querySelectorAll('.sass tr')].map((tr) => [...tr.children].map((td) => td.textContent));
     found.links = [...document.querySelectorAll('#compare a')].map((a) => a.getAttribute('href'));
     found.counters = [...document.querySelectorAll('#compare tr')].map((tr) => [...tr.children].map((td) => td.textContent)).filter((row) => /tensor|barrier/.test(row[0]));
+  }
+  const tree = document.querySelector('.tree');
+  if (tree) {
+    const ids = (list) => [...list].map((item) => item.id), first = document.querySelector('.tree > ul > li');
+    found.lineage = [ids(document.querySelectorAll('.tree > ul > li')), ids(first.querySelectorAll('li'))];
+    tree.querySelectorAll('details').forEach((d) => { d.open = true; });
+    await wait(200);
+    const diff = (before, after) => diffLines(before, after).map(({mark, text}) => mark + text).join(' ');
+    found.diffs = [diff('a\\nb\\nc\\nd\\ne\\nf\\n', 'a\\nb\\nc\\nX\\ne\\nf\\n'), diff('1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n', '0\\n2\\n3\\n4\\n5\\n6\\n7\\n9\\n'), diff('a\\nb\\n', 'a\\nb\\n'), diff('a\\n', 'a\\nb\\nc\\n'),
+      diff('a\\nb\\nc\\nd\\n', 'b\\nx\\nd\\ny\\n'), diff(Array(2100).fill('a').join('\\n'), Array(2100).fill('b').join('\\n')).length];
+    found.marked = ['.added', '.removed'].map((css) => tree.querySelectorAll('pre ' + css).length);
+    found.lines = [...tree.querySelectorAll('pre span')].map((line) => line.textContent);
   }
   found.title = document.title;
   found.heading = document.querySelector('h1').textContent;
@@ -317,6 +329,53 @@ def machine_code(checks, browser, fatune, folder):
         checks.check("stmatrix" not in found["text"], f"{name}: a class of instructions that neither has is counted")
 
 
+def evolution(checks, browser, fatune, folder):
+    """A run of evolve: curves, the final rounds, and the lineage with diffs; what programs wrote stays text."""
+    found = browser.probe(report(fatune, folder / "evolution.html", RESULTS / "evolve" / "full"), folder)
+    checks.common("evolution", found)
+    checks.figures("evolution", found, {"best", "validity"})
+    checks.check(found["diffs"] == [" b  c -d +X  e  f", "-1 +0  2  3 ⋯  6  7 -8 +9", "", " a +b +c", "-a  b -c +x  d +y", 3 * 4200 - 1], f"evolution: the diffs are {found['diffs']}")
+    for words in ("poor_rows, evolved: 5.91×", "93.3 %", "mission 4,8,512,64 f16", "832 µs", "5.90 to 5.91"):
+        checks.check(words in found["text"], f"evolution: '{words}' is not on the page")
+    checks.check(found["marked"][0] > 40, f"evolution: the diffs have {found['marked'][0]} added lines")
+    run = folder / "evolved"
+    run.mkdir()
+    parents = {1: "t0", 2: "t0", 3: "t2", 4: "t0"}
+    with open(run / "ledger.jsonl", "w") as out:
+        for line in subprocess.run(["zcat", RESULTS / "evolve" / "full" / "ledger.jsonl.gz"], capture_output=True, text=True, check=True).stdout.splitlines():
+            record = json.loads(line)
+            record.pop("crc", None)
+            if record["t"] == "trial" and record["number"] < 5:
+                record |= {"source": f"int main;\n// <script>alert({record['number']})</script>\n", "manifest": "{}", "thought": "</details><img src=x>", "parents": [parents[record["number"]]] if record["number"] else []}
+            if record["t"] == "header" or record.get("number", 5) < 5:
+                out.write(json.dumps(record) + "\n")
+    page = report(fatune, folder / "evolved.html", run)
+    for width in (1200, 500):
+        name, found = f"changed evolution at {width}", browser.probe(page, folder, width)
+        checks.common(name, found)
+        # A leaf stands below its parent, before the line of descent goes on.
+        checks.check(found["lineage"] == [["t0", "t2"], ["t1", "t4"]], f"{name}: the lineage is {found['lineage']}")
+        for words in ("The run is not complete", "</details><img src=x>"):
+            checks.check(words in found["text"], f"{name}: '{words}' is not on the page")
+        checks.check("+ // <script>alert(3)</script>" in found["lines"], f"{name}: the diffs show {found['lines'][:6]}")
+
+
+def proof(checks, browser, fatune, folder):
+    """The proof of a step, as python/fatune/optimizing.py writes it."""
+    page = report(fatune, folder / "proof.html", ROOT / "tests" / "data" / "proof" / "proof.json")
+    checks.check("GPU-186b" not in page.read_text(), "proof: the page names the GPU's UUID")
+    for width in (1200, 500):
+        name, found = f"proof at {width}", browser.probe(page, folder, width)
+        checks.common(name, found)
+        checks.figures(name, found, {"site-1", "site-2", "site-3"})
+        checks.check((found["title"], found["heading"]) == ("layers: fatune", "layers"), f"{name}: the title is {found['title']}")
+        for words in ("Faster, and right", "NVIDIA H200 (a recording stood in for it); PyTorch 2.9.0+cu130", "No gate has checked a59a029a046083d0", "layers.* (Layer)", "12 × 4,8,512,64 f16",
+                      "4,8,512,64 f16, causal (a tensor)", "tuned as 4-8-512-64-causal", "not tuned: head dim 48 is not tuned <b>", "23.1 % of the step", "802 µs", "0.834", "0.833 to 0.835", "18 of 19",
+                      "1830 MHz, and by flash 1845 MHz", "measured 135 µs; predicted from the times in a layer of its calls: 122 µs, 1.11 of it", "The step in a CUDA graph", "no engine for head dim 48",
+                      "PyTorch: head dim 48 is not tuned", "incomparable", "by flash, the best of PyTorch’s"):
+            checks.check(words in found["text"], f"{name}: '{words}' is not on the page")
+
+
 def bad_input(checks, browser, fatune, folder):
     """A run without measurements, with reasons that look like markup and an unknown GPU."""
     run = folder / "none"
@@ -410,7 +469,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         browser = Browser(path, folder)
-        for part in (one_problem, suites, custom_operation, four_times, machine_code, bad_input, live):
+        for part in (one_problem, suites, custom_operation, four_times, machine_code, evolution, proof, bad_input, live):
             part(checks, browser, fatune, folder)
     for failure in checks.failures:
         print(failure)

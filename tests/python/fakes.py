@@ -1,5 +1,7 @@
 """fakes.py: Fakes an exported file: kernels are CPU functions, without driver and machine code."""
 import contextlib
+import json
+import re
 import types
 import warnings
 from unittest import mock
@@ -42,6 +44,13 @@ def _of_length(kernel, tokens):
 
 
 @contextlib.contextmanager
+def drawn(page):
+    """Returns the document that a page draws."""
+    text = page.read_text(encoding="utf-8")
+    assert "default-src 'none'" in text, "the page loads nothing"
+    return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL).group(1))
+
+
 def on_the_cpu(tokens=None):
     """Files that are imported meanwhile by fatune.install(), or by the function that this gives, take the CPU for the
     GPU of the recording. With `tokens` their kernels are for this length."""

@@ -15,7 +15,6 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "evolve/report/page.hpp"
 #include "evolve/report/text.hpp"
 #include "out/page/report_page.hpp"
 #include "out/text/report_text.hpp"
@@ -238,8 +237,7 @@ Result<int> show_pages(const ReportArgs& args, const std::string& format,
   } else if (format == "svg") {
     FATUNE_TRY_STATUS(write_plots(runs, args.out));
   } else {
-    FATUNE_TRY_STATUS(
-        write_or_print(args.out, report_page(std::move(runs), settings.head, args.out)));
+    FATUNE_TRY_STATUS(write_or_print(args.out, report_page(std::move(runs), args.out)));
   }
   return kDone;
 }
@@ -253,13 +251,19 @@ Result<int> show_evolution(const ReportArgs& args, const std::string& format,
     return usage_error("--format " + format + ": a run of evolve is shown as text or html");
   FATUNE_TRY(Ledger ledger, load_ledger(args.runs.front()));
   const EvolutionDocument document = evolution_document(std::move(ledger), settings.head);
-  std::string text;
-  if (settings.json) {
-    text = dump_pretty(to_json(document));
-  } else {
-    text = format == "html" ? evolution_page(document) : evolution_text(document, settings.paint);
-  }
+  std::string text = evolution_text(document, settings.paint);
+  if (format == "html")
+    text = document_page(to_json(document), document.run.plan.kernel + ", evolved");
+  if (settings.json) text = dump_pretty(to_json(document));
   FATUNE_TRY_STATUS(write_or_print(args.out, text));
+  return kDone;
+}
+
+/// Shows the page of a proof.
+Result<int> show_proof(const ReportArgs& args, const std::string& format, const std::string& page) {
+  if (args.runs.size() > 1 || format != "html")
+    return usage_error(args.runs.front() + ": a proof is shown alone; add --out FILE.html");
+  FATUNE_TRY_STATUS(write_or_print(args.out, page));
   return kDone;
 }
 
@@ -267,6 +271,7 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
   const std::string format = format_of(args);
   FATUNE_TRY_STATUS(check_format(args, format));
   if (is_evolution(args.runs.front())) return show_evolution(args, format, settings);
+  if (const auto page = proof_page(args.runs.front())) return show_proof(args, format, *page);
   if (is_page(format) || settings.json) return show_pages(args, format, settings);
   FATUNE_TRY(const std::filesystem::path file, find_results(args.runs.front()));
   FATUNE_TRY(Journal journal, load_journal(file, damage_of(args)));
@@ -287,7 +292,7 @@ OptionTable report_table(ReportArgs& a) {
   const OptionTable own = {
       {"Report",
        {required(
-            {"RUN", &a.runs, "", "Show this run folder or journal; html and svg take several"}),
+            {"RUN", &a.runs, "", "Show a run, journal or proof.json; html and svg take several"}),
         {"--format", &a.format, join(formats, "|"),
          "Write text, md, csv, html (one page), svg (a folder of pictures), t4 (T4 results) or "
          "kernel-tuner (a cache file to simulate on) [by the suffix of "

@@ -15,7 +15,6 @@
 #include "judge/referee/judgement.hpp"
 #include "model/results/journal.hpp"
 #include "model/wisdom/kernel_facts.hpp"
-#include "out/page/page_json.hpp"
 #include "out/text/report_text.hpp"
 #include "search/replay/replay.hpp"
 #include "tune/profile/profile.hpp"
@@ -81,8 +80,6 @@ constexpr WrittenFormat kWritten[] = {
     {"launch.1", "All that a program must know to launch an exported kernel",
      schema_of<KernelFacts>},
     {"lint.1", "`fatune kernels lint --json`: what is wrong with kernels", schema_of<LintDocument>},
-    {"page.1", "What the HTML report draws, embedded in it and served by `fatune sweep --serve`",
-     schema_of<PageDocument>},
     {"profile.1", "`fatune profile --json`: hardware counters and what they mean",
      schema_of<ProfileDocument>},
     {"replay.1", "`fatune replay --json`: scores of search strategies on recorded data",

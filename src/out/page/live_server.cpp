@@ -12,11 +12,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "out/page/http_server.hpp"
-#include "out/page/page_json.hpp"
+#include "out/page/page_document.hpp"
 #include "out/page/report_page.hpp"
 
 namespace fatune {
@@ -55,7 +54,7 @@ class LiveView {
   }
 
   struct State {
-    std::string json;  ///< fatune.page/1 with "live"
+    std::string json;  ///< {"live":...,"runs":[...]}
     std::string tag;   ///< changes whenever `json` changes
     bool final = false;
   };
@@ -67,8 +66,7 @@ class LiveView {
     }();
     read_journal(finished);
     State state;
-    state.json = dump(to_json(PageDocument{head_, PageLive{progress, finished}, {}}));
-    state.json.replace(state.json.rfind("[]"), 2, runs_);  // the cached runs, which are costly
+    state.json = "{\"live\":" + dump(live_json(progress, finished)) + ",\"runs\":" + runs_ + "}";
     state.tag = "\"" + sha256_hex(state.json).substr(0, 16) + "\"";
     state.final = finished;
     return state;
@@ -88,10 +86,7 @@ class LiveView {
       return;
     }
     const std::array runs = {std::move(*run)};
-    const Json page = to_json(page_document(runs, finished ? Depth::kFull : Depth::kQuick, {}));
-    head_ = {runs.front().header.environment.fatune, runs.front().header.plan.command,
-             page["recorded"].get<bool>()};
-    runs_ = dump(page["runs"]);
+    runs_ = dump(runs_json(runs, finished ? Depth::kFull : Depth::kQuick));
     size_ = size;
     read_at_ = std::chrono::steady_clock::now();
   }
@@ -103,8 +98,7 @@ class LiveView {
   std::mutex journal_mutex_;  ///< guards the members below
   std::uintmax_t size_ = 0;   ///< size of the journal when it was read
   std::chrono::steady_clock::time_point read_at_{};
-  DocumentHead head_;
-  std::string runs_ = "[]";  ///< JSON of the runs
+  std::string runs_ = "[]";  ///< JSON of the runs, kept because it is costly
 };
 
 class LiveServer::Impl {

@@ -11,14 +11,13 @@
 
 #include "core/check.hpp"
 #include "core/embedded.hpp"
-#include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/svg.hpp"
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
 #include "out/page/colours.hpp"
-#include "out/page/page_json.hpp"
+#include "out/page/page_document.hpp"
 
 namespace fatune {
 namespace {
@@ -63,9 +62,11 @@ constexpr std::string_view kHtml = "src/out/page/html/";
 constexpr std::string_view kD3 = "third_party/d3/d3.min.js";
 constexpr std::string_view kD3Licence = "third_party/d3/LICENSE";
 /// Each script may use the scripts before it.
-constexpr const char* kScripts[] = {
-    "model.js",    "frame.js",    "bars.js",  "search.js", "timeline.js", "space.js", "matter.js",
-    "hardware.js", "overview.js", "table.js", "code.js",   "compare.js",  "page.js"};
+constexpr const char* kScripts[] = {"model.js",     "frame.js", "bars.js",   "search.js",
+                                    "timeline.js",  "space.js", "matter.js", "hardware.js",
+                                    "overview.js",  "table.js", "code.js",   "compare.js",
+                                    "evolution.js", "proof.js", "page.js"};
+constexpr std::string_view kPrivate[] = {"uuid", "host"};  // members that name a machine
 
 std::string_view embedded_text(std::string_view path) {
   for (const EmbeddedFile& file : embedded_page_files()) {
@@ -149,15 +150,31 @@ Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& path
   return runs;
 }
 
-std::string report_page(std::vector<PageRun> runs, const DocumentHead& head,
-                        const std::filesystem::path& file) {
+std::string report_page(std::vector<PageRun> runs, const std::filesystem::path& file) {
   std::vector<std::string> names;
   for (PageRun& run : runs) {
     names.push_back(run.name);
     if (!file.empty()) run.folder = folder_below(file, run.source);
   }
-  return page_html(to_json(page_document(runs, Depth::kFull, head)), "fatune: " + join(names, ", "),
+  return page_html({{"runs", runs_json(runs, Depth::kFull)}}, "fatune: " + join(names, ", "),
                    PageMode::kFile);
+}
+
+std::string document_page(Json document, const std::string& title) {
+  leave_out(document, kPrivate);
+  if (const auto command = document.find("command");
+      command != document.end() && command->is_string())
+    *command = without_folders(command->get<std::string>());
+  return page_html(document, title, PageMode::kFile);
+}
+
+std::optional<std::string> proof_page(const std::filesystem::path& file) {
+  if (file.extension() != ".json") return {};
+  auto proof = load_json(file);
+  if (!proof || !proof->is_object() || !proof->contains("schema")) return {};
+  if ((*proof)["schema"] != "fatune.proof/1") return {};
+  const auto name = Fields(*proof, file.string()).text_or("name", "proof");
+  return document_page(*proof, (name ? *name : "proof") + ": fatune");
 }
 
 Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path& folder) {

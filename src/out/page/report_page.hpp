@@ -2,12 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/json.hpp"
 #include "core/result.hpp"
-#include "model/results/document.hpp"
 #include "out/page/page_run.hpp"
 
 namespace fatune {
@@ -16,8 +16,12 @@ namespace fatune {
 Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& paths,
                                             const std::vector<std::string>& kernels, Damage damage);
 /// `file` is the page's location, for links to files of the runs; empty if unknown.
-std::string report_page(std::vector<PageRun> runs, const DocumentHead& head,
-                        const std::filesystem::path& file);
+std::string report_page(std::vector<PageRun> runs, const std::filesystem::path& file);
+/// Draws a document with a page of its own: fatune.evolution/1 or fatune.proof/1.
+std::string document_page(Json document, const std::string& title);
+/// Returns the page of a proof.json, which python/fatune/optimizing.py writes; empty for other
+/// files.
+std::optional<std::string> proof_page(const std::filesystem::path& file);
 /// Writes baselines.svg and convergence.svg per problem, prefixed by its name if there are several.
 Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path& folder);
 

@@ -3,7 +3,7 @@
 /// Returns the finalists and the selected candidate, by id.
 function comparable(problem) {
   const finals = problem.finals.filter((f) => !isBaseline(f) && f.id).map((f, i) => ({...f, params: f.config, ...wavesOf(problem, f), label: `${i + 1}  ${f.kernel}${f.role === 'default' ? ' (default)' : ''}, ${f[problem.time] ? us(f[problem.time].us) + ' µs' : f.outcome}`}));
-  const picked = candidatesOf(problem).filter((c) => c.params && [choices.get('left'), choices.get('right')].includes(c.id) && !finals.some((f) => f.id === c.id));
+  const picked = problem.candidates.filter((c) => [choices.get('left'), choices.get('right')].includes(c.id) && !finals.some((f) => f.id === c.id));
   return [...finals, ...picked.map((c) => ({...c, [problem.search_time]: c.us === null ? undefined : {us: c.us}, label: `candidate ${count(c.number)}  ${c.kernel}`}))];
 }
 

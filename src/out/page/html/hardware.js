@@ -70,7 +70,7 @@ const originText = (h) => `Roofs are the highest that the device can do. Tensor 
 function floorTable(problem) {
   const best = bestOf(problem), h = problem.hardware;
   if (!best) return null;
-  const floor = (which) => h[(which === 'plain' ? 'hot' : which) + '_floor'];
+  const floor = (which) => h.floor[which];
   const row = (which) => best[which] ? el('tr', {}, el('td', {}, timeWord(problem, which)), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(floor(which).time_us) + ' µs'),
     el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {class: 'n'}, which === problem.sol?.time ? times(problem.sol.score) : ''), el('td', {}, floor(which).why)) : null;
   return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {class: 'n'}, 'SOL score'), el('th', {}, 'the floor is'))),

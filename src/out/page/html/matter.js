@@ -1,7 +1,7 @@
 // matter.js: Draws parameter importance: shares of the variance, and heat maps of pairs.
 
 function kernelOptions(problem) {
-  const tried = d3.rollup(problem.candidates.kernel, (list) => list.length, (k) => k);
+  const tried = d3.rollup(problem.candidates, (list) => list.length, (c) => c.k);
   return problem.kernels.map((kernel, k) => [kernel.name, kernel.name, tried.get(k) ?? 0]).sort((a, b) => b[2] - a[2]);
 }
 function defaultKernel(problem) {
@@ -68,7 +68,7 @@ function heatCells(problem, kernel, across, down) {
   const a = kernel.parameters.findIndex((p) => p.name === across), d = kernel.parameters.findIndex((p) => p.name === down);
   if (a < 0 || d < 0) return {cells: [], columns: [], rows: []};
   const cells = new Map();
-  for (const c of candidatesOf(problem)) {
+  for (const c of problem.candidates) {
     if (c.kernel !== kernel.name || c.config[a] < 0 || c.config[d] < 0) continue;
     const key = c.config[a] + ',' + c.config[d];
     const cell = cells.get(key) ?? {i: c.config[a], j: c.config[d], best: null, timed: 0, tried: 0};

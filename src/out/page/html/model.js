@@ -1,25 +1,95 @@
-// model.js: Converts the page's JSON into the names, times and candidates of the charts.
+// model.js: Derives what the charts draw from the records of journals and best.json.
 const byId = (id) => document.getElementById(id);
 
 /// The times: in a layer, after plain launches, after launches of its own kind, after a flush.
 const TIMES = ['in_layer', 'plain', 'hot', 'cold'];
 
-/// Returns the document with short names for times, ratios and parts of a contestant.
-function unpacked(page) {
-  const time = (t) => ({us: t.median_us, low: t.ci95_us?.[0] ?? null, high: t.ci95_us?.[1] ?? null,
-    q1: t.iqr_us?.[0], q3: t.iqr_us?.[1], samples: t.samples});
-  const ratio = (r) => ({value: r.ratio, low: r.ci95[0], high: r.ci95[1]});
-  const final = (f) => ({detail: '', reason: '', verdict: '', ...f,
-    ...Object.fromEntries(TIMES.filter((which) => f[which]).map((which) => [which, time(f[which])])),
-    ratio: f.to_baseline && ratio(f.to_baseline), margin: f.verify?.margin, gates: f.verify?.gates ?? [],
-    ...(f.resources && {registers: f.resources.registers ?? null, shared: f.resources.static_shared_bytes + (f.resources.dynamic_shared_bytes ?? 0),
-      spills: f.resources.spill_store_bytes + f.resources.spill_load_bytes, threads: f.resources.threads ?? null, resident: f.resources.blocks_per_sm ?? null}),
-    sm_clock_mhz: f.conditions?.sm_clock_mhz_max && [f.conditions.sm_clock_mhz_min, f.conditions.sm_clock_mhz_max], temperature_c: f.conditions?.temperature_c,
-    throttled: f.conditions?.throttled ?? []});
-  const problem = (p) => ({name: '', ...p, shape: p.name ? p.label.slice(p.name.length + 1) : p.label, finals: p.finals.map(final)});
-  return {...page, runs: page.runs.map((run) => ({...run, problems: run.problems.map(problem)}))};
+/// The page's JSON, read by page.js: {runs}, of a sweep, or the document of an evolution or a proof.
+let data = null;
+
+/// Numbers that JSON lacks are texts.
+const numberOf = (value) => value === 'inf' ? Infinity : value === 'nan' ? NaN : value ?? null;
+
+/// Returns the records of a table of columns, whose names are paths: "/hot/median_us".
+function recordsOf({count, columns}) {
+  const records = Array.from({length: count}, () => Object.create(null));
+  for (const [path, column] of Object.entries(columns)) {
+    const keys = path.split('/').slice(1), last = keys.pop();
+    const at = Array.isArray(column) ? (i) => column[i] : column.at ? (i) => column.values[column.at[i]] : () => column.all;
+    records.forEach((record, i) => {
+      const value = at(i);
+      if (value !== null && value !== undefined) keys.reduce((place, key) => place[key] ??= Object.create(null), record)[last] = value;
+    });
+  }
+  return records;
 }
-let data = unpacked(JSON.parse(byId('data').textContent));
+
+/// Returns the parameters of a kernel with the values that its candidates have: numbers ascend,
+/// words keep the order of first appearance.
+function parametersOf(records) {
+  const parameters = new Map();
+  for (const [name, value] of records.flatMap(({config}) => Object.entries(config ?? {}))) {
+    if (!parameters.has(name)) parameters.set(name, new Set());
+    parameters.get(name).add(value);
+  }
+  const sorted = (values) => values.some((value) => typeof value === 'string') ? values : values.sort((a, b) => a - b);
+  return [...parameters].map(([name, values]) => ({name, values: sorted([...values])}));
+}
+
+const resourcesOf = (r) => r ? {registers: r.registers ?? null, shared: r.static_shared_bytes + (r.dynamic_shared_bytes ?? 0),
+  spills: r.spill_store_bytes + r.spill_load_bytes, threads: r.threads ?? null, resident: r.blocks_per_sm ?? null} : {};
+
+/// Returns a contestant of the final phase with short names.
+function finalOf(f, i, problem, run) {
+  const time = (t) => ({us: t.median_us, low: t.ci95_us?.[0] ?? null, high: t.ci95_us?.[1] ?? null, q1: t.iqr_us?.[0], q3: t.iqr_us?.[1], samples: t.samples});
+  const {to_baseline: ratio, conditions} = f, best = problem.has_best ? problem.finals[0] : null, which = problem.time;
+  return {detail: '', reason: '', ...f, ...Object.fromEntries(TIMES.filter((name) => f[name]).map((name) => [name, time(f[name])])),
+    ratio: ratio && {value: ratio.ratio, low: ratio.ci95[0], high: ratio.ci95[1]}, verdict: i === 0 ? problem.verdict : '', colour: run.colours[f.kernel],
+    best_over_this: f.role === 'baseline' && f.outcome === 'measured' && f[which] && best?.[which] ? best[which].median_us / f[which].median_us : null,
+    margin: numberOf(f.verify?.margin), gates: f.verify?.gates ?? [], ...resourcesOf(f.resources),
+    sm_clock_mhz: conditions?.sm_clock_mhz_max && [conditions.sm_clock_mhz_min, conditions.sm_clock_mhz_max], temperature_c: conditions?.temperature_c, throttled: conditions?.throttled ?? []};
+}
+
+/// Returns a candidate with short names; `config` has positions in the parameters' values, -1 where the config lacks one.
+function candidateOf(r, k, kernel, problem, run) {
+  const median = (which) => r[which]?.median_us ?? null, at_once = (r.resources?.blocks_per_sm ?? 0) * run.environment.sm_count, blocks = r.resources?.blocks ?? 0;
+  return {number: r.number, kernel: kernel.name, k, config: kernel.parameters.map(({name, values}) => values.indexOf(r.config?.[name])), params: r.config ?? {},
+    id: r.id, outcome: r.outcome, reason: r.reason ?? '', at: r.at_s, spent: r.spent, device: r.measured_on?.device ?? null,
+    in_layer: median('in_layer'), hot: median('hot'), cold: median('cold'), margin: numberOf(r.verify?.margin),
+    registers: null, shared: null, spills: null, threads: null, resident: null, ...resourcesOf(r.resources),
+    waves: at_once && blocks ? blocks / at_once : null, wavesUnknown: at_once && !blocks ? 'the journal has no grids' : null,
+    us: r.outcome === 'measured' ? median(problem.search_time) : null, warm: r.warm_start ?? null};
+}
+
+const REASONS_SHOWN = 12;
+/// Removes numbers, which differ between candidates with equal reasons.
+const withoutNumbers = (reason) => reason.replace(/(?<![A-Za-z_])\d([\d.]*\d)?/g, '#');
+/// Returns the outcomes, each with its count and its most frequent reasons.
+function outcomesOf(candidates) {
+  const counted = d3.group(d3.sort(candidates, (c) => c.k), (c) => c.outcome);
+  return Object.keys(OUTCOME_MEANING).filter((outcome) => counted.has(outcome)).map((outcome) => {
+    const same = counted.get(outcome), kinds = d3.group(same.filter((c) => c.reason), (c) => withoutNumbers(c.reason));
+    const reasons = d3.sort(kinds, ([kind]) => kind).sort((a, b) => b[1].length - a[1].length);
+    return {outcome, count: same.length, reasons: reasons.slice(0, REASONS_SHOWN).map(([, list]) => ({count: list.length, example: list[0].reason}))};
+  });
+}
+
+/// Returns a problem with its candidates in the order tried, and what follows from them.
+function problemOf(p, run) {
+  const groups = p.groups.map((group) => ({...group, records: recordsOf(group.candidates)}));
+  const kernels = groups.map(({kernel, importance, records}) => ({name: kernel, colour: run.colours[kernel], importance: importance ?? null, parameters: parametersOf(records)}));
+  const candidates = groups.flatMap(({records}, k) => records.map((record) => candidateOf(record, k, kernels[k], p, run))).sort((a, b) => a.number - b.number);
+  // A problem of a suite begins with its first candidate, a single problem with the run.
+  const [first] = candidates, begun_s = first && run.plan.problems.length > 1 ? Math.max(0, first.at - first.spent.compile_s - first.spent.verify_s - first.spent.timing_s) : 0;
+  for (const c of candidates) c.at -= begun_s;
+  return {...p, shape: p.name ? p.label.slice(p.name.length + 1) : p.label, finals: p.finals.map((f, i) => finalOf(f, i, p, run)), kernels, candidates,
+    outcomes: outcomesOf(candidates), begun_s, ended_s: d3.max(p.finals, (f) => f.at_s) ?? 0};
+}
+
+/// Returns a run with the members of its plan.
+const runOf = (run) => ({...run, ...run.plan, device: run.environment, fatune: run.environment.fatune, correctness_skipped: run.plan.skip_correctness,
+  recorded: run.environment.recorded || run.problems.some(({finals}) => finals.some((f) => f.recorded)), problems: run.problems.map((problem) => problemOf(problem, run))});
+const unpacked = (page) => page.runs ? {...page, runs: page.runs.map(runOf)} : page;
 
 const NAMES = {
   'cudnn': 'cuDNN', 'cudnn:best': 'cuDNN, fastest plan', 'cublas': 'cuBLAS, softmax, cuBLAS',
@@ -81,36 +151,9 @@ function absencesOf(problems) {
 
 const VERDICT_CLASS = {Excellent: 'good', Good: 'good', Modest: 'fair', Parity: 'plain', Regression: 'bad'};
 
-const cache = new WeakMap();
-
-/// Returns the candidates of a problem as objects, in the order tried.
-function candidatesOf(problem) {
-  const known = cache.get(problem);
-  if (known) return known;
-  const c = problem.candidates;
-  const list = c.kernel.map((k, i) => ({
-    number: i + 1, kernel: problem.kernels[k].name, k, config: c.config[i], id: c.id[i], outcome: c.outcome[i],
-    reason: c.reason[i] < 0 ? '' : problem.reasons[c.reason[i]], at: c.at_s[i], in_layer: c.in_layer_median_us[i], hot: c.hot_median_us[i], cold: c.cold_median_us[i],
-    margin: c.margin[i], registers: c.registers[i], shared: c.shared_bytes[i], spills: c.spill_bytes[i], threads: c.threads[i], resident: c.blocks_per_sm[i], waves: c.waves[i],
-    wavesUnknown: c.blocks_per_sm[i] && c.waves[i] === null ? problem.kernels[k].waves_unknown : null,
-    us: c.outcome[i] === 'measured' ? c[problem.search_time + '_median_us'][i] : null, warm: null,
-  }));
-  for (const start of problem.warm_starts ?? []) list[start.candidate].warm ??= start.source;
-  cache.set(problem, list);
-  return list;
-}
-
 const valueText = (value) => String(value);
-
-function configPairs(problem, candidate) {
-  return problem.kernels[candidate.k].parameters
-    .map((p, i) => [p.name, candidate.config[i] < 0 ? null : valueText(p.values[candidate.config[i]])])
-    .filter(([, value]) => value !== null);
-}
-const configText = (problem, candidate) => configPairs(problem, candidate).map((pair) => pair.join('=')).join(' ');
-const configObject = (problem, candidate) => Object.fromEntries(problem.kernels[candidate.k].parameters
-  .flatMap((p, i) => candidate.config[i] < 0 ? [] : [[p.name, p.values[candidate.config[i]]]]));
-const finalConfig = (final) => Object.entries(final.config ?? {}).map(([k, v]) => `${k}=${v}`).join(' ');
+const configText = ({params}) => Object.entries(params).map(([name, value]) => `${name}=${valueText(value)}`).join(' ');
+const finalConfig = (final) => configText({params: final.config ?? {}});
 
 /// Takes a kernel or a finalist.
 const kernelColour = ({colour}) => `var(--k${colour})`;
@@ -129,7 +172,7 @@ function differing(configs) {
 const occupancy = (run, x) => x.resident && x.threads && run.device.max_threads_sm ? x.resident * 32 * Math.ceil(x.threads / 32) / run.device.max_threads_sm : null;
 
 /// Returns the waves of a finalist from the candidate with its id.
-const wavesOf = (problem, final) => { const c = candidatesOf(problem).find((each) => each.id === final.id); return {waves: c?.waves ?? null, wavesUnknown: c?.wavesUnknown}; };
+const wavesOf = (problem, final) => { const c = problem.candidates.find((each) => each.id === final.id); return {waves: c?.waves ?? null, wavesUnknown: c?.wavesUnknown}; };
 
 /// Returns the command-line options of a problem.
 function problemOptions({problem: p}) {

@@ -19,7 +19,7 @@ const absenceNotices = (problems) => [...absencesOf(problems)].map(([impl, absen
 function headline(problem) {
   const best = bestOf(problem);
   if (best) return el('h1', {}, `${best.kernel}: ${us(best[problem.time].us)} `, el('span', {class: 'unit'}, `µs ${timeWord(problem, problem.time)}`));
-  const steps = bestSoFar(candidatesOf(problem));
+  const steps = bestSoFar(problem.candidates);
   if (!steps.length) return el('h1', {}, 'No candidate was measured');
   return el('h1', {}, `${steps.at(-1).kernel}: ${us(steps.at(-1).us)} `, el('span', {class: 'unit'}, `µs ${searchWord(problem)}, best of the search so far`));
 }
@@ -27,7 +27,7 @@ function headline(problem) {
 function verdictLine(problem) {
   const best = bestOf(problem);
   if (!best) {
-    const any = candidatesOf(problem).some((c) => c.us !== null);
+    const any = problem.candidates.some((c) => c.us !== null);
     return el('p', {class: 'verdict'}, el('span', {class: 'range'}, any
       ? 'A time of the search: few samples, a hint. The final phase has not decided yet.'
       : 'None of those tried passed every gate and was timed. What became of them, and why, is below.'));
@@ -59,7 +59,7 @@ function timesTable(problem) {
 }
 
 function facts(problem, run) {
-  const best = bestOf(problem), list = candidatesOf(problem), box = el('dl', {class: 'facts'});
+  const best = bestOf(problem), list = problem.candidates, box = el('dl', {class: 'facts'});
   const add = (term, value, small) => box.append(el('div', {}, el('dt', {}, term), el('dd', {}, value, small ? el('small', {}, small) : null)));
   const rate = (value, unit, peak, name) => add('Rate', `${digits(value, 3)} ${unit}`, [best.plain && 'of plain launches', !problem.hardware.unknown && `${percent(value / peak)} of the ${name} peak`].filter(Boolean).join(', '));
   if (best?.tflops) rate(best.tflops, 'TFLOP/s', problem.hardware.tensor_tflops, 'tensor cores’');
@@ -77,7 +77,7 @@ function configChips(problem) {
   const best = bestOf(problem), usual = problem.finals.find((f) => f.role === 'default' && f.kernel === best.kernel)?.config;
   const chip = ([name, value]) => el('li', {class: usual && valueText(usual[name]) !== valueText(value) ? 'changed' : null, title: usual && name in usual ? `default: ${usual[name]}` : null}, el('b', {}, name + '='), valueText(value));
   const list = Object.entries(best.config), changed = list.filter(([name, value]) => usual && valueText(usual[name]) !== valueText(value));
-  const warm = candidatesOf(problem).find((c) => c.id === best.id)?.warm;
+  const warm = problem.candidates.find((c) => c.id === best.id)?.warm;
   return el('div', {}, warm ? el('p', {class: 'notice'}, `The winner was a warm start: the search began with it, known from ${warm}.`) : null,
     el('ul', {class: 'chosen', 'aria-label': 'The best config'}, ...(usual ? [...changed, ...list.filter((pair) => !changed.includes(pair))] : list).map(chip)),
     usual ? el('p', {class: 'soft small'}, changed.length ? `Framed: ${changed.length} of ${plural(list.length, 'parameter')} differ from the kernel’s default config.` : 'It is the kernel’s default config.') : null);
@@ -110,13 +110,13 @@ function reproduceSection(run, problem) {
   if (best?.sm_clock_mhz) add('During the final phase', `SM clock ${[...new Set(best.sm_clock_mhz)].join(' to ')} MHz, ${best.temperature_c} °C` + (best.throttled.length ? `, throttled: ${best.throttled.join(', ')}` : ', not throttled'));
   add('fatune', run.fatune);
   add('Search', `${run.strategy}, objective ${run.objective}, seed ${run.seed}`);
-  add('Warm starts', [...new Set(candidatesOf(problem).map((c) => c.warm).filter(Boolean))].join('; '));
+  add('Warm starts', [...new Set(problem.candidates.map((c) => c.warm).filter(Boolean))].join('; '));
   const others = problem.finals.filter((f) => isBaseline(f) && f.detail).map((f) => f.detail);
   add('Others', others.join('; '));
   return el('section', {id: 'reproduce'}, el('h2', {}, 'Next, and again'),
     best ? el('p', {}, `runs/${run.name} stands for the folder of the run.`) : null, ...(best ? nextLines(problem, run).map(([what, line]) => commandLine(line, what)) : []),
     run.command ? commandLine(run.command, 'The same search') : null,
-    problem.warm_starts ? el('p', {class: 'soft small'}, 'This search began with what was known then; --no-warm-start begins with nothing, so that it can be repeated anywhere.') : null, pairs,
+    problem.candidates.some((c) => c.warm) ? el('p', {class: 'soft small'}, 'This search began with what was known then; --no-warm-start begins with nothing, so that it can be repeated anywhere.') : null, pairs,
     el('div', {class: 'under'}, el('button', {type: 'button', onclick: () => saveText('fatune-page.json', 'application/json', JSON.stringify(JSON.parse(byId('data').textContent), null, 1))}, 'All that this page shows, as JSON')));
 }
 
@@ -131,8 +131,7 @@ function picker(entries, current) {
 }
 
 function problemSections({problem, run}) {
-  const list = candidatesOf(problem), timed = list.some((c) => c.us !== null), sections = [];
-  for (const c of list) c.params ??= configObject(problem, c);
+  const list = problem.candidates, timed = list.some((c) => c.us !== null), sections = [];
   if (timesOf(problem).length) {
     const section = el('section', {id: 'finals'}, el('h2', {}, 'The final phase'));
     if (bestOf(problem)?.in_layer) section.append(layerFigure(problem));
@@ -144,7 +143,7 @@ function problemSections({problem, run}) {
   sections.push(...[compareSection(problem, run)].filter(Boolean));
   const search = el('section', {id: 'search'}, el('h2', {}, 'The search'));
   if (timed) {
-    search.append(el('p', {}, 'Dots are candidates, the line is the best so far. Slower ones lie on the upper edge.' + (problem.warm_starts ? ' Rings are warm starts: known from elsewhere, not found here.' : '')),
+    search.append(el('p', {}, 'Dots are candidates, the line is the best so far. Slower ones lie on the upper edge.' + (problem.candidates.some((c) => c.warm) ? ' Rings are warm starts: known from elsewhere, not found here.' : '')),
       el('div', {class: 'grid2'}, convergenceFigure(problem, 'evaluations'), convergenceFigure(problem, 'seconds')));
     legend(search, [...problem.kernels.map((k) => [kernelColour(k), k.name])]);
   }
@@ -172,17 +171,20 @@ function show(key) {
   byId('problem')?.scrollIntoView();
 }
 
-function render() {
-  const main = byId('main'), entries = allEntries();
-  tip.hide();
-  if (!entries.length) {
-    main.replaceChildren(el('section', {class: 'hero'}, el('h1', {}, data.live ? 'The sweep is about to begin' : 'Nothing was tried')));
-    return;
-  }
+function sweepSections() {
+  const entries = allEntries();
+  if (!entries.length) return [el('section', {class: 'hero'}, el('h1', {}, data.live ? 'The sweep is about to begin' : 'Nothing was tried'))];
   const key = currentKey(entries), entry = entries.find((e) => e.key === key);
   byId('where').textContent = data.runs.map((run) => run.name).join(', ');
   const several = entries.length > 1;
-  main.replaceChildren(...(several ? [overview(entries), el('div', {id: 'problem', class: 'divider'}), el('section', {class: 'chooser'}, el('h2', {}, 'One problem'), picker(entries, key))] : []), ...problemSections(entry));
+  return [...(several ? [overview(entries), el('div', {id: 'problem', class: 'divider'}), el('section', {class: 'chooser'}, el('h2', {}, 'One problem'), picker(entries, key))] : []), ...problemSections(entry)];
+}
+
+/// Draws the page of a document by its schema; the data of a sweep have none.
+const SECTIONS = {'fatune.evolution/1': evolutionSections, 'fatune.proof/1': proofSections};
+function render() {
+  tip.hide();
+  byId('main').replaceChildren(...(SECTIONS[data.schema] ?? sweepSections)(data));
 }
 
 // Redraws on a change of theme, because ink on a colour is chosen at drawing.
@@ -193,6 +195,7 @@ byId('theme').addEventListener('click', () => {
   render();
 });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', render);
-addEventListener('hashchange', render);
+addEventListener('hashchange', () => { if (data.runs) render(); });
+data = unpacked(JSON.parse(byId('data').textContent));
 render();
 document.documentElement.dataset.ready = 'yes';

@@ -8,7 +8,7 @@ function bestSoFar(list) {
 }
 
 function drawConvergence(problem, over, plot, width) {
-  const list = candidatesOf(problem), timed = list.filter((c) => c.us !== null);
+  const list = problem.candidates, timed = list.filter((c) => c.us !== null);
   if (!timed.length) { plot.append(el('p', {}, 'No candidate was timed.')); return; }
   const steps = bestSoFar(list), best = steps.at(-1).us;
   const left = 46, top = 26, right = width - 10, bottom = 270;
@@ -39,11 +39,11 @@ function drawConvergence(problem, over, plot, width) {
     svg.append('text').attr('class', 'soft halo').attr('x', right).attr('y', level - 6).attr('text-anchor', 'end').text(`${implName(baseline.impl)} ${us3(baseline[objective].us)} µs`);
   }
   hoverNearest(svg, timed.map((c) => ({x: x(at(c)), y: y(c.us), c})), width, bottom, ({c}) =>
-    [`${us(c.us)} µs · ${c.kernel}`, `candidate ${count(c.number)}, after ${seconds(Math.max(c.at, 0))}`, c.warm ? `warm start, from ${c.warm}` : '', configText(problem, c)]);
+    [`${us(c.us)} µs · ${c.kernel}`, `candidate ${count(c.number)}, after ${seconds(Math.max(c.at, 0))}`, c.warm ? `warm start, from ${c.warm}` : '', configText(c)]);
 }
 
 function convergenceFigure(problem, over) {
-  const list = candidatesOf(problem), steps = bestSoFar(list);
+  const list = problem.candidates, steps = bestSoFar(list);
   const near = steps.find((c) => c.us <= steps.at(-1).us * 1.05);
   const note = () => !near ? '' : over === 'seconds'
     ? `Within 5 % of its best after ${seconds(Math.max(near.at, 0))}.`
@@ -53,7 +53,7 @@ function convergenceFigure(problem, over) {
     draw: (plot, width) => drawConvergence(problem, over, plot, width),
     table: () => ({
       columns: [{title: 'candidate', number: true}, {title: 'after s', number: true}, {title: 'best so far µs', number: true}, {title: 'kernel'}, {title: 'config'}],
-      rows: steps.map((c) => [count(c.number), digits(Math.max(c.at, 0.001), 3), us(c.us), c.kernel, configText(problem, c)]),
+      rows: steps.map((c) => [count(c.number), digits(Math.max(c.at, 0.001), 3), us(c.us), c.kernel, configText(c)]),
     }),
   });
 }
@@ -63,9 +63,9 @@ const OUTCOME_COLOUR = {
   launch_error: 'var(--k4)', wrong_result: 'var(--bad)', timeout: 'var(--warn)', crashed: 'var(--bad)', unavailable: 'var(--other)',
 };
 const OUTCOME_MEANING = {
-  measured: 'timed, and right by every gate', pruned: 'given up early: hopeless or clearly slower', duplicate: 'same machine code as another',
-  infeasible: 'ruled out by a rule of the manifest or the device', compile_error: 'did not compile', launch_error: 'did not launch',
-  wrong_result: 'refused by a gate of correctness', timeout: 'did not end in time', crashed: 'took the device worker with it', unavailable: 'not on this machine',
+  infeasible: 'ruled out by a rule of the manifest or the device', compile_error: 'did not compile', duplicate: 'same machine code as another', launch_error: 'did not launch',
+  wrong_result: 'refused by a gate of correctness', timeout: 'did not end in time', crashed: 'took the device worker with it', pruned: 'given up early: hopeless or clearly slower',
+  measured: 'timed, and right by every gate', unavailable: 'not on this machine',
 };
 const outcomeText = (outcome) => outcome.replace('_', ' ');
 

@@ -5,7 +5,7 @@ const LINES_DRAWN = 300, DOTS_DRAWN = 1200;
 /// Returns the kernel's timed candidates by time, and its varying parameters by importance.
 function timedSpace(problem, most) {
   const kernel = chosenKernel(problem), order = new Map(kernel.importance?.parameters.map((p, i) => [p.name, i]) ?? []);
-  const list = candidatesOf(problem).filter((c) => c.kernel === kernel.name && c.us !== null).sort((a, b) => a.us - b.us);
+  const list = problem.candidates.filter((c) => c.kernel === kernel.name && c.us !== null).sort((a, b) => a.us - b.us);
   const axes = kernel.parameters.map((p, i) => ({...p, i})).filter((p) => new Set(list.map((c) => c.config[p.i])).size > 1)
     .sort((a, b) => (order.get(a.name) ?? 99) - (order.get(b.name) ?? 99)).slice(0, most);
   return {kernel, list, axes};
@@ -58,7 +58,7 @@ function drawSlices(problem, plot, width) {
     const fastest = values.map((i) => list.find((c) => c.config[axis.i] === i));
     svg.append('path').attr('d', 'M' + fastest.map((c) => `${x(c.config[axis.i])} ${y(c.us)}`).join('L')).attr('stroke', 'var(--ink)').attr('stroke-width', 1.5).attr('fill', 'none');
     fastest.forEach((c) => svg.append('circle').attr('cx', x(c.config[axis.i])).attr('cy', y(c.us)).attr('r', 3.5).attr('fill', 'var(--ink)')
-      .datum(c).call((s) => hover(s, () => [`${axis.name}=${valueText(axis.values[c.config[axis.i]])}: ${us(c.us)} µs`, configText(problem, c)])));
+      .datum(c).call((s) => hover(s, () => [`${axis.name}=${valueText(axis.values[c.config[axis.i]])}: ${us(c.us)} µs`, configText(c)])));
     for (const i of values) svg.append('text').attr('class', 'tick').attr('x', x(i)).attr('y', 148).attr('text-anchor', 'middle').text(fitted(valueText(axis.values[i]), x.step() - 3, 12));
     holder.append(box);
   }

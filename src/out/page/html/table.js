@@ -5,7 +5,7 @@ const ROWS_AT_ONCE = 100;
 /// A column: title, value(row) or null, text(value), number; why(row) explains a dash.
 const columnOf = (title, value, text = String) => ({title, value, text, number: true});
 const resourceColumns = (run) => [
-  columnOf('margin', (c) => c.margin ?? null, (v) => v.toFixed(2)), columnOf('registers', (c) => c.registers ?? null), columnOf('shared', (c) => c.shared ?? null, bytes),
+  columnOf('margin', (c) => c.margin ?? null, (v) => Number.isFinite(v) ? v.toFixed(2) : '∞'), columnOf('registers', (c) => c.registers ?? null), columnOf('shared', (c) => c.shared ?? null, bytes),
   columnOf('spills', (c) => c.spills ?? null, (v) => v === 0 ? '0' : bytes(v)), columnOf('threads', (c) => c.threads ?? null), columnOf('blocks/SM', (c) => c.resident ?? null),
   columnOf('occupancy', (c) => occupancy(run, c), (v) => percent(v)), {...columnOf('waves', (c) => c.waves ?? null, times), why: (c) => c.wavesUnknown},
 ];
@@ -103,11 +103,9 @@ function candidateColumns(problem, run, list, kernel) {
 }
 
 function candidatesSection(problem, run) {
-  const list = candidatesOf(problem), best = bestOf(problem)?.id;
-  for (const c of list) {
-    c.params ??= configObject(problem, c);
-    c.words ??= `${configText(problem, c)} ${c.kernel} ${c.id} ${c.outcome} ${c.reason} ${c.warm ? 'warm' : ''}`.toLowerCase();
-  }
+  const list = problem.candidates, best = bestOf(problem)?.id;
+  for (const c of list)
+    c.words ??= `${configText(c)} ${c.kernel} ${c.id} ${c.outcome} ${c.reason} ${c.warm ? 'warm' : ''}`.toLowerCase();
   const state = choices.get('table') ?? {column: `${searchWord(problem)} µs`, down: false, text: '', kernel: kernelOptions(problem)[0]?.[0] === undefined ? '' : defaultKernel(problem)[0][0], outcome: ''};
   if (!problem.kernels.some((k) => k.name === state.kernel)) state.kernel = '';
   let shown = ROWS_AT_ONCE, table, kept = [], columns = [];

@@ -3,7 +3,7 @@
 const STEPS = [['compile', 'compiling', 'var(--other)'], ['verify', 'verifying', 'var(--k2)'], ['timing', 'timing', 'var(--accent)'], ['final', 'final phase', 'var(--ink)']];
 
 /// A recording has no times: its candidates took no time.
-const timesAreKnown = (problem) => problem.candidates.timing_s.some((s) => s > 0);
+const timesAreKnown = (problem) => problem.candidates.some((c) => c.spent.timing_s > 0);
 
 /// Returns the end of a problem: its final phase's, else the next problem's start or the run's end.
 function endOf(problem, run) {
@@ -15,18 +15,17 @@ function endOf(problem, run) {
 /// Returns rows of bars, in seconds since the problem began: [{name, bars: [{step, from, to}]},
 /// ...]. The run's GPU comes first, then the other GPUs, then compilers if the journal names them.
 function lanesOf(problem, run) {
-  const c = problem.candidates, gpu = {name: 'GPU', bars: []}, helpers = new Map(), compilers = [];
-  c.at_s.forEach((at, i) => {
-    const timing = at - c.timing_s[i], compiled = at - c.ready_s[i];
-    const device = c.device[i];
+  const gpu = {name: 'GPU', bars: []}, helpers = new Map(), compilers = [];
+  for (const {at, device, spent} of problem.candidates) {
+    const timing = at - spent.timing_s, compiled = at - (spent.ready_s ?? 0);
     if (device && !helpers.has(device)) helpers.set(device, {name: device, bars: []});
     const {bars} = device ? helpers.get(device) : gpu;
-    if (c.verify_s[i] > 0) bars.push({step: 'verify', from: timing - c.verify_s[i], to: timing});
-    if (c.timing_s[i] > 0) bars.push({step: 'timing', from: timing, to: at});
-    if (c.compiler[i] === null) return;
-    (compilers[c.compiler[i]] ??= {name: `compiler ${c.compiler[i] + 1}`, bars: []}).bars.push({step: 'compile', from: compiled - c.compile_s[i], to: compiled});
-  });
-  const searched = d3.max(c.at_s) ?? 0, end = endOf(problem, run);
+    if (spent.verify_s > 0) bars.push({step: 'verify', from: timing - spent.verify_s, to: timing});
+    if (spent.timing_s > 0) bars.push({step: 'timing', from: timing, to: at});
+    if (spent.compiler === undefined) continue;
+    (compilers[spent.compiler] ??= {name: `compiler ${spent.compiler + 1}`, bars: []}).bars.push({step: 'compile', from: compiled - spent.compile_s, to: compiled});
+  }
+  const searched = d3.max(problem.candidates, (c) => c.at) ?? 0, end = endOf(problem, run);
   if (problem.finals.length && end > searched) gpu.bars.push({step: 'final', from: searched, to: end});
   return {lanes: [gpu, ...helpers.values(), ...compilers.filter(Boolean)], end: Math.max(end, searched)};
 }

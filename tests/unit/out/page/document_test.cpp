@@ -20,6 +20,16 @@ TEST_CASE("strings of the data stay strings") {
   CHECK(holds(page, "<title>&lt;b&gt;&quot;title&quot; &amp; more&lt;/b&gt;</title>"));
 }
 
+TEST_CASE("a document has a page without the machine that it names") {
+  const std::string page = document_page({{"schema", "fatune.evolution/1"},
+                                          {"command", "fatune report /somewhere/run"},
+                                          {"device", {{"name", "NVIDIA H200"}, {"uuid", "GPU-1"}}}},
+                                         "t");
+  CHECK(holds(page, R"("device":{"name":"NVIDIA H200"})"));
+  CHECK(holds(page, R"("command":"fatune report run")"));
+  CHECK_FALSE(holds(page, "GPU-1"));
+}
+
 TEST_CASE("nothing is loaded from elsewhere, and the browser is told so") {
   const std::string page = page_html({{"runs", Json::array()}}, "t", PageMode::kFile);
   CHECK_FALSE(holds(page, " src="));

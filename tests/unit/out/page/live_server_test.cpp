@@ -54,10 +54,11 @@ TEST_CASE("the page and its data, with how far the sweep is") {
   REQUIRE(answer);
   const auto data = parse_json(answer->body, "data.json");
   REQUIRE(data);
-  CHECK((*data)["schema"] == "fatune.page/1");
   CHECK((*data)["live"]["done"] == 6);
   CHECK((*data)["live"]["finished"] == false);
-  CHECK((*data)["runs"][0]["problems"][0]["candidates"]["id"].size() == 6);
+  const Json& groups = (*data)["runs"][0]["problems"][0]["groups"];
+  CHECK(groups[0]["candidates"]["count"] == 4);
+  CHECK(groups[1]["candidates"]["count"] == 2);
   const auto again =
       client.Get("/data.json", {{"If-None-Match", answer->get_header_value("ETag")}});
   REQUIRE(again);
@@ -213,7 +214,7 @@ TEST_CASE("many slow clients do not keep the page from others") {
   std::vector<std::unique_ptr<RawClient>> slow;
   for (int i = 0; i < 100; ++i) slow.push_back(std::make_unique<RawClient>(port_of(*server)));
   httplib::Client client("127.0.0.1", port_of(*server));
-  CHECK(data_of(client)["schema"] == "fatune.page/1");
+  CHECK(data_of(client).contains("runs"));
 }
 
 TEST_CASE("a client that does not ask in time is dropped") {
