@@ -3,10 +3,10 @@
 
     run_golden.py --fatune PATH [--approve] [NAME ...]
 
-A case is `cases/NAME.case`: the shell line after `$ `, the exit code, then stdout and stderr. It runs in an empty folder with
-an empty cache and without colours; `$DATA` is tests/data and `$FAKE` this folder. What differs from run to run is replaced
-before the comparison: the folder by `.`, durations, dates and the version of fatune. JSON that fits into a line is written
-into one. --approve writes what was printed.
+A case is `cases/NAME.case`: the shell line after `$ `, the exit code, then what stdout and stderr have. The line runs in an
+empty folder with an empty cache and without colours; `$DATA` is tests/data and `$FAKE` this folder. What differs from run to
+run is replaced before the comparison: the folder by `.`, durations, dates and the version of fatune. JSON that fits into a
+line is written into one. --approve writes what was printed.
 Each case is a ctest of its own, "golden: NAME". Exit code 77 is a skip: the
 cases NAME_without_driver need a machine without one.
 """
@@ -93,10 +93,11 @@ def run(line, fatune):
         done = subprocess.run(["bash", "-c", line], cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240, check=False)
         names = [(env["DATA"], "$DATA"), (str(HERE.parent.parent), "$SOURCE")]
-        parts = [f"$ {line}", f"exit {done.returncode}", "--- stdout",
-                 folded(normalise(done.stdout, folder, names)),
-                 "--- stderr", normalise(done.stderr, folder, names)]
-        return "\n".join(part for part in parts if part) + "\n"
+        text = f"$ {line}\nexit {done.returncode}\n"
+        for name, said in (("stdout", folded(normalise(done.stdout, folder, names))),
+                           ("stderr", normalise(done.stderr, folder, names))):
+            text += f"--- {name}\n{said}\n" if said else ""
+        return text
 
 
 def main():
