@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -20,14 +21,15 @@ inline std::string folded(const std::string& json) {
   std::vector<std::string> lines;
   std::vector<std::size_t> begun;  ///< lines that open what is not closed yet
   for (std::string line : split(json, '\n')) {
-    const std::string word = trim(line);
+    const std::string_view word = trim(line);
     const bool opens = word.ends_with('{') || word.ends_with('[');
     if (word.starts_with('}') || word.starts_with(']')) {
       const std::size_t first = begun.back();
       begun.pop_back();
       std::string joined = lines[first];
-      for (std::size_t i = first + 1; i < lines.size(); ++i) joined += " " + trim(lines[i]);
-      joined += " " + word;
+      for (std::size_t i = first + 1; i < lines.size(); ++i)
+        joined.append(" ").append(trim(lines[i]));
+      joined.append(" ").append(word);
       if (joined.size() <= kColumns) {
         lines.resize(first);
         line = joined;
@@ -35,10 +37,10 @@ inline std::string folded(const std::string& json) {
     }
     const bool inside = !begun.empty() && begun.back() + 1 < lines.size();
     if (opens) begun.push_back(lines.size());
-    const std::string before = lines.empty() ? "" : trim(lines.back());
+    const std::string_view before = lines.empty() ? "" : trim(lines.back());
     if (inside && !opens && before.ends_with(',') && before != "}," && before != "]," &&
         lines.back().size() + 1 + trim(line).size() <= kColumns) {
-      lines.back() += " " + trim(line);
+      lines.back().append(" ").append(trim(line));
     } else {
       lines.push_back(line);
     }
