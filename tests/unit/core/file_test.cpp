@@ -169,6 +169,13 @@ TEST_CASE("errors carry path and reason") {
         std::string::npos);
 }
 
+TEST_CASE("make_directories is content with what is there") {
+  const test::TemporaryFolder folder;
+  CHECK(make_directories(folder / "a/b/c"));
+  CHECK(make_directories(folder / "a/b/c"));
+  CHECK(std::filesystem::is_directory(folder / "a/b/c"));
+}
+
 TEST_CASE("lines are appended to what is there") {
   const test::TemporaryFolder folder;
   {
