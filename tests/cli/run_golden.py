@@ -3,9 +3,10 @@
 
     run_golden.py --fatune PATH [--approve] [NAME ...]
 
-A case is `cases/NAME.case`: the shell line after `$ `, the exit code, then stdout and stderr. It runs in an empty folder with
-an empty cache and without colours; `$DATA` is tests/data and `$FAKE` this folder. What differs from run to run is replaced
-before the comparison: the folder by `.`, durations, dates and the version of fatune. --approve writes what was printed.
+A case is `cases/NAME.case`: the shell line after `$ `, the exit code, then what stdout and stderr have. The line runs in an
+empty folder with an empty cache and without colours; `$DATA` is tests/data and `$FAKE` this folder. What differs from run to
+run is replaced before the comparison: the folder by `.`, durations, dates and the version of fatune. JSON that fits into a
+line is written into one. --approve writes what was printed.
 Each case is a ctest of its own, "golden: NAME". Exit code 77 is a skip: the
 cases NAME_without_driver need a machine without one.
 """
@@ -32,6 +33,10 @@ REPLACEMENTS = [
 ]
 
 
+OPENED = re.compile(r'\s*("[^"]*": )?[\[{]')
+COLUMNS = 100
+
+
 def line_of(case):
     return case.read_text().splitlines()[0].removeprefix("$ ")
 
@@ -53,6 +58,31 @@ def normalise(text, folder, extra):
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
+def folded(text):
+    """Fills the lines of JSON objects and lists, and joins each that fits into a line."""
+    lines, begun = [], []
+    for line in text.splitlines():
+        if OPENED.fullmatch(line):
+            begun.append(len(lines))
+        elif line.strip(" ,") in ("}", "]") and begun:
+            first = begun.pop()
+            joined = " ".join([lines[first], *map(str.strip, lines[first + 1:] + [line])])
+            if len(joined) <= COLUMNS:
+                del lines[first:]
+                line = joined
+        if begun and begun[-1] < len(lines) - 1 and follows(lines[-1], line):
+            lines[-1] += " " + line.strip()
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def follows(before, line):
+    """Whether a line of JSON has room behind the one before it."""
+    alone = before.strip() in ("},", "],") or OPENED.fullmatch(line)
+    return before.endswith(",") and not alone and len(before) + 1 + len(line.strip()) <= COLUMNS
+
+
 def run(line, fatune):
     with tempfile.TemporaryDirectory() as folder:
         env = {
@@ -63,9 +93,11 @@ def run(line, fatune):
         done = subprocess.run(["bash", "-c", line], cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240, check=False)
         names = [(env["DATA"], "$DATA"), (str(HERE.parent.parent), "$SOURCE")]
-        parts = [f"$ {line}", f"exit {done.returncode}", "--- stdout", normalise(done.stdout, folder, names),
-                 "--- stderr", normalise(done.stderr, folder, names)]
-        return "\n".join(part for part in parts if part) + "\n"
+        text = f"$ {line}\nexit {done.returncode}\n"
+        for name, said in (("stdout", folded(normalise(done.stdout, folder, names))),
+                           ("stderr", normalise(done.stderr, folder, names))):
+            text += f"--- {name}\n{said}\n" if said else ""
+        return text
 
 
 def main():

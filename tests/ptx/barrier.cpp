@@ -21,8 +21,8 @@ void release(Cluster& cluster, Cta& cta, Barrier& barrier) {
     Warp& warp = cta.warps[static_cast<std::size_t>(each.warp)];
     warp.state = Warp::State::kReady;
     if (each.result.sink) continue;
-    const bool holds = each.wants_all ? barrier.all : barrier.any;
-    warp.registers[static_cast<std::size_t>(each.result.slot) * kLanes] = holds ? kAllLanes : 0;
+    warp.registers[static_cast<std::size_t>(each.result.slot) * kLanes] =
+        barrier.any ? kAllLanes : 0;
   }
   barrier = {};
   ++cluster.events;
@@ -55,23 +55,21 @@ Step arrive(Turn& turn, int first, bool counted, const Barrier::Waiting* waiting
 }
 
 Step synchronise(Turn& turn) {
-  const Barrier::Waiting waiting{turn.warp.index, {.sink = true}, false};
+  const Barrier::Waiting waiting{turn.warp.index, {.sink = true}};
   return arrive(turn, 0, turn.at.count > 1, &waiting);
 }
 
 Step only_arrive(Turn& turn) { return arrive(turn, 0, turn.at.count > 1, nullptr); }
 
-/// bar.red p, barrier{, threads}, q.
-template <bool kAll>
+/// bar.red.or p, barrier{, threads}, q.
 Step reduce(Turn& turn) {
   const Mask holds = turn.predicate(turn.at.count - 1);
   const std::uint32_t id = turn.in<std::uint32_t>(1)[0];
   if (id < turn.cta.barriers.size()) {
     Barrier& barrier = turn.cta.barriers[id];
     barrier.any = barrier.any || (holds & turn.mask) != 0;
-    barrier.all = barrier.all && (holds & turn.mask) == turn.mask;
   }
-  const Barrier::Waiting waiting{turn.warp.index, turn.at.refs[0], kAll};
+  const Barrier::Waiting waiting{turn.warp.index, turn.at.refs[0]};
   return arrive(turn, 1, turn.at.count > 3, &waiting);
 }
 
@@ -128,10 +126,8 @@ void add_barrier(Table& table) {
   for (const char* name : {"bar.arrive", "barrier.arrive", "barrier.arrive.aligned",
                            "bar.cta.arrive", "barrier.cta.arrive", "barrier.cta.arrive.aligned"})
     table[name] = {only_arrive, kWarp};
-  for (const char* name : {"bar.red", "barrier.red", "barrier.cta.red.aligned"}) {
-    table[std::string(name) + ".or.pred"] = {reduce<false>, kWarp};
-    table[std::string(name) + ".and.pred"] = {reduce<true>, kWarp};
-  }
+  for (const char* name : {"bar.red", "barrier.red", "barrier.cta.red.aligned"})
+    table[std::string(name) + ".or.pred"] = {reduce, kWarp};
   for (const char* aligned : {"", ".aligned"}) {
     for (const char* order : {"", ".release", ".relaxed"})
       table[std::string("barrier.cluster.arrive") + order + aligned] = {cluster_arrive, kWarp};

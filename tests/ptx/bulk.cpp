@@ -1,5 +1,5 @@
-// bulk.cpp: Executes cp.async.bulk (TMA, plain and tensor) and st.async. Loads complete at an
-// mbarrier; stores complete in bulk groups of a thread.
+// bulk.cpp: Executes cp.async.bulk.tensor (TMA) and st.async. Loads complete at an mbarrier; stores
+// complete in bulk groups of a thread.
 #include <fmt/format.h>
 
 #include "ptx/access.hpp"
@@ -10,12 +10,6 @@ namespace fatune::ptx {
 namespace {
 
 using u64 = std::uint64_t;
-
-/// What an opcode's coordinates, mask and so on are. The rank is 0 for plain bytes.
-struct Form {
-  int rank = 0;
-  bool multicast = false;
-};
 
 /// Sixteen bytes of shared memory change places by bits of their address.
 u64 swizzled(u64 address, int swizzle) {
@@ -97,11 +91,8 @@ bool land(Machine& machine, Cluster& cluster, const PendingLoad& load) {
     if (!copy.run(Way::kLoad, load.start, load.to)) return false;
   } else {
     std::byte* to = locate_shared(machine, cluster, load.to, load.bytes, load.instruction);
-    const std::byte* from = load.from == 0
-                                ? load.values.data()
-                                : locate_global(machine, load.from, load.bytes, load.instruction);
-    if (to == nullptr || from == nullptr) return false;
-    std::memcpy(to, from, load.bytes);
+    if (to == nullptr) return false;
+    std::memcpy(to, load.values.data(), load.bytes);
   }
   return complete_bytes(machine, cluster, load.barrier, load.bytes, load.instruction);
 }
@@ -147,40 +138,24 @@ std::array<std::int64_t, 5> coordinates(const Turn& turn, int first, int rank, i
   return start;
 }
 
-/// cp.async.bulk{.tensor} [to], [map, {coordinates}] or [from], bytes, [barrier]{, CTA mask}.
+/// cp.async.bulk.tensor [to], [map, {coordinates}], [barrier].
 Step begin_load(Turn& turn) {
-  const Form form = turn.at.detail_as<Form>();
-  const int barrier = form.rank > 0 ? 2 + form.rank : 3;
+  const auto rank = turn.at.detail_as<int>();
   for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     PendingLoad load;
     load.instruction = turn.index;
     load.to = shared_address(turn, 0, lane);
-    load.barrier = shared_address(turn, barrier, lane);
-    if (form.rank > 0) {
-      load.map = map_of(turn, 1, lane);
-      if (load.map == nullptr) return Step::kFail;
-      const std::string fault = place_fault(*load.map, form.rank, load.to);
-      if (!fault.empty()) return turn.fail(fault);
-      load.start = coordinates(turn, 2, form.rank, lane);
-      load.bytes = box_bytes(*load.map);
-    } else {
-      load.from = address_of(turn, 1, lane);
-      load.bytes = turn.bits_of(turn.at.refs[2], lane) & 0xffffffffU;
-      if ((load.to | load.from | load.bytes) % 16 != 0)
-        return turn.fail("addresses or bytes that are no multiples of 16");
-    }
-    const u64 own = load.to >> kRankShift;
-    const u64 ctas =
-        form.multicast ? turn.bits_of(turn.at.refs[barrier + 1], lane) & 0xffffU : u64{1} << own;
-    constexpr u64 kOffset = (u64{1} << kRankShift) - 1;
-    for (u64 rank = 0; rank < 16; ++rank) {
-      if ((ctas >> rank & 1U) == 0) continue;
-      PendingLoad copy = load;
-      copy.to = (load.to & kOffset) | rank << kRankShift;
-      copy.barrier = (load.barrier & kOffset) | rank << kRankShift;
-      if (!begin(turn, copy)) return Step::kFail;
-    }
+    load.barrier = shared_address(turn, 2 + rank, lane);
+    load.map = map_of(turn, 1, lane);
+    if (load.map == nullptr) return Step::kFail;
+    const std::string fault = place_fault(*load.map, rank, load.to);
+    if (!fault.empty()) return turn.fail(fault);
+    load.start = coordinates(turn, 2, rank, lane);
+    load.bytes = box_bytes(*load.map);
+    if (load.to >> kRankShift != load.barrier >> kRankShift)
+      return turn.fail("a box and its barrier in two CTAs");
+    if (!begin(turn, load)) return Step::kFail;
   }
   return Step::kNext;
 }
@@ -207,28 +182,21 @@ Step store_async(Turn& turn) {
   return Step::kNext;
 }
 
-/// cp.async.bulk{.tensor} [map, {coordinates}] or [to], [from]{, bytes}.
+/// cp.async.bulk.tensor [map, {coordinates}], [from].
 Step begin_store(Turn& turn) {
-  const Form form = turn.at.detail_as<Form>();
+  const auto rank = turn.at.detail_as<int>();
   for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     PendingCopy copy;
     copy.lane = lane;
     copy.group = turn.warp.store_group[static_cast<std::size_t>(lane)];
     copy.instruction = turn.index;
-    copy.from = shared_address(turn, 1 + form.rank, lane);
-    if (form.rank > 0) {
-      copy.map = map_of(turn, 0, lane);
-      if (copy.map == nullptr) return Step::kFail;
-      const std::string fault = place_fault(*copy.map, form.rank, copy.from);
-      if (!fault.empty()) return turn.fail(fault);
-      copy.start = coordinates(turn, 1, form.rank, lane);
-    } else {
-      copy.to = address_of(turn, 0, lane);
-      copy.bytes = turn.bits_of(turn.at.refs[2], lane) & 0xffffffffU;
-      if ((copy.to | copy.from | copy.bytes) % 16 != 0)
-        return turn.fail("addresses or bytes that are no multiples of 16");
-    }
+    copy.from = shared_address(turn, 1 + rank, lane);
+    copy.map = map_of(turn, 0, lane);
+    if (copy.map == nullptr) return Step::kFail;
+    const std::string fault = place_fault(*copy.map, rank, copy.from);
+    if (!fault.empty()) return turn.fail(fault);
+    copy.start = coordinates(turn, 1, rank, lane);
     turn.warp.stores.push_back(copy);
     if (turn.machine.asynchrony == Asynchrony::kEarly && !finish_stores(turn, lane, kEveryGroup))
       return Step::kFail;
@@ -252,8 +220,6 @@ Step wait(Turn& turn) {
   return Step::kNext;
 }
 
-Step nothing(Turn&) { return Step::kNext; }
-
 }  // namespace
 
 bool finish_loads(Machine& machine, Cluster& cluster, std::uint64_t barrier) {
@@ -267,16 +233,8 @@ bool finish_stores(Turn& turn, int lane, std::uint32_t before) {
     return copy.lane == lane && copy.group < before;
   };
   return finish(turn.warp.stores, due, [&](const PendingCopy& store) {
-    if (store.map != nullptr) {
-      BoxCopy copy(turn.machine, turn.cluster, *store.map, store.instruction);
-      return copy.run(Way::kStore, store.start, store.from);
-    }
-    std::byte* to = locate_global(turn.machine, store.to, store.bytes, store.instruction);
-    const std::byte* from =
-        locate_shared(turn.machine, turn.cluster, store.from, store.bytes, store.instruction);
-    if (to == nullptr || from == nullptr) return false;
-    std::memcpy(to, from, store.bytes);
-    return true;
+    BoxCopy copy(turn.machine, turn.cluster, *store.map, store.instruction);
+    return copy.run(Way::kStore, store.start, store.from);
   });
 }
 
@@ -301,23 +259,15 @@ std::optional<Meaning> bulk_meaning(const Parts& parts) {
     return std::nullopt;
   if (parts[3] == "commit_group") return Meaning{commit};
   if (parts[3] == "wait_group") return Meaning{wait};
-  if (parts[3] == "prefetch") return Meaning{nothing};
-  std::size_t at = 3;
-  Form form;
-  if (parts[at] == "tensor") {
-    if (parts.size() < 8 || parts[4].size() != 2 || parts[4][1] != 'd') return std::nullopt;
-    form.rank = parts[4][0] - '0';
-    at = 5;
-  }
-  form.multicast = has(parts, "multicast::cluster");
-  const bool loads = parts[at].starts_with("shared::") && parts[at + 1] == "global";
-  const bool stores = parts[at] == "global" && parts[at + 1] == "shared::cta";
-  const std::span<const std::string> rest = std::span(parts).subspan(at + 2);
-  if (!only(rest, {"tile", "mbarrier::complete_tx::bytes", "bulk_group", "multicast::cluster",
-                   "L2::cache_hint"}))
+  if (parts.size() < 8 || parts[3] != "tensor" || parts[4].size() != 2 || parts[4][1] != 'd')
     return std::nullopt;
-  if (loads) return Meaning{begin_load, Collective::kNone, 0, detail(form)};
-  if (stores) return Meaning{begin_store, Collective::kNone, 0, detail(form)};
+  const int rank = parts[4][0] - '0';
+  const bool loads = parts[5].starts_with("shared::") && parts[6] == "global";
+  const bool stores = parts[5] == "global" && parts[6] == "shared::cta";
+  const std::span<const std::string> rest = std::span(parts).subspan(7);
+  if (!only(rest, {"tile", "mbarrier::complete_tx::bytes", "bulk_group"})) return std::nullopt;
+  if (loads) return Meaning{begin_load, Collective::kNone, 0, detail(rank)};
+  if (stores) return Meaning{begin_store, Collective::kNone, 0, detail(rank)};
   return std::nullopt;
 }
 

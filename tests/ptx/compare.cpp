@@ -1,143 +1,72 @@
-// compare.cpp: Executes setp, set, selp and predicate logic.
-#include <cmath>
-
-#include "ptx/half.hpp"
+// compare.cpp: Executes setp, selp and predicate logic.
 #include "ptx/lanes.hpp"
 
 namespace fatune::ptx {
 namespace {
 
-struct Equal {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a == b;
-  }
+/// How two values relate. A comparison is the set of relations for which it holds.
+enum Relation : std::uint8_t { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
+struct Comparison {
+  const char* name;
+  int relations;
 };
-struct Less {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a < b;
-  }
-};
-struct AtMost {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a <= b;
-  }
-};
-struct NotANumber {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a != a || b != b;
-  }
-};
-template <typename Work>
-struct Swapped {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return Work()(b, a);
-  }
-};
-template <typename Work>
-struct Opposite {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return !Work()(a, b);
-  }
-};
-/// Of numbers alone; "ne" is false where an operand is NaN.
-template <typename Work>
-struct Ordered {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return !NotANumber()(a, b) && Work()(a, b);
-  }
-};
+constexpr Comparison kComparisons[] = {{"eq", kEqual},   {"ne", kLess | kGreater},
+                                       {"lt", kLess},    {"le", kLess | kEqual},
+                                       {"gt", kGreater}, {"ge", kGreater | kEqual}};
+constexpr Comparison kOfUnsigned[] = {
+    {"lo", kLess}, {"ls", kLess | kEqual}, {"hi", kGreater}, {"hs", kGreater | kEqual}};
+constexpr Comparison kOfFloats[] = {{"equ", kEqual | kUnordered},
+                                    {"neu", kLess | kGreater | kUnordered},
+                                    {"ltu", kLess | kUnordered},
+                                    {"leu", kLess | kEqual | kUnordered},
+                                    {"gtu", kGreater | kUnordered},
+                                    {"geu", kGreater | kEqual | kUnordered},
+                                    {"nan", kUnordered},
+                                    {"num", kLess | kEqual | kGreater}};
 
-template <typename Work>
-struct OfF16 {
-  bool operator()(std::uint16_t a, std::uint16_t b) const {
-    return Work()(decoded<Dtype::kF16>(a), decoded<Dtype::kF16>(b));
-  }
+enum class Combination : std::uint8_t { kAlone, kAnd, kOr, kXor };
+struct Form {
+  std::uint8_t relations = 0;
+  Combination with = Combination::kAlone;
 };
-template <typename Work>
-struct OfBf16 {
-  bool operator()(std::uint16_t a, std::uint16_t b) const {
-    return Work()(decoded<Dtype::kBf16>(a), decoded<Dtype::kBf16>(b));
-  }
-};
-
-enum Combination : std::uint64_t { kAlone, kAnd, kOr, kXor };
 
 /// setp p, a, b; setp p|q, a, b; and with .and, .or or .xor another predicate c.
-template <typename T, typename Work>
+template <typename T>
 Step set_predicate(Turn& turn) {
-  const bool combined = turn.at.detail != kAlone;
+  const Form form = turn.at.detail_as<Form>();
+  const bool combined = form.with != Combination::kAlone;
   const int sources = turn.at.count - (combined ? 3 : 2);
   const auto a = turn.in<T>(sources), b = turn.in<T>(sources + 1);
   Mask holds = 0;
-  for (std::size_t lane = 0; lane < kLanes; ++lane)
-    holds |= static_cast<Mask>(Work()(a[lane], b[lane])) << lane;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const T x = a[lane], y = b[lane];
+    const int relation = x < y ? kLess : x == y ? kEqual : x > y ? kGreater : kUnordered;
+    holds |= static_cast<Mask>((form.relations & relation) != 0) << lane;
+  }
   const Mask c = combined ? turn.predicate(sources + 2) : 0;
   const auto with = [&](Mask value) {
-    if (turn.at.detail == kAnd) return value & c;
-    if (turn.at.detail == kOr) return value | c;
-    return turn.at.detail == kXor ? value ^ c : value;
+    if (form.with == Combination::kAnd) return value & c;
+    if (form.with == Combination::kOr) return value | c;
+    return form.with == Combination::kXor ? value ^ c : value;
   };
   turn.set_predicate(turn.at.refs[0], with(holds));
   if (sources == 2) turn.set_predicate(turn.at.refs[1], with(~holds));
   return Step::kNext;
 }
 
-template <typename T, typename Work>
-void add_comparison(Table& table, const std::string& comparison, const std::string& type) {
-  const Handler handler = set_predicate<T, Work>;
-  for (const char* flush : {".", ".ftz."}) {
-    table["setp." + comparison + flush + type] = {handler, Collective::kNone, 0, kAlone};
-    table["setp." + comparison + ".and" + flush + type] = {handler, Collective::kNone, 0, kAnd};
-    table["setp." + comparison + ".or" + flush + type] = {handler, Collective::kNone, 0, kOr};
-    table["setp." + comparison + ".xor" + flush + type] = {handler, Collective::kNone, 0, kXor};
-  }
-}
-
-template <typename T, template <typename> typename Of>
-void add_comparisons(Table& table, const std::string& type) {
-  add_comparison<T, Of<Equal>>(table, "eq", type);
-  add_comparison<T, Of<Ordered<Opposite<Equal>>>>(table, "ne", type);
-  add_comparison<T, Of<Less>>(table, "lt", type);
-  add_comparison<T, Of<AtMost>>(table, "le", type);
-  add_comparison<T, Of<Swapped<Less>>>(table, "gt", type);
-  add_comparison<T, Of<Swapped<AtMost>>>(table, "ge", type);
-}
-
-template <typename T, template <typename> typename Of>
-void add_unordered(Table& table, const std::string& type) {
-  add_comparison<T, Of<Opposite<Ordered<Opposite<Equal>>>>>(table, "equ", type);
-  add_comparison<T, Of<Opposite<Equal>>>(table, "neu", type);
-  add_comparison<T, Of<Opposite<Swapped<AtMost>>>>(table, "ltu", type);
-  add_comparison<T, Of<Opposite<Swapped<Less>>>>(table, "leu", type);
-  add_comparison<T, Of<Opposite<AtMost>>>(table, "gtu", type);
-  add_comparison<T, Of<Opposite<Less>>>(table, "geu", type);
-  add_comparison<T, Of<NotANumber>>(table, "nan", type);
-  add_comparison<T, Of<Opposite<NotANumber>>>(table, "num", type);
-}
-
-template <typename Work>
-using Plain = Work;
-
 template <typename T>
-void add_unsigned(Table& table, const std::string& type) {
-  add_comparisons<T, Plain>(table, type);
-  add_comparison<T, Less>(table, "lo", type);
-  add_comparison<T, AtMost>(table, "ls", type);
-  add_comparison<T, Swapped<Less>>(table, "hi", type);
-  add_comparison<T, Swapped<AtMost>>(table, "hs", type);
-}
-
-template <typename T, template <typename> typename Of = Plain>
-void add_floating(Table& table, const std::string& type) {
-  add_comparisons<T, Of>(table, type);
-  add_unordered<T, Of>(table, type);
+void add_comparisons(Table& table, const std::string& type, std::span<const Comparison> more = {}) {
+  static constexpr const char* kWith[] = {"", ".and", ".or", ".xor"};
+  for (const auto list : {std::span<const Comparison>(kComparisons), more}) {
+    for (const Comparison& each : list) {
+      for (std::uint8_t with = 0; with < 4; ++with) {
+        const Form form{static_cast<std::uint8_t>(each.relations), static_cast<Combination>(with)};
+        for (const char* flush : {".", ".ftz."})
+          table[std::string("setp.") + each.name + kWith[with] + flush + type] = {
+              set_predicate<T>, Collective::kNone, 0, detail(form)};
+      }
+    }
+  }
 }
 
 template <typename T>
@@ -151,24 +80,12 @@ Step select(Turn& turn) {
   return Step::kNext;
 }
 
-template <typename Work>
+template <auto kWork>
 Step predicate_logic(Turn& turn) {
   const Mask b = turn.at.count > 2 ? turn.predicate(2) : 0;
-  turn.set_predicate(turn.at.refs[0], Work()(turn.predicate(1), b));
+  turn.set_predicate(turn.at.refs[0], kWork(turn.predicate(1), b));
   return Step::kNext;
 }
-struct And {
-  Mask operator()(Mask a, Mask b) const { return a & b; }
-};
-struct Or {
-  Mask operator()(Mask a, Mask b) const { return a | b; }
-};
-struct Xor {
-  Mask operator()(Mask a, Mask b) const { return a ^ b; }
-};
-struct Not {
-  Mask operator()(Mask a, Mask) const { return ~a; }
-};
 
 /// From another predicate, or from a number.
 Step move_predicate(Turn& turn) {
@@ -182,29 +99,25 @@ Step move_predicate(Turn& turn) {
 }  // namespace
 
 void add_compare(Table& table) {
-  add_comparisons<std::int16_t, Plain>(table, "s16");
-  add_comparisons<std::int32_t, Plain>(table, "s32");
-  add_comparisons<std::int64_t, Plain>(table, "s64");
+  add_comparisons<std::int16_t>(table, "s16");
+  add_comparisons<std::int32_t>(table, "s32");
+  add_comparisons<std::int64_t>(table, "s64");
   for (const char* sign : {"u", "b"}) {
-    add_unsigned<std::uint16_t>(table, sign + std::string("16"));
-    add_unsigned<std::uint32_t>(table, sign + std::string("32"));
-    add_unsigned<std::uint64_t>(table, sign + std::string("64"));
+    add_comparisons<std::uint16_t>(table, sign + std::string("16"), kOfUnsigned);
+    add_comparisons<std::uint32_t>(table, sign + std::string("32"), kOfUnsigned);
+    add_comparisons<std::uint64_t>(table, sign + std::string("64"), kOfUnsigned);
   }
-  add_floating<float>(table, "f32");
-  add_floating<double>(table, "f64");
-  add_floating<std::uint16_t, OfF16>(table, "f16");
-  add_floating<std::uint16_t, OfBf16>(table, "bf16");
+  add_comparisons<float>(table, "f32", kOfFloats);
   for (const char* kind : {"b", "u", "s"}) {
     table[std::string("selp.") + kind + "16"] = {select<std::uint16_t>};
     table[std::string("selp.") + kind + "32"] = {select<std::uint32_t>};
     table[std::string("selp.") + kind + "64"] = {select<std::uint64_t>};
   }
   table["selp.f32"] = {select<std::uint32_t>};
-  table["selp.f64"] = {select<std::uint64_t>};
-  table["and.pred"] = {predicate_logic<And>};
-  table["or.pred"] = {predicate_logic<Or>};
-  table["xor.pred"] = {predicate_logic<Xor>};
-  table["not.pred"] = {predicate_logic<Not>};
+  table["and.pred"] = {predicate_logic<[](Mask a, Mask b) { return a & b; }>};
+  table["or.pred"] = {predicate_logic<[](Mask a, Mask b) { return a | b; }>};
+  table["xor.pred"] = {predicate_logic<[](Mask a, Mask b) { return a ^ b; }>};
+  table["not.pred"] = {predicate_logic<[](Mask a, Mask) { return ~a; }>};
   table["mov.pred"] = {move_predicate};
 }
 

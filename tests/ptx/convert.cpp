@@ -1,6 +1,6 @@
 // convert.cpp: Executes cvt between integers, floats, halves and fp8.
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "ptx/half.hpp"
 #include "ptx/lanes.hpp"
@@ -23,24 +23,20 @@ enum class Type : std::uint8_t {
   kF16,
   kBf16,
   kF32,
-  kF64,
   kF16x2,
   kBf16x2,
   kE4m3x2,
-  kE5m2x2,
-  kTf32,
+  kE5m2x2
 };
-constexpr std::string_view kTypes[] = {"u8",    "u16",    "u32",    "u64",    "s8",  "s16",
-                                       "s32",   "s64",    "f16",    "bf16",   "f32", "f64",
-                                       "f16x2", "bf16x2", "e4m3x2", "e5m2x2", "tf32"};
-enum class Rounding : std::uint8_t { kNearest, kZero, kDown, kUp };
+constexpr std::string_view kTypes[] = {"u8",  "u16",   "u32",    "u64",    "s8",
+                                       "s16", "s32",   "s64",    "f16",    "bf16",
+                                       "f32", "f16x2", "bf16x2", "e4m3x2", "e5m2x2"};
 
 struct Conversion {
   Type to = Type::kU32, from = Type::kU32;
-  Rounding rounding = Rounding::kNearest;
-  bool integral = false;  ///< a float to a whole float: .rni
-  bool unit = false;      ///< .sat: to between 0 and 1
-  bool relu = false;
+  bool truncates = false;  ///< .rzi, in place of .rni
+  bool integral = false;   ///< a float to a whole float
+  bool unit = false;       ///< .sat: to between 0 and 1
 };
 
 bool is_integer(Type type) { return type <= Type::kS64; }
@@ -61,62 +57,32 @@ double float_of(Type type, u64 bits) {
       return decoded<Dtype::kF16>(static_cast<u32>(bits));
     case Type::kBf16:
       return decoded<Dtype::kBf16>(static_cast<u32>(bits));
-    case Type::kF32:
+    default:
       return std::bit_cast<float>(static_cast<u32>(bits));
-    default:
-      return std::bit_cast<double>(bits);
   }
 }
 
-double whole(double x, Rounding rounding) {
-  switch (rounding) {
-    case Rounding::kNearest:
-      return std::nearbyint(x);
-    case Rounding::kZero:
-      return std::trunc(x);
-    case Rounding::kDown:
-      return std::floor(x);
-    default:
-      return std::ceil(x);
-  }
+double whole(const Conversion& how, double x) {
+  return how.truncates ? std::trunc(x) : std::nearbyint(x);
 }
-
-/// f64 to f32 in a direction; conversions to halves are to nearest.
-float single(double x, Rounding rounding) {
-  const auto nearest = static_cast<float>(x);
-  const double back = nearest;
-  const bool up = rounding == Rounding::kUp || (rounding == Rounding::kZero && x < 0);
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  if (rounding == Rounding::kNearest || std::isnan(x) || back == x) return nearest;
-  if (up) return back < x ? std::nextafter(nearest, kInfinity) : nearest;
-  return back > x ? std::nextafter(nearest, -kInfinity) : nearest;
-}
-
-/// Upper bits of f32, ties away from zero.
-u32 tf32_bits(float x) { return (std::bit_cast<u32>(x) + 0x1000U) & ~0x1fffU; }
 
 u64 from_float(const Conversion& how, double x) {
-  if (how.integral) x = whole(x, how.rounding);
+  if (how.integral) x = whole(how, x);
   if (how.unit) x = x > 0 ? std::min(x, 1.0) : 0;
-  if (how.relu) x = x < 0 ? 0 : x;
   switch (how.to) {
     case Type::kF16:
       return encoded<Dtype::kF16>(static_cast<float>(x));
     case Type::kBf16:
       return encoded<Dtype::kBf16>(static_cast<float>(x));
-    case Type::kTf32:
-      return tf32_bits(static_cast<float>(x));
-    case Type::kF32:
-      return std::bit_cast<u32>(single(x, how.rounding));
     default:
-      return std::bit_cast<u64>(x);
+      return std::bit_cast<u32>(static_cast<float>(x));
   }
 }
 
 /// Saturates; NaN becomes 0.
 u64 to_integer(const Conversion& how, double x) {
   if (std::isnan(x)) return 0;
-  x = whole(x, how.rounding);
+  x = whole(how, x);
   const unsigned bits = integer_bits(how.to);
   const double end = std::ldexp(1.0, static_cast<int>(is_signed(how.to) ? bits - 1 : bits));
   const double least = is_signed(how.to) ? -end : 0;
@@ -146,9 +112,7 @@ Step convert(Turn& turn) {
   return Step::kNext;
 }
 
-struct HalfToSingle {
-  float operator()(std::uint16_t bits) const { return decoded<Dtype::kF16>(bits); }
-};
+constexpr auto kHalfToSingle = [](std::uint16_t bits) { return decoded<Dtype::kF16>(bits); };
 
 u32 half_of(Type type, float x) {
   switch (type) {
@@ -182,9 +146,7 @@ Step pack_pair(Turn& turn) {
   const auto a = turn.in<float>(1), b = turn.in<float>(2);
   Row<u32> d{};
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const float high = how.relu && a[lane] < 0 ? 0 : a[lane];
-    const float low = how.relu && b[lane] < 0 ? 0 : b[lane];
-    d[lane] = half_of(how.to, high) << half_bits(how.to) | half_of(how.to, low);
+    d[lane] = half_of(how.to, a[lane]) << half_bits(how.to) | half_of(how.to, b[lane]);
   }
   turn.out(0, d);
   return Step::kNext;
@@ -211,22 +173,11 @@ std::optional<Type> type_of(const std::string& word) {
 }
 
 bool read_modifier(const std::string& part, Conversion& how) {
-  static const std::map<std::string, Rounding, std::less<>> kRoundings = {
-      {"rn", Rounding::kNearest},
-      {"rna", Rounding::kNearest},
-      {"rz", Rounding::kZero},
-      {"rm", Rounding::kDown},
-      {"rp", Rounding::kUp}};
-  const bool integral = part.size() == 3 && part.ends_with("i");
-  const auto rounding = kRoundings.find(integral ? part.substr(0, 2) : part);
-  if (rounding != kRoundings.end()) {
-    how.rounding = rounding->second;
-    how.integral = integral;
-    return true;
-  }
+  how.truncates |= part == "rzi";
+  how.integral |= part == "rzi" || part == "rni";
   how.unit |= part == "sat";
-  how.relu |= part == "relu";
-  return part == "sat" || part == "relu" || part == "satfinite" || part == "ftz";
+  static constexpr std::string_view kKnown[] = {"rn", "rni", "rzi", "sat", "satfinite", "ftz"};
+  return std::ranges::count(kKnown, part) > 0;
 }
 
 }  // namespace
@@ -242,15 +193,12 @@ std::optional<Meaning> convert_meaning(const Parts& parts) {
   if (how.unit && (is_integer(how.to) || is_integer(how.from))) return std::nullopt;
   const bool eight = how.to == Type::kE4m3x2 || how.to == Type::kE5m2x2;
   if (has(parts, "satfinite") != eight) return std::nullopt;
-  const bool narrow = how.to == Type::kF16 || how.to == Type::kBf16 || is_pair(how.to);
-  if (narrow && how.rounding != Rounding::kNearest) return std::nullopt;
   Handler handler = convert;
   if (is_pair(how.to)) {
     handler = is_pair(how.from) ? convert_pair : pack_pair;
     if (!is_pair(how.from) && how.from != Type::kF32) return std::nullopt;
-    if (is_pair(how.from) && how.relu) return std::nullopt;
   } else if (how.from == Type::kF16 && how.to == Type::kF32 && !how.unit) {
-    handler = unary<float, std::uint16_t, HalfToSingle>;
+    handler = unary<float, std::uint16_t, kHalfToSingle>;
   }
   return Meaning{handler, Collective::kNone, 0, detail(how)};
 }

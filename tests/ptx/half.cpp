@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ptx/lanes.hpp"
+#include "ptx/operations.hpp"
 
 namespace fatune::ptx {
 namespace {
@@ -11,104 +12,66 @@ namespace {
 using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 
-struct Add {
-  float operator()(float a, float b) const { return a + b; }
+constexpr auto kMultiplyAddRelu = [](float a, float b, float c) {
+  return std::fmax(kMultiplyAdd(a, b, c), 0.0F);
 };
-struct Subtract {
-  float operator()(float a, float b) const { return a - b; }
-};
-struct Multiply {
-  float operator()(float a, float b) const { return a * b; }
-};
-struct MultiplyAdd {
-  float operator()(float a, float b, float c) const {
-    return static_cast<float>(static_cast<double>(a) * b + c);
-  }
-};
-struct MultiplyAddRelu {
-  float operator()(float a, float b, float c) const {
-    return std::fmax(MultiplyAdd()(a, b, c), 0.0F);
-  }
-};
-struct Least {
-  float operator()(float a, float b) const { return std::fmin(a, b); }
-};
-struct Largest {
-  float operator()(float a, float b) const { return std::fmax(a, b); }
-};
-template <typename Work>
-struct OrNan {
-  float operator()(float a, float b) const {
-    return std::isunordered(a, b) ? std::nanf("") : Work()(a, b);
-  }
-};
-struct Negate {
-  float operator()(float a) const { return -a; }
-};
-struct Absolute {
-  float operator()(float a) const { return std::abs(a); }
-};
-struct Exp2 {
-  float operator()(float a) const { return std::exp2(a); }
-};
-struct Tanh {
-  float operator()(float a) const { return std::tanh(a); }
-};
+template <auto kWork>
+constexpr auto kOrNan =
+    [](float a, float b) { return std::isunordered(a, b) ? std::nanf("") : kWork(a, b); };
+constexpr auto kExp2 = [](float a) { return std::exp2(a); };
 
-template <Dtype kType, typename Work>
-struct OfHalf {
-  template <typename... Bits>
-  u16 operator()(Bits... bits) const {
-    return static_cast<u16>(encoded<kType>(Work()(decoded<kType>(bits)...)));
-  }
-};
-template <Dtype kType, typename Work>
-struct OfPair {
-  template <typename... Bits>
-  u32 operator()(Bits... bits) const {
-    const u32 low = encoded<kType>(Work()(decoded<kType>(bits)...));
-    return low | encoded<kType>(Work()(decoded<kType>(bits >> 16U)...)) << 16U;
-  }
+template <Dtype kType, auto kWork>
+constexpr auto kOfHalf =
+    [](auto... bits) { return static_cast<u16>(encoded<kType>(kWork(decoded<kType>(bits)...))); };
+template <Dtype kType, auto kWork>
+constexpr auto kOfPair = [](auto... bits) {
+  const u32 low = encoded<kType>(kWork(decoded<kType>(bits)...));
+  return low | encoded<kType>(kWork(decoded<kType>(bits >> 16U)...)) << 16U;
 };
 
 template <Dtype kType>
-void add_type(Table& table, const std::string& type) {
-  const std::string pair = type + "x2";
-  const auto one = [&]<typename Work>(const std::string& name, Work) {
-    table[name + type] = {unary_of<u16, OfHalf<kType, Work>>};
-    table[name + pair] = {unary_of<u32, OfPair<kType, Work>>};
-  };
-  const auto two = [&]<typename Work>(const std::string& name, Work) {
-    table[name + type] = {binary_of<u16, OfHalf<kType, Work>>};
-    table[name + pair] = {binary_of<u32, OfPair<kType, Work>>};
-  };
-  const auto three = [&]<typename Work>(const std::string& name, Work) {
-    table[name + type] = {ternary_of<u16, OfHalf<kType, Work>>};
-    table[name + pair] = {ternary_of<u32, OfPair<kType, Work>>};
-  };
-  for (const char* rounding : {"", ".rn"}) {
-    two("add" + (rounding + std::string(".")), Add());
-    two("sub" + (rounding + std::string(".")), Subtract());
-    two("mul" + (rounding + std::string(".")), Multiply());
+struct Adder {
+  Table& table;
+  std::string type;
+
+  template <auto kWork>
+  void one(const std::string& name) {
+    table[name + type] = {unary_of<u16, kOfHalf<kType, kWork>>};
+    table[name + type + "x2"] = {unary_of<u32, kOfPair<kType, kWork>>};
   }
-  three("fma.rn.", MultiplyAdd());
-  three("fma.rn.relu.", MultiplyAddRelu());
-  two("min.", Least());
-  two("max.", Largest());
-  two("min.NaN.", OrNan<Least>());
-  two("max.NaN.", OrNan<Largest>());
-  one("neg.", Negate());
-  one("abs.", Absolute());
-  one("ex2.approx.", Exp2());
-  one("ex2.approx.ftz.", Exp2());
-  one("tanh.approx.", Tanh());
-}
+  template <auto kWork>
+  void two(const std::string& name) {
+    table[name + type] = {binary_of<u16, kOfHalf<kType, kWork>>};
+    table[name + type + "x2"] = {binary_of<u32, kOfPair<kType, kWork>>};
+  }
+  template <auto kWork>
+  void three(const std::string& name) {
+    table[name + type] = {ternary_of<u16, kOfHalf<kType, kWork>>};
+    table[name + type + "x2"] = {ternary_of<u32, kOfPair<kType, kWork>>};
+  }
+  void add_all() {
+    for (const std::string rounding : {".", ".rn."}) {
+      two<kAdd>("add" + rounding);
+      two<kSubtract>("sub" + rounding);
+      two<kMultiply>("mul" + rounding);
+    }
+    three<kMultiplyAdd>("fma.rn.");
+    three<kMultiplyAddRelu>("fma.rn.relu.");
+    two<kLeast>("min.");
+    two<kLargest>("max.");
+    two<kOrNan<kLeast>>("min.NaN.");
+    two<kOrNan<kLargest>>("max.NaN.");
+    one<kNegate>("neg.");
+    one<kExp2>("ex2.approx.");
+    one<kExp2>("ex2.approx.ftz.");
+  }
+};
 
 }  // namespace
 
 void add_half(Table& table) {
-  add_type<Dtype::kF16>(table, "f16");
-  add_type<Dtype::kBf16>(table, "bf16");
+  Adder<Dtype::kF16>{table, "f16"}.add_all();
+  Adder<Dtype::kBf16>{table, "bf16"}.add_all();
 }
 
 }  // namespace fatune::ptx

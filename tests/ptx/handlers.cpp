@@ -18,28 +18,14 @@ Table make_table() {
   table["trap"] = {trap};
   table["nanosleep.u32"] = {pause};
   // Of no effect on values: memory is in order, and a grid has its predecessors' results.
-  for (const char* order : {"membar.cta",
-                            "membar.gl",
-                            "membar.sys",
-                            "fence.acq_rel.cta",
-                            "fence.acq_rel.gpu",
-                            "fence.acq_rel.sys",
-                            "fence.acq_rel.cluster",
-                            "fence.sc.cta",
-                            "fence.sc.gpu",
-                            "fence.sc.cluster",
-                            "fence.sc.sys",
-                            "fence.mbarrier_init.release.cluster",
-                            "fence.proxy.async",
-                            "fence.proxy.async.shared::cta",
-                            "fence.proxy.async.global",
-                            "griddepcontrol.wait",
-                            "griddepcontrol.launch_dependents",
-                            "prefetch.tensormap",
-                            "prefetch.global.L2",
-                            "setmaxnreg.inc.sync.aligned.u32",
-                            "setmaxnreg.dec.sync.aligned.u32"})
-    table[order] = {nothing};
+  const std::string orders =
+      "membar.cta membar.gl membar.sys fence.acq_rel.cta fence.acq_rel.gpu fence.acq_rel.sys "
+      "fence.acq_rel.cluster fence.sc.cta fence.sc.gpu fence.sc.cluster fence.sc.sys "
+      "fence.mbarrier_init.release.cluster fence.proxy.async fence.proxy.async.shared::cta "
+      "fence.proxy.async.global griddepcontrol.wait griddepcontrol.launch_dependents "
+      "prefetch.tensormap prefetch.global.L2 setmaxnreg.inc.sync.aligned.u32 "
+      "setmaxnreg.dec.sync.aligned.u32";
+  for (const std::string& order : split(orders, ' ')) table[order] = {nothing};
   add_integer(table);
   add_float(table);
   add_half(table);
@@ -57,8 +43,8 @@ std::optional<Meaning> meaning_of(const std::string& opcode) {
   static const Table table = make_table();
   if (const auto found = table.find(opcode); found != table.end()) return found->second;
   const Parts parts = split(opcode, '.');
-  for (const auto family : {load_meaning, atomic_meaning, convert_meaning, mma_meaning,
-                            wgmma_meaning, mbarrier_meaning, bulk_meaning}) {
+  for (const auto family : {load_meaning, convert_meaning, mma_meaning, wgmma_meaning,
+                            mbarrier_meaning, bulk_meaning}) {
     if (auto meaning = family(parts)) return meaning;
   }
   return std::nullopt;

@@ -46,7 +46,6 @@ void add_copy(Table& table);
 
 // Families whose opcodes have too many forms for a table.
 std::optional<Meaning> load_meaning(const Parts& parts);
-std::optional<Meaning> atomic_meaning(const Parts& parts);
 std::optional<Meaning> convert_meaning(const Parts& parts);
 std::optional<Meaning> mma_meaning(const Parts& parts);
 std::optional<Meaning> wgmma_meaning(const Parts& parts);

@@ -31,6 +31,18 @@ const ptx::Workbench& bench() {
   return *opened;
 }
 
+/// A device of eight multiprocessors, which few work tiles fill.
+const ptx::Workbench& small_bench() {
+  static const Result<ptx::Workbench> opened = [] {
+    auto made = ptx::Workbench::open("sm_90a");
+    if (made) made->limits.sm_count = 8;
+    return made;
+  }();
+  if (!opened && opened.error().kind == ErrorKind::kEnvironment) SKIP(opened.error().message);
+  if (!opened) FAIL(opened.error().message);
+  return *opened;
+}
+
 /// References are made once for all kernels that a problem has.
 const ptx::Expected& expected_of(const Problem& problem,
                                  Distribution inputs = Distribution::kNormal) {
@@ -201,38 +213,31 @@ TEST_CASE("interpreted kernels pass the accuracy gate, whenever asynchronous wor
 }
 
 TEST_CASE("interpreted persistent kernels go on to other work tiles") {
-  // Four more tiles than an H200 has multiprocessors.
-  const Problem problem = *parse_shape("1,136,128,64");
-  const std::string tiles = "SCHEDULER=static_persistent,BLOCK_M=128,BLOCK_N=64,PINGPONG=";
-  const ptx::Examined f16 =
-      examine("fa_wgmma", tiles + "true,INTRA_WG_OVERLAP=on,RESCALE=late", problem);
-  INFO(f16.reason);
-  CHECK(f16.passed);
-  const ptx::Examined fp8 = examine("fa_wgmma_fp8", tiles + "true", in_fp8(problem));
-  INFO(fp8.reason);
-  CHECK(fp8.passed);
-  Problem ragged = *parse_shape("1,67,70,64");
+  const std::string persistent = "SCHEDULER=static_persistent,BLOCK_N=64,";
+  const std::string pairs =
+      "GRID_ORDER=paired,STORE=registers,BLOCK_M=64,PINGPONG=false,INTRA_WG_OVERLAP=on,RESCALE="
+      "late";
+  Problem ragged = *parse_shape("1,5,70,64");
   ragged.dtype = Dtype::kBf16;
-  const ptx::Examined registers =
-      examine("fa_wgmma",
-              "SCHEDULER=static_persistent,STORE=registers,BLOCK_M=64,BLOCK_N=64,PINGPONG=false,"
-              "INTRA_WG_OVERLAP=on",
-              ragged);
-  INFO(registers.reason);
-  CHECK(registers.passed);
-}
-
-TEST_CASE("interpreted persistent kernels take long and short work tiles in pairs") {
-  // Of one head, and of two whose three tiles are an odd number; the last round has few pairs.
-  for (const char* shape : {"1,134,66,64", "1,90,129,64"}) {
-    Problem problem = *parse_shape(shape);
-    problem.mask = Mask::kCausal;
-    const ptx::Examined seen =
-        examine("fa_wgmma",
-                "SCHEDULER=static_persistent,GRID_ORDER=paired,STORE=registers,BLOCK_M=64,"
-                "BLOCK_N=64,PINGPONG=false,INTRA_WG_OVERLAP=on,RESCALE=late",
-                problem);
-    INFO(shape << ": " << seen.reason);
+  // Pairs of long and short work tiles: of one head, and of two whose three tiles are an odd
+  // number; the last round has few pairs.
+  Problem one = *parse_shape("1,10,66,64"), two = *parse_shape("1,6,129,64");
+  one.mask = two.mask = Mask::kCausal;
+  const Case cases[] = {
+      {"fa_wgmma", "BLOCK_M=128,PINGPONG=true,INTRA_WG_OVERLAP=on,RESCALE=late",
+       *parse_shape("1,12,128,64")},
+      {"fa_wgmma_fp8", "BLOCK_M=128,PINGPONG=true", in_fp8(*parse_shape("1,12,128,64"))},
+      {"fa_wgmma", "STORE=registers,BLOCK_M=64,PINGPONG=false,INTRA_WG_OVERLAP=on", ragged},
+      {"fa_wgmma", pairs.c_str(), one},
+      {"fa_wgmma", pairs.c_str(), two}};
+  for (const Case& each : cases) {
+    INFO(each.kernel << " " << each.config << ", " << describe(each.problem));
+    const auto candidate =
+        small_bench().candidate(each.kernel, persistent + each.config, each.problem);
+    if (!candidate) FAIL(candidate.error().message);
+    const ptx::Examined seen = ptx::examine(small_bench().setting(), expected_of(each.problem),
+                                            *candidate, Asynchrony::kLate);
+    INFO(seen.reason);
     CHECK(seen.passed);
   }
 }
@@ -323,7 +328,7 @@ TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
 }
 
 TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
-  Problem problem = in_fp8(*parse_shape("1,4,256,64"));
+  Problem problem = in_fp8(*parse_shape("1,2,256,64"));
   problem.seq_kv = 512;
   const std::pair<std::string, std::string> rows[] = {
       {"fa_wgmma_fp8", "PV_COLUMNS=256,ROW_SUM=mma,EX2_LINEAR=16"},

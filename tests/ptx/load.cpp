@@ -1,6 +1,4 @@
-// load.cpp: Executes ld, st, atom and red.
-#include <cmath>
-
+// load.cpp: Executes ld and st.
 #include "ptx/access.hpp"
 #include "ptx/handlers.hpp"
 
@@ -75,92 +73,6 @@ Step store(Turn& turn) {
   return failed ? Step::kFail : Step::kNext;
 }
 
-enum class Atomic : std::uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
-constexpr std::string_view kAtomics[] = {"add", "min",  "max", "and", "or",
-                                         "xor", "exch", "cas", "inc", "dec"};
-
-template <typename T>
-T combine(Atomic operation, T old, T b, T c) {
-  switch (operation) {
-    case Atomic::kAdd:
-      return static_cast<T>(old + b);
-    case Atomic::kMin:
-      return std::min(old, b);
-    case Atomic::kMax:
-      return std::max(old, b);
-    case Atomic::kCas:
-      return old == b ? c : old;
-    default:
-      break;
-  }
-  if constexpr (!std::is_floating_point_v<T>) {
-    switch (operation) {
-      case Atomic::kAnd:
-        return old & b;
-      case Atomic::kOr:
-        return old | b;
-      case Atomic::kXor:
-        return old ^ b;
-      case Atomic::kInc:
-        return old >= b ? T{0} : static_cast<T>(old + 1);
-      case Atomic::kDec:
-        return old == 0 || old > b ? b : static_cast<T>(old - 1);
-      default:
-        break;
-    }
-  }
-  return b;
-}
-
-struct AtomicForm {
-  Space space = Space::kGeneric;
-  Atomic operation = Atomic::kAdd;
-};
-
-/// atom d, [a], b, c; red [a], b.
-template <typename T, bool kReturns>
-Step atomic(Turn& turn) {
-  const auto form = turn.at.detail_as<AtomicForm>();
-  constexpr int kAddress = kReturns ? 1 : 0;
-  bool failed = false;
-  for_lanes(turn.mask, [&](int lane) {
-    if (failed) return;
-    std::byte* at = locate(turn, form.space, address_of(turn, kAddress, lane), sizeof(T), lane);
-    if (at == nullptr) {
-      failed = true;
-      return;
-    }
-    const auto operand = [&](int index) {
-      T value{};
-      const u64 bits = index < turn.at.count ? turn.bits_of(turn.at.refs[index], lane) : 0;
-      std::memcpy(&value, &bits, sizeof value);
-      return value;
-    };
-    T old{};
-    std::memcpy(&old, at, sizeof old);
-    const T fresh = combine(form.operation, old, operand(kAddress + 1), operand(kAddress + 2));
-    std::memcpy(at, &fresh, sizeof fresh);
-    if (kReturns && !turn.at.refs[0].sink) turn.set(turn.at.refs[0], lane, Turn::widened(old));
-  });
-  ++turn.cluster.events;
-  return failed ? Step::kFail : Step::kNext;
-}
-
-template <bool kReturns>
-Handler atomic_handler(const MemoryType& type) {
-  if (type.kind == 'f') {
-    if (type.bytes == 4) return atomic<float, kReturns>;
-    return type.bytes == 8 ? atomic<double, kReturns> : nullptr;
-  }
-  if (type.bytes == 4) {
-    return type.kind == 's' ? Handler(atomic<std::int32_t, kReturns>)
-                            : Handler(atomic<std::uint32_t, kReturns>);
-  }
-  if (type.bytes != 8) return nullptr;
-  return type.kind == 's' ? Handler(atomic<std::int64_t, kReturns>)
-                          : Handler(atomic<std::uint64_t, kReturns>);
-}
-
 bool changes_no_value(const std::string& part) {
   static constexpr std::string_view kKnown[] = {
       "relaxed", "acquire", "release", "acq_rel", "volatile", "weak", "cta", "cluster", "gpu",
@@ -186,29 +98,6 @@ std::optional<Meaning> load_meaning(const Parts& parts) {
     }
   }
   return Meaning{parts[0] == "ld" ? load : store, Collective::kNone, 0, detail(access)};
-}
-
-std::optional<Meaning> atomic_meaning(const Parts& parts) {
-  if (parts[0] != "atom" && parts[0] != "red") return std::nullopt;
-  const auto type = memory_type(parts.back());
-  if (!type) return std::nullopt;
-  AtomicForm form;
-  bool known = false;
-  for (std::size_t i = 1; i + 1 < parts.size(); ++i) {
-    const auto* found = std::find(std::begin(kAtomics), std::end(kAtomics), parts[i]);
-    if (const auto named = space_of(parts[i])) {
-      form.space = *named;
-    } else if (found != std::end(kAtomics)) {
-      form.operation = static_cast<Atomic>(found - std::begin(kAtomics));
-      known = true;
-    } else if (!changes_no_value(parts[i])) {
-      return std::nullopt;
-    }
-  }
-  const Handler handler =
-      parts[0] == "atom" ? atomic_handler<true>(*type) : atomic_handler<false>(*type);
-  if (!known || handler == nullptr) return std::nullopt;
-  return Meaning{handler, Collective::kNone, 0, detail(form)};
 }
 
 }  // namespace fatune::ptx

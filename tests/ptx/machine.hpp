@@ -63,13 +63,13 @@ struct PendingMma {
   bool add = false;
 };
 
-/// A bulk load on its way to shared memory of the cluster.
+/// A tensor load or st.async on its way to shared memory of the cluster.
 struct PendingLoad {
-  std::uint64_t barrier = 0, to = 0, from = 0;
+  std::uint64_t barrier = 0, to = 0;
   std::size_t bytes = 0, instruction = 0;
-  const TensorMap* map = nullptr;  ///< null: plain bytes
+  const TensorMap* map = nullptr;  ///< null: st.async
   std::array<std::int64_t, 5> start{};
-  std::array<std::byte, 16> values{};  ///< of st.async, which has no `from`
+  std::array<std::byte, 16> values{};  ///< of st.async
 };
 
 struct Warp {
@@ -92,11 +92,10 @@ struct Warp {
 /// A named barrier of a CTA, while warps wait for it.
 struct Barrier {
   std::uint32_t arrived = 0, expected = 0;  ///< threads; 0: all that have not exited
-  bool any = false, all = true;             ///< of the predicates of bar.red
+  bool any = false;                         ///< of the predicates of bar.red.or
   struct Waiting {
     int warp = 0;
     Ref result;  ///< of bar.red; else a sink
-    bool wants_all = false;
   };
   std::vector<Waiting> waiting;
 };

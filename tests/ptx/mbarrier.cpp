@@ -77,40 +77,22 @@ Step initialise(Turn& turn) {
   return Step::kNext;
 }
 
-Step invalidate(Turn& turn) {
-  for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
-    const int lane = std::countr_zero(rest);
-    const Place found = place(turn, barrier_address(turn, 0, lane), lane);
-    if (found.at == nullptr) return Step::kFail;
-    std::memset(found.at, 0xff, 8);
-  }
-  return Step::kNext;
-}
-
-/// What an arrival does.
-enum Arrival : u64 { kExpectsBytes = 1, kArrives = 2 };
-
-/// mbarrier.arrive{.expect_tx} state, [barrier]{, count or bytes}; mbarrier.expect_tx [barrier],
-/// bytes.
+/// mbarrier.arrive{.expect_tx} state, [barrier]{, count or bytes}.
 Step arrive(Turn& turn) {
-  const bool expects = (turn.at.detail & kExpectsBytes) != 0;
-  const bool arrives = (turn.at.detail & kArrives) != 0;
-  const int address = arrives ? 1 : 0;
-  const bool has_number = turn.at.count > address + 1;
+  const bool expects = turn.at.detail != 0;
+  const bool has_number = turn.at.count > 2;
   for (Mask rest = turn.mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    Place found = place(turn, barrier_address(turn, address, lane), lane);
+    Place found = place(turn, barrier_address(turn, 1, lane), lane);
     if (found.at == nullptr) return Step::kFail;
     Counts& counts = found.counts;
-    const u64 number = has_number ? turn.bits_of(turn.at.refs[address + 1], lane) & 0xffffffffU : 1;
-    if (arrives && !turn.at.refs[0].sink) turn.set(turn.at.refs[0], lane, counts.parity);
+    const u64 number = has_number ? turn.bits_of(turn.at.refs[2], lane) & 0xffffffffU : 1;
+    if (!turn.at.refs[0].sink) turn.set(turn.at.refs[0], lane, counts.parity);
     if (expects) counts.bytes += static_cast<std::int64_t>(number);
-    if (arrives) {
-      const u64 arrivals = expects ? 1 : number;
-      if (arrivals > counts.pending) return turn.fail("more arrivals than the barrier expects");
-      counts.pending -= arrivals;
-      counts.settle();
-    }
+    const u64 arrivals = expects ? 1 : number;
+    if (arrivals > counts.pending) return turn.fail("more arrivals than the barrier expects");
+    counts.pending -= arrivals;
+    counts.settle();
     found.save();
   }
   ++turn.cluster.events;
@@ -160,12 +142,9 @@ std::optional<Meaning> mbarrier_meaning(const Parts& parts) {
                    "shared", "shared::cta", "shared::cluster", "b64"}))
     return std::nullopt;
   const std::string& name = parts[1];
-  const u64 bytes = has(parts, "expect_tx") ? u64{kExpectsBytes} : 0;
   if (name == "init") return Meaning{initialise};
-  if (name == "inval") return Meaning{invalidate};
-  if (name == "arrive") return Meaning{arrive, Collective::kNone, 0, kArrives | bytes};
-  if (name == "expect_tx") return Meaning{arrive, Collective::kNone, 0, kExpectsBytes};
-  if (name == "try_wait" || name == "test_wait") return Meaning{poll};
+  if (name == "arrive") return Meaning{arrive, Collective::kNone, 0, has(parts, "expect_tx")};
+  if (name == "try_wait") return Meaning{poll};
   return std::nullopt;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using u32 = std::uint32_t;
 
-enum class Shuffle : std::uint8_t { kUp, kDown, kButterfly, kIndex };
+enum class Shuffle : std::uint8_t { kDown, kButterfly, kIndex };
 
 /// shfl.sync d|p, a, b, c, members: c holds a clamp and, from bit 8, a mask of segments.
 template <Shuffle kMode>
@@ -25,26 +25,18 @@ Step shuffle(Turn& turn) {
     const int last = (lane & segments) | (clamp & ~segments);
     const int first = lane & segments;
     int from = lane;
-    bool inside = false;
     switch (kMode) {
-      case Shuffle::kUp:
-        from = lane - b;
-        inside = from >= last;
-        break;
       case Shuffle::kDown:
         from = lane + b;
-        inside = from <= last;
         break;
       case Shuffle::kButterfly:
         from = lane ^ b;
-        inside = from <= last;
         break;
       case Shuffle::kIndex:
         from = first | (b & ~segments);
-        inside = from <= last;
         break;
     }
-    if (!inside) continue;
+    if (from > last) continue;
     found |= Mask{1} << lane;
     d[at] = values[static_cast<std::size_t>(from)];
   }
@@ -53,55 +45,29 @@ Step shuffle(Turn& turn) {
   return Step::kNext;
 }
 
-enum class Vote : std::uint8_t { kAny, kAll, kUniform, kBallot };
-
-template <Vote kMode>
-Step vote(Turn& turn) {
+Step vote_any(Turn& turn) {
   const Mask holds = turn.predicate(1) & turn.mask;
-  if (kMode == Vote::kBallot) {
-    Row<u32> d;
-    d.fill(holds);
-    turn.out(0, d);
-    return Step::kNext;
-  }
-  const bool any = holds != 0, all = holds == turn.mask;
-  const bool result = kMode == Vote::kAny ? any : kMode == Vote::kAll ? all : all || !any;
-  turn.set_predicate(turn.at.refs[0], result ? kAllLanes : 0);
+  turn.set_predicate(turn.at.refs[0], holds != 0 ? kAllLanes : 0);
   return Step::kNext;
 }
 
-template <typename T, typename Work>
-Step reduce(Turn& turn) {
-  const auto values = turn.in<T>(1);
-  T sum = values[static_cast<std::size_t>(std::countr_zero(turn.mask))];
-  for_lanes(turn.mask & (turn.mask - 1),
-            [&](int lane) { sum = Work()(sum, values[static_cast<std::size_t>(lane)]); });
-  Row<T> d;
-  d.fill(sum);
+Step ballot(Turn& turn) {
+  Row<u32> d;
+  d.fill(turn.predicate(1) & turn.mask);
   turn.out(0, d);
   return Step::kNext;
 }
-struct Add {
-  u32 operator()(u32 a, u32 b) const { return a + b; }
-};
-struct Least {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return std::min(a, b);
-  }
-};
-struct Largest {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return std::max(a, b);
-  }
-};
-struct And {
-  u32 operator()(u32 a, u32 b) const { return a & b; }
-};
-struct Or {
-  u32 operator()(u32 a, u32 b) const { return a | b; }
-};
+
+Step reduce_to_largest(Turn& turn) {
+  const auto values = turn.in<u32>(1);
+  u32 largest = 0;
+  for_lanes(turn.mask,
+            [&](int lane) { largest = std::max(largest, values[static_cast<std::size_t>(lane)]); });
+  Row<u32> d;
+  d.fill(largest);
+  turn.out(0, d);
+  return Step::kNext;
+}
 
 /// elect.sync d|p, members: the lowest lane.
 Step elect(Turn& turn) {
@@ -110,13 +76,6 @@ Step elect(Turn& turn) {
   d.fill(static_cast<u32>(first));
   if (!turn.at.refs[0].sink) turn.out(0, d);
   if (turn.at.count == 3) turn.set_predicate(turn.at.refs[1], Mask{1} << first);
-  return Step::kNext;
-}
-
-Step active_mask(Turn& turn) {
-  Row<u32> d;
-  d.fill(turn.mask);
-  turn.out(0, d);
   return Step::kNext;
 }
 
@@ -212,24 +171,13 @@ void add_matrices(Table& table, const std::string& count) {
 void add_warp(Table& table) {
   // The member mask is the last operand.
   constexpr auto kMembers = Collective::kMembers;
-  table["shfl.sync.up.b32"] = {shuffle<Shuffle::kUp>, kMembers, 1};
   table["shfl.sync.down.b32"] = {shuffle<Shuffle::kDown>, kMembers, 1};
   table["shfl.sync.bfly.b32"] = {shuffle<Shuffle::kButterfly>, kMembers, 1};
   table["shfl.sync.idx.b32"] = {shuffle<Shuffle::kIndex>, kMembers, 1};
-  table["vote.sync.any.pred"] = {vote<Vote::kAny>, kMembers, 1};
-  table["vote.sync.all.pred"] = {vote<Vote::kAll>, kMembers, 1};
-  table["vote.sync.uni.pred"] = {vote<Vote::kUniform>, kMembers, 1};
-  table["vote.sync.ballot.b32"] = {vote<Vote::kBallot>, kMembers, 1};
-  for (const char* type : {"u32", "s32"})
-    table[std::string("redux.sync.add.") + type] = {reduce<u32, Add>, kMembers, 1};
-  table["redux.sync.min.u32"] = {reduce<u32, Least>, kMembers, 1};
-  table["redux.sync.max.u32"] = {reduce<u32, Largest>, kMembers, 1};
-  table["redux.sync.min.s32"] = {reduce<std::int32_t, Least>, kMembers, 1};
-  table["redux.sync.max.s32"] = {reduce<std::int32_t, Largest>, kMembers, 1};
-  table["redux.sync.and.b32"] = {reduce<u32, And>, kMembers, 1};
-  table["redux.sync.or.b32"] = {reduce<u32, Or>, kMembers, 1};
+  table["vote.sync.any.pred"] = {vote_any, kMembers, 1};
+  table["vote.sync.ballot.b32"] = {ballot, kMembers, 1};
+  table["redux.sync.max.u32"] = {reduce_to_largest, kMembers, 1};
   table["elect.sync"] = {elect, kMembers, 1};
-  table["activemask.b32"] = {active_mask};
   table["bar.warp.sync"] = {together, kMembers, 1};
   add_matrices<1>(table, "x1");
   add_matrices<2>(table, "x2");

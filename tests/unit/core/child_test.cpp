@@ -172,14 +172,6 @@ TEST_CASE("the destructor and assignment end a running child") {
   CHECK_FALSE(exists(pid));
 }
 
-TEST_CASE("wait gives up after its patience") {
-  Child child = *start_shell("sleep 100");
-  const auto start = std::chrono::steady_clock::now();
-  CHECK_FALSE(child.wait(40ms));
-  CHECK(std::chrono::steady_clock::now() - start >= 40ms);
-  CHECK(child.started());
-}
-
 TEST_CASE("a program that cannot be started is an error with the reason") {
   CHECK(Child::start({.program = "/no/such/program"}).error().message ==
         "cannot start /no/such/program: No such file or directory");

@@ -1,61 +1,13 @@
 // parallel_test.cpp: Tests that every index is visited once, for any number of pieces.
 #include "core/parallel.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <thread>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
-#include <fmt/format.h>
-#include <time.h>
-
-#include "core/time_slice.hpp"
 
 using namespace fatune;
-
-namespace {
-
-/// Keeps this thread's core busy, whoever else has it meanwhile.
-void compute(std::chrono::nanoseconds how_long) {
-  const auto spent = [] {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-  };
-  for (const auto end = spent() + how_long; spent() < end;) {
-  }
-}
-
-/// In the median, of ten calls that have 0.3 ms for each of two threads.
-double ten_calls_ms() {
-  std::vector<double> times;
-  while (times.size() < 60) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const auto begin = std::chrono::steady_clock::now();
-    for (int call = 0; call < 10; ++call) {
-      parallel_for(2, 1, [](std::size_t from, std::size_t to) {
-        compute((to - from) * std::chrono::microseconds(300));
-      });
-    }
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    times.push_back(took.count());
-  }
-  std::ranges::sort(times);
-  return times[times.size() / 2];
-}
-
-}  // namespace
-
-// Prints times for docs/decisions/0001-processes.md; run a load on every core beside it.
-TEST_CASE("what calls take here", "[.load]") {
-  const double usual_ms = ten_calls_ms();
-  set_time_slice(std::chrono::microseconds(100));
-  const double short_ms = ten_calls_ms();
-  set_time_slice(std::chrono::microseconds(0));
-  fmt::print("ten calls: {:.1f} ms, with a short time slice {:.1f} ms\n", usual_ms, short_ms);
-}
 
 TEST_CASE("every index is visited once") {
   for (const std::size_t count :

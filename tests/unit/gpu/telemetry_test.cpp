@@ -21,12 +21,6 @@ TEST_CASE("telemetry that is not available answers nothing and says why") {
   CHECK(telemetry.compute_processes().empty());
 }
 
-TEST_CASE("telemetry that was never opened is unavailable") {
-  const gpu::Telemetry telemetry;
-  CHECK_FALSE(telemetry.available());
-  CHECK_FALSE(telemetry.read().sm_clock_mhz);
-}
-
 TEST_CASE("readings widen the clock range and keep the highest heat") {
   Conditions conditions;
   fold(conditions, {1800, 2619, 40, 300.0, 90, 0x1});

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
@@ -124,55 +125,37 @@ TEST_CASE("null arguments are named") {
 TEST_CASE("problems that make no sense are refused by field") {
   Opened opened;
   size_t index = 0;
-  fatune_rt_problem wanted = test::c_problem(problem("4,8,512,64"));
-  const auto refused = [&](const char* why) {
+  using P = fatune_rt_problem;
+  const std::pair<std::function<void(P&)>, const char*> wrong[] = {
+      {[](P& p) { p.seq_q = 0; }, "problem.seq_q must be at least 1"},
+      {[](P& p) { p.batch = -4; }, "problem.batch must be at least 1"},
+      {[](P& p) { p.kv_heads = 3; }, "problem.kv_heads must divide heads"},
+      {[](P& p) { p.dtype = 9; }, "problem.dtype is 9"},
+      {[](P& p) { p.mask = 2; }, "problem.mask is 2"},
+      {[](P& p) { p.scale = __builtin_nanf(""); }, "problem.scale is not finite"},
+      {[](P& p) {
+         p.k = {262144, 64, 448};
+       },
+       "problem.k: rows overlap: a stride of 448 elements is less than the 512 it steps over"},
+      {[](P& p) {
+         p.out = {4 * 512 * 516, 64, 516};
+       },
+       "problem.out: rows are not 16-byte aligned: a stride of 516 elements is 1032 bytes"},
+      {[](P& p) {
+         p.q = {262144, 64, -512};
+       },
+       "problem.q: rows overlap: a stride of -512"},
+      {[](P& p) {
+         p.v = {INT64_MAX, 64, 512};
+       },
+       "problem.v: it would reach over 1 TiB"},
+      {[](P& p) { p.batch = INT64_MAX; }, "problem.batch must be at most"}};
+  for (const auto& [change, why] : wrong) {
+    P wanted = test::c_problem(problem("4,8,512,64"));
+    change(wanted);
     CHECK(fatune_rt_nearest(opened.wisdom, &wanted, &index, &opened.error) ==
           FATUNE_RT_BAD_ARGUMENT);
     CHECK_THAT(opened.error.message, ContainsSubstring(why));
-  };
-  SECTION("zero") {
-    wanted.seq_q = 0;
-    refused("problem.seq_q must be at least 1");
-  }
-  SECTION("negative") {
-    wanted.batch = -4;
-    refused("problem.batch must be at least 1");
-  }
-  SECTION("heads") {
-    wanted.kv_heads = 3;
-    refused("problem.kv_heads must divide heads");
-  }
-  SECTION("dtype") {
-    wanted.dtype = 9;
-    refused("problem.dtype is 9");
-  }
-  SECTION("mask") {
-    wanted.mask = 2;
-    refused("problem.mask is 2");
-  }
-  SECTION("scale") {
-    wanted.scale = __builtin_nanf("");
-    refused("problem.scale is not finite");
-  }
-  SECTION("overlapping rows") {
-    wanted.k = {262144, 64, 448};
-    refused("problem.k: rows overlap: a stride of 448 elements is less than the 512 it steps over");
-  }
-  SECTION("unaligned rows") {
-    wanted.out = {4 * 512 * 516, 64, 516};
-    refused("problem.out: rows are not 16-byte aligned: a stride of 516 elements is 1032 bytes");
-  }
-  SECTION("negative strides") {
-    wanted.q = {262144, 64, -512};
-    refused("problem.q: rows overlap: a stride of -512");
-  }
-  SECTION("strides beyond any memory") {
-    wanted.v = {INT64_MAX, 64, 512};
-    refused("problem.v: it would reach over 1 TiB");
-  }
-  SECTION("size") {
-    wanted.batch = INT64_MAX;
-    refused("problem.batch must be at most");
   }
 }
 

@@ -1,4 +1,6 @@
 // plan_test.cpp: Tests the driver calls of a plan's launch, and the tensors that it refuses.
+#include <functional>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -125,43 +127,32 @@ TEST_CASE("scratch that the caller does not bring is allocated and freed on the 
 }
 
 TEST_CASE("tensors that no kernel could take are refused by name") {
-  Found found(test::facts_of(problem("4,8,512,64")), "4,8,512,64");
-  SECTION("null") {
-    found.tensors.v = nullptr;
-    found.refuses("tensors.v is null");
-  }
-  SECTION("misaligned") {
-    found.tensors.out = at(0x4008);
-    found.refuses("tensors.out: 0x4008 is no multiple of 16");
-  }
-  SECTION("lse that nobody asked for") {
-    found.tensors.lse = static_cast<float*>(at(0x5000));
-    found.refuses("tensors.lse is not null");
-  }
-  SECTION("another device") {
-    found.fake.device = 1;
-    found.refuses("the plan is for device 0, but the current context is on device 1");
-  }
-  SECTION("no context") {
-    found.fake.device = -1;
-    found.refuses("no CUDA context is current");
+  const std::pair<std::function<void(Found&)>, const char*> wrong[] = {
+      {[](Found& f) { f.tensors.v = nullptr; }, "tensors.v is null"},
+      {[](Found& f) { f.tensors.out = at(0x4008); }, "tensors.out: 0x4008 is no multiple of 16"},
+      {[](Found& f) { f.tensors.lse = static_cast<float*>(at(0x5000)); },
+       "tensors.lse is not null"},
+      {[](Found& f) { f.fake.device = 1; },
+       "the plan is for device 0, but the current context is on device 1"},
+      {[](Found& f) { f.fake.device = -1; }, "no CUDA context is current"}};
+  for (const auto& [change, why] : wrong) {
+    Found found(test::facts_of(problem("4,8,512,64")), "4,8,512,64");
+    change(found);
+    found.refuses(why);
   }
 }
 
 TEST_CASE("lse and scratch that are missing, short or misaligned are refused") {
-  Found found(test::elaborate_facts(problem("4,8,512,64 lse")), "4,8,512,64 lse");
-  found.tensors.scratch = at(0x10000);
-  found.tensors.scratch_bytes = 1536;
-  SECTION("lse") {
-    found.tensors.lse = nullptr;
-    found.refuses("tensors.lse is null");
-  }
-  SECTION("short") {
-    found.tensors.scratch_bytes = 1535;
-    found.refuses("tensors.scratch_bytes is 1535, but the plan needs 1536");
-  }
-  SECTION("misaligned") {
-    found.tensors.scratch = at(0x10010);
-    found.refuses("tensors.scratch is no multiple of 256");
+  const std::pair<std::function<void(Found&)>, const char*> wrong[] = {
+      {[](Found& f) { f.tensors.lse = nullptr; }, "tensors.lse is null"},
+      {[](Found& f) { f.tensors.scratch_bytes = 1535; },
+       "tensors.scratch_bytes is 1535, but the plan needs 1536"},
+      {[](Found& f) { f.tensors.scratch = at(0x10010); }, "tensors.scratch is no multiple of 256"}};
+  for (const auto& [change, why] : wrong) {
+    Found found(test::elaborate_facts(problem("4,8,512,64 lse")), "4,8,512,64 lse");
+    found.tensors.scratch = at(0x10000);
+    found.tensors.scratch_bytes = 1536;
+    change(found);
+    found.refuses(why);
   }
 }

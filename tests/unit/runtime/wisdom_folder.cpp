@@ -13,21 +13,6 @@
 namespace fatune::test {
 namespace {
 
-/// The number at the front of the text, which loses it.
-std::int64_t take_number(std::string& text) {
-  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto number = parse_integer(text.substr(0, end));
-  FATUNE_CHECK(number.has_value(), "a test's problem has its numbers in place");
-  text.erase(0, end);
-  return *number;
-}
-
-bool take(std::string& text, const std::string& part) {
-  if (!text.starts_with(part)) return false;
-  text.erase(0, part.size());
-  return true;
-}
-
 std::string cubin_of(const KernelFacts& facts) {
   return "machine code of " + facts.kernel + " for " + describe(facts.problem) + " on " +
          facts.arch;
@@ -42,30 +27,6 @@ TensorMapFacts placed_map(const std::string& tensor, const Problem& p) {
 }
 
 }  // namespace
-
-Problem problem(const std::string& text) {
-  std::string rest = text;
-  Problem p;
-  p.batch = take_number(rest);
-  take(rest, ",");
-  p.heads = p.kv_heads = take_number(rest);
-  if (take(rest, "(kv ")) {
-    p.kv_heads = take_number(rest);
-    take(rest, ")");
-  }
-  take(rest, ",");
-  p.seq_q = p.seq_kv = take_number(rest);
-  if (take(rest, "x")) p.seq_kv = take_number(rest);
-  take(rest, ",");
-  p.head_dim = take_number(rest);
-  p.dtype = take(rest, " bf16") ? Dtype::kBf16 : Dtype::kF16;
-  take(rest, " f16");
-  p.mask = take(rest, " causal") ? Mask::kCausal : Mask::kNone;
-  p.lse = take(rest, " lse");
-  if (take(rest, " ")) p.layouts = *parse_layouts(std::exchange(rest, ""));
-  FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");
-  return p;
-}
 
 fatune_rt_problem c_problem(const Problem& p) {
   const auto strides = [&p](const char* tensor) -> fatune_rt_strides {

@@ -9,11 +9,10 @@
 #include "runtime/fatune_rt.h"
 #include "runtime/wisdom.hpp"
 #include "support/fake_driver.hpp"
+#include "support/problem_text.hpp"
 
 namespace fatune::test {
 
-/// "4,8(kv 2),512,64 f16 causal lse", as describe(Problem) writes it.
-Problem problem(const std::string& text);
 fatune_rt_problem c_problem(const Problem& problem);
 
 /// A verified sm_90a kernel of one stage ("attend": q, k, v, out, lse by address) at 10 us.

@@ -44,31 +44,29 @@ TEST_CASE("a score that random search should not have is noticed") {
   CHECK(result.control_holds());
 }
 
-TEST_CASE("a search that uses structure beats random search, and asking ahead costs little") {
-  const Recording bowl = make_recording({16, 16, 16}, [](const Point& p) {
+/// A valley that a search can follow.
+Recording bowl() {
+  return make_recording({16, 16, 16}, [](const Point& p) {
     const double a = p[0] - 11.0, b = p[1] - 5.0, c = p[2] - 8.0;
     return 1 + 0.05 * (a * a + b * b + c * c);
   });
+}
+
+TEST_CASE("a search that uses structure beats random search, and asking ahead costs little") {
   ReplayOptions options{.strategies = {"ga"}, .run = {.repeats = 20}};
-  const double alone = replayed(bowl, options).rows[0].score.p->value;
+  CHECK(replayed(bowl(), options).rows[0].score.p->value > 0.5);
   options.run.batch = 4;
-  const double ahead = replayed(bowl, options).rows[0].score.p->value;
-  CHECK(alone > 0.5);
-  CHECK(ahead > 0.3);
+  CHECK(replayed(bowl(), options).rows[0].score.p->value > 0.3);
 }
 
 TEST_CASE("GPUs that differ as those of one host do cost a search little") {
-  const Recording bowl = make_recording({16, 16, 16}, [](const Point& p) {
-    const double a = p[0] - 11.0, b = p[1] - 5.0, c = p[2] - 8.0;
-    return 1 + 0.05 * (a * a + b * b + c * c);
-  });
-  ReplayOptions options{.strategies = {"ga", "random"}, .run = {.repeats = 100, .batch = 16}};
-  const Replay one = replayed(bowl, options);
+  ReplayOptions options{.strategies = {"ga"}, .run = {.repeats = 100, .batch = 16}};
+  const Replay one = replayed(bowl(), options);
   options.run.gpus = 4;
-  const Replay four = replayed(bowl, options);
+  const Replay four = replayed(bowl(), options);
   CHECK(four.rows[0].score.p->value != one.rows[0].score.p->value);  // it saw other times
   CHECK(four.rows[0].score.p->value > one.rows[0].score.p->value - 0.05);
-  CHECK(four.rows[1].score.p->value == one.rows[1].score.p->value);  // it learns from none
+  CHECK(four.control.score.p->value == one.control.score.p->value);  // it learns from none
 }
 
 TEST_CASE("a small space says where P ends, a tiny one that there is none") {

@@ -1,4 +1,5 @@
-// classics_test.cpp: Tests the textbook searches, and that they beat random search.
+// classics_test.cpp: Tests that searches try every config once, and that the textbook searches beat
+// random search.
 #include <algorithm>
 #include <deque>
 #include <set>
@@ -15,6 +16,8 @@ using test::lattice_of;
 using test::valley;
 
 const std::vector<std::string> kClassics = {"kt-ga", "ils", "annealing", "de", "pso"};
+/// The strategies whose asks depend on results.
+const std::vector<std::string> kSearches = {"kt-ga", "ils", "annealing", "de", "pso", "ga", "evo"};
 
 Lattice constrained() {
   return lattice_of({5, 4, 1, 6, 3, 2}, [](const Point& p) {
@@ -54,7 +57,7 @@ std::vector<Point> run(const Lattice& space, Strategy& strategy, const Cost& cos
 }
 
 void check_reaches_all(const Lattice& space, const Cost& cost) {
-  for (const std::string& name : kClassics) {
+  for (const std::string& name : kSearches) {
     for (const std::size_t in_flight : {1U, 4U, 16U}) {
       CAPTURE(name, in_flight);
       const auto strategy = strategy_on(space, name, {.seed = 3, .budget = 50});
@@ -65,12 +68,12 @@ void check_reaches_all(const Lattice& space, const Cost& cost) {
   }
 }
 
-TEST_CASE("a classic reaches the whole space, no point twice, with 1, 4 and 16 in flight") {
+TEST_CASE("a search reaches the whole space, no point twice, with 1, 4 and 16 in flight") {
   const Lattice space = constrained();
   check_reaches_all(space, [&](const Point& p) { return valley(space, p); });
 }
 
-TEST_CASE("a classic reaches the whole space where everything or almost everything fails") {
+TEST_CASE("a search reaches the whole space where everything or almost everything fails") {
   const Lattice space = constrained();
   check_reaches_all(space, [](const Point&) { return std::nullopt; });
   check_reaches_all(space, [&](const Point& p) -> std::optional<double> {
@@ -79,7 +82,7 @@ TEST_CASE("a classic reaches the whole space where everything or almost everythi
   });
 }
 
-TEST_CASE("a classic does with spaces of one, two and three configs, and with none") {
+TEST_CASE("a search does with spaces of one, two and three configs, and with none") {
   for (const std::size_t size : {1U, 2U, 3U}) {
     const Lattice space =
         lattice_of({4, 3, 1}, [&](const Point& p) { return p[0] == 2 && p[1] < size; });
@@ -88,13 +91,13 @@ TEST_CASE("a classic does with spaces of one, two and three configs, and with no
   }
   const Lattice none = lattice_of({4, 3}, [](const Point&) { return false; });
   const Lattice bare(std::vector<Axis>{}, {0});
-  for (const std::string& name : kClassics) {
+  for (const std::string& name : kSearches) {
     CHECK(strategy_on(none, name)->ask(3).empty());
     CHECK(strategy_on(bare, name)->ask(3).size() == 1);
   }
 }
 
-TEST_CASE("a classic does with configs that have no neighbours") {
+TEST_CASE("a search does with configs that have no neighbours") {
   const Lattice space = lattice_of(
       {6, 6, 6}, [](const Point& p) { return p[0] % 3 == 0 && p[1] == p[0] && p[2] == p[0]; });
   REQUIRE(space.size() == 2);
@@ -103,18 +106,6 @@ TEST_CASE("a classic does with configs that have no neighbours") {
   });
   check_reaches_all(space, [](const Point& p) { return 1.0 + p[0]; });
   check_reaches_all(scattered, [](const Point& p) { return 1.0 + p[0]; });
-}
-
-TEST_CASE("a classic with budget 0, or above the space, searches on") {
-  const Lattice space = constrained();
-  for (const std::string& name : kClassics) {
-    for (const std::uint64_t budget : {std::uint64_t{0}, space.size() * 10}) {
-      const auto strategy = strategy_on(space, name, {.budget = budget});
-      const auto order = run(
-          space, *strategy, [&](const Point& p) { return valley(space, p); }, space.size(), 3);
-      CHECK(order.size() == space.size());
-    }
-  }
 }
 
 TEST_CASE("a classic asks the same for the same seed, and not for another") {
@@ -130,15 +121,6 @@ TEST_CASE("a classic asks the same for the same seed, and not for another") {
       CHECK(order_of(1) == order_of(1));
       CHECK(order_of(1) != order_of(2));
     }
-  }
-}
-
-TEST_CASE("a classic begins with the points it is given") {
-  const Lattice space = lattice_of({6, 6, 6, 6});
-  const std::vector<Point> start = {{1, 2, 3, 4}, {5, 4, 3, 2}, {1, 2, 3, 4}};
-  for (const std::string& name : kClassics) {
-    const auto strategy = strategy_on(space, name, {.start = start});
-    CHECK(strategy->ask(2) == std::vector<Point>{start[0], start[1]});
   }
 }
 
@@ -172,12 +154,12 @@ TEST_CASE("classics find better points in a valley than chance does") {
   }
 }
 
-TEST_CASE("a classic spends its budget in a space of a million configs, no config twice") {
+TEST_CASE("a search spends its budget in a space of a million configs, no config twice") {
   const Lattice space = lattice_of({10, 10, 10, 10, 5, 5, 4}, [](const Point& p) {
     return (p[0] + p[1] + p[2]) % 5 != 3 || p[3] > 7;
   });
   REQUIRE(space.size() > 800'000);
-  for (const std::string& name : kClassics) {
+  for (const std::string& name : kSearches) {
     CAPTURE(name);
     const auto strategy = strategy_on(space, name, {.budget = 220});
     const std::vector<Point> order = run(

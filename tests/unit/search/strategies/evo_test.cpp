@@ -234,38 +234,6 @@ TEST_CASE("evo soon tries each value, however little the model expects of it") {
   CHECK(found == 10);
 }
 
-TEST_CASE("evo tries small spaces whole") {
-  const std::vector<std::vector<std::size_t>> shapes = {{1}, {1, 1, 1}, {2}, {1, 3}, {4, 1, 3, 2}};
-  for (const auto& shape : shapes) {
-    const Lattice space = lattice_of(shape);
-    for (const std::uint64_t budget : {0U, 3U, 500U}) {
-      for (const bool one_lever : {false, true}) {
-        const auto strategy = strategy_on(space, "evo", {.budget = budget, .one_lever = one_lever});
-        const auto order = run(*strategy, sum_cost, 1000, 2);
-        CHECK(order.size() == space.size());
-        CHECK(std::set<Point>(order.begin(), order.end()).size() == space.size());
-      }
-    }
-  }
-}
-
-TEST_CASE("evo finishes a space that has no point, and one where everything fails") {
-  const Lattice empty({{"A", 4, true}}, {});
-  CHECK(strategy_on(empty, "evo", {})->ask(1).empty());
-  const Lattice space = lattice_of({5, 5, 3});
-  const auto order = run(
-      *strategy_on(space, "evo", {}), [](const Point&) { return std::optional<double>(); }, 1000,
-      3);
-  CHECK(order.size() == space.size());
-}
-
-TEST_CASE("evo finishes a space where nothing differs") {
-  const Lattice space = lattice_of({5, 5, 3});
-  const auto order = run(
-      *strategy_on(space, "evo", {}), [](const Point&) { return std::optional(7.0); }, 1000, 1);
-  CHECK(order.size() == space.size());
-}
-
 TEST_CASE("with one lever each point differs in one axis from one before it") {
   const Lattice space = tiles();
   for (const std::string name : {"evo", "ga"}) {
@@ -290,16 +258,6 @@ TEST_CASE("with one lever a space in two parts is still tried whole") {
     const auto order = run(*strategy_on(space, name, {.one_lever = true}), sum_cost, 100, 1);
     CHECK(order.size() == space.size());
   }
-}
-
-TEST_CASE("evo spends its budget in a space of a million points, no point twice") {
-  std::vector<std::uint64_t> codes(1'000'000);
-  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = 3 * i;
-  const Lattice space(test::axes_of({12, 12, 12, 12, 12, 13}), std::move(codes));
-  const auto strategy = strategy_on(space, "evo", {.budget = 120});
-  const auto order = run(*strategy, sum_cost, 120, 1);
-  CHECK(order.size() == 120);
-  CHECK(std::set<Point>(order.begin(), order.end()).size() == 120);
 }
 
 }  // namespace

@@ -111,17 +111,6 @@ TEST_CASE("ga starts with points far from one another") {
   }
 }
 
-TEST_CASE("ga goes on when everything fails") {
-  const Lattice space = tile_space();
-  auto made = make_strategy("ga", space, {.budget = kBudget});
-  REQUIRE(made);
-  for (std::uint64_t i = 0; i < kBudget; ++i) {
-    const auto points = (*made)->ask(1);
-    REQUIRE(points.size() == 1);
-    (*made)->tell({points.front(), std::nullopt, false});
-  }
-}
-
 TEST_CASE("ga does not breed from duplicates") {
   // All but one axis is inert: duplicates cost the same, and the search must not settle on them.
   const Lattice space = tile_space();

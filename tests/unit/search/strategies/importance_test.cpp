@@ -148,28 +148,5 @@ TEST_CASE("where nothing varies or nothing was measured, nothing is explained") 
   CHECK(parameter_importance({}, {}, {}).singles.empty());
 }
 
-TEST_CASE("5,000 points of 18 parameters come out the same again") {
-  const std::vector<Axis> axes = test::axes_of(std::vector<std::size_t>(18, 5));
-  Rng rng(9);
-  std::vector<Point> points;
-  std::vector<std::optional<double>> costs;
-  for (int i = 0; i < 5000; ++i) {
-    Point p(18);
-    double cost = rng.unit();
-    for (std::size_t axis = 0; axis < p.size(); ++axis) {
-      p[axis] = static_cast<std::uint16_t>(rng.below(5));
-      cost += p[axis] * static_cast<double>(axis) * 0.1;
-    }
-    costs.push_back(cost);
-    points.push_back(std::move(p));
-  }
-  const auto importance = parameter_importance(axes, points, costs);
-  CHECK(importance.singles.front().name == "P17");
-  const auto again = parameter_importance(axes, points, costs);
-  for (std::size_t i = 0; i < 18; ++i) {
-    CHECK(importance.singles[i].share == again.singles[i].share);
-  }
-}
-
 }  // namespace
 }  // namespace fatune

@@ -89,18 +89,6 @@ TEST_CASE("exhaustive follows the order of the space") {
   CHECK(points == std::vector<Point>{{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {0, 1, 1}});
 }
 
-TEST_CASE("several asks may be outstanding") {
-  const Lattice space = make_space(kSmall).lattice();
-  for (const StrategyInfo& info : strategies()) {
-    CAPTURE(info.name);
-    const auto strategy = strategy_named(info.name, space, {.budget = 10});
-    std::set<Point> asked;
-    while (asked.size() < space.size()) {
-      for (const Point& point : strategy->ask(7)) CHECK(asked.insert(point).second);
-    }
-  }
-}
-
 TEST_CASE("what a strategy likely asks next is valid and new, and saying so changes nothing") {
   const Lattice space = make_space(kSmall).lattice();
   for (const StrategyInfo& info : strategies()) {

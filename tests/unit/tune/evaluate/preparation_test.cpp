@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/evaluate_fakes.hpp"
+#include "support/problem_text.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 #include "tune/evaluate/forecast.hpp"
 
@@ -103,15 +104,7 @@ TEST_CASE("finalists meet every distribution, the search two seeds") {
 }
 
 TEST_CASE("edge problems are valid, keep what defines the kernel, and cover the awkward sizes") {
-  const Problem like{.batch = 4,
-                     .heads = 8,
-                     .kv_heads = 8,
-                     .seq_q = 512,
-                     .seq_kv = 512,
-                     .head_dim = 96,
-                     .dtype = Dtype::kBf16,
-                     .mask = Mask::kCausal,
-                     .lse = true};
+  const Problem like = test::problem("4,8,512,96 bf16 causal lse");
   std::set<std::int64_t> batches, sequences;
   bool odd_heads = false, unequal = false, grouped = false;
   std::set<Distribution> distributions;

@@ -8,6 +8,7 @@
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;
@@ -53,27 +54,11 @@ TEST_CASE("each instruction counts in its class, padding in none") {
   const Census& census = found.front();
   CHECK(census.entry == "everything");
   CHECK(census.instructions == 22);
-  for (const char* once : {"global_load_128",
-                           "global_load_64",
-                           "global_load_32",
-                           "global_load_narrow",
-                           "global_store_128",
-                           "global_store_narrow",
-                           "shared_load_128",
-                           "shared_load_narrow",
-                           "shared_store_64",
-                           "ldmatrix",
-                           "cp_async",
-                           "mma",
-                           "wgmma",
-                           "tma",
-                           "exp2",
-                           "special",
-                           "fma",
-                           "barrier",
-                           "mbarrier",
-                           "spill_load",
-                           "spill_store"}) {
+  const std::string all =
+      "global_load_128 global_load_64 global_load_32 global_load_narrow global_store_128 "
+      "global_store_narrow shared_load_128 shared_load_narrow shared_store_64 ldmatrix "
+      "cp_async mma wgmma tma exp2 special fma barrier mbarrier spill_load spill_store";
+  for (const std::string& once : split(all, ' ')) {
     INFO(once);
     CHECK(census.count(once) == 1);
   }

@@ -12,7 +12,7 @@ TEST_CASE("a sweep's report and best.json are the approved ones") {
   test::SweepFixture fixture;
   test::FakeEvaluator evaluator(test::toy_device());
   SweepResult result = fixture.run_well(evaluator);
-  test::check_golden("tune/best.json", fixture.text("best.json"));
+  test::check_golden("tune/best.json", test::folded(fixture.text("best.json")));
   result.folder = "run";
   test::check_golden("tune/report.txt", sweep_report(result));
 }

@@ -7,6 +7,7 @@
 #include "core/file.hpp"
 #include "fake_cudnn.hpp"
 #include "support/fake_driver.hpp"
+#include "support/problem_text.hpp"
 #include "support/temporary_folder.hpp"
 #include "worker/baselines/cudnn_library.hpp"
 #include "worker/baselines/outside.hpp"
@@ -16,13 +17,7 @@ using test::FakeCudnn;
 
 namespace {
 
-const Problem kUsual{.batch = 1,
-                     .heads = 2,
-                     .kv_heads = 2,
-                     .seq_q = 64,
-                     .seq_kv = 64,
-                     .head_dim = 64,
-                     .dtype = Dtype::kF16};
+const Problem kUsual = test::problem("1,2,64,64");
 const TensorAddresses kTensors{{"q", 0x1000}, {"k", 0x2000}, {"v", 0x3000}, {"out", 0x4000}};
 
 /// Plans without workspace need no device.

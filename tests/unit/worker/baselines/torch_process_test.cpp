@@ -133,22 +133,6 @@ TEST_CASE("one that cannot start says so when it is needed, also asked ahead") {
   CHECK(opened.error().kind == ErrorKind::kEnvironment);
 }
 
-TEST_CASE("auto tells which backend PyTorch took") {
-  Fake fake("well");
-  REQUIRE(fake.process.open("auto", fake.setting));
-  CHECK(fake.process.detail("auto") == "PyTorch 9.9, auto took cudnn (cuDNN 9.1.2)");
-}
-
-TEST_CASE("a backend that cannot do the problem is an error, and the helper lives on") {
-  Fake fake("well");
-  const Status opened = fake.process.open("efficient", fake.setting);
-  REQUIRE_FALSE(opened);
-  CHECK(opened.error().kind == ErrorKind::kDevice);
-  CHECK(message(opened.error()) == "PyTorch's efficient cannot do this: too many heads");
-  CHECK(fake.process.open("math", fake.setting));
-  CHECK(fake.starts() == 1);
-}
-
 TEST_CASE("another problem gets memory of its own, without inputs") {
   Fake fake("well");
   REQUIRE(fake.process.open("flash", fake.setting));

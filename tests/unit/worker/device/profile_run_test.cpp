@@ -39,17 +39,6 @@ TEST_CASE("the job of a template survives its file") {
   CHECK_FALSE(again->program.outside);
 }
 
-TEST_CASE("the job of an implementation from elsewhere survives its file") {
-  ProfileJob job = kernel_job();
-  job.program = {};
-  job.program.outside = OutsideProgram{"cudnn", {{"folders", {"/x"}}}};
-  const auto again = from_json<ProfileJob>(to_json(job), "job.json");
-  REQUIRE(again);
-  REQUIRE(again->program.outside);
-  CHECK(again->program.outside->impl == "cudnn");
-  CHECK(again->program.outside->settings == job.program.outside->settings);
-}
-
 TEST_CASE("a job that is none says so") {
   Json json = to_json(kernel_job());
   json["schema"] = "something";

@@ -111,24 +111,3 @@ TEST_CASE("numbers of a log that no compiler prints do not add up to anything") 
       "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n" + line + line);
   CHECK(entries.at("k").spill_store_bytes == 0);
 }
-
-TEST_CASE("a compilation survives JSON") {
-  Compiled compiled;
-  compiled.ok = true;
-  compiled.log = kSpills;
-  compiled.cubin_path = "ab/abc.cubin";
-  compiled.cubin_hash = "0123";
-  compiled.entries = parse_compile_log(kSpills);
-  compiled.seconds = 0.25;
-  const auto copy = from_json<Compiled>(to_json(compiled), "test");
-  REQUIRE(copy);
-  CHECK(copy->ok);
-  CHECK(copy->log == compiled.log);
-  CHECK(copy->cubin_path == compiled.cubin_path);
-  CHECK(copy->cubin_hash == "0123");
-  CHECK(copy->seconds == 0.25);
-  REQUIRE(copy->entries.size() == 3);
-  CHECK(copy->entries.at("sp").spill_load_bytes == 500);
-  CHECK(copy->entries.at("sp").warnings == compiled.entries.at("sp").warnings);
-  CHECK_FALSE(from_json<Compiled>(Json::object(), "test"));
-}

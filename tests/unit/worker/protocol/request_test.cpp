@@ -58,17 +58,3 @@ TEST_CASE("everything that decides the machine code is in the key, the label is 
   renamed.label = "other";
   CHECK(cache_key(renamed, "nvrtc 13.0.88") == key);
 }
-
-TEST_CASE("a request survives JSON") {
-  const CompileRequest request = sample();
-  const auto copy = from_json<CompileRequest>(to_json(request), "test");
-  REQUIRE(copy);
-  CHECK(copy->label == request.label);
-  CHECK(copy->arch == request.arch);
-  CHECK(cache_key(*copy, "x") == cache_key(request, "x"));
-  Json broken = to_json(request);
-  broken["arch"] = "sm_x";
-  CHECK_FALSE(from_json<CompileRequest>(broken, "test"));
-  broken.erase("source");
-  CHECK_FALSE(from_json<CompileRequest>(broken, "test"));
-}

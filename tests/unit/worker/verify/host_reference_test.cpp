@@ -7,6 +7,8 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/problem_text.hpp"
+
 using namespace fatune;
 using Catch::Approx;
 
@@ -84,8 +86,7 @@ TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing ar
 }
 
 TEST_CASE("query heads share key heads in groups") {
-  const Problem problem{
-      .batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 1, .seq_kv = 1, .head_dim = 2};
+  const Problem problem = test::problem("1,4(kv 2),1,2");
   HostInputs inputs;
   inputs.q = f16(std::vector<float>(8, 1.0f));
   inputs.k = f16({0, 0, 0, 0});
@@ -126,13 +127,7 @@ TEST_CASE("a right reference passes, a slightly wrong one is an error that says 
 }
 
 TEST_CASE("a reference's log-sum-exps are checked when the problem wants them") {
-  const Problem problem{.heads = 2,
-                        .kv_heads = 2,
-                        .seq_q = 20,
-                        .seq_kv = 18,
-                        .head_dim = 32,
-                        .mask = Mask::kCausal,
-                        .lse = true};
+  const Problem problem = test::problem("1,2,20x18,32 causal lse");
   const HostInputs inputs = make_inputs(problem, {Distribution::kLargeLogits, 5});
   const std::vector<float> out = exact(problem, inputs);
   std::vector<float> right;

@@ -8,6 +8,7 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/problem_text.hpp"
 #include "worker/verify/host_reference.hpp"
 
 using namespace fatune;
@@ -18,16 +19,7 @@ namespace {
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 /// Causal with more queries than keys: the first three rows of each head see nothing.
-Problem tall() {
-  return {.batch = 2,
-          .heads = 4,
-          .kv_heads = 2,
-          .seq_q = 40,
-          .seq_kv = 37,
-          .head_dim = 32,
-          .mask = Mask::kCausal,
-          .lse = true};
-}
+Problem tall() { return test::problem("2,4(kv 2),40x37,32 causal lse"); }
 
 /// In fp64, rounded to fp32: what a right kernel gives.
 std::vector<float> exact_lse(const Problem& problem, const HostInputs& inputs) {
@@ -103,13 +95,7 @@ TEST_CASE("an error is judged by its row's limit") {
 }
 
 TEST_CASE("another base, a missing key or a missing scale is far beyond the limit") {
-  const Problem problem{.heads = 2,
-                        .kv_heads = 2,
-                        .seq_q = 8,
-                        .seq_kv = 512,
-                        .head_dim = 64,
-                        .dtype = Dtype::kBf16,
-                        .lse = true};
+  const Problem problem = test::problem("1,2,8x512,64 bf16 lse");
   const HostInputs inputs = make_inputs(problem, {});
   const std::vector<float> right = exact_lse(problem, inputs);
   const LseReference reference = make_lse_reference(problem, inputs, right);
