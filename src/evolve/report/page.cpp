@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
 #include "core/embedded.hpp"
+#include "core/result.hpp"
 #include "core/svg.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
