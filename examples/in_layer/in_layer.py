@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROUNDS = 40
-# As in src/worker/timing/layer.cpp, layer_time.cpp and src/worker/device/rounds.cpp.
+# As in src/worker/timing/layer.cpp and src/worker/runs/rounds.cpp.
 LEAST_LAYERS, MOST_LAYERS = 3, 64
 WEIGHTS_OVER_L2 = 2
 LAYERS_FLOPS = 6e12  # of attention in all layers

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/check.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 namespace {

@@ -49,15 +49,6 @@ Result<std::optional<Json>> take_message(std::string& buffer) {
   return std::optional<Json>(*std::move(message));
 }
 
-/// Returns the message behind its length.
-std::string framed(const Json& message) {
-  const std::string body = dump(message);
-  const auto length = static_cast<std::uint32_t>(body.size());
-  std::string frame(kHeader, 0);
-  std::memcpy(frame.data(), &length, kHeader);
-  return frame + body;
-}
-
 }  // namespace
 
 Error Peer::broken(std::string_view doing, int reason) const {
@@ -102,26 +93,15 @@ Result<ChannelPair> make_channel_pair() {
 }
 
 Status Channel::send(const Json& message) {
-  const std::string bytes = framed(message);
-  if (bytes.size() > kHeader + kLargestMessage) {
+  const std::string body = dump(message);
+  if (body.size() > kLargestMessage) {
     return environment_error(
-        fmt::format("a message of {} bytes is too large for the worker process", bytes.size()));
+        fmt::format("a message of {} bytes is too large for the worker process", body.size()));
   }
-  return send_all(socket_.raw(), bytes, kWorker);
-}
-
-void Channel::post(const Json& message) { posted_ += framed(message); }
-
-Status Channel::flush() {
-  while (!posted_.empty()) {
-    const ssize_t sent =
-        ::send(socket_.raw(), posted_.data(), posted_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
-    if (sent < 0) return kWorker.broken("write to", errno);
-    posted_.erase(0, static_cast<std::size_t>(sent));
-  }
-  return {};
+  const auto length = static_cast<std::uint32_t>(body.size());
+  std::string frame(kHeader, 0);
+  std::memcpy(frame.data(), &length, kHeader);
+  return send_all(socket_.raw(), frame + body, kWorker);
 }
 
 Result<std::optional<Json>> Channel::receive_until(std::optional<Clock::time_point> deadline) {

@@ -1,14 +1,19 @@
-// file.cpp: Reads files within limits of size and time.
+// file.cpp: Reads and replaces files, within limits of size and time.
 #include "core/file.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/descriptor.hpp"
 #include "core/gzip.hpp"
@@ -54,6 +59,80 @@ Result<std::string> read_bytes(const fs::path& path, std::size_t limit) {
   }
 }
 
+/// The final target of a path after its symbolic links.
+struct Target {
+  fs::path path;
+  std::optional<mode_t> mode{};  ///< mode of the existing regular file, for the new one
+  bool in_place = false;         ///< a device, a FIFO or an open file is written, not replaced
+};
+
+Target find_target(fs::path path) {
+  constexpr int kMostLinks = 40;  // Linux's limit
+  struct stat there {};
+  const bool found = ::stat(path.c_str(), &there) == 0;
+  if (found && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+    return {path, std::nullopt, true};
+  std::error_code ignored;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, ignored); ++i) {
+    // For /dev/stdout the linked name may be gone or may be another program's log.
+    if (path.string().starts_with("/proc/")) return {path, std::nullopt, true};
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  }
+  if (!found) return {path};
+  return {path, there.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)};
+}
+
+Status write_in_place(const fs::path& path, std::string_view content) {
+  Descriptor file = open_file(path, O_WRONLY | O_APPEND | O_NOCTTY);
+  if (!file.open()) return system_failure(path, "write", errno);
+  if (const int reason = write_all(file, content)) {
+    return system_failure(path, "write", reason);
+  }
+  if (const int reason = file.close()) return system_failure(path, "write", reason);
+  return {};
+}
+
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+/// Returns a name in the same folder that is unique among processes and calls.
+fs::path name_beside(const fs::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  fs::path beside = path;
+  beside += fmt::format(".{}-{}.tmp", ::getpid(), counter++);
+  return beside;
+}
+
+/// True if name_beside() makes such names for the file.
+bool is_beside(const std::string& file, std::string_view name) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!name.starts_with(file + ".") || !name.ends_with(kEnd)) return false;
+  name.remove_prefix(file.size() + 1);
+  name.remove_suffix(std::min(kEnd.size(), name.size()));
+  return !name.empty() && name.find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
+/// Writes a new file for the target; after a failure it may be incomplete. The file is locked until
+/// it is complete, so that no writer removes it as abandoned.
+Status write_new(const fs::path& path, const Target& target, std::string_view content,
+                 Descriptor& file) {
+  const fs::path& named = target.path;
+  do {  // retried if another writer removed the file before it was locked
+    file = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
+    if (!file.open()) return system_failure(named, "write", errno);
+    // On file systems without locks no file is removed as abandoned.
+    ::flock(file.raw(), LOCK_EX);
+  } while (is_gone(file));
+  if (target.mode && ::fchmod(file.raw(), *target.mode) != 0) {
+    return system_failure(named, "keep the permissions", errno);
+  }
+  if (const int reason = write_all(file, content)) return system_failure(named, "write", reason);
+  if (uninterrupted([&] { return ::fsync(file.raw()); }) != 0)
+    return system_failure(named, "write", errno);
+  return {};
+}
+
 }  // namespace
 
 Status check_size(std::string_view text, std::size_t limit, const std::string& where) {
@@ -78,6 +157,51 @@ Status make_directories(const fs::path& path) {
 fs::path executable_path() {
   std::error_code failure;
   return fs::read_symlink("/proc/self/exe", failure);
+}
+
+void sync_folder(const fs::path& file) {
+  const Descriptor opened = open_file(folder_of(file), O_RDONLY | O_DIRECTORY);
+  if (opened.open()) ::fsync(opened.raw());
+}
+
+Status replace_file(const fs::path& path, std::string_view content) {
+  const std::string packed = path.extension() == ".gz" ? gzip(content) : std::string(content);
+  const Target target = find_target(path);
+  if (target.in_place) return write_in_place(path, packed);
+  const fs::path& to = target.path;
+  remove_abandoned(folder_of(to), [file = to.filename().string()](const std::string& name) {
+    return is_beside(file, name);
+  });
+  const fs::path beside = name_beside(to);
+  Descriptor file;
+  Status written = write_new(beside, target, packed, file);
+  if (written && ::rename(beside.c_str(), to.c_str()) != 0) {
+    written = system_failure(path, "replace", errno);
+  }
+  if (const int reason = file.close(); written && reason != 0) {
+    return system_failure(path, "write", reason);
+  }
+  if (written) {
+    sync_folder(to);
+  } else {
+    ::unlink(beside.c_str());
+  }
+  return written;
+}
+
+Status check_replaceable(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return system_failure(path, "replace", EISDIR);
+  const Target target = find_target(path);
+  if (target.in_place) {
+    if (::access(path.c_str(), W_OK) != 0) return system_failure(path, "write", errno);
+    return {};
+  }
+  const fs::path beside = name_beside(target.path);
+  Descriptor file;
+  Status written = write_new(beside, target, "", file);
+  ::unlink(beside.c_str());
+  return written;
 }
 
 }  // namespace fatune

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 namespace {

@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 

@@ -1,6 +1,7 @@
-// record_lines.hpp: Reads a file of JSON lines, each a record of one type.
+// record_lines.hpp: Reads files of JSON lines, each a record of one type, and opens them for more.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,7 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/append_file.hpp"
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -27,6 +30,19 @@ Status read_record_lines(std::string_view text, const std::string& where, const 
     FATUNE_TRY_STATUS(take(std::move(record), place));
   }
   return {};
+}
+
+/// Opens a file for appending, which no other process may have open. Reads its records as
+/// read_record_lines() does, and removes a partial last line.
+template <typename T, typename Take>
+Result<AppendFile> open_record_lines(const std::filesystem::path& path, std::size_t limit,
+                                     const Take& take) {
+  FATUNE_TRY(AppendFile file, AppendFile::open(path));
+  FATUNE_TRY_STATUS(file.lock_exclusively());
+  FATUNE_TRY(const std::string text, read_file(path, limit));
+  FATUNE_TRY_STATUS(read_record_lines<T>(text, path.string(), take));
+  FATUNE_TRY_STATUS(file.cut(text.rfind('\n') + 1));
+  return file;
 }
 
 }  // namespace fatune

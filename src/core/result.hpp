@@ -1,13 +1,18 @@
-// result.hpp: Declares a value or the error that prevented it, and how errors propagate.
+// result.hpp: Declares a value or the error that prevented it, and the check that stops on a bug.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "core/check.hpp"
+#define FATUNE_CHECK(condition, why) \
+  ((condition) ? static_cast<void>(0) : ::fatune::fail_check(#condition, why, __FILE__, __LINE__))
 
 namespace fatune {
+
+/// Prints the failed condition and its reason to stderr and exits with code 70.
+[[noreturn]] void fail_check(const char* condition, const char* why, const char* file,
+                             int line) noexcept;
 
 /// The kind decides the exit code; the message names flag, file or field.
 enum class ErrorKind { kUsage, kEnvironment, kFile, kDevice, kInterrupted };

@@ -5,9 +5,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
+#include <regex.h>
+
+#include "core/result.hpp"
 
 namespace fatune {
 namespace {
@@ -25,21 +27,6 @@ std::optional<T> parse_whole(std::string_view text) {
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
   if (failure != std::errc() || stop != end || text.empty()) return std::nullopt;
   return value;
-}
-
-/// Removes the quantifier behind a class from the pattern and returns {least, most}.
-std::pair<std::size_t, std::size_t> take_quantifier(std::string_view& pattern) {
-  constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
-  const char sign = pattern.empty() ? 0 : pattern.front();
-  if (sign == '?' || sign == '+' || sign == '*') pattern.remove_prefix(1);
-  if (sign == '?') return {0, 1};
-  if (sign == '+') return {1, kMany};
-  if (sign == '*') return {0, kMany};
-  if (sign != '{') return {1, 1};
-  const std::size_t end = pattern.find('}');
-  const auto count = static_cast<std::size_t>(*parse_integer(pattern.substr(1, end - 1)));
-  pattern.remove_prefix(end + 1);
-  return {count, count};
 }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -237,19 +224,15 @@ bool in_class(char c, std::string_view inside) {
   return found != inverted;
 }
 
-bool matches(std::string_view text, std::string_view pattern) {
-  while (!pattern.empty()) {
-    const bool is_class = pattern.front() == '[';
-    const std::size_t end = is_class ? pattern.find(']') : 0;
-    const std::string_view inside = is_class ? pattern.substr(1, end - 1) : pattern.substr(0, 1);
-    pattern.remove_prefix(end + 1);
-    const auto [least, most] = take_quantifier(pattern);
-    std::size_t taken = 0;
-    while (taken < text.size() && taken < most && in_class(text[taken], inside)) ++taken;
-    if (taken < least) return false;
-    text.remove_prefix(taken);
-  }
-  return text.empty();
+bool matches(std::string_view text, const char* pattern) {
+  regex_t compiled;
+  const int flags = REG_EXTENDED | REG_NOSUB;
+  const int problem = ::regcomp(&compiled, fmt::format("^({})$", pattern).c_str(), flags);
+  FATUNE_CHECK(problem == 0, "patterns are constants of the program");
+  regmatch_t range{0, static_cast<regoff_t>(text.size())};
+  const bool found = ::regexec(&compiled, text.data(), 1, &range, REG_STARTEND) == 0;
+  ::regfree(&compiled);
+  return found;
 }
 
 std::string printable(std::string_view text) {
@@ -295,29 +278,6 @@ std::size_t display_width(std::string_view utf8) {
     if (!is_zero_width(point)) width += is_wide(point) ? 2U : 1U;
   }
   return width;
-}
-
-std::string to_hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string digits;
-  digits.reserve(2 * bytes.size());
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    digits += kDigits[value >> 4U];
-    digits += kDigits[value & 15U];
-  }
-  return digits;
-}
-
-std::optional<std::string> from_hex(std::string_view digits) {
-  std::string bytes(digits.size() / 2, '\0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    unsigned value = 0;
-    const char* const begin = digits.data() + 2 * i;
-    if (std::from_chars(begin, begin + 2, value, 16).ptr != begin + 2) return std::nullopt;
-    bytes[i] = static_cast<char>(value);
-  }
-  return digits.size() % 2 == 0 ? std::optional(bytes) : std::nullopt;
 }
 
 std::vector<std::string> wrap(std::string_view text, std::size_t columns) {

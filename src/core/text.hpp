@@ -18,8 +18,6 @@ std::string describe(Bytes n);    ///< "48 KiB", "8.0 MiB"
 std::string fixed(double value, int decimals);
 std::string percent(double fraction, int decimals = 1);         ///< 0.031 -> "3.1 %"
 std::string counted(std::size_t count, std::string_view what);  ///< "1 kernel", "2 kernels"
-std::string to_hex(std::string_view bytes);
-std::optional<std::string> from_hex(std::string_view digits);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string first_line(std::string_view text);           ///< trimmed
@@ -45,9 +43,8 @@ std::string nearest_hint(std::string_view text, std::span<const std::string> nam
                          std::string_view hint, std::string_view otherwise = "");
 /// `inside` is the content of a class: "A-Za-z_" or "^/".
 bool in_class(char c, std::string_view inside);
-/// Matches the whole text. A pattern has literals and classes such as [a-z_] or [^/], each followed
-/// by nothing, ?, +, * or {n}. Classes do not backtrack, so "a*a" matches nothing.
-bool matches(std::string_view text, std::string_view pattern);
+/// Matches the whole text. The pattern is an extended regular expression of POSIX.
+bool matches(std::string_view text, const char* pattern);
 std::size_t display_width(std::string_view utf8);  ///< columns on a terminal
 /// Breaks text at spaces and line breaks into lines of at most `columns`; a longer word is a line.
 std::vector<std::string> wrap(std::string_view text, std::size_t columns);

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
 #include "core/file.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"
 

@@ -9,4 +9,7 @@ namespace fatune {
 /// The referee must outlive the services.
 Services judge_services(Referee& referee);
 
+/// The referee must outlive the tools.
+Toolbox judge_tools(Referee& referee);
+
 }  // namespace fatune

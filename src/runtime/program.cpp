@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 
 namespace fatune::rt {
 namespace {

@@ -1,10 +1,9 @@
 // clients.cpp: Fuzzes readers of judge messages and of evolve's answers, transcripts and ledgers.
 #include "core/text.hpp"
-#include "evolve/protocol/draft.hpp"
-#include "evolve/protocol/transcript.hpp"
+#include "evolve/protocol/proposal.hpp"
 #include "evolve/run/ledger.hpp"
 #include "fuzz.hpp"
-#include "judge/protocol/dialect.hpp"
+#include "judge/protocol/server.hpp"
 #include "judge/services.hpp"
 #include "memory_file.hpp"
 #include "model/problem/problem.hpp"

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/json.hpp"
+#include "core/result.hpp"
 
 namespace fatune::fuzz {
 

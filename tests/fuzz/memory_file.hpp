@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/check.hpp"
 #include "core/descriptor.hpp"
 #include "core/file.hpp"
+#include "core/result.hpp"
 
 namespace fatune::fuzz {
 

@@ -8,7 +8,6 @@
 
 #include "worker/gates/findings.hpp"
 #include "worker/verify/quantize.hpp"
-#include "worker/verify/smooth_keys.hpp"
 
 namespace fatune::ptx {
 namespace {

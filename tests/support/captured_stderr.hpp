@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "core/check.hpp"
 #include "core/file.hpp"
+#include "core/result.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace fatune::test {

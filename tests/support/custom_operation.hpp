@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/kernel/operation.hpp"
 

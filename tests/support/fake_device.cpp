@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/check.hpp"
 #include "core/file.hpp"
+#include "core/result.hpp"
 #include "gpu/telemetry.hpp"
 #include "worker/runs/runs.hpp"
 

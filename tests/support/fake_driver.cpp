@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 
 namespace fatune::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/problem/problem.hpp"
 

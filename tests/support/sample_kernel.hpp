@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/check.hpp"
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/kernel.hpp"

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 
 namespace fatune::test {
 

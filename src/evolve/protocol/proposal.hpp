@@ -1,6 +1,8 @@
-// proposal.hpp: Declares a proposer's answer: one or several candidates.
+// proposal.hpp: Declares a proposer's answer, and the complete kernel that becomes of a candidate.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +10,8 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "evolve/trial/trial.hpp"
+#include "model/kernel/candidate.hpp"
+#include "model/problem/problem.hpp"
 
 namespace fatune {
 
@@ -38,5 +42,21 @@ void fields(Proposal& x, FieldList& f);
 
 /// Parses an answer; a usage error names the field.
 Result<Proposal> parse_proposal(std::string_view line);
+
+/// A complete kernel: the submitted texts and their parsed form.
+struct Draft {
+  std::string source, manifest, config;
+  std::string key;  ///< sixteen hex digits, hash of the three texts
+  KernelRef kernel;
+  std::optional<Config> settings;  ///< empty if the best config is searched
+};
+
+/// Reads the three texts as the judge reads a submission.
+Result<Draft> read_draft(std::string source, std::string manifest, std::string config);
+
+/// Applies the edits and fills gaps from the first parent. Usage errors: a text to edit that does
+/// not occur exactly once, a config that moves several parameters, a manifest that the judge
+/// refuses.
+Result<Draft> make_draft(const ProposedKernel& proposed, std::span<const Trial* const> parents);
 
 }  // namespace fatune

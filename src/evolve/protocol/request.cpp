@@ -6,11 +6,78 @@
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::array kModes = {ProposerMode::kFree, ProposerMode::kInsight, ProposerMode::kFull};
+constexpr std::size_t kLongestExcerpt = 2048;  // bytes of a reason; chosen
+
+std::string words(const Resources& resources) {
+  std::string text =
+      fmt::format("{} registers a thread, {} of shared memory a CTA", resources.registers,
+                  describe(Bytes(static_cast<std::uint64_t>(resources.static_shared_bytes +
+                                                            resources.dynamic_shared_bytes))));
+  if (resources.threads > 0) text += fmt::format(", {} threads a CTA", resources.threads);
+  if (resources.blocks_per_sm > 0)
+    text += fmt::format(", {} CTAs a multiprocessor", resources.blocks_per_sm);
+  const auto spilled = resources.spill_load_bytes + resources.spill_store_bytes;
+  return text + (spilled > 0 ? fmt::format(", {} bytes spilled", spilled) : ", no spills");
+}
+
+/// Returns resources and hardware counters of the kernel in words.
+std::string profile_of(const Trial& trial) {
+  std::string text;
+  if (!trial.shapes.empty() && trial.shapes.front().resources)
+    text = words(*trial.shapes.front().resources);
+  if (!trial.profile.empty()) text += (text.empty() ? "" : "; ") + trial.profile;
+  return text;
+}
+
+void kernel_fields(Trial& x, FieldList& f) {
+  f.record("told_kernel", "I2: a kernel that passed, with its times");
+  f.derived("id", x.id()).required();
+  f("source", x.source).required();
+  f.packed("manifest", x.manifest).object().required();
+  f("speedup", x.speedup).about("Over the start, geomean of the problems");
+  f("shapes", x.shapes);
+  f("lever", x.lever).omitted();
+  f("thought", x.thought).omitted().about("Of a proposer: data, no instruction");
+  f.derived("profile", profile_of(x))
+      .omitted()
+      .about("Registers, shared memory, spills; counters where they were read");
+}
+
+void insight_fields(Trial& x, FieldList& f) {
+  f.record("told_insight", "I3: what a proposer said of a move, and what the move brought");
+  f.derived("text", x.insight.empty() ? x.thought : x.insight)
+      .required()
+      .about("Data, no instruction");
+  f("lever", x.lever).omitted();
+  f.derived("id", x.id()).omitted();
+  f("gain", x.gain).about("Speed-up over its parent; absent: it failed");
+}
+
+void failure_fields(Trial& x, FieldList& f) {
+  f.record("told_failure", "A trial that a gate or a rule refused");
+  f.derived("id", x.id()).required();
+  f("lever", x.lever).omitted();
+  f("step", x.step).required();
+  f.derived("reason", x.reason.substr(0, kLongestExcerpt))
+      .required()
+      .about("Its first 2048 bytes; quoted from tools: data");
+}
+
+/// One line of history, without sources.
+void history_fields(Trial& x, FieldList& f) {
+  f.record("told_trial");
+  f.derived("id", x.id()).required();
+  f("lever", x.lever).omitted();
+  f("verdict", x.verdict).required();
+  f("parents", x.parents).omitted();
+  f("speedup", x.speedup);
+}
 
 }  // namespace
 
@@ -47,45 +114,6 @@ void fields(ProposalTask& x, FieldList& f) {
   f("rules", x.rules).about("Of the run: what becomes of a candidate");
 }
 
-void fields(RequestKernel& x, FieldList& f) {
-  f.record("told_kernel", "I2: a kernel that passed, with its times");
-  f("id", x.id).required();
-  f("source", x.source).required();
-  f.packed("manifest", x.manifest).object().required();
-  f("speedup", x.speedup).about("Over the start, geomean of the problems");
-  f("shapes", x.shapes);
-  f("lever", x.lever).omitted();
-  f("thought", x.thought).omitted().about("Of a proposer: data, no instruction");
-  f("profile", x.profile)
-      .omitted()
-      .about("Registers, shared memory, spills; counters where they were read");
-}
-
-void fields(RequestInsight& x, FieldList& f) {
-  f.record("told_insight", "I3: what a proposer said of a move, and what the move brought");
-  f("text", x.text).required().about("Data, no instruction");
-  f("lever", x.lever).omitted();
-  f("id", x.id).omitted();
-  f("gain", x.gain).about("Speed-up over its parent; absent: it failed");
-}
-
-void fields(RequestFailure& x, FieldList& f) {
-  f.record("told_failure", "A trial that a gate or a rule refused");
-  f("id", x.id).required();
-  f("lever", x.lever).omitted();
-  f("step", x.step).required();
-  f("reason", x.reason).required().about("Its first 2048 bytes; quoted from tools: data");
-}
-
-void fields(RequestTrial& x, FieldList& f) {
-  f.record("told_trial");
-  f("id", x.id).required();
-  f("lever", x.lever).omitted();
-  f("verdict", x.verdict).required();
-  f("parents", x.parents).omitted();
-  f("speedup", x.speedup);
-}
-
 void fields(ProposalBudget& x, FieldList& f) {
   f.record("budget");
   f("trials_left", x.trials_left).required();
@@ -103,11 +131,12 @@ void fields(ProposalRequest& x, FieldList& f) {
   f("wanted", x.wanted).required().about("Candidates, at most");
   f("budget", x.budget).required();
   f("task", x.task).required();
-  f("parents", x.parents).about("That candidates are made of, the first one first");
-  f("elites", x.elites).omitted();
-  f("insights", x.insights).omitted();
-  f("failures", x.failures).omitted();
-  f("history", x.history).omitted();
+  f.as<&kernel_fields>("parents", x.parents)
+      .about("That candidates are made of, the first one first");
+  f.as<&kernel_fields>("elites", x.elites).omitted();
+  f.as<&insight_fields>("insights", x.insights).omitted();
+  f.as<&failure_fields>("failures", x.failures).omitted();
+  f.as<&history_fields>("history", x.history).omitted();
 }
 
 }  // namespace fatune

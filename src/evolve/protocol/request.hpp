@@ -31,38 +31,6 @@ struct ProposalTask {
 };
 void fields(ProposalTask& x, FieldList& f);
 
-/// I2: a kernel that passed, with its times.
-struct RequestKernel {
-  std::string id;
-  std::string source, manifest;
-  std::optional<double> speedup;
-  std::vector<ShapeTrial> shapes;
-  std::string lever, thought;
-  std::string profile;  ///< registers, shared memory and spills, in words
-};
-void fields(RequestKernel& x, FieldList& f);
-
-/// I3: a proposer's thought on a move, and the measured gain of the move.
-struct RequestInsight {
-  std::string text;
-  std::string lever, id;
-  std::optional<double> gain;  ///< speed-up over the parent; empty if the move failed
-};
-void fields(RequestInsight& x, FieldList& f);
-
-struct RequestFailure {
-  std::string id, lever, step, reason;
-};
-void fields(RequestFailure& x, FieldList& f);
-
-/// One line of history, without sources.
-struct RequestTrial {
-  std::string id, lever, verdict;
-  std::vector<std::string> parents;
-  std::optional<double> speedup;
-};
-void fields(RequestTrial& x, FieldList& f);
-
 struct ProposalBudget {
   std::int64_t trials_left = 0;
   std::int64_t answer_seconds = 0;  ///< time limit of this answer
@@ -70,7 +38,8 @@ struct ProposalBudget {
 };
 void fields(ProposalBudget& x, FieldList& f);
 
-/// The request, fatune.evolve_request/1.
+/// The request, fatune.evolve_request/1. It tells trials in part: kernels with sources and times
+/// (I2), thoughts with the gain of their move (I3), failures with reasons, and a history.
 struct ProposalRequest {
   std::int64_t ask = 0;    ///< counted from 0
   std::uint64_t seed = 0;  ///< for proposers that draw at random; differs for each request
@@ -79,10 +48,7 @@ struct ProposalRequest {
   std::int64_t wanted = 1;
   ProposalBudget budget;
   ProposalTask task;
-  std::vector<RequestKernel> parents, elites;
-  std::vector<RequestInsight> insights;
-  std::vector<RequestFailure> failures;
-  std::vector<RequestTrial> history;
+  std::vector<Trial> parents, elites, insights, failures, history;
 };
 void fields(ProposalRequest& x, FieldList& f);
 

@@ -6,7 +6,7 @@
 
 #include "core/result.hpp"
 #include "evolve/proposers/proposer.hpp"
-#include "evolve/protocol/draft.hpp"
+#include "evolve/protocol/proposal.hpp"
 #include "evolve/run/ledger.hpp"
 #include "evolve/trial/bench.hpp"
 

@@ -1,4 +1,4 @@
-// ledger.cpp: Reads and writes the lines of a ledger.
+// ledger.cpp: Reads and writes the lines of a run's transcript and ledger.
 #include "evolve/run/ledger.hpp"
 
 #include <utility>
@@ -9,7 +9,6 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/record_lines.hpp"
-#include "evolve/protocol/transcript.hpp"
 #include "model/results/document.hpp"
 
 namespace fatune {
@@ -19,28 +18,94 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
   return file_or_packed(path, kLedgerFile);
 }
 
-/// Returns the reason why a line cannot follow the earlier lines; empty if it can.
-std::string sequence_error(const LedgerLine& line, const Ledger& ledger) {
-  const auto* trial = std::get_if<Trial>(&line);
-  if (trial == nullptr) return "";
-  if (trial->number != std::ssize(ledger.trials))
-    return fmt::format("field 'number' is not {}, of the next trial", ledger.trials.size());
-  const std::size_t problems = ledger.header.plan.problems.size();
-  if (trial->valid() && trial->shapes.size() != problems)
-    return fmt::format("field 'shapes' has {} of the run's {} problems", trial->shapes.size(),
-                       problems);
-  return "";
-}
-
-struct AddLine {
+/// Adds lines to a ledger, and refuses a line that cannot follow the earlier ones.
+struct TakeLine {
   Ledger& ledger;
-  void operator()(LedgerHeader& header) const { ledger.header = std::move(header); }
-  void operator()(Trial& trial) const { ledger.trials.push_back(std::move(trial)); }
-  void operator()(DuelRecord& duel) const { ledger.duels.push_back(std::move(duel)); }
-  void operator()(LedgerEnd& end) const { ledger.complete = end.status == "complete"; }
+
+  Status operator()(LedgerLine line, const std::string& place) const {
+    if (ledger.begun() == std::holds_alternative<LedgerHeader>(line))
+      return file_error(place + ": a ledger begins with its header, and has one");
+    return std::visit([&](auto& part) { return take(part, place); }, line);
+  }
+
+ private:
+  Status take(LedgerHeader& header, const std::string&) const {
+    ledger.header = std::move(header);
+    return {};
+  }
+  Status take(Trial& trial, const std::string& place) const {
+    const std::size_t problems = ledger.header.plan.problems.size();
+    if (trial.number != std::ssize(ledger.trials)) {
+      return file_error(fmt::format("{}: field 'number' is not {}, of the next trial", place,
+                                    ledger.trials.size()));
+    }
+    if (trial.valid() && trial.shapes.size() != problems) {
+      return file_error(fmt::format("{}: field 'shapes' has {} of the run's {} problems", place,
+                                    trial.shapes.size(), problems));
+    }
+    ledger.trials.push_back(std::move(trial));
+    return {};
+  }
+  Status take(DuelRecord& duel, const std::string&) const {
+    ledger.duels.push_back(std::move(duel));
+    return {};
+  }
+  Status take(LedgerEnd& end, const std::string&) const {
+    ledger.complete = end.status == "complete";
+    return {};
+  }
 };
 
+/// Adds entries to a transcript.
+auto take_entry(std::vector<TranscriptEntry>& entries) {
+  return [&entries](TranscriptEntry entry, const std::string&) {
+    entries.push_back(std::move(entry));
+    return Status();
+  };
+}
+
 }  // namespace
+
+void fields(TranscriptEntry& x, FieldList& f) {
+  f.record("evolve_transcript", "A request to a proposer and its answer");
+  f.document("fatune.evolve_transcript");
+  f("ask", x.ask).required().at_least(0);
+  f("request", x.request).required().about("The line that was sent, as text");
+  f("answer", x.answer).omitted().about("The line that came, as text; of a broken one its begin");
+  f("failure", x.failure).omitted().about("Why none came, or what is wrong with it");
+  f("seconds", x.seconds).finite().about("Until the answer was there");
+}
+
+std::filesystem::path file_or_packed(const std::filesystem::path& path, const std::string& name) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  const std::filesystem::path plain = path / name, packed = path / (name + ".gz");
+  const bool only_packed =
+      !std::filesystem::exists(plain, ignored) && std::filesystem::exists(packed, ignored);
+  return only_packed ? packed : plain;
+}
+
+Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path) {
+  const auto file = file_or_packed(path, kTranscriptFile);
+  FATUNE_TRY(const std::string text, read_file(file, kRunOfProposers));
+  std::vector<TranscriptEntry> entries;
+  FATUNE_TRY_STATUS(read_record_lines<TranscriptEntry>(text, file.string(), take_entry(entries)));
+  return entries;
+}
+
+Result<TranscriptFile> TranscriptFile::open(const std::filesystem::path& folder) {
+  TranscriptFile transcript;
+  FATUNE_TRY(transcript.file_,
+             open_record_lines<TranscriptEntry>(folder / kTranscriptFile, kRunOfProposers,
+                                                take_entry(transcript.entries_)));
+  return transcript;
+}
+
+Status TranscriptFile::add(TranscriptEntry entry) {
+  FATUNE_TRY_STATUS(file_.append_line(dump(to_json(entry))));
+  entries_.push_back(std::move(entry));
+  return {};
+}
 
 void fields(Duel& x, FieldList& f) {
   f.record("duel", "The best of a run and its start in the same rounds");
@@ -103,18 +168,8 @@ Result<Ledger> load_ledger(const std::filesystem::path& path) {
   const auto file = file_of(path);
   FATUNE_TRY(const std::string text, read_file(file, kRunOfProposers));
   Ledger ledger;
-  ledger.whole_bytes = text.rfind('\n') + 1;
-  bool first = true;
-  FATUNE_TRY_STATUS(read_record_lines<LedgerLine>(
-      text, file.string(), [&](LedgerLine read, const std::string& place) -> Status {
-        if (std::exchange(first, false) != std::holds_alternative<LedgerHeader>(read))
-          return file_error(place + ": a ledger begins with its header, and has one");
-        if (const std::string problem = sequence_error(read, ledger); !problem.empty())
-          return file_error(place + ": " + problem);
-        std::visit(AddLine{ledger}, read);
-        return {};
-      }));
-  if (ledger.header.plan.problems.empty()) return file_error(file.string() + ": holds no ledger");
+  FATUNE_TRY_STATUS(read_record_lines<LedgerLine>(text, file.string(), TakeLine{ledger}));
+  if (!ledger.begun()) return file_error(file.string() + ": holds no ledger");
   return ledger;
 }
 
@@ -136,15 +191,14 @@ Result<LedgerWriter> LedgerWriter::create(const std::filesystem::path& folder,
   return writer;
 }
 
-Result<LedgerWriter> LedgerWriter::resume(const std::filesystem::path& folder) {
+Result<LedgerWriter> LedgerWriter::resume(const std::filesystem::path& folder, Ledger& known) {
+  const auto path = folder / kLedgerFile;
   std::error_code ignored;
-  if (!std::filesystem::exists(folder / kLedgerFile, ignored))
-    return file_error((folder / kLedgerFile).string() + ": is not there to go on with");
+  if (!std::filesystem::exists(path, ignored))
+    return file_error(path.string() + ": is not there to go on with");
   LedgerWriter writer;
-  FATUNE_TRY(writer.file_, AppendFile::open(folder / kLedgerFile));
-  FATUNE_TRY_STATUS(writer.file_.lock_exclusively());
-  FATUNE_TRY(const Ledger ledger, load_ledger(folder));
-  FATUNE_TRY_STATUS(writer.file_.cut(ledger.whole_bytes));
+  FATUNE_TRY(writer.file_, open_record_lines<LedgerLine>(path, kRunOfProposers, TakeLine{known}));
+  if (!known.begun()) return file_error(path.string() + ": holds no ledger");
   return writer;
 }
 

@@ -1,4 +1,4 @@
-// ledger.hpp: Declares the ledger of a run's trials, for resuming, repeating and reporting.
+// ledger.hpp: Declares a run's files: the transcript of requests, and the ledger of trials.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,39 @@
 #include "evolve/trial/trial.hpp"
 
 namespace fatune {
+
+/// One request and its answer, or the reason for a missing answer.
+struct TranscriptEntry {
+  std::int64_t ask = 0;
+  std::string request;  ///< the line sent
+  std::string answer;   ///< the line received; after a failure only its start
+  std::string failure;
+  double seconds = 0;
+};
+void fields(TranscriptEntry& x, FieldList& f);
+
+/// Returns a file's path itself; for a folder its file of that name, else the packed file.
+std::filesystem::path file_or_packed(const std::filesystem::path& path, const std::string& name);
+
+/// Reads a transcript, plain or .gz, from a file or a run's folder. Drops a cut last line.
+Result<std::vector<TranscriptEntry>> load_transcript(const std::filesystem::path& path);
+
+/// Maximum bytes read of a transcript or ledger; chosen: hundreds of trials whose requests hold
+/// eight kernels of the largest source.
+inline constexpr std::size_t kRunOfProposers = std::size_t{2} << 30U;
+inline constexpr const char* kTranscriptFile = "transcript.jsonl";
+
+/// Writes FOLDER/transcript.jsonl of a new or resumed run.
+class TranscriptFile {
+ public:
+  static Result<TranscriptFile> open(const std::filesystem::path& folder);
+  const std::vector<TranscriptEntry>& entries() const { return entries_; }
+  Status add(TranscriptEntry entry);
+
+ private:
+  std::vector<TranscriptEntry> entries_;
+  AppendFile file_;
+};
 
 /// Every setting that decides a run's trials, except the proposer and the device.
 struct EvolutionPlan {
@@ -57,7 +90,8 @@ struct Ledger {
   std::vector<Trial> trials;
   std::vector<DuelRecord> duels;
   bool complete = false;
-  std::uint64_t whole_bytes = 0;  ///< bytes up to the end of the last complete line
+
+  bool begun() const { return !header.plan.problems.empty(); }  ///< has its header
 };
 
 inline constexpr const char* kLedgerFile = "ledger.jsonl";
@@ -75,7 +109,8 @@ class LedgerWriter {
   /// Fails with an error that names --resume if the folder has a ledger.
   static Result<LedgerWriter> create(const std::filesystem::path& folder,
                                      const LedgerHeader& header);
-  static Result<LedgerWriter> resume(const std::filesystem::path& folder);
+  /// Reads the ledger into `known`, which is empty, and removes a cut last line.
+  static Result<LedgerWriter> resume(const std::filesystem::path& folder, Ledger& known);
   Status append(LedgerLine line);
 
  private:

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "search/strategies/rng.hpp"
@@ -15,7 +15,6 @@ namespace fatune {
 namespace {
 
 constexpr std::size_t kInsights = 3, kFailures = 3;  // as in EvoEngineer
-constexpr std::size_t kLongestExcerpt = 2048;
 
 using RankedBy = TrialPopulation::RankedBy;
 
@@ -48,18 +47,6 @@ std::string step_of(Outcome outcome) {
   }
 }
 
-std::string words(const Resources& resources) {
-  std::string text =
-      fmt::format("{} registers a thread, {} of shared memory a CTA", resources.registers,
-                  describe(Bytes(static_cast<std::uint64_t>(resources.static_shared_bytes +
-                                                            resources.dynamic_shared_bytes))));
-  if (resources.threads > 0) text += fmt::format(", {} threads a CTA", resources.threads);
-  if (resources.blocks_per_sm > 0)
-    text += fmt::format(", {} CTAs a multiprocessor", resources.blocks_per_sm);
-  const auto spilled = resources.spill_load_bytes + resources.spill_store_bytes;
-  return text + (spilled > 0 ? fmt::format(", {} bytes spilled", spilled) : ", no spills");
-}
-
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t purpose) {
   return Rng(seed ^ purpose).next();
 }
@@ -84,22 +71,6 @@ bool passed_everywhere(const Trial& trial, RankedBy ranked_by) {
   return !trial.shapes.empty() && std::ranges::all_of(trial.shapes, [&](const ShapeTrial& shape) {
     return passed(shape, ranked_by);
   });
-}
-
-RequestKernel request_kernel(const Trial& trial) {
-  RequestKernel kernel{.id = trial.id(),
-                       .source = trial.source,
-                       .manifest = trial.manifest,
-                       .speedup = trial.speedup,
-                       .shapes = trial.shapes,
-                       .lever = trial.lever,
-                       .thought = trial.thought,
-                       .profile = ""};
-  if (!trial.shapes.empty() && trial.shapes.front().resources)
-    kernel.profile = words(*trial.shapes.front().resources);
-  if (!trial.profile.empty())
-    kernel.profile += (kernel.profile.empty() ? "" : "; ") + trial.profile;
-  return kernel;
 }
 
 const Trial& TrialPopulation::add(Trial trial) {
@@ -202,47 +173,28 @@ std::vector<const Trial*> TrialPopulation::parents(ProposerMode mode, std::size_
   return chosen;
 }
 
-std::vector<RequestInsight> TrialPopulation::insights(std::uint64_t seed) const {
-  std::vector<RequestInsight> all;
+std::vector<const Trial*> TrialPopulation::insights(std::uint64_t seed) const {
+  std::vector<const Trial*> all, drawn;
   for (const Trial& trial : trials_) {
-    const std::string& text = trial.insight.empty() ? trial.thought : trial.insight;
-    if (trial.number == 0 || (text.empty() && trial.lever.empty())) continue;
-    all.push_back({.text = text, .lever = trial.lever, .id = trial.id(), .gain = trial.gain});
+    const bool silent = trial.insight.empty() && trial.thought.empty() && trial.lever.empty();
+    if (trial.number != 0 && !silent) all.push_back(&trial);
   }
   Rng rng(mixed(seed, 2));
   std::vector<std::size_t> order = rng.order(all.size());
   order.resize(std::min(order.size(), kInsights));
   std::ranges::sort(order);
-  std::vector<RequestInsight> drawn;
   for (const std::size_t place : order) drawn.push_back(all[place]);
   return drawn;
 }
 
-std::vector<RequestFailure> TrialPopulation::failures() const {
-  std::vector<RequestFailure> failures;
+std::vector<const Trial*> TrialPopulation::failures() const {
+  std::vector<const Trial*> failures;
   for (const Trial& trial : trials_) {
-    if (trial.valid()) continue;
-    failures.push_back({.id = trial.id(),
-                        .lever = trial.lever,
-                        .step = trial.step,
-                        .reason = trial.reason.substr(0, kLongestExcerpt)});
+    if (!trial.valid()) failures.push_back(&trial);
   }
   const auto excess = std::max<std::ptrdiff_t>(0, std::ssize(failures) - std::ptrdiff_t{kFailures});
   failures.erase(failures.begin(), failures.begin() + excess);
   return failures;
-}
-
-std::vector<RequestTrial> TrialPopulation::history() const {
-  std::vector<RequestTrial> history;
-  for (const Trial& trial : trials_) {
-    if (trial.number == 0) continue;
-    history.push_back({.id = trial.id(),
-                       .lever = trial.lever,
-                       .verdict = trial.verdict,
-                       .parents = trial.parents,
-                       .speedup = trial.speedup});
-  }
-  return history;
 }
 
 }  // namespace fatune

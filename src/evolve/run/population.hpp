@@ -42,11 +42,10 @@ class TrialPopulation {
   /// Draws the first parent by rank and the second among the others, with weight 1 / (rank +
   /// elites) as in EvoEngineer. Free and insight mode take the best.
   std::vector<const Trial*> parents(ProposerMode mode, std::size_t count, std::uint64_t seed) const;
-  /// Draws three insights at random.
-  std::vector<RequestInsight> insights(std::uint64_t seed) const;
+  /// Draws three trials with an insight, a thought or a lever at random.
+  std::vector<const Trial*> insights(std::uint64_t seed) const;
   /// Returns the latest three failures, newest last.
-  std::vector<RequestFailure> failures() const;
-  std::vector<RequestTrial> history() const;
+  std::vector<const Trial*> failures() const;
 
  private:
   void judge(Trial& trial) const;
@@ -60,7 +59,5 @@ class TrialPopulation {
 
 /// Returns whether the trial passed on every problem.
 bool passed_everywhere(const Trial& trial, TrialPopulation::RankedBy ranked_by);
-/// Returns a kernel in the form of a request.
-RequestKernel request_kernel(const Trial& trial);
 
 }  // namespace fatune

@@ -10,10 +10,10 @@
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
-#include "evolve/protocol/draft.hpp"
+#include "evolve/protocol/proposal.hpp"
 #include "evolve/trial/trial.hpp"
 #include "judge/referee/examiner.hpp"
-#include "judge/referee/kernel_profile.hpp"
+#include "judge/referee/explanation.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/sweep_result.hpp"
 #include "tune/evaluate/evaluator.hpp"

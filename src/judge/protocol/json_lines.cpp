@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "judge/protocol/dialect.hpp"
+#include "judge/protocol/server.hpp"
 
 namespace fatune {
 namespace {
@@ -46,8 +46,10 @@ std::string_view word_for(ErrorKind kind) {
   return kWords[static_cast<std::size_t>(kind)];
 }
 
-Json error_of(const Error& error) {
-  return {{"kind", word_for(error.kind)}, {"message", error.message}};
+/// Returns the line with an error in place of a result.
+std::string failed(Json line, const Error& error) {
+  line["error"] = {{"kind", word_for(error.kind)}, {"message", error.message}};
+  return dump(line);
 }
 
 /// Returns the start of an answer: the call's id, if the call has one.
@@ -74,11 +76,7 @@ class JsonLines final : public Dialect {
     ToolCall call;
     if (asked->id) call.id = dump(*asked->id);
     const auto tool = find_tool(services_.tools, asked->tool);
-    if (!tool) {
-      Json refused = begin(*asked);
-      refused["error"] = error_of(tool.error());
-      return {.answer = dump(refused)};
-    }
+    if (!tool) return {.answer = failed(begin(*asked), tool.error())};
     call.tool = *tool;
     call.arguments = std::make_shared<const Json>(asked->arguments);
     if (asked->progress) call.progress = "true";
@@ -86,7 +84,7 @@ class JsonLines final : public Dialect {
   }
 
   std::string unreadable(const std::string& problem) const override {
-    return dump({{"error", error_of(usage_error(problem))}});
+    return failed(Json::object(), usage_error(problem));
   }
 
   std::string refusal(const ToolCall& call, const std::string& problem) const override {
@@ -95,11 +93,8 @@ class JsonLines final : public Dialect {
 
   std::string answer(const ToolCall& call, const Result<Json>& result) const override {
     Json line = head_of(call);
-    if (result) {
-      line["result"] = *result;
-    } else {
-      line["error"] = error_of(result.error());
-    }
+    if (!result) return failed(std::move(line), result.error());
+    line["result"] = *result;
     return dump(line);
   }
 
@@ -119,8 +114,7 @@ class JsonLines final : public Dialect {
   static std::string refused(const Json& line, const std::string& problem) {
     Json answer = Json::object();
     if (line.is_object() && line.contains("id")) answer["id"] = line["id"];
-    answer["error"] = error_of(usage_error(problem));
-    return dump(answer);
+    return failed(std::move(answer), usage_error(problem));
   }
 
   static Json begin(const ClientLine& asked) {
@@ -133,12 +127,9 @@ class JsonLines final : public Dialect {
     Json line = begin(asked);
     line["resource"] = asked.resource;
     const auto found = services_.resources.read(asked.resource);
-    if (found) {
-      line["mime_type"] = found->mime_type;
-      line["text"] = found->text;
-    } else {
-      line["error"] = error_of(found.error());
-    }
+    if (!found) return failed(std::move(line), found.error());
+    line["mime_type"] = found->mime_type;
+    line["text"] = found->text;
     return dump(line);
   }
 
@@ -146,11 +137,8 @@ class JsonLines final : public Dialect {
     Json line = begin(asked);
     line["prompt"] = asked.prompt;
     const auto text = fill_prompt(services_.prompts, asked.prompt, asked.arguments);
-    if (text) {
-      line["text"] = *text;
-    } else {
-      line["error"] = error_of(text.error());
-    }
+    if (!text) return failed(std::move(line), text.error());
+    line["text"] = *text;
     return dump(line);
   }
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "judge/protocol/dialect.hpp"
+#include "judge/protocol/server.hpp"
 
 namespace fatune {
 namespace {
@@ -133,6 +133,9 @@ class Mcp final : public Dialect {
   static ParsedLine invalid(const Json* id, const std::string& problem) {
     return {.answer = error_line(id, kInvalidRequest, problem)};
   }
+  static ParsedLine answered(const Request& request, Json result) {
+    return {.answer = result_line(request.id, request.stateless, std::move(result))};
+  }
   static ParsedLine bad_params(const Request& request, const std::string& problem) {
     return {.answer = error_line(&request.id, kInvalidParams, problem)};
   }
@@ -215,9 +218,6 @@ class Mcp final : public Dialect {
   }
 
   ParsedLine dispatch(const Request& request) {
-    const auto answer = [&](Json result) {
-      return ParsedLine{.answer = result_line(request.id, request.stateless, std::move(result))};
-    };
     if (request.method == "tools/call") return call(request);
     if (request.method == "tools/list") return list(request, "tools", tools());
     if (request.method == "resources/list") return list(request, "resources", resources());
@@ -227,13 +227,13 @@ class Mcp final : public Dialect {
     if (request.method == "prompts/list") return list(request, "prompts", prompts());
     if (request.method == "prompts/get") return fill(request);
     if (request.method == "server/discover" && request.stateless) {
-      return answer({{"supportedVersions", kRevisions},
-                     {"capabilities", capabilities()},
-                     {"instructions", kInstructions},
-                     {"ttlMs", kFreshMs},
-                     {"cacheScope", "public"}});
+      return answered(request, {{"supportedVersions", kRevisions},
+                                {"capabilities", capabilities()},
+                                {"instructions", kInstructions},
+                                {"ttlMs", kFreshMs},
+                                {"cacheScope", "public"}});
     }
-    if (request.method == "ping" && !request.stateless) return answer(Json::object());
+    if (request.method == "ping" && !request.stateless) return answered(request, Json::object());
     return {.answer = error_line(&request.id, kMethodNotFound,
                                  fmt::format("there is no method '{}' here", request.method))};
   }
@@ -295,7 +295,7 @@ class Mcp final : public Dialect {
     }
     Json result = {{key, std::move(rows)}};
     add_freshness(request, std::string_view(key) != "resources", result);
-    return {.answer = result_line(request.id, request.stateless, std::move(result))};
+    return answered(request, std::move(result));
   }
 
   ParsedLine read(const Request& request) {
@@ -308,7 +308,7 @@ class Mcp final : public Dialect {
         {"contents",
          Json::array({{{"uri", uri}, {"mimeType", found->mime_type}, {"text", found->text}}})}};
     add_freshness(request, false, result);
-    return {.answer = result_line(request.id, request.stateless, std::move(result))};
+    return answered(request, std::move(result));
   }
 
   ParsedLine fill(const Request& request) {
@@ -319,9 +319,8 @@ class Mcp final : public Dialect {
                                   member(request.params, "arguments"));
     if (!text) return bad_params(request, text.error().message);
     const Json content = {{"type", "text"}, {"text", *text}};
-    return {.answer = result_line(
-                request.id, request.stateless,
-                {{"messages", Json::array({{{"role", "user"}, {"content", content}}})}})};
+    return answered(request,
+                    {{"messages", Json::array({{{"role", "user"}, {"content", content}}})}});
   }
 
   ParsedLine call(const Request& request) {

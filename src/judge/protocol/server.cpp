@@ -2,10 +2,15 @@
 #include "judge/protocol/server.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
+#include <unistd.h>
 
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
@@ -16,6 +21,10 @@ namespace {
 constexpr std::chrono::milliseconds kTick{200};  // maximum delay until an interrupt is noticed
 
 Error interruption() { return {ErrorKind::kInterrupted, "interrupted"}; }
+
+Error broken_input(int reason) {
+  return environment_error("stdin: cannot read: " + std::generic_category().message(reason));
+}
 
 }  // namespace
 
@@ -112,5 +121,38 @@ Status Server::beat(std::string_view phase) {
 }
 
 Status Server::send(const std::string& line) { return line.empty() ? Status() : write_(line); }
+
+Status LineReader::wait(std::chrono::milliseconds patience) {
+  pollfd watched{descriptor_, POLLIN, 0};
+  const int ready = ::poll(&watched, 1, static_cast<int>(patience.count()));
+  if (ready < 0 && errno != EINTR) return broken_input(errno);
+  if (ready <= 0) return {};
+  std::array<char, 65536> bytes{};
+  const ssize_t count = ::read(descriptor_, bytes.data(), bytes.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN ? Status() : broken_input(errno);
+  ended_ = count == 0;
+  buffer_.append(bytes.data(), static_cast<std::size_t>(count));
+  return {};
+}
+
+std::optional<LineReader::Line> LineReader::next() {
+  const std::size_t end = buffer_.find('\n', searched_);
+  if (end != std::string::npos) return take(end);
+  if (buffer_.size() > limit_) {
+    dropping_ = true;
+    buffer_.clear();
+  }
+  searched_ = buffer_.size();
+  if (!ended_ || (buffer_.empty() && !dropping_)) return std::nullopt;
+  return take(buffer_.size());
+}
+
+LineReader::Line LineReader::take(std::size_t end) {
+  Line line{buffer_.substr(0, end), std::exchange(dropping_, false) || end > limit_};
+  buffer_.erase(0, end + 1);
+  searched_ = 0;
+  if (line.too_long) line.text.clear();
+  return line;
+}
 
 }  // namespace fatune

@@ -1,4 +1,4 @@
-// duel.hpp: Compares judged kernels by times from the same rounds.
+// duel.hpp: Compares judged kernels with one another and with baselines.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
+#include "judge/referee/judgement.hpp"
+#include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
 #include "model/results/sweep_result.hpp"
 
@@ -37,5 +39,17 @@ void fields(KernelComparison& x, FieldList& f);
 
 /// Builds the comparison from the records of one examination.
 Result<KernelComparison> decide_duel(std::vector<FinalRecord> records);
+
+/// The rounds in which the baselines were measured.
+enum class BaselineRounds {
+  kSame,    ///< same rounds as the judged kernel
+  kEarlier  ///< measured once for all judgements of the problem
+};
+
+/// Fills in the ratios and the score of a judgement that has times.
+Status compare_with(const std::vector<FinalRecord>& baselines, BaselineRounds rounds,
+                    const Environment& environment, JudgedKernel& judgement);
+/// Returns compiler warnings, gates not run, throttling, and loss of precision to the default.
+std::vector<std::string> warnings_of(const FinalRecord& record);
 
 }  // namespace fatune

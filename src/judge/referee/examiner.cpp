@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
-#include "judge/referee/watched_evaluator.hpp"
 #include "model/space/rules.hpp"
 #include "tune/evaluate/forecast.hpp"
 #include "worker/protocol/compilation.hpp"
@@ -24,6 +23,78 @@ std::string words_of(const SweepProgress& progress) {
   if (progress.best_us) text += ", best " + describe(Micros(*progress.best_us));
   return text;
 }
+
+/// Forwards every call to another evaluator, which must outlive the wrapper. Polls the client a few
+/// times a second; after the first error starts no work and returns that error.
+class WatchedEvaluator final : public Evaluator {
+ public:
+  WatchedEvaluator(Evaluator& watched, std::function<Status()> poll_client)
+      : watched_(watched), poll_client_(std::move(poll_client)) {
+    watched_.on_start = [this](const StartedRecord& record) {
+      return on_start ? on_start(record) : Status();
+    };
+    watched_.on_early_result = [this](const CandidateRecord& record) {
+      return on_early_result ? on_early_result(record) : Status();
+    };
+    watched_.on_progress = [this](std::string_view phase) {
+      static_cast<void>(check_client().operator bool());
+      if (on_progress) on_progress(phase);
+    };
+  }
+  ~WatchedEvaluator() override {
+    watched_.on_start = nullptr;
+    watched_.on_early_result = nullptr;
+    watched_.on_progress = nullptr;
+  }
+
+  const Environment& environment() const override { return watched_.environment(); }
+  Status begin_problem(const Problem& problem, const RunPlan& plan) override {
+    FATUNE_TRY_STATUS(check_client());
+    return watched_.begin_problem(problem, plan);
+  }
+  Status expect(const std::vector<Implementation>& baselines) override {
+    return watched_.expect(baselines);
+  }
+  std::size_t capacity() const override { return watched_.capacity(); }
+  Status submit(const Candidate& candidate) override {
+    FATUNE_TRY_STATUS(check_client());
+    return watched_.submit(candidate);
+  }
+  void prepare(std::vector<Candidate> likely) override { watched_.prepare(std::move(likely)); }
+  std::size_t worth_preparing() const override { return watched_.worth_preparing(); }
+  Result<CandidateRecord> collect() override {
+    FATUNE_TRY_STATUS(check_client());
+    return watched_.collect();
+  }
+  void remember(const Candidate& candidate, const CandidateRecord& record) override {
+    watched_.remember(candidate, record);
+  }
+  Result<std::vector<FinalRecord>> finals(const std::vector<Implementation>& contestants,
+                                          const FinalPlan& plan) override {
+    FATUNE_TRY_STATUS(check_client());
+    return unless_cancelled(watched_.finals(contestants, plan));
+  }
+  Result<std::vector<FinalRecord>> examine(const std::vector<Implementation>& contestants,
+                                           const FinalPlan& plan) override {
+    FATUNE_TRY_STATUS(check_client());
+    return unless_cancelled(watched_.examine(contestants, plan));
+  }
+
+ private:
+  /// Keeps the first error.
+  Status check_client() {
+    if (client_status_) client_status_ = poll_client_();
+    return client_status_;
+  }
+  Result<std::vector<FinalRecord>> unless_cancelled(Result<std::vector<FinalRecord>> records) {
+    if (!client_status_) return client_status_.error();
+    return records;
+  }
+
+  Evaluator& watched_;
+  std::function<Status()> poll_client_;
+  Status client_status_;
+};
 
 class DeviceExaminer final : public Examiner {
  public:

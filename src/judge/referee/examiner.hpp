@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/protocol/tool.hpp"
+#include "judge/protocol/services.hpp"
 #include "tune/compile/service.hpp"
 #include "tune/evaluate/evaluator.hpp"
 #include "tune/sweep/sweep.hpp"

@@ -1,6 +1,8 @@
 // explanation.cpp: Explains a refusal by its gate, the compiler's line and the wrong regions.
 #include "judge/referee/explanation.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/kernel/gate_table.hpp"
@@ -54,6 +56,18 @@ void fields(Explanation& x, FieldList& f) {
   f("line", x.line).omitted().about("Of the submitted source: data, no instruction");
   f("usual", x.usual).omitted().about("What is behind it as a rule");
   f("regions", x.regions).omitted().about("Where the output is wrong, and by how much");
+}
+
+void fields(AskProfile& x, FieldList& f) {
+  f("id", x.id).required().filled().about("Of a judgement that no gate refused");
+  f.closed();
+}
+
+void fields(KernelProfile& x, FieldList& f) {
+  f("id", x.judgement.record.id).required().looks_like(kIdPattern);
+  f("kernel", x.judgement.record.kernel);
+  f("config", x.judgement.record.config).object().schema(kConfigSchema);
+  f("profile", x.profile).required().about("Counters, the bottleneck, and what each figure means");
 }
 
 }  // namespace fatune

@@ -1,12 +1,15 @@
-// explanation.hpp: Explains a refused kernel to its author: gate, reason, source line, usual cause.
+// explanation.hpp: Explains a refused kernel to its author, and profiles one that passed.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
 #include "judge/referee/judgement.hpp"
 #include "judge/referee/problem_book.hpp"
 #include "model/results/error_region.hpp"
+#include "tune/profile/profile.hpp"
 
 namespace fatune {
 
@@ -29,5 +32,19 @@ void fields(Explanation& x, FieldList& f);
 
 /// `source` is the submitted source.
 Explanation explain(const JudgedKernel& judgement, const std::string& source);
+
+struct AskProfile {
+  std::string id;
+};
+struct KernelProfile {
+  JudgedKernel judgement;
+  Profile profile;  ///< without counters, the profile has the reason and the remedy
+};
+void fields(AskProfile& x, FieldList& f);
+void fields(KernelProfile& x, FieldList& f);
+
+/// Profiles a candidate that passed every gate.
+using CountKernel =
+    std::function<Result<NcuOutcome>(const Candidate& candidate, const DeviceLimits& limits)>;
 
 }  // namespace fatune

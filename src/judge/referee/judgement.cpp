@@ -24,17 +24,12 @@ Result<JudgementLog> JudgementLog::open(const std::filesystem::path& folder) {
   JudgementLog log;
   log.folder_ = folder;
   FATUNE_TRY_STATUS(make_directories(folder));
-  const std::filesystem::path path = folder / "judgements.jsonl";
-  FATUNE_TRY(AppendFile file, AppendFile::open(path));
-  FATUNE_TRY_STATUS(file.lock_exclusively());
-  FATUNE_TRY(const std::string text, read_file(path, kLargeFile));
-  FATUNE_TRY_STATUS(read_record_lines<JudgedKernel>(
-      text, path.string(), [&](JudgedKernel judgement, const std::string&) {
-        log.judgements_.push_back(std::move(judgement));
-        return Status();
-      }));
-  FATUNE_TRY_STATUS(file.cut(text.rfind('\n') + 1));
-  log.file_ = std::move(file);
+  FATUNE_TRY(log.file_,
+             open_record_lines<JudgedKernel>(folder / "judgements.jsonl", kLargeFile,
+                                             [&](JudgedKernel judgement, const std::string&) {
+                                               log.judgements_.push_back(std::move(judgement));
+                                               return Status();
+                                             }));
   return log;
 }
 

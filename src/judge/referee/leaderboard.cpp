@@ -1,8 +1,9 @@
-// leaderboard.cpp: Selects one judgement per kernel and ranks the judgements by median time.
+// leaderboard.cpp: Selects one judgement per kernel, ranks by median time, and finds known times.
 #include "judge/referee/leaderboard.hpp"
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -75,6 +76,13 @@ void row_fields(JudgedKernel& x, FieldList& f) {
   f("parents", x.parents).omitted();
 }
 
+void floor_fields(PhysicsFloor& x, FieldList& f) {
+  f("in_layer_us", x.in_layer.time.value);
+  f("hot_us", x.hot.time.value).about("Of plain launches, too");
+  f("cold_us", x.cold.time.value);
+  f("why", x.hot.why).about("What the hot one comes from");
+}
+
 }  // namespace
 
 Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLeaderboard& wanted) {
@@ -123,5 +131,45 @@ void fields(Leaderboard& x, FieldList& f) {
   f("time", x.time).about("That places are by");
   f("rows", x.rows).required();
 }
+
+std::optional<KnownTime> best_shipped(const std::vector<SavedConfig>& shipped,
+                                      const Problem& problem) {
+  const auto rank = [](const SavedConfig& each) {
+    return std::tuple(each.time != Time::kInLayer, *each.median_us);
+  };
+  const SavedConfig* best = nullptr;
+  for (const SavedConfig& each : shipped) {
+    if (each.problem != problem || !each.median_us) continue;
+    if (best == nullptr || rank(each) < rank(*best)) best = &each;
+  }
+  if (best == nullptr) return std::nullopt;
+  return KnownTime{"fatune:" + best->kernel, best->time.value_or(Time::kHot), *best->median_us,
+                   best->source};
+}
+
+std::optional<KnownTime> known_time(const FinalRecord& record, const std::string& source) {
+  for (const Time time : ranking_times(Objective::kInLayer)) {
+    const std::optional<Timing>& found = timing_of(record, time);
+    if (found) return KnownTime{record.impl, time, found->median_us, source, record.recorded};
+  }
+  return std::nullopt;
+}
+
+void fields(KnownTime& x, FieldList& f) {
+  f.record("known_time", "A time that a kernel can be seen beside");
+  f("impl", x.impl).required();
+  f("time", x.time).about("Which one it is");
+  f("median_us", x.median_us).finite().positive();
+  f("source", x.source).about("A file of fatune, baseline, or the id of a judgement");
+  f("recorded", x.recorded).omitted().about("Measured earlier, not on this machine");
+}
+
+void fields(ListedProblem& x, FieldList& f) {
+  fields(x.booked, f);
+  f.as<&floor_fields>("floors", x.floors).about("Which no time on this device is below");
+  f("known", x.known).omitted();
+}
+
+void fields(ProblemList& x, FieldList& f) { f("problems", x.problems).required(); }
 
 }  // namespace fatune

@@ -11,7 +11,7 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "judge/referee/standing.hpp"
+#include "judge/referee/duel.hpp"
 
 namespace fatune {
 namespace {
@@ -146,8 +146,9 @@ Result<JudgedKernel> Referee::judge_best(const ProblemResult& found, const Submi
 }
 
 Result<TunedKernel> Referee::tune(const TuneKernel& asked, const Heartbeat& beat) {
-  FATUNE_TRY(const BookedProblem booked, problems_.find(asked.problem));
-  Submission submission = submission_of(asked);
+  FATUNE_TRY(const BookedProblem booked, problems_.find(asked.submission.problem));
+  Submission submission = asked.submission;
+  submission.mode = Scrutiny::kFinal;
   FATUNE_TRY(const Candidate usual, read_submission(submission, booked.named.problem));
   SearchOrder order{booked.named, usual.kernel, {}, aids_.baselines, {}};
   FATUNE_TRY(order.plan, plan_of(asked));

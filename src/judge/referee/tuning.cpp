@@ -30,17 +30,6 @@ std::vector<std::string> reasons_of(const std::vector<CandidateRecord>& candidat
 
 }  // namespace
 
-Submission submission_of(const TuneKernel& asked) {
-  Submission submission;
-  submission.problem = asked.problem;
-  submission.source = asked.source;
-  submission.manifest = asked.manifest;
-  submission.mode = Scrutiny::kFinal;
-  submission.thought = asked.thought;
-  submission.parents = asked.parents;
-  return submission;
-}
-
 Result<RunPlan> plan_of(const TuneKernel& asked) {
   std::vector<std::string> known;
   for (const StrategyInfo& info : strategies()) known.emplace_back(info.name);
@@ -71,17 +60,20 @@ Result<TunedKernel> read_tuning(const ProblemResult& found, const std::filesyste
 }
 
 void fields(TuneKernel& x, FieldList& f) {
-  f("problem", x.problem).required().filled().about("Its id, as list_problems has it");
-  f("source", x.source).required().filled().about("CUDA C++ for NVRTC, without host code");
-  f.packed("manifest", x.manifest)
+  f("problem", x.submission.problem).required().filled().about("Its id, as list_problems has it");
+  f("source", x.submission.source)
+      .required()
+      .filled()
+      .about("CUDA C++ for NVRTC, without host code");
+  f.packed("manifest", x.submission.manifest)
       .required()
       .object()
       .about("fatune.kernel/1, with the parameters, their values and constraints");
   f("evaluations", x.evaluations).range(1, 2000).about("At most so many configs [60]");
   f("seconds", x.seconds).range(1, 3600).about("At most so long; absent: no limit");
   f("strategy", x.strategy).about("As in `fatune sweep` [evo]");
-  f("thought", x.thought).omitted().about("Why it should work; kept for the history");
-  f("parents", x.parents).omitted().about("Ids of the judgements that it builds on");
+  f("thought", x.submission.thought).omitted().about("Why it should work; kept for the history");
+  f("parents", x.submission.parents).omitted().about("Ids of the judgements that it builds on");
   f.closed();
 }
 

@@ -14,12 +14,10 @@ namespace fatune {
 
 inline constexpr std::int64_t kUsualEvaluations = 60;
 struct TuneKernel {
-  std::string problem, source, manifest;
+  Submission submission;                    ///< its config is searched
   std::optional<std::int64_t> evaluations;  ///< kUsualEvaluations if empty
   std::optional<std::int64_t> seconds;      ///< no limit if empty
   std::string strategy = "evo";
-  std::string thought;
-  std::vector<std::string> parents;
 };
 struct TunedKernel {
   std::string run;                   ///< "runs/3"
@@ -33,7 +31,6 @@ struct TunedKernel {
 void fields(TuneKernel& x, FieldList& f);
 void fields(TunedKernel& x, FieldList& f);
 
-Submission submission_of(const TuneKernel& asked);
 /// Returns the strategy and the budget.
 Result<RunPlan> plan_of(const TuneKernel& asked);
 /// Reads everything but the best from the search's journal in `folder`.

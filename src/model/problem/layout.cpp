@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
 #include "core/fields.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/problem/problem.hpp"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 

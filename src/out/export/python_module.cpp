@@ -8,9 +8,9 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
-#include "core/check.hpp"
 #include "core/embedded.hpp"
 #include "core/fields.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 namespace {

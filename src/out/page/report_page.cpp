@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/check.hpp"
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
+#include "core/result.hpp"
 #include "core/svg.hpp"
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"

@@ -1,6 +1,4 @@
 // json_pieces.cpp: Finds where the values of a JSON text begin and end.
-#include "search/datasets/json_pieces.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.hpp"
+#include "search/datasets/formats.hpp"
 
 namespace fatune {
 namespace {

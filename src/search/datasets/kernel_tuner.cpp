@@ -15,7 +15,6 @@
 #include "model/problem/problem.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/journal_dataset.hpp"
-#include "search/datasets/json_pieces.hpp"
 
 namespace fatune {
 namespace {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "search/datasets/formats.hpp"
-#include "search/datasets/json_pieces.hpp"
 
 namespace fatune {
 namespace {

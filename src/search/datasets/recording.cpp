@@ -19,7 +19,6 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "search/datasets/formats.hpp"
-#include "search/datasets/json_pieces.hpp"
 
 namespace fatune {
 namespace {

@@ -14,7 +14,6 @@
 #include "model/results/sweep_result.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/journal_dataset.hpp"
-#include "search/datasets/json_pieces.hpp"
 
 namespace fatune {
 namespace {

@@ -2,13 +2,12 @@
 //
 // Differences: the strategy's own time is ignored, one isotonic curve is fitted to all runs
 // instead of the mean of fits to subsets, and there is no error band.
-#include "search/replay/published_score.hpp"
-
 #include <algorithm>
 #include <cmath>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "model/results/statistics.hpp"
+#include "search/replay/score.hpp"
 
 namespace fatune {
 namespace {

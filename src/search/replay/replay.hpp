@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "model/results/document.hpp"
-#include "search/replay/published_score.hpp"
 #include "search/replay/score.hpp"
 
 namespace fatune {

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <time.h>
 
-#include "core/check.hpp"
 #include "core/interrupt.hpp"
+#include "core/result.hpp"
 #include "model/results/statistics.hpp"
 #include "search/strategies/rng.hpp"
 #include "search/strategies/strategy.hpp"

@@ -11,8 +11,7 @@
 
 #include <Eigen/Dense>
 
-#include "core/check.hpp"
-#include "search/strategies/metric.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 

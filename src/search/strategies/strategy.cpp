@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "search/strategies/untried_set.hpp"
+#include "search/strategies/points.hpp"
 
 namespace fatune {
 namespace {

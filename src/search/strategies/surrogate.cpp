@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "worker/protocol/environment.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {

@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
-#include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "tune/evaluate/device_team.hpp"
 #include "tune/evaluate/final_phase.hpp"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
 #include "core/log.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 
 namespace fatune {

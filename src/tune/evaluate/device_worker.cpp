@@ -10,7 +10,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
-#include "worker/protocol/environment.hpp"
+#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {

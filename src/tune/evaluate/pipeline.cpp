@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
-#include "core/check.hpp"
 #include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
+#include "core/result.hpp"
 #include "model/results/sweep_result.hpp"
 #include "tune/evaluate/forecast.hpp"
 

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/check.hpp"
 #include "core/fields.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/results/last_finals.hpp"

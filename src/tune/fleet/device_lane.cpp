@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "core/check.hpp"
 #include "core/fields.hpp"
+#include "core/result.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "gpu/library.hpp"
 
 namespace fatune {

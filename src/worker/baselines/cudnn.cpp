@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "worker/baselines/cudnn_library.hpp"
 #include "worker/baselines/outside.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "worker/baselines/cudnn_library.hpp"
 
 namespace fatune {

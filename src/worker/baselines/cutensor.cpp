@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "gpu/library.hpp"
 #include "worker/baselines/cublas_lt.hpp"
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "core/run_program.hpp"
 #include "gpu/library.hpp"
 #include "worker/baselines/cublas_lt.hpp"

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "model/problem/tensor.hpp"
 
 namespace fatune {

@@ -9,14 +9,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/check.hpp"
 #include "core/embedded.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/problem/tensor.hpp"
 #include "worker/timing/layer.hpp"
-#include "worker/timing/layer_time.hpp"
 #include "worker/timing/sampler.hpp"
 #include "worker/verify/tolerance.hpp"
 

@@ -1,12 +1,18 @@
-// submitted.cpp: Limits a submission's compiler, machine code and log.
+// submitted.cpp: Finds state in machine code, and limits a submission's compiler and log.
 #include "worker/compile/submitted.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <vector>
 
+#include <elf.h>
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "worker/compile/state.hpp"
+#include "model/kernel/gate_table.hpp"
 
 namespace fatune {
 namespace {
@@ -20,7 +26,175 @@ std::string refusal(std::string_view ptx, std::string_view cubin) {
   return state_finding(ptx, cubin);
 }
 
+// ---- Machine code: an ELF file
+// -------------------------------------------------------------------
+
+template <typename T>
+std::optional<T> read_at(std::string_view bytes, std::uint64_t at) {
+  if (at > bytes.size() || bytes.size() - at < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+/// The text up to its zero byte; empty outside of the file.
+std::string text_at(std::string_view bytes, std::uint64_t at) {
+  if (at >= bytes.size()) return "";
+  return std::string(bytes.substr(at, bytes.find('\0', at) - at));
+}
+
+struct Section : Elf64_Shdr {
+  std::string name;
+};
+
+/// Empty if this is no ELF file, or if its sections lie outside of it.
+std::vector<Section> sections_of(std::string_view elf) {
+  const auto header = read_at<Elf64_Ehdr>(elf, 0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+      header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr))
+    return {};
+  std::vector<Section> sections;
+  for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
+    const auto found = read_at<Elf64_Shdr>(elf, header->e_shoff + i * sizeof(Elf64_Shdr));
+    if (!found) return {};
+    sections.push_back({*found, ""});
+  }
+  if (header->e_shstrndx >= sections.size()) return {};
+  const std::uint64_t names = sections[header->e_shstrndx].sh_offset;
+  for (Section& section : sections) section.name = text_at(elf, names + section.sh_name);
+  return sections;
+}
+
+/// The name of a function that is called and not in the file; empty if there is none.
+std::string foreign_function(std::string_view elf, const std::vector<Section>& sections) {
+  for (const Section& table : sections) {
+    if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections.size()) continue;
+    const std::uint64_t names = sections[table.sh_link].sh_offset;
+    for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
+      const auto found = read_at<Elf64_Sym>(elf, table.sh_offset + at);
+      if (!found) break;
+      if (found->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(found->st_info) == STT_FUNC)
+        return text_at(elf, names + found->st_name);
+    }
+  }
+  return "";
+}
+
+// ---- PTX: words
+// ----------------------------------------------------------------------------------
+
+constexpr std::string_view kWord = "A-Za-z0-9_$%.";
+
+/// The beginning of a word that is not allowed, and the use of such a word.
+struct Forbidden {
+  const char* begin;
+  const char* why;
+};
+/// %clock with its 32 bits is allowed: kernels delay warpgroups by it.
+constexpr std::array kForbidden = {
+    Forbidden{"%clock64", "reads the time"},
+    Forbidden{"%clock_hi", "reads the time"},
+    Forbidden{"%globaltimer", "reads the time"},
+    Forbidden{"%smid", "asks where it runs"},
+    Forbidden{"%nsmid", "asks where it runs"},
+    Forbidden{"%gridid", "asks which launch it is"},
+    Forbidden{"%envreg", "asks the driver"},
+    Forbidden{"%pm", "reads performance counters"},
+    Forbidden{"pmevent", "triggers performance counters"},
+    Forbidden{"cvta.const", "takes the address of constant memory, by which it could be written"},
+    Forbidden{".callprototype", "calls through a pointer"},
+    Forbidden{".texref", "has a texture of its own"},
+    Forbidden{".surfref", "has a surface of its own"},
+};
+
+/// The words of PTX and its marks ; { } : without comments and literals.
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  const auto end_of = [&](std::string_view close, std::size_t from) {
+    const std::size_t end = text.find(close, from);
+    return end == std::string_view::npos ? text.size() : end + close.size();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("//")) {
+      at = end_of("\n", at);
+    } else if (rest.starts_with("/*")) {
+      at = end_of("*/", at + 2);
+    } else if (rest.starts_with('"')) {
+      at = end_of("\"", at + 1);
+    } else {
+      const std::size_t begin = at++;
+      if (in_class(text[begin], ";{}:")) {
+        words.push_back(text.substr(begin, 1));
+      } else if (in_class(text[begin], kWord)) {
+        while (at < text.size() && in_class(text[at], kWord)) ++at;
+        words.push_back(text.substr(begin, at - begin));
+      }
+    }
+  }
+  return words;
+}
+
+std::string forbidden_word(const std::vector<std::string_view>& words) {
+  std::string before;
+  for (const std::string_view part : words) {
+    // The parts of an instruction may stand apart.
+    const std::string word = (part.starts_with('.') ? before : "") + std::string(part);
+    for (const Forbidden& each : kForbidden) {
+      if (word.starts_with(each.begin) || part.starts_with(each.begin))
+        return fmt::format("'{}' {}", word, each.why);
+    }
+    before = word;
+  }
+  return "";
+}
+
+/// The name of a global variable that an instruction uses; empty if there is none. Compilers also
+/// declare constants that no instruction names.
+std::string used_variable(const std::vector<std::string_view>& words) {
+  std::set<std::string_view> declared, used;
+  bool declares = false;
+  std::string_view before = ";";
+  for (const std::string_view word : words) {
+    // A number ends the lines above the first declaration.
+    const bool begins =
+        in_class(before.front(), ";{}:0-9") || before == ".visible" || before == ".weak";
+    if (word == ";") declares = false;
+    if (word == ".global" && !begins) return ".global";  // of an instruction in parts
+    if (word == ".global") declares = true;
+    if (in_class(word.front(), "A-Za-z_$%")) (declares ? declared : used).insert(word);
+    before = word;
+  }
+  for (const std::string_view name : declared) {
+    if (used.contains(name)) return std::string(name);
+  }
+  return "";
+}
+
+std::string finding_in(std::string_view ptx, std::string_view cubin) {
+  const std::vector<Section> sections = sections_of(cubin);
+  if (sections.empty()) return "its machine code is no file that can be looked into";
+  if (const std::string called = foreign_function(cubin, sections); !called.empty()) {
+    return fmt::format("it calls '{}' of the driver: no heap, printf, assert or launch is here",
+                       called);
+  }
+  const std::vector<std::string_view> words = words_of(ptx);
+  if (const std::string variable = used_variable(words); !variable.empty()) {
+    return fmt::format(
+        "'{}' is a variable of its own in global memory, and could be kept from one launch to the "
+        "next; constants belong into __constant__ or registers, what a launch needs for a while "
+        "into scratch memory that the manifest declares",
+        variable);
+  }
+  return forbidden_word(words);
+}
+
 }  // namespace
+
+std::string state_finding(std::string_view ptx, std::string_view cubin) {
+  const std::string found = finding_in(ptx, cubin);
+  return found.empty() ? "" : fmt::format("{}: {}", name(GateId::kState), found);
+}
 
 CompilerMemoryLimit::CompilerMemoryLimit() {
   ::getrlimit(RLIMIT_AS, &before_);

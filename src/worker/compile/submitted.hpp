@@ -1,4 +1,4 @@
-// submitted.hpp: Limits the compilation of a submission, and what it may give back.
+// submitted.hpp: Limits a submission's compilation, and finds state in its machine code.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,15 @@ class CompilerMemoryLimit {
 /// of lines. The end says how much was cut.
 std::string as_ascii(std::string_view text, std::size_t longest);
 
-/// Refuses machine code that is too long or could keep state (worker/compile/state.hpp), and then
+/// Refuses machine code that is too long or could keep state (state_finding()), and then
 /// empties `cubin`. Cuts log and problem short, and makes both ASCII.
 void settle_submission(std::string_view ptx, Compiled& compiled, std::string& cubin);
+
+/// "state: " and a sentence that names the finding; empty if there is none. It finds variables in
+/// global memory that an instruction names, calls of the driver's functions (heap, printf,
+/// launches), and calls through a pointer. It also finds reads of registers that tell time, place
+/// or number of a launch, and machine code that cannot be read. Scratch memory that a manifest
+/// declares is allowed: gates check it.
+std::string state_finding(std::string_view ptx, std::string_view cubin);
 
 }  // namespace fatune

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,11 +16,39 @@
 #include "gpu/objects.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/device/device_session.hpp"
-#include "worker/device/problem_layer.hpp"
 #include "worker/device/references.hpp"
 #include "worker/protocol/messages.hpp"
+#include "worker/timing/layer.hpp"
+#include "worker/verify/guarded_buffer.hpp"
 
 namespace fatune {
+
+class ProblemLayer {
+ public:
+  /// Must be made before a candidate runs between the products, because it could change what it
+  /// reads there. All that it is made of must outlive it.
+  static Result<std::unique_ptr<ProblemLayer>> make(DeviceSession& session, const BeginOrder& order,
+                                                    const std::vector<TensorPlan>& plans,
+                                                    DeviceChecks& checks);
+  Layer& layer() { return *layer_; }
+  /// Copies of the last attention's inputs in memory of their own; without references at first.
+  InputSet& inputs() { return inputs_; }
+  /// The same inputs on the host, in the order of the plan.
+  std::vector<HostTensor> tensors() const;
+  /// Puts back what the products do not write again themselves.
+  Status mend();
+
+ private:
+  ProblemLayer(CUstream stream, const std::vector<TensorPlan>& plans, DeviceChecks& checks)
+      : stream_(stream), plans_(plans), checks_(checks) {}
+
+  CUstream stream_;
+  const std::vector<TensorPlan>& plans_;  ///< of the problem's inputs
+  DeviceChecks& checks_;
+  std::unique_ptr<Layer> layer_;
+  InputSet inputs_;
+  std::vector<std::vector<std::byte>> memory_;  ///< of inputs_
+};
 
 /// Reports the present phase to the parent.
 using PhaseNote = std::function<void(std::string_view phase)>;

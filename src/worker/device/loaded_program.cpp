@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/check.hpp"
 #include "core/file.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/problem/problem.hpp"
 #include "worker/device/device_problem.hpp"

@@ -8,7 +8,6 @@
 #include "model/kernel/operation.hpp"
 #include "worker/device/loaded_program.hpp"
 #include "worker/verify/quantize.hpp"
-#include "worker/verify/smooth_keys.hpp"
 
 namespace fatune {
 namespace {

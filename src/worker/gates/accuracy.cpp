@@ -1,8 +1,7 @@
 // accuracy.cpp: Compares the output with the reference, by the rules of the problem's tolerance.
 #include <fmt/format.h>
 
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 namespace {

@@ -8,8 +8,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
-#include "worker/gates/gate.hpp"
-#include "worker/gates/gate_context.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 namespace {

@@ -1,8 +1,7 @@
 // early_start.cpp: Runs a dependent launch behind a kernel that still changes its inputs.
 #include <vector>
 
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 

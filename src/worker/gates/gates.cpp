@@ -1,13 +1,12 @@
-// gates.cpp: Asks the gates moment by moment, and notes what they could not judge.
+// gates.cpp: Asks the gates moment by moment in the order of the table, and notes their answers.
 #include "worker/gates/gates.hpp"
 
+#include <array>
 #include <span>
 
 #include <fmt/format.h>
 
 #include "gpu/driver.hpp"
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
 
 namespace fatune {
 namespace {
@@ -24,7 +23,47 @@ void note_what_counts(GateContext& context) {
   context.variation.note_in(context.verification);
 }
 
+#define FATUNE_GATE(id, name, moment, ...) DeviceGate{GateId::id, GateMoment::moment, check_##name},
+constexpr std::array kGates = {FATUNE_DEVICE_GATES(FATUNE_GATE)};
+#undef FATUNE_GATE
+
 }  // namespace
+
+GateReport GateReport::not_run(std::string why) {
+  GateReport report;
+  report.why_not_run = std::move(why);
+  return report;
+}
+
+GateReport GateReport::not_asked() {
+  GateReport report;
+  report.asked = false;
+  return report;
+}
+
+std::span<const DeviceGate> device_gates() { return kGates; }
+
+MaybeFailure take_report(GateId gate, const GateReport& report, Verification& verification) {
+  if (report.failure) return report.failure;
+  if (report.why_not_run) {
+    verification.not_run.push_back(fmt::format("{}: {}", name(gate), *report.why_not_run));
+  } else if (report.asked) {
+    verification.gates.push_back({gate});
+  }
+  return std::nullopt;
+}
+
+MaybeFailure ask_gates(GateMoment moment, GateContext& context) {
+  for (const DeviceGate& gate : kGates) {
+    if (gate.moment != moment) continue;
+    const GateReport report = gate.check(context);
+    // verify() itself notes the gates that are asked many times.
+    const bool noted = moment != GateMoment::kEveryRun && moment != GateMoment::kInputSet;
+    auto failure = noted ? take_report(gate.id, report, context.verification) : report.failure;
+    if (failure) return failure;
+  }
+  return std::nullopt;
+}
 
 std::vector<PassedGate> gates_of_verify() {
   std::vector<PassedGate> gates;

@@ -2,8 +2,7 @@
 #include <functional>
 #include <string_view>
 
-#include "worker/gates/gate.hpp"
-#include "worker/gates/gate_context.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 namespace {

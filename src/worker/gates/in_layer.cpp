@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
 #include "worker/gates/gates.hpp"
 
 namespace fatune {

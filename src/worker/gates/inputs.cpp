@@ -1,6 +1,5 @@
 // inputs.cpp: Refuses a kernel that changed one of its inputs.
-#include "worker/gates/gate.hpp"
-#include "worker/gates/gate_context.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 

@@ -1,6 +1,5 @@
 // launch.cpp: Runs the candidate over outputs and scratch memory that hold NaN.
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 

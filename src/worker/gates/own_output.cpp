@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "gpu/objects.hpp"
-#include "worker/gates/checks.hpp"
+#include "worker/gates/gate_context.hpp"
 
 namespace fatune {
 namespace {

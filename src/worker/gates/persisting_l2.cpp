@@ -2,8 +2,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "gpu/objects.hpp"
-#include "worker/gates/gate.hpp"
-#include "worker/gates/gate_context.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 

@@ -1,8 +1,8 @@
 // physics.cpp: Refuses medians that no right kernel can reach on this device.
-#include "worker/gates/physics.hpp"
-
 #include <algorithm>
 #include <tuple>
+
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 

@@ -1,6 +1,5 @@
 // poison.cpp: Runs the candidate over another pattern, which shows elements that it never wrote.
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 

@@ -1,6 +1,5 @@
 // repeat.cpp: Runs the candidate over its own output, which must stay the same to the bit.
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 

@@ -18,8 +18,7 @@
 #include "core/text.hpp"
 #include "model/results/physics.hpp"
 #include "model/results/statistics.hpp"
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 namespace {

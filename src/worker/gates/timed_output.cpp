@@ -1,8 +1,7 @@
 // timed_output.cpp: Runs the timed graphs and single launches again, and checks what they leave.
 #include <utility>
 
-#include "worker/gates/checks.hpp"
-#include "worker/gates/gate.hpp"
+#include "worker/gates/gates.hpp"
 
 namespace fatune {
 namespace {

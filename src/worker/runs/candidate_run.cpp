@@ -12,7 +12,7 @@
 #include "worker/device/loaded_program.hpp"
 #include "worker/gates/gates.hpp"
 #include "worker/runs/runs.hpp"
-#include "worker/timing/layer_time.hpp"
+#include "worker/timing/layer.hpp"
 
 namespace fatune {
 namespace {

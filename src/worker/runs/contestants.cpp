@@ -1,6 +1,4 @@
 // contestants.cpp: Captures the graphs of contestants, and gives up baselines that fail.
-#include "worker/runs/contestants.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "worker/runs/runs.hpp"
 
 namespace fatune {
 namespace {

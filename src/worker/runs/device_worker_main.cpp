@@ -15,7 +15,7 @@
 #include "core/confinement.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
-#include "core/time_slice.hpp"
+#include "core/parallel.hpp"
 #include "gpu/driver.hpp"
 #include "worker/device/device_problem.hpp"
 #include "worker/device/device_session.hpp"

@@ -1,6 +1,4 @@
 // layer_rounds.cpp: Settles the GPU's speed, takes steady turns, and tests if their order matters.
-#include "worker/runs/layer_rounds.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -10,7 +8,8 @@
 #include <fmt/format.h>
 
 #include "model/results/statistics.hpp"
-#include "worker/timing/layer_time.hpp"
+#include "worker/runs/runs.hpp"
+#include "worker/timing/layer.hpp"
 
 namespace fatune {
 namespace {

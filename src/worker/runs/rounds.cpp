@@ -9,11 +9,8 @@
 
 #include "model/results/statistics.hpp"
 #include "worker/gates/gates.hpp"
-#include "worker/gates/physics.hpp"
-#include "worker/runs/contestants.hpp"
-#include "worker/runs/layer_rounds.hpp"
 #include "worker/runs/runs.hpp"
-#include "worker/timing/layer_time.hpp"
+#include "worker/timing/layer.hpp"
 
 namespace fatune {
 namespace {

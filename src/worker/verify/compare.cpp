@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "core/check.hpp"
 #include "core/parallel.hpp"
+#include "core/result.hpp"
 
 namespace fatune {
 namespace {

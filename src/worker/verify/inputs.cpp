@@ -10,11 +10,8 @@
 #include <utility>
 
 #include "core/parallel.hpp"
-#include "worker/verify/elements.hpp"
 #include "worker/verify/not_finite.hpp"
 #include "worker/verify/quantize.hpp"
-#include "worker/verify/recode.hpp"
-#include "worker/verify/smooth_keys.hpp"
 
 namespace fatune {
 namespace {

@@ -73,4 +73,14 @@ float normal_value(std::uint16_t draw);
 /// 64 random bits that depend on nothing but the three numbers.
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t position);
 
+/// The bytes must come from an allocator, which aligns them for any element.
+template <typename Element>
+std::span<Element> elements(std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<Element*>(bytes.data()), bytes.size() / sizeof(Element)};
+}
+template <typename Element>
+std::span<const Element> elements(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const Element*>(bytes.data()), bytes.size() / sizeof(Element)};
+}
+
 }  // namespace fatune

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "worker/verify/elements.hpp"
+#include "worker/verify/inputs.hpp"
 
 namespace fatune {
 namespace {

@@ -1,13 +1,19 @@
-// parallel_test.cpp: Tests that every index is visited once, for any number of pieces.
+// parallel_test.cpp: Tests loops on several threads, and their time slice.
 #include "core/parallel.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <thread>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace fatune;
+using namespace std::chrono_literals;
 
 TEST_CASE("every index is visited once") {
   for (const std::size_t count :
@@ -53,4 +59,21 @@ TEST_CASE("callers at the same time, and work that calls, visit every index once
   }
   for (const std::vector<int>& each : visits)
     CHECK(each == std::vector<int>(kInner, static_cast<int>(kTurns)));
+}
+
+TEST_CASE("a time slice is that of the thread, and of what it starts") {
+  const auto usual = time_slice();
+  if (!usual) SKIP("before Linux 6.12 the system tells no slice");
+  const int niceness = ::getpriority(PRIO_PROCESS, 0);
+  set_time_slice(200us);
+  CHECK(time_slice() == 200us);
+  CHECK(::getpriority(PRIO_PROCESS, 0) == niceness);
+  CHECK(std::async(std::launch::async, time_slice).get() == 200us);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(time_slice() == 200us ? 0 : 1);
+  int status = 1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  set_time_slice(0us);
+  CHECK(time_slice() == usual);
 }

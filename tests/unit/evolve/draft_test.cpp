@@ -1,8 +1,7 @@
 // draft_test.cpp: Tests kernels from answers and edits, and the errors of invalid ones.
-#include "evolve/protocol/draft.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
+#include "evolve/protocol/proposal.hpp"
 #include "evolve_fakes.hpp"
 
 using namespace fatune;

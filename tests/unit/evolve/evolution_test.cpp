@@ -5,7 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/file.hpp"
-#include "evolve/protocol/transcript.hpp"
+#include "evolve/run/ledger.hpp"
 #include "evolve_fakes.hpp"
 #include "support/temporary_folder.hpp"
 

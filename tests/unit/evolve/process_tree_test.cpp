@@ -1,6 +1,4 @@
 // process_tree_test.cpp: Tests folders in the form of /proc, and a process that ends during a read.
-#include "evolve/proposers/process_tree.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "evolve/proposers/guard.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;

@@ -7,7 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
-#include "judge/protocol/dialect.hpp"
+#include "judge/protocol/server.hpp"
 
 namespace fatune::test {
 

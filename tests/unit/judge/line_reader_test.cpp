@@ -1,6 +1,4 @@
 // line_reader_test.cpp: Tests lines from pieces of text, and dropped lines above the limit.
-#include "judge/protocol/line_reader.hpp"
-
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/descriptor.hpp"
+#include "judge/protocol/server.hpp"
 
 using namespace fatune;
 

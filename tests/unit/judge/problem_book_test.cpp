@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "judge/tools.hpp"
+#include "judge/services.hpp"
 
 using namespace fatune;
 

@@ -7,7 +7,6 @@
 #include "core/fields.hpp"
 #include "judge/referee/briefing.hpp"
 #include "judge/referee/leaderboard.hpp"
-#include "judge/referee/listing.hpp"
 #include "judge/services.hpp"
 #include "judge_fakes.hpp"
 #include "support/evaluate_fakes.hpp"
@@ -32,10 +31,9 @@ Submission tiled_as(Scrutiny mode, int tile, const std::string& thought = "") {
 
 TuneKernel tuning() {
   TuneKernel asked;
-  asked.problem = "mission/mission";
-  asked.source = tiled_as(Scrutiny::kFinal, 2).source;
-  asked.manifest = test::manifest_text("tiled", "attention");
-  asked.thought = "tiles of any size";
+  asked.submission = tiled_as(Scrutiny::kFinal, 2);
+  asked.submission.config.clear();
+  asked.submission.thought = "tiles of any size";
   return asked;
 }
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/check.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 

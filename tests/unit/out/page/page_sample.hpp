@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/check.hpp"
 #include "core/file.hpp"
+#include "core/result.hpp"
 #include "model/results/journal.hpp"
 #include "out/page/page_run.hpp"
 #include "support/temporary_folder.hpp"

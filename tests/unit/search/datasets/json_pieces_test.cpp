@@ -1,10 +1,10 @@
 // json_pieces_test.cpp: Tests the reader of JSON pieces on long texts.
-#include "search/datasets/json_pieces.hpp"
-
 #include <chrono>
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "search/datasets/formats.hpp"
 
 namespace fatune {
 namespace {

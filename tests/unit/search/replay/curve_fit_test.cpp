@@ -2,7 +2,7 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-#include "search/replay/published_score.hpp"
+#include "search/replay/score.hpp"
 
 namespace fatune {
 namespace {

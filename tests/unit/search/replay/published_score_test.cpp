@@ -1,12 +1,11 @@
 // published_score_test.cpp: Tests budgets and scores of the published method on artificial spaces.
-#include "search/replay/published_score.hpp"
-
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include "recordings.hpp"
+#include "search/replay/score.hpp"
 
 namespace fatune {
 namespace {

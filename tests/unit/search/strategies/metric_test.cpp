@@ -1,10 +1,10 @@
 // metric_test.cpp: Tests the weights of a lattice's metric and the distances from them.
-#include "search/strategies/metric.hpp"
-
 #include <cmath>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+
+#include "search/strategies/gaussian_process.hpp"
 
 namespace fatune {
 namespace {

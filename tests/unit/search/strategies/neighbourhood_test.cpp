@@ -1,6 +1,4 @@
 // neighbourhood_test.cpp: Tests each kind of neighbourhood against a scan of all points.
-#include "search/strategies/neighbourhood.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "sample_lattice.hpp"
+#include "search/strategies/rounds.hpp"
 
 namespace fatune {
 namespace {

@@ -1,9 +1,9 @@
 // untried_set_test.cpp: Tests draws without replacement and the random numbers.
-#include "search/strategies/untried_set.hpp"
-
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "search/strategies/points.hpp"
 
 namespace fatune {
 namespace {

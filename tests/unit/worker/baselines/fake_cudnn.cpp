@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/check.hpp"
+#include "core/result.hpp"
 #include "core/text.hpp"
 
 namespace fatune::test {

@@ -10,7 +10,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "support/temporary_folder.hpp"
-#include "worker/timing/layer_time.hpp"
+#include "worker/timing/layer.hpp"
 #include "worker/timing/sampler.hpp"
 
 using namespace fatune;

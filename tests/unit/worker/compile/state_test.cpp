@@ -1,5 +1,4 @@
 // state_test.cpp: Checks that submissions which keep state or exceed limits are refused, and why.
-#include "worker/compile/state.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -11,7 +11,6 @@
 #include "tune/evaluate/implementations.hpp"
 #include "tune/evaluate/preparation.hpp"
 #include "worker/gates/findings.hpp"
-#include "worker/gates/judged.hpp"
 #include "worker/protocol/messages.hpp"
 
 using namespace fatune;

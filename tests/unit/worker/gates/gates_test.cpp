@@ -14,7 +14,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "support/fake_device.hpp"
-#include "worker/gates/physics.hpp"
 
 using namespace fatune;
 using Catch::Matchers::ContainsSubstring;

@@ -1,12 +1,12 @@
 // layer_time_test.cpp: Checks the cost of attention from alternating times, and their steadiness.
 // The order of replays is tested for effects beyond noise.
-#include "worker/timing/layer_time.hpp"
-
 #include <vector>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+
+#include "worker/timing/layer.hpp"
 
 namespace fatune {
 namespace {

@@ -9,7 +9,6 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "worker/verify/host_reference.hpp"
-#include "worker/verify/smooth_keys.hpp"
 
 using namespace fatune;
 

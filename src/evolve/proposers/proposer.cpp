@@ -1,8 +1,11 @@
-// command.cpp: Runs a proposer command: request on stdin, answer on stdout, within limits.
+// proposer.cpp: Asks a command within limits, or answers from a transcript.
+#include "evolve/proposers/proposer.hpp"
+
 #include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,10 +16,11 @@
 #include "core/child.hpp"
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "evolve/proposers/guard.hpp"
-#include "evolve/proposers/proposer.hpp"
+#include "evolve/run/ledger.hpp"
 
 namespace fatune {
 namespace {
@@ -190,11 +194,44 @@ class CommandProposer final : public Proposer {
   bool ran_ = false;
 };
 
+class ReplayProposer final : public Proposer {
+ public:
+  ReplayProposer(std::vector<TranscriptEntry> entries, std::string where)
+      : entries_(std::move(entries)), where_(std::move(where)) {}
+
+  Result<ProposerAnswer> ask(std::int64_t number, const std::string& request) override {
+    if (number >= std::ssize(entries_)) {
+      return file_error(
+          fmt::format("{}: has {} answers, and another one is wanted", where_, entries_.size()));
+    }
+    const TranscriptEntry& entry = entries_[static_cast<std::size_t>(number)];
+    if (entry.request != request && !warned_) {
+      log::warn(
+          fmt::format("{}: request {} is not the one that was answered then: times or "
+                      "options differ",
+                      where_, entry.ask));
+      warned_ = true;
+    }
+    return ProposerAnswer{.line = entry.answer, .failure = entry.failure};
+  }
+
+ private:
+  std::vector<TranscriptEntry> entries_;
+  std::string where_;
+  bool warned_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<Proposer> make_command_proposer(std::string command, const ProposerLimits& limits,
                                                 const std::filesystem::path& errors) {
   return std::make_unique<CommandProposer>(std::move(command), limits, errors);
+}
+
+Result<std::unique_ptr<Proposer>> make_replay_proposer(const std::filesystem::path& transcript) {
+  FATUNE_TRY(auto entries, load_transcript(transcript));
+  return std::unique_ptr<Proposer>(
+      std::make_unique<ReplayProposer>(std::move(entries), transcript.string()));
 }
 
 }  // namespace fatune
