@@ -10,7 +10,7 @@
 #include "core/embedded.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "out/text/cells.hpp"
+#include "report/text/cells.hpp"
 #include "search/datasets/spaces.hpp"
 #include "tune/sweep/warm_start.hpp"
 

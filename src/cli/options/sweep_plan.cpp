@@ -10,7 +10,7 @@
 #include "cli/options/launchers.hpp"
 #include "cli/options/problems.hpp"
 #include "core/text.hpp"
-#include "out/page/live_server.hpp"
+#include "report/page/live_server.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/sweep/finals.hpp"
 
