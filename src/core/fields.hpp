@@ -364,7 +364,7 @@ J to_json(const T& x) {
 
 /// Errors read "where: field 'a.b[2]' is missing".
 template <Written T>
-Result<T> from_json(const Json& json, const std::string& where) {
+Result<T> read_value(const Json& json, const std::string& where) {
   T x{};
   FATUNE_TRY_STATUS(field_type<T>().read(&x, json, FieldPlace(where), {}));
   return x;

@@ -26,7 +26,7 @@ Status read_record_lines(std::string_view text, const std::string& where, const 
     if (line.empty()) continue;
     const std::string place = fmt::format("line {} of {}", number, where);
     FATUNE_TRY(const Json json, parse_json(line, place));
-    FATUNE_TRY(T record, from_json<T>(json, place));
+    FATUNE_TRY(T record, read_value<T>(json, place));
     FATUNE_TRY_STATUS(take(std::move(record), place));
   }
   return {};

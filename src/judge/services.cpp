@@ -133,7 +133,7 @@ Tool make_tool(const char* name, const char* title, const char* description, Run
   tool.input_schema = schema(schema_of<In, Json>);
   tool.output_schema = schema(schema_of<Out, Json>);
   tool.run = [run](const Json& arguments, const Heartbeat& beat) -> Result<Json> {
-    auto asked = from_json<In>(arguments, "arguments");
+    auto asked = read_value<In>(arguments, "arguments");
     if (!asked) return usage_error(asked.error().message);
     FATUNE_TRY(const Out answer, run(*asked, beat));
     return to_json(answer);

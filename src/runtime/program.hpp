@@ -40,7 +40,7 @@ using Maps = std::array<CUtensorMap, kMostMaps>;
 /// kernel's facts, so entries stay valid. The cache is thread-safe.
 class MapCache {
  public:
-  /// `maps` must be checked by from_json<KernelFacts> and have at most kMostMaps items.
+  /// `maps` must be checked by read_value<KernelFacts> and have at most kMostMaps items.
   MapCache(const Driver& driver, std::vector<TensorMapFacts> maps);
 
   /// Writes the kernel's maps in the order of its facts; further elements stay unchanged.

@@ -63,7 +63,7 @@ void http(std::string_view text);
 template <typename T>
 void check_round_trip(const T& value) {
   const Json written = to_json(value);
-  const auto back = from_json<T>(written, "written");
+  const auto back = read_value<T>(written, "written");
   if (!back) fail_unreadable(back.error());
   FATUNE_CHECK(dump(to_json(*back)) == dump(written), "it reads back as it was");
 }
@@ -73,7 +73,7 @@ template <typename T>
 void check_record(std::string_view text) {
   const auto parsed = parse_json(text, "x");
   if (!parsed) return;
-  if (const auto value = from_json<T>(*parsed, "x")) check_round_trip(*value);
+  if (const auto value = read_value<T>(*parsed, "x")) check_round_trip(*value);
 }
 
 }  // namespace fatune::fuzz

@@ -125,7 +125,7 @@ void fields(Proposal& x, FieldList& f) {
 
 Result<Proposal> parse_proposal(std::string_view line) {
   FATUNE_TRY(const Json json, parse_json(line, "answer"));
-  FATUNE_TRY(Proposal proposal, from_json<Proposal>(json, "answer"));
+  FATUNE_TRY(Proposal proposal, read_value<Proposal>(json, "answer"));
   if (proposal.candidates.empty()) return usage_error("answer: field 'candidates' is empty");
   return proposal;
 }

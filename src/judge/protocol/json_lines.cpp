@@ -68,7 +68,7 @@ class JsonLines final : public Dialect {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
     const Result<Json> message = parse_json(line, "line");
     if (!message) return {.answer = unreadable(message.error().message)};
-    const Result<ClientLine> asked = from_json<ClientLine>(*message, "line");
+    const Result<ClientLine> asked = read_value<ClientLine>(*message, "line");
     if (!asked) return {.answer = refused(*message, asked.error().message)};
     if (asked->cancel) return {.cancelled = dump(*asked->cancel)};
     if (!asked->resource.empty()) return {.answer = read(*asked)};

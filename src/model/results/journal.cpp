@@ -58,7 +58,7 @@ Result<JournalHeader> parse_header(std::string_view line, const std::string& whe
     return file_error(fmt::format("{}: is not a fatune journal: its schema is '{}', not '{}/1'",
                                   where, schema, kFamily));
   }
-  FATUNE_TRY(JournalHeader header, from_json<JournalHeader>(object, where));
+  FATUNE_TRY(JournalHeader header, read_value<JournalHeader>(object, where));
   FATUNE_TRY_STATUS(check_seal(line, where));
   return header;
 }
@@ -78,7 +78,7 @@ Error headless(std::string_view line, const std::string& where) {
 Result<Record> parse_record(std::string_view line, const std::string& where) {
   FATUNE_TRY(const Json object, parse_json(line, where));
   FATUNE_TRY_STATUS(check_seal(line, where));
-  return from_json<Record>(object, where);
+  return read_value<Record>(object, where);
 }
 
 Status add_record(std::string_view line, const std::string& where, Damage damage,

@@ -311,7 +311,7 @@ Result<WisdomIndex> read_wisdom_index(std::string_view text, const std::string& 
   index.kernels.reserve(list->size());
   for (const Json& entry : *list) {
     const std::string place = field_place(where, fmt::format("kernels[{}]", index.kernels.size()));
-    FATUNE_TRY(KernelFacts facts, from_json<KernelFacts>(entry, place));
+    FATUNE_TRY(KernelFacts facts, read_value<KernelFacts>(entry, place));
     if (const std::string why = why_not_in_wisdom(facts); !why.empty())
       return file_error(place + ": " + why);
     index.kernels.push_back(std::move(facts));

@@ -66,7 +66,7 @@ Result<std::vector<ListedAxis>> read_axes(const Fields& header) {
 Result<std::string> problem_text(const Fields& header) {
   if (header.has(kOurProblem)) {
     FATUNE_TRY(const Json* json, header.value(kOurProblem));
-    FATUNE_TRY(const Problem problem, from_json<Problem>(*json, header.where()));
+    FATUNE_TRY(const Problem problem, read_value<Problem>(*json, header.where()));
     return describe(problem);
   }
   if (!header.has("problem_size")) return std::string();

@@ -56,7 +56,7 @@ Result<Recording> read_metadata(std::string_view text, const std::string& where)
   FATUNE_TRY(recording.device, fields.text_or("device", ""));
   FATUNE_TRY(recording.remarks, fields.texts_or("cautions", {}));
   if (fields.has("problem")) {
-    FATUNE_TRY(const Problem problem, from_json<Problem>(json.at("problem"), fields.where()));
+    FATUNE_TRY(const Problem problem, read_value<Problem>(json.at("problem"), fields.where()));
     recording.problem = describe(problem);
   }
   return recording;

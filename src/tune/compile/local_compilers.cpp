@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 
-#include "core/result.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
+#include "core/result.hpp"
 #include "worker/protocol/compilation.hpp"
 
 namespace fatune {
@@ -171,7 +171,7 @@ Status LocalCompilers::handle(Worker& worker, std::vector<Answered>& answers) {
 }
 
 Status LocalCompilers::take_greeting(Worker& worker, const Json& message) {
-  FATUNE_TRY(Greeting greeting, from_json<Greeting>(message, "compile worker"));
+  FATUNE_TRY(Greeting greeting, read_value<Greeting>(message, "compile worker"));
   if (!greeting.problem.empty()) return environment_error(greeting.problem);
   worker.greeted = true;
   compiler_ = std::move(greeting);
@@ -180,7 +180,7 @@ Status LocalCompilers::take_greeting(Worker& worker, const Json& message) {
 
 Status LocalCompilers::take_reply(Worker& worker, const Json& message,
                                   std::vector<Answered>& answers) {
-  FATUNE_TRY(Reply reply, from_json<Reply>(message, "compile worker"));
+  FATUNE_TRY(Reply reply, read_value<Reply>(message, "compile worker"));
   FATUNE_CHECK(worker.order.has_value(), "a worker replies to requests only");
   reply.compiled.process = worker.number;
   answers.push_back({worker.ticket, std::move(reply)});

@@ -70,7 +70,7 @@ std::string to_bytes(const RankMessage& message, std::string_view body) {
 Result<ReadMessage> read_message(std::string_view bytes, const std::string& where) {
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());
   FATUNE_TRY(const Json json, parse_json(bytes.substr(0, end), where));
-  FATUNE_TRY(RankMessage message, from_json<RankMessage>(json, where));
+  FATUNE_TRY(RankMessage message, read_value<RankMessage>(json, where));
   return ReadMessage{std::move(message),
                      std::string(bytes.substr(std::min(end + 1, bytes.size())))};
 }

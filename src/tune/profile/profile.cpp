@@ -353,7 +353,7 @@ std::vector<ProfiledConfig> kept_profiles(const std::filesystem::path& run) {
   std::vector<ProfiledConfig> kept;
   for (const std::filesystem::path& file : files) {
     const auto json = load_json(file);
-    auto document = json ? from_json<ProfileDocument>(*json, file.string())
+    auto document = json ? read_value<ProfileDocument>(*json, file.string())
                          : Result<ProfileDocument>(json.error());
     if (!document) {
       log::warn("a profile is left out: " + document.error().message);

@@ -231,10 +231,10 @@ Result<BestFile> best_file_from_json(Json object, const std::string& where) {
   if (!object.contains("schema")) object["schema"] = fmt::format("{}/1", kFamily);
   BestFile file;
   if (!object.contains("problems") && object.contains("kernel") && object.contains("config")) {
-    FATUNE_TRY(BareConfig config, from_json<BareConfig>(object, where));
+    FATUNE_TRY(BareConfig config, read_value<BareConfig>(object, where));
     file = std::move(config.file);
   } else {
-    FATUNE_TRY(file, from_json<BestFile>(object, where));
+    FATUNE_TRY(file, read_value<BestFile>(object, where));
   }
   file.where = where;
   return file;

@@ -27,7 +27,7 @@ void keep_finalists(std::vector<FinalRecord>& rows) {
 }
 
 Result<SavedResult> read_bench(const Json& json, const std::string& where) {
-  FATUNE_TRY(BenchResult bench, from_json<BenchResult>(json, where));
+  FATUNE_TRY(BenchResult bench, read_value<BenchResult>(json, where));
   SavedResult saved{where, std::move(bench.environment), {}};
   for (BenchProblem& problem : bench.problems) {
     keep_finalists(problem.rows);

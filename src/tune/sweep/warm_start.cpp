@@ -57,7 +57,7 @@ double custom_distance(const Problem& a, const Problem& b) {
 }
 
 Result<std::vector<SavedConfig>> read_known(const Json& json, const std::string& where) {
-  FATUNE_TRY(KnownFile file, from_json<KnownFile>(json, where));
+  FATUNE_TRY(KnownFile file, read_value<KnownFile>(json, where));
   for (SavedConfig& each : file.configs) each.arch = file.arch;
   return std::move(file.configs);
 }

@@ -136,7 +136,7 @@ Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options)
   while (true) {
     const auto message = channel.receive();
     if (!message) return {};
-    FATUNE_TRY(const CompileOrder order, from_json<CompileOrder>(*message, "order of the pool"));
+    FATUNE_TRY(const CompileOrder order, read_value<CompileOrder>(*message, "order of the pool"));
     FATUNE_TRY_STATUS(channel.send(to_json(answer(nvrtc, order, options))));
   }
 }
@@ -158,7 +158,7 @@ void confine_to_work(const Nvrtc& nvrtc, const WorkerOptions& options) {
 Result<WorkerOptions> parse_options(std::span<const std::string> args) {
   if (args.size() != 1) return usage_error("compile-worker is started by fatune itself");
   FATUNE_TRY(const Json options, parse_json(args.front(), "compile-worker"));
-  return from_json<WorkerOptions>(options, "compile-worker");
+  return read_value<WorkerOptions>(options, "compile-worker");
 }
 
 }  // namespace

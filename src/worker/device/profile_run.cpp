@@ -92,7 +92,7 @@ int profile_worker_main(std::span<const std::string> args) {
   }
   const auto run = [&]() -> Status {
     FATUNE_TRY(const Json json, load_json(args.front()));
-    FATUNE_TRY(const ProfileJob job, from_json<ProfileJob>(json, args.front()));
+    FATUNE_TRY(const ProfileJob job, read_value<ProfileJob>(json, args.front()));
     return run_job(job);
   };
   const Status status = run();

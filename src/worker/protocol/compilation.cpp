@@ -211,7 +211,7 @@ std::optional<Compiled> CubinCache::find(const std::string& key) const {
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
   const auto json = load_json(path);
   if (!json) return std::nullopt;
-  auto entry = from_json<CacheEntry>(*json, path.string());
+  auto entry = read_value<CacheEntry>(*json, path.string());
   if (!entry) return std::nullopt;
   entry->cubin_path.clear();
   if (entry->ok) {

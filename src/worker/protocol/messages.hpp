@@ -135,7 +135,7 @@ void fields(DevicesReply& x, FieldList& f);
 std::string message_type(const Json& message);
 template <typename T>
 Result<T> read_message(const Json& message) {
-  return from_json<T>(message, "message between fatune and its device worker");
+  return read_value<T>(message, "message between fatune and its device worker");
 }
 
 /// The job of the process that ncu starts. It verifies nothing, so profile only candidates that

@@ -145,7 +145,7 @@ template <typename Change>
 std::string fault(Change change) {
   Json json = parse(kSample);
   change(json);
-  const auto cart = from_json<Cart>(json, "x.json");
+  const auto cart = read_value<Cart>(json, "x.json");
   return cart ? "none" : cart.error().message;
 }
 
@@ -153,7 +153,7 @@ std::string fault(Change change) {
 
 TEST_CASE("a record is written in the order of its list, and read back the same") {
   CHECK(dump(to_json(sample())) == kSample);
-  const auto read = from_json<Cart>(parse(kSample), "x.json");
+  const auto read = read_value<Cart>(parse(kSample), "x.json");
   REQUIRE(read);
   CHECK(dump(to_json(*read)) == kSample);
   CHECK(read->seed == 18446744073709551615U);
@@ -167,7 +167,7 @@ TEST_CASE("a record is written in the order of its list, and read back the same"
 
 TEST_CASE("what is left out keeps the value of a new record, or that of another field") {
   const auto cart =
-      from_json<Cart>(parse(R"({"schema":"fatune.cart/1","id":"a","length":7})"), "x");
+      read_value<Cart>(parse(R"({"schema":"fatune.cart/1","id":"a","length":7})"), "x");
   REQUIRE(cart);
   CHECK(cart->seed == 42);
   CHECK(cart->width == 7);
@@ -226,16 +226,16 @@ TEST_CASE("errors of fields name their path") {
   CHECK(fault([](Json& j) { j["mode"] = "idle"; }) ==
         "x.json: field 'mode' is 'idle', but must be one of slow, fast");
   CHECK(fault([](Json& j) { j["width"] = 4; }) == "x.json: field 'width' is more than the length");
-  CHECK(from_json<Motor>(Json(1), "x.json").error().message ==
+  CHECK(read_value<Motor>(Json(1), "x.json").error().message ==
         "x.json: must be an object, but is number");
-  CHECK(from_json<Motor>(Json::object(), "x: field 'a'").error().message ==
+  CHECK(read_value<Motor>(Json::object(), "x: field 'a'").error().message ==
         "x: field 'a.fuel' is missing");
-  CHECK(from_json<Motor>(Json::object(), "x").error().kind == ErrorKind::kFile);
+  CHECK(read_value<Motor>(Json::object(), "x").error().kind == ErrorKind::kFile);
 }
 
 TEST_CASE("any double comes back bit for bit") {
   const auto same = [](double value) {
-    const auto end = from_json<End>(parse(dump(to_json(End{value}))), "x");
+    const auto end = read_value<End>(parse(dump(to_json(End{value}))), "x");
     return std::bit_cast<std::uint64_t>(end->seconds) == std::bit_cast<std::uint64_t>(value);
   };
   std::uint64_t bits = 0x9E3779B97F4A7C15;
@@ -247,7 +247,7 @@ TEST_CASE("any double comes back bit for bit") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const double value : {0.0, -0.0, 1.0, 0.1, 12.8, 1e300, 5e-324, kInfinity, -kInfinity})
     CHECK(same(value));
-  CHECK(std::isnan(from_json<End>(parse(R"({"t":"end","seconds":"nan"})"), "x")->seconds));
+  CHECK(std::isnan(read_value<End>(parse(R"({"t":"end","seconds":"nan"})"), "x")->seconds));
   CHECK(dump(to_json(End{std::numeric_limits<double>::quiet_NaN()})) ==
         R"({"t":"end","seconds":"nan"})");
   CHECK(dump(to_json(End{1.0 / 3})) == R"({"t":"end","seconds":0.3333333333333333})");
@@ -286,10 +286,10 @@ TEST_CASE("a record may be one of two, told apart by a field") {
   const Vehicle motor{"m", 1, Motor{"gas", 7}};
   CHECK(dump(to_json(plain)) == R"({"seats":4,"maker":"m"})");
   CHECK(dump(to_json(motor)) == R"({"fuel":"gas","watts":7,"maker":"m"})");
-  const auto read = from_json<Vehicle>(to_json(motor), "x");
+  const auto read = read_value<Vehicle>(to_json(motor), "x");
   REQUIRE(read);
   CHECK(read->motor->watts == 7);
-  CHECK_FALSE(from_json<Vehicle>(to_json(plain), "x")->motor);
+  CHECK_FALSE(read_value<Vehicle>(to_json(plain), "x")->motor);
   const Json schema = schema_of<Vehicle>("vehicle.1");
   CHECK(schema["oneOf"].size() == 2);
   CHECK(schema["$defs"]["motor_vehicle"]["required"] == Json({"fuel", "watts", "maker"}));
@@ -297,11 +297,11 @@ TEST_CASE("a record may be one of two, told apart by a field") {
 
 TEST_CASE("the records of a variant are told apart by their tag") {
   CHECK(dump(to_json(Event(End{2}))) == R"({"t":"end","seconds":2.0})");
-  const auto event = from_json<Event>(parse(R"({"t":"start","id":"a"})"), "x");
+  const auto event = read_value<Event>(parse(R"({"t":"start","id":"a"})"), "x");
   REQUIRE(event);
   CHECK(std::get<Start>(*event).id == "a");
   const auto error = [](const char* text) {
-    return from_json<Event>(parse(text), "x").error().message;
+    return read_value<Event>(parse(text), "x").error().message;
   };
   CHECK(error("{}") == "x: field 't' is missing");
   CHECK(error(R"({"t":"stop"})") ==

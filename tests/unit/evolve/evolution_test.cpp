@@ -192,11 +192,11 @@ TEST_CASE("a ledger's header names its device and that its architecture") {
   header.plan = {.kernel = "timed", .problems = {test::kSmall}};
   header.environment.limits.arch = {90, 'a'};
   Json written = to_json(header);
-  CHECK(from_json<LedgerHeader>(written, "header"));
+  CHECK(read_value<LedgerHeader>(written, "header"));
   written["device"].erase("arch");
-  CHECK_FALSE(from_json<LedgerHeader>(written, "header"));
+  CHECK_FALSE(read_value<LedgerHeader>(written, "header"));
   written.erase("device");
-  CHECK_FALSE(from_json<LedgerHeader>(written, "header"));
+  CHECK_FALSE(read_value<LedgerHeader>(written, "header"));
 }
 
 TEST_CASE("an interrupt and a lost machine end a run that can be gone on with") {

@@ -22,7 +22,7 @@ TEST_CASE("the facts of every exportable kernel are what the reader accepts") {
     CHECK(facts->sm_count == 132);
     CHECK(facts->exact_compute);
     facts->cubin = {"x.cubin", std::string(64, '0'), 1};
-    const auto again = from_json<KernelFacts>(to_json(*facts), "x");
+    const auto again = read_value<KernelFacts>(to_json(*facts), "x");
     if (!again) FAIL(again.error().message);
     CHECK(dump(to_json(*again)) == dump(to_json(*facts)));
   }
@@ -58,7 +58,7 @@ TEST_CASE("factors are passed where there are some, and nowhere else") {
         std::vector<std::string>{"q", "k", "q_descale", "k_descale", "scores"});
   CHECK(tensor_parameters(*facts) == attention_tensors(problem));
   facts->cubin = {"x.cubin", std::string(64, '0'), 1};
-  const auto again = from_json<KernelFacts>(to_json(*facts), "x");
+  const auto again = read_value<KernelFacts>(to_json(*facts), "x");
   if (!again) FAIL(again.error().message);
   CHECK(dump(to_json(*again)) == dump(to_json(*facts)));
 }
@@ -75,7 +75,7 @@ TEST_CASE("tensors that are not contiguous are told, and the reader accepts them
   CHECK(facts->tensors[3].strides == std::vector<std::int64_t>{262144, 64, 512, 1});
   CHECK(facts->tensors[4].strides == std::vector<std::int64_t>{4096, 512, 1});
   facts->cubin = {"x.cubin", std::string(64, '0'), 1};
-  const auto again = from_json<KernelFacts>(to_json(*facts), "x");
+  const auto again = read_value<KernelFacts>(to_json(*facts), "x");
   if (!again) FAIL(again.error().message);
   CHECK(dump(to_json(*again)) == dump(to_json(*facts)));
 }
@@ -110,14 +110,14 @@ TEST_CASE("a custom operation tells its tensors, and no scale") {
   facts->cubin = {"x.cubin", std::string(64, '0'), 1};
   Json json = to_json(*facts);
   CHECK_FALSE(json.contains("scale"));
-  const auto again = from_json<KernelFacts>(json, "x");
+  const auto again = read_value<KernelFacts>(json, "x");
   if (!again) FAIL(again.error().message);
   CHECK(dump(to_json(*again)) == dump(json));
   json["stages"][0]["arguments"][0] = "q";
-  CHECK_FALSE(from_json<KernelFacts>(json, "x"));
+  CHECK_FALSE(read_value<KernelFacts>(json, "x"));
   json = to_json(*facts);
   json.erase("tensors");
-  const auto untold = from_json<KernelFacts>(json, "x");
+  const auto untold = read_value<KernelFacts>(json, "x");
   REQUIRE_FALSE(untold);
   CHECK(untold.error().message.find("'problem.operation'") != std::string::npos);
 }

@@ -271,7 +271,7 @@ TEST_CASE("a judgement with gates comes back from its line") {
   judged.record.verification = Verification{
       .passed = true, .gates = {{GateId::kAccuracy}}, .not_run = {"physics: no clock"}};
   const Json line = to_json(judged);
-  const auto read = from_json<JudgedKernel>(line, "line 1");
+  const auto read = read_value<JudgedKernel>(line, "line 1");
   if (!read) FAIL(read.error().message);
   CHECK(to_json(*read) == line);
 }

@@ -158,7 +158,7 @@ TEST_CASE("a launch plan has every expression evaluated") {
         R"({"entry":"sample_main","grid":[8,32,1],"block":[64,1,1],"cluster":[1,1,1],)"
         R"("shared_bytes":8192,"static_shared_bytes":256,"dependent":false,)"
         R"("arguments":["q","k","v","out","scores","map_k"]})");
-  const auto again = from_json<LaunchPlan>(json, "message");
+  const auto again = read_value<LaunchPlan>(json, "message");
   REQUIRE(again);
   CHECK(to_json(*again) == json);
 }
@@ -171,7 +171,7 @@ TEST_CASE("a dependent launch is planned where the device has them") {
   const auto plan = launch_plan(candidate, limits_of("sm_90a"));
   REQUIRE(plan);
   CHECK(plan->stages[0].dependent);
-  CHECK(from_json<LaunchPlan>(to_json(*plan), "message")->stages[0].dependent);
+  CHECK(read_value<LaunchPlan>(to_json(*plan), "message")->stages[0].dependent);
   const auto older = launch_plan(candidate, limits_of("sm_89"));
   REQUIRE_FALSE(older);
   CHECK(older.error().message ==
@@ -184,7 +184,7 @@ TEST_CASE("a broken plan names the field") {
   const auto error_after = [&](auto change) {
     Json changed = json;
     change(changed);
-    const auto plan = from_json<LaunchPlan>(changed, "message");
+    const auto plan = read_value<LaunchPlan>(changed, "message");
     return plan ? "" : plan.error().message;
   };
   CHECK(error_after([](Json& j) {

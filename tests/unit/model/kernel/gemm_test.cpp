@@ -180,7 +180,7 @@ TEST_CASE("a plan with a product goes through JSON unchanged") {
   const Json json = to_json(*plan);
   CHECK(json["stages"][0].size() == 1);
   CHECK_FALSE(json["stages"][1].contains("gemm"));
-  const auto again = from_json<LaunchPlan>(json, "message");
+  const auto again = read_value<LaunchPlan>(json, "message");
   INFO((again ? "" : again.error().message));
   REQUIRE(again);
   CHECK(to_json(*again) == json);
@@ -188,20 +188,20 @@ TEST_CASE("a plan with a product goes through JSON unchanged") {
   LaunchPlan elsewhere = *plan;
   accept_shorter_lists(elsewhere);
   CHECK(elsewhere.stages[0].gemm->or_last);
-  const auto same = from_json<LaunchPlan>(to_json(elsewhere), "message");
+  const auto same = read_value<LaunchPlan>(to_json(elsewhere), "message");
   REQUIRE(same);
   CHECK(same->stages[0].gemm->or_last);
 
   Json broken = json;
   broken["stages"][0]["gemm"]["b"]["type"] = "f64";
-  const auto refused = from_json<LaunchPlan>(broken, "message");
+  const auto refused = read_value<LaunchPlan>(broken, "message");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message ==
         "message: field 'stages[0].gemm.b.type' is wrong: type 'f64' is unknown; known are f16, "
         "bf16, f32");
   broken = json;
   broken["stages"][0]["gemm"]["m"] = 0;
-  CHECK(from_json<LaunchPlan>(broken, "message").error().message ==
+  CHECK(read_value<LaunchPlan>(broken, "message").error().message ==
         "message: field 'stages[0].gemm.m' must be at least 1, but is 0");
 }
 

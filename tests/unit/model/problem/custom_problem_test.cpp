@@ -49,7 +49,7 @@ TEST_CASE("a custom problem has words, a key and JSON of its own") {
   CHECK(dump(json) ==
         R"({"operation":"rmsnorm","sizes":{"ROWS":4096,"COLUMNS":1024},"bytes_read":8390656,)"
         R"("bytes_written":8388608,"dtype":"bf16"})");
-  const auto read = from_json<Problem>(json, "test");
+  const auto read = read_value<Problem>(json, "test");
   REQUIRE(read);
   CHECK(*read == problem);
   CHECK(validate(problem));
@@ -67,7 +67,7 @@ TEST_CASE("problems of two operations, or of other sizes, differ") {
 
 TEST_CASE("what is wrong in JSON is named by file and field") {
   const auto message = [](const char* text) {
-    const auto problem = from_json<Problem>(*parse_json(text, "x.json"), "x.json");
+    const auto problem = read_value<Problem>(*parse_json(text, "x.json"), "x.json");
     return problem ? "" : problem.error().message;
   };
   CHECK(message(R"({"operation":"rmsnorm"})") == "x.json: field 'sizes' is missing");

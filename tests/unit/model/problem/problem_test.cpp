@@ -19,7 +19,7 @@ std::string shape_fault(std::string_view text) {
 Problem mission() { return *parse_shape("4,8,512,64"); }
 
 std::string read_fault(std::string_view text) {
-  const auto problem = from_json<Problem>(*parse_json(text, "x"), "x.json");
+  const auto problem = read_value<Problem>(*parse_json(text, "x"), "x.json");
   return problem ? "none" : problem.error().message;
 }
 
@@ -134,8 +134,8 @@ TEST_CASE("a fused problem has 16-bit inputs without factors, and names that no 
   CHECK(key(smooth).find("-e4m3-bf16-smooth_k-") != std::string::npos);
   CHECK(key(smooth) != key(p));
   CHECK(describe(smooth).ends_with("e4m3 to bf16 smooth_k"));
-  CHECK(*from_json<Problem>(to_json(smooth), "x") == smooth);
-  CHECK(*from_json<Problem>(to_json(p), "x") == p);
+  CHECK(*read_value<Problem>(to_json(smooth), "x") == smooth);
+  CHECK(*read_value<Problem>(to_json(p), "x") == p);
   CHECK(has_descales(with_given_factors(p)));
   CHECK(in_given_types(with_given_factors(p)) == with_given_factors(p));
   CHECK(parse_quant("both").error().message ==
@@ -181,8 +181,8 @@ TEST_CASE("JSON both ways") {
   CHECK(dump(to_json(p)) ==
         R"({"batch":2,"heads":8,"kv_heads":4,"seq_q":17,"seq_kv":33,"head_dim":96,)"
         R"("dtype":"e5m2","out_dtype":"bf16","mask":"causal"})");
-  CHECK(*from_json<Problem>(to_json(p), "x") == p);
-  CHECK(*from_json<Problem>(
+  CHECK(*read_value<Problem>(to_json(p), "x") == p);
+  CHECK(*read_value<Problem>(
             *parse_json(R"({"batch":4,"heads":8,"seq_q":512,"head_dim":64,"later":1})", "x"),
             "x") == mission());
 }
@@ -192,7 +192,7 @@ TEST_CASE("the log-sum-exp is in JSON when it is wanted") {
   CHECK(to_json(p).count("lse") == 0);
   p.lse = true;
   CHECK(to_json(p)["lse"] == true);
-  CHECK(*from_json<Problem>(to_json(p), "x") == p);
+  CHECK(*read_value<Problem>(to_json(p), "x") == p);
   CHECK_FALSE(p == mission());
   CHECK(p.rows() == 4 * 8 * 512);
 }
@@ -205,7 +205,7 @@ TEST_CASE("a scale counts where it is not the usual one") {
   CHECK(describe(unscaled) == "4,8,512,64 f16 scale 1");
   CHECK(key(unscaled) == "b4-h8-kv8-sq512-skv512-d64-f16-none-scale1");
   CHECK(to_json(usual).count("scale") == 0);
-  CHECK(*from_json<Problem>(to_json(unscaled), "x") == unscaled);
+  CHECK(*read_value<Problem>(to_json(unscaled), "x") == unscaled);
   CHECK(validate(with_scale(usual, -1)).error().message ==
         "scale must be a number greater than 0, not -1");
 }

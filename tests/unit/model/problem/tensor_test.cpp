@@ -45,11 +45,11 @@ TEST_CASE("inputs and outputs keep their order") {
 
 TEST_CASE("a plan survives the journey to a worker") {
   OperationPlan plan = sample();
-  auto read = from_json<OperationPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
+  auto read = read_value<OperationPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
   REQUIRE(read);
   CHECK(*read == plan);
   plan.tolerance = DeclaredTolerance{1e-3, 1e-2, "because"};
-  read = from_json<OperationPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
+  read = read_value<OperationPlan>(*parse_json(dump(to_json(plan)), "test"), "test");
   REQUIRE(read);
   CHECK(*read == plan);
 }
@@ -57,11 +57,11 @@ TEST_CASE("a plan survives the journey to a worker") {
 TEST_CASE("a plan that is cut or wrong is refused") {
   Json json = to_json(sample());
   json["tensors"][0].erase("shape");
-  CHECK_FALSE(from_json<OperationPlan>(json, "test"));
+  CHECK_FALSE(read_value<OperationPlan>(json, "test"));
   json = to_json(sample());
   json["tensors"][1]["fill"]["kind"] = "odd";
-  CHECK_FALSE(from_json<OperationPlan>(json, "test"));
+  CHECK_FALSE(read_value<OperationPlan>(json, "test"));
   json = to_json(sample());
   json["tensors"][1]["shape"] = {0};
-  CHECK_FALSE(from_json<OperationPlan>(json, "test"));
+  CHECK_FALSE(read_value<OperationPlan>(json, "test"));
 }

@@ -35,12 +35,12 @@ std::string rewritten(const std::string& line, bool header) {
   const auto json = parse_json(line, "line");
   REQUIRE(json);
   if (!header) {
-    const auto record = from_json<Record>(*json, "line");
+    const auto record = read_value<Record>(*json, "line");
     INFO((record ? "" : record.error().message));
     REQUIRE(record);
     return dump(to_json(*record));
   }
-  const auto read = from_json<JournalHeader>(*json, "line");
+  const auto read = read_value<JournalHeader>(*json, "line");
   REQUIRE(read);
   return dump(to_json(*read));
 }

@@ -40,7 +40,7 @@ Environment sample_environment() {
 
 TEST_CASE("an environment reads back as it was written") {
   const auto read =
-      from_json<Environment>(*parse_json(dump(to_json(sample_environment())), "x"), "x");
+      read_value<Environment>(*parse_json(dump(to_json(sample_environment())), "x"), "x");
   REQUIRE(read);
   CHECK(*read == sample_environment());
 }
@@ -48,14 +48,14 @@ TEST_CASE("an environment reads back as it was written") {
 TEST_CASE("unknown fields are ignored, missing and wrong ones are named") {
   Json json = to_json(sample_environment());
   json["later"] = 1;
-  CHECK(from_json<Environment>(json, "x"));
+  CHECK(read_value<Environment>(json, "x"));
   json.erase("sm_count");
-  CHECK(from_json<Environment>(json, "x").error().message == "x: field 'sm_count' is missing");
+  CHECK(read_value<Environment>(json, "x").error().message == "x: field 'sm_count' is missing");
   json["arch"] = "hopper";
   CHECK(
-      from_json<Environment>(json, "x").error().message.starts_with("x: field 'arch' is wrong: "));
+      read_value<Environment>(json, "x").error().message.starts_with("x: field 'arch' is wrong: "));
   json.erase("arch");
-  CHECK(from_json<Environment>(json, "x").error().message == "x: field 'arch' is missing");
+  CHECK(read_value<Environment>(json, "x").error().message == "x: field 'arch' is missing");
   json.erase("name");
-  CHECK(from_json<Environment>(json, "x").error().message == "x: field 'name' is missing");
+  CHECK(read_value<Environment>(json, "x").error().message == "x: field 'name' is missing");
 }

@@ -22,16 +22,16 @@ Json reread(const T& value) {
 }  // namespace
 
 TEST_CASE("observations read back as they were written") {
-  CHECK(*from_json<Timing>(reread(sample_timing()), "x") == sample_timing());
-  CHECK(*from_json<Timing>(reread(Timing{.median_us = 1}), "x") == Timing{.median_us = 1});
-  CHECK(from_json<Timing>(reread(Timing{}), "x").error().message ==
+  CHECK(*read_value<Timing>(reread(sample_timing()), "x") == sample_timing());
+  CHECK(*read_value<Timing>(reread(Timing{.median_us = 1}), "x") == Timing{.median_us = 1});
+  CHECK(read_value<Timing>(reread(Timing{}), "x").error().message ==
         "x: field 'median_us' must be more than 0, but is 0");
-  CHECK(*from_json<Verification>(reread(sample_verification()), "x") == sample_verification());
-  CHECK(*from_json<Verification>(reread(Verification{}), "x") == Verification{});
-  CHECK(*from_json<Resources>(reread(sample_resources()), "x") == sample_resources());
-  CHECK(*from_json<Resources>(reread(Resources{}), "x") == Resources{});
-  CHECK(*from_json<Conditions>(reread(sample_conditions()), "x") == sample_conditions());
-  CHECK(*from_json<Conditions>(reread(Conditions{}), "x") == Conditions{});
+  CHECK(*read_value<Verification>(reread(sample_verification()), "x") == sample_verification());
+  CHECK(*read_value<Verification>(reread(Verification{}), "x") == Verification{});
+  CHECK(*read_value<Resources>(reread(sample_resources()), "x") == sample_resources());
+  CHECK(*read_value<Resources>(reread(Resources{}), "x") == Resources{});
+  CHECK(*read_value<Conditions>(reread(sample_conditions()), "x") == sample_conditions());
+  CHECK(*read_value<Conditions>(reread(Conditions{}), "x") == Conditions{});
 }
 
 TEST_CASE("times, gates and quartiles stand in documents as people read them") {
@@ -46,21 +46,21 @@ TEST_CASE("times, gates and quartiles stand in documents as people read them") {
                                R"({"name":"edge_problems","passed":7,"of":8}])");
   CHECK(dump(json["not_run"]) == R"([{"name":"physics","reason":"no clock: none"},)"
                                  R"({"name":"odd","reason":""}])");
-  CHECK(*from_json<Verification>(json, "x") == x);
+  CHECK(*read_value<Verification>(json, "x") == x);
 }
 
 TEST_CASE("what was not verified has no figures") {
   const Json json = reread(Verification{.passed = true, .skipped = true});
   CHECK_FALSE(json.contains("margin"));
-  CHECK(*from_json<Verification>(json, "x") == Verification{.passed = true, .skipped = true});
+  CHECK(*read_value<Verification>(json, "x") == Verification{.passed = true, .skipped = true});
 }
 
 TEST_CASE("errors of a log-sum-exp are there when there is one") {
   Verification x = sample_verification();
   CHECK(to_json(x).count("lse") == 0);
   x.lse = LseErrors{0.031, 1.5e-6};
-  CHECK(*from_json<Verification>(reread(x), "x") == x);
-  CHECK(from_json<Verification>(*parse_json(R"({"passed":true,"margin":1,"lse":{}})", "x"), "x")
+  CHECK(*read_value<Verification>(reread(x), "x") == x);
+  CHECK(read_value<Verification>(*parse_json(R"({"passed":true,"margin":1,"lse":{}})", "x"), "x")
             .error()
             .message == "x: field 'lse.margin' is missing");
 }
@@ -68,28 +68,28 @@ TEST_CASE("errors of a log-sum-exp are there when there is one") {
 TEST_CASE("an infinite margin, as of an output with NaN, survives") {
   Verification x = sample_verification();
   x.margin = std::numeric_limits<double>::infinity();
-  CHECK(*from_json<Verification>(reread(x), "x") == x);
+  CHECK(*read_value<Verification>(reread(x), "x") == x);
 }
 
 TEST_CASE("unknown fields are ignored, missing ones are named") {
   Json json = to_json(sample_timing());
   json["of_a_later_version"] = Json{{"a", 1}};
-  CHECK(*from_json<Timing>(json, "x") == sample_timing());
+  CHECK(*read_value<Timing>(json, "x") == sample_timing());
   json.erase("median_us");
-  CHECK(from_json<Timing>(json, "line 3").error().message ==
+  CHECK(read_value<Timing>(json, "line 3").error().message ==
         "line 3: field 'median_us' is missing");
-  CHECK_FALSE(from_json<Verification>(Json::object(), "x"));
-  CHECK_FALSE(from_json<Resources>(Json::object(), "x"));
-  CHECK_FALSE(from_json<Conditions>(Json::object(), "x"));
+  CHECK_FALSE(read_value<Verification>(Json::object(), "x"));
+  CHECK_FALSE(read_value<Resources>(Json::object(), "x"));
+  CHECK_FALSE(read_value<Conditions>(Json::object(), "x"));
 }
 
 TEST_CASE("numbers out of range and of the wrong type are errors") {
   Json json = to_json(sample_resources());
   json["registers"] = 1LL << 40;
-  CHECK(from_json<Resources>(json, "x").error().message == "x: field 'registers' is out of range");
+  CHECK(read_value<Resources>(json, "x").error().message == "x: field 'registers' is out of range");
   Json conditions = to_json(sample_conditions());
   conditions["throttle_reasons"] = -1;
-  CHECK(from_json<Conditions>(conditions, "x").error().message ==
+  CHECK(read_value<Conditions>(conditions, "x").error().message ==
         "x: field 'throttle_reasons' must be a whole number of at least 0");
 }
 

@@ -19,7 +19,7 @@ std::string difference_after(const std::function<void(RunPlan&)>& change) {
 }
 
 TEST_CASE("a plan reads back as it was written, all 64 bits of its seed included") {
-  const auto plan = from_json<RunPlan>(to_json(sample_plan()), "plan");
+  const auto plan = read_value<RunPlan>(to_json(sample_plan()), "plan");
   REQUIRE(plan);
   CHECK(dump(to_json(*plan)) == dump(to_json(sample_plan())));
   CHECK(plan->seed == 18446744073709551615ULL);
@@ -29,7 +29,7 @@ TEST_CASE("a plan keeps where its searches start") {
   RunPlan written = sample_plan();
   written.warm_starts = {{"fa_mma", Json{{"BLOCK_M", 128}}, written.problems.front().problem, "",
                           Arch{90, 'a'}, "runs/first/best.json"}};
-  const auto plan = from_json<RunPlan>(to_json(written), "plan");
+  const auto plan = read_value<RunPlan>(to_json(written), "plan");
   REQUIRE(plan);
   CHECK(dump(to_json(*plan)) == dump(to_json(written)));
   REQUIRE(plan->warm_starts.size() == 1);
@@ -42,7 +42,7 @@ TEST_CASE("a plan keeps where its searches start") {
 
   Json object = to_json(written);
   object["warm_starts"][0]["arch"] = "hopper";
-  const auto wrong = from_json<RunPlan>(object, "plan");
+  const auto wrong = read_value<RunPlan>(object, "plan");
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message.find("'warm_starts[0].arch'") != std::string::npos);
 }
@@ -51,7 +51,7 @@ TEST_CASE("a plan with a wrong field is refused by name") {
   for (const std::string field : {"strategy", "objective", "seed", "budget_evaluations"}) {
     Json object = to_json(sample_plan());
     object[field] = Json::array();
-    const auto plan = from_json<RunPlan>(object, "plan");
+    const auto plan = read_value<RunPlan>(object, "plan");
     REQUIRE_FALSE(plan);
     CHECK(plan.error().message.find(field) != std::string::npos);
   }

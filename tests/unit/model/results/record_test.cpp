@@ -15,7 +15,7 @@ Record reread(const Record& record) {
   const std::string line = dump(to_json(record));
   CAPTURE(line);
   CHECK(line.find('\n') == std::string::npos);
-  auto read = from_json<Record>(*parse_json(line, "x"), "x");
+  auto read = read_value<Record>(*parse_json(line, "x"), "x");
   INFO((read ? "" : read.error().message));
   REQUIRE(read);
   CHECK(dump(to_json(*read)) == line);
@@ -23,7 +23,7 @@ Record reread(const Record& record) {
 }
 
 std::string fault(const Json& json) {
-  const auto record = from_json<Record>(json, "line 2 of j");
+  const auto record = read_value<Record>(json, "line 2 of j");
   return record ? "none" : record.error().message;
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("unknown fields are ignored at every depth") {
   json["hot"]["later"] = 1;
   json["problem"]["later"] = 1;
   json["spent"]["later"] = 1;
-  CHECK(*from_json<Record>(json, "x") == Record(sample_candidate()));
+  CHECK(*read_value<Record>(json, "x") == Record(sample_candidate()));
 }
 
 TEST_CASE("missing fields are named with the line they are missing from") {

@@ -92,7 +92,7 @@ RunPlan plan_of_shard(Places places) {
 
 TEST_CASE("a plan keeps its shard, and has the problems of it") {
   const RunPlan written = plan_of_shard({1});
-  const auto plan = from_json<RunPlan>(to_json(written), "plan");
+  const auto plan = read_value<RunPlan>(to_json(written), "plan");
   REQUIRE(plan);
   CHECK(dump(to_json(*plan)) == dump(to_json(written)));
   REQUIRE(shard_problems(*plan).size() == 1);
@@ -102,13 +102,13 @@ TEST_CASE("a plan keeps its shard, and has the problems of it") {
 
 TEST_CASE("a shard that names what its plan does not have is refused") {
   for (const Places& places : {Places{}, Places{2}, Places{1, 0}, Places{0, 0}}) {
-    const auto plan = from_json<RunPlan>(to_json(plan_of_shard(places)), "plan");
+    const auto plan = read_value<RunPlan>(to_json(plan_of_shard(places)), "plan");
     REQUIRE_FALSE(plan);
     CHECK(plan.error().message.find("shard") != std::string::npos);
   }
   Json third = to_json(plan_of_shard({0}));
   third["shard"]["number"] = 3;
-  const auto plan = from_json<RunPlan>(third, "plan");
+  const auto plan = read_value<RunPlan>(third, "plan");
   REQUIRE_FALSE(plan);
   CHECK(plan.error().message.find("is 3 of 2") != std::string::npos);
 }

@@ -55,7 +55,7 @@ KernelFacts example() {
 std::string complaint(const std::function<void(Json&)>& change) {
   Json json = to_json(example());
   change(json);
-  const auto facts = from_json<KernelFacts>(json, "x.json");
+  const auto facts = read_value<KernelFacts>(json, "x.json");
   REQUIRE_FALSE(facts);
   return facts.error().message;
 }
@@ -68,7 +68,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("launch facts come back as they were") {
   const KernelFacts facts = example();
-  const auto again = from_json<KernelFacts>(to_json(facts), "x.json");
+  const auto again = read_value<KernelFacts>(to_json(facts), "x.json");
   REQUIRE(again);
   CHECK(dump(to_json(*again)) == dump(to_json(facts)));
   CHECK(again->stages.front().arguments == facts.stages.front().arguments);
@@ -79,7 +79,7 @@ TEST_CASE("what was not measured is null") {
   KernelFacts facts = example();
   facts.measured.reset();
   CHECK(to_json(facts).at("measured").is_null());
-  const auto again = from_json<KernelFacts>(to_json(facts), "x.json");
+  const auto again = read_value<KernelFacts>(to_json(facts), "x.json");
   REQUIRE(again);
   CHECK_FALSE(again->measured);
 }

@@ -13,6 +13,7 @@ namespace fatune {
 namespace {
 
 using test::lattice_of;
+using test::strategy_on;
 using test::valley;
 
 const std::vector<std::string> kClassics = {"kt-ga", "ils", "annealing", "de", "pso"};
@@ -23,13 +24,6 @@ Lattice constrained() {
   return lattice_of({5, 4, 1, 6, 3, 2}, [](const Point& p) {
     return (p[0] + p[1]) % 3 != 1 && p[3] * p[4] <= 6 && p[1] != 2;
   });
-}
-
-std::unique_ptr<Strategy> strategy_on(const Lattice& space, std::string_view name,
-                                      StrategyOptions options = {}) {
-  auto made = make_strategy(name, space, options);
-  REQUIRE(made);
-  return *std::move(made);
 }
 
 using Cost = std::function<std::optional<double>(const Point&)>;

@@ -15,18 +15,13 @@ namespace fatune {
 namespace {
 
 using test::lattice_of;
+using test::strategy_on;
 
-std::unique_ptr<Strategy> strategy_on(const Lattice& space, std::string_view name,
-                                      const StrategyOptions& options) {
-  auto made = make_strategy(name, space, options);
-  REQUIRE(made);
-  return *std::move(made);
-}
-
-using Cost = std::optional<double> (*)(const Point&);
+using FixedCost = std::optional<double> (*)(const Point&);
 
 /// Returns the asked points in order, with `in_flight` results outstanding.
-std::vector<Point> run(Strategy& strategy, Cost cost, std::size_t budget, std::size_t in_flight) {
+std::vector<Point> run(Strategy& strategy, FixedCost cost, std::size_t budget,
+                       std::size_t in_flight) {
   std::vector<Point> order = strategy.ask(in_flight);
   std::size_t told = 0;
   while (told < order.size() && told < budget) {
@@ -144,7 +139,7 @@ TEST_CASE("evo wants more in flight where time is scarce") {
 }
 
 /// As run(), and in front of each ask the points that are likely next are handed to `see`.
-std::vector<Point> run_guessing(Strategy& strategy, Cost cost, std::size_t budget,
+std::vector<Point> run_guessing(Strategy& strategy, FixedCost cost, std::size_t budget,
                                 std::size_t in_flight,
                                 const std::function<void(const std::vector<Point>& guessed,
                                                          const std::vector<Point>& asked)>& see) {

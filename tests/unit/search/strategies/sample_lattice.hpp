@@ -1,12 +1,17 @@
-// sample_lattice.hpp: Makes lattices from axes and a predicate, without a kernel.
+// sample_lattice.hpp: Makes lattices without a kernel, and strategies on them.
 #pragma once
 
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <catch2/catch_test_macros.hpp>
+
 #include "model/space/lattice.hpp"
+#include "search/strategies/strategy.hpp"
 
 namespace fatune::test {
 
@@ -37,6 +42,13 @@ inline double valley(const Lattice& space, const Point& point) {
     cost *= 1 + 0.15 * std::abs(point[axis] - best);
   }
   return cost;
+}
+
+inline std::unique_ptr<Strategy> strategy_on(const Lattice& space, std::string_view name,
+                                             StrategyOptions options = {}) {
+  auto made = make_strategy(name, space, options);
+  REQUIRE(made);
+  return *std::move(made);
 }
 
 }  // namespace fatune::test

@@ -91,7 +91,7 @@ TEST_CASE("a bench that is written is read again") {
   const auto json = load_json(saved_bench(folder, RowRole::kFinalist));
   REQUIRE(json);
   CHECK(json->at("schema") == "fatune.bench/1");
-  auto again = from_json<BenchResult>(*json, "bench.json");
+  auto again = read_value<BenchResult>(*json, "bench.json");
   REQUIRE(again);
   for (BenchProblem& problem : again->problems) {
     for (FinalRecord& row : problem.rows) row.problem = problem.problem.problem;

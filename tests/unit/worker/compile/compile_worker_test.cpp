@@ -8,7 +8,7 @@
 using namespace fatune;
 
 TEST_CASE("a worker without a cache's folder is told what is missing") {
-  const auto missing = from_json<WorkerOptions>(Json{{"nvrtc", {"x"}}}, "compile-worker");
+  const auto missing = read_value<WorkerOptions>(Json{{"nvrtc", {"x"}}}, "compile-worker");
   REQUIRE_FALSE(missing);
   CHECK(missing.error().message == "compile-worker: field 'cache' is missing");
   const std::vector<std::string> wrong[] = {{}, {"--cache"}, {"{}"}};

@@ -178,7 +178,7 @@ TEST_CASE("a profiler's job has the tensors of the operation") {
   job.program.cubin = "/cubins/x";
   job.program.plan = *launch_plan({kernel, default_config(kernel->manifest), job.problem},
                                   *typical_limits(Arch{90, 'a'}));
-  const auto read = from_json<ProfileJob>(sent(to_json(job)), "job.json");
+  const auto read = read_value<ProfileJob>(sent(to_json(job)), "job.json");
   REQUIRE(read);
   CHECK(read->custom == job.custom);
   CHECK(read->problem == job.problem);

@@ -29,7 +29,7 @@ ProfileJob kernel_job() {
 
 TEST_CASE("the job of a template survives its file") {
   const ProfileJob job = kernel_job();
-  const auto again = from_json<ProfileJob>(to_json(job), "job.json");
+  const auto again = read_value<ProfileJob>(to_json(job), "job.json");
   REQUIRE(again);
   CHECK(again->device == 1);
   CHECK(again->problem == job.problem);
@@ -42,12 +42,12 @@ TEST_CASE("the job of a template survives its file") {
 TEST_CASE("a job that is none says so") {
   Json json = to_json(kernel_job());
   json["schema"] = "something";
-  const auto wrong = from_json<ProfileJob>(json, "job.json");
+  const auto wrong = read_value<ProfileJob>(json, "job.json");
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message.find("job.json") != std::string::npos);
   json = to_json(kernel_job());
   json["program"].erase("cubin");
-  CHECK_FALSE(from_json<ProfileJob>(json, "job.json"));
+  CHECK_FALSE(read_value<ProfileJob>(json, "job.json"));
   CHECK(profile_worker_main({}) == 2);
   const std::vector<std::string> missing = {"/nowhere/job.json"};
   CHECK(profile_worker_main(missing) == 1);
