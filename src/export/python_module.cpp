@@ -11,6 +11,7 @@
 #include "core/embedded.hpp"
 #include "core/fields.hpp"
 #include "core/result.hpp"
+#include "export/formats.hpp"
 
 namespace fatune {
 namespace {

@@ -95,8 +95,8 @@ Json hardware_json(const Problem& problem, const Environment& environment) {
   if (!peak.unknown.empty()) return {{"unknown", peak.unknown}};
   const PhysicsFloor floors = physics_floor(problem, environment);
   Json floor;
-  for (const char* time : {"in_layer", "plain", "hot", "cold"})
-    floor[time] = {{"time_us", floors.of(time).time.value}, {"why", floors.of(time).why}};
+  for (const Time time : kAllTimes)
+    floor[std::string(name(time))] = {{"time_us", floors.of(time).time.value}, {"why", floors.of(time).why}};
   return {{"tensor_tflops", peak.flops * kTeraPerSecond},
           {"tensor_origin", peak.flops_origin},
           {"memory_tbs", peak.memory_bytes * kTeraPerSecond},

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/result.hpp"
+#include "core/text.hpp"
 #include "model/problem/tensor.hpp"
 
 namespace fatune {

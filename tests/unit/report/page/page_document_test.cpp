@@ -188,7 +188,7 @@ TEST_CASE("a custom operation has GB/s if it has no number of operations") {
                 .bytes_written = 8'388'608};
   JournalHeader header = test::sample_header();
   header.plan.problems = {{"", own}};
-  FinalRecord best = test::contestant("fatune:rmsnorm", "finalist", 10);
+  FinalRecord best = test::contestant("fatune:rmsnorm", RowRole::kFinalist, 10);
   best.problem = own;
   const Json problem = problem_of(test::SampleRun({best, EndRecord{"complete", 1}}, header));
   CHECK(problem["label"] == "rmsnorm ROWS=4096,COLUMNS=1024 f16");

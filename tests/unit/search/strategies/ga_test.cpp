@@ -13,7 +13,7 @@ namespace {
 
 using test::make_space;
 
-constexpr std::uint64_t kBudget = 150;
+constexpr std::uint64_t kBudgetOfGa = 150;
 constexpr int kSeeds = 20;
 
 /// A tile space with a rule; 2,304 raw points.
@@ -60,12 +60,12 @@ double optimum(const Lattice& space, Landscape cost) {
 /// The best cost within the budget, with `in_flight` results outstanding.
 double best_found(const Lattice& space, Landscape cost, std::string_view name, std::uint64_t seed,
                   std::size_t in_flight) {
-  auto made = make_strategy(name, space, {.seed = seed, .budget = kBudget});
+  auto made = make_strategy(name, space, {.seed = seed, .budget = kBudgetOfGa});
   REQUIRE(made);
   Strategy& strategy = **made;
   std::vector<Point> window = strategy.ask(in_flight);
   double best = std::numeric_limits<double>::infinity();
-  for (std::uint64_t done = 0; done < kBudget; ++done) {
+  for (std::uint64_t done = 0; done < kBudgetOfGa; ++done) {
     const Point point = window.front();
     window.erase(window.begin());
     best = std::min(best, cost(point));
@@ -101,7 +101,7 @@ TEST_CASE("ga comes within 5 % of the optimum where random search does not") {
 
 TEST_CASE("ga starts with points far from one another") {
   const Lattice space = tile_space();
-  auto made = make_strategy("ga", space, {.budget = kBudget});
+  auto made = make_strategy("ga", space, {.budget = kBudgetOfGa});
   REQUIRE(made);
   const auto start = (*made)->ask(16);
   for (std::size_t axis = 0; axis < space.axes().size(); ++axis) {
@@ -114,11 +114,11 @@ TEST_CASE("ga starts with points far from one another") {
 TEST_CASE("ga does not breed from duplicates") {
   // All but one axis is inert: duplicates cost the same, and the search must not settle on them.
   const Lattice space = tile_space();
-  auto made = make_strategy("ga", space, {.budget = kBudget});
+  auto made = make_strategy("ga", space, {.budget = kBudgetOfGa});
   REQUIRE(made);
   std::vector<bool> seen(4);
   double best = std::numeric_limits<double>::infinity();
-  for (std::uint64_t i = 0; i < kBudget; ++i) {
+  for (std::uint64_t i = 0; i < kBudgetOfGa; ++i) {
     const auto points = (*made)->ask(1);
     REQUIRE(points.size() == 1);
     const std::size_t lever = points.front()[0];
