@@ -343,10 +343,6 @@ CommandDoc describe_commands(const CLI::App& app) {
   return doc;
 }
 
-CommandDoc describe_program(const CLI::App& command) {
-  return describe_commands(*command.get_parent());
-}
-
 CommandDoc describe_fatune() { return describe_commands(Program().app); }
 
 int run_command(const Invocation& invocation) {

@@ -43,6 +43,10 @@ def script(shell):
     return subprocess.run([FATUNE, "completions", shell], capture_output=True, text=True, check=True).stdout
 
 
+def help_text(*command):
+    return subprocess.run([FATUNE, *command, "--help"], capture_output=True, text=True, check=True).stdout
+
+
 def needs(program):
     return unittest.skipUnless(shutil.which(program), f"{program} is not installed")
 
@@ -209,13 +213,14 @@ class ManualPages(Folder):
         names = [page.name for page in self.pages]
         self.assertIn("fatune.1", names)
         self.assertIn("fatune-sweep.1", names)
-        listed = subprocess.run([FATUNE, "--help"], capture_output=True, text=True, check=True).stdout
-        commands = re.findall(r"^  ([a-z-]+) {2,}", listed.partition("Subcommands:")[2], re.MULTILINE)
+        listed = help_text().partition("Subcommands:")[2].partition("Options of every command:")[0]
+        commands = re.findall(r"^  ([a-z-]+) {2,}", listed, re.MULTILINE)
         self.assertEqual(len(names), len(commands) + 1)
 
     def test_every_option_is_there(self):
         for command in ("sweep", "gate", "replay"):
-            shown = subprocess.run([FATUNE, command, "--help"], capture_output=True, text=True, check=True).stdout
+            common = help_text().partition("Options of every command:")[2].partition("First command:")[0]
+            shown = help_text(command).partition("Example:")[0] + common
             page = (self.folder / "man1" / f"fatune-{command}.1").read_text().replace("\\-", "-")
             for option in re.findall(r"--[a-z][a-z-]+", shown):
                 self.assertIn(option, page)

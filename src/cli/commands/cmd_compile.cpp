@@ -47,14 +47,13 @@ Result<std::vector<Point>> some_points(const Space& space, const CompileTask& ta
   return strategy->ask(static_cast<std::size_t>(std::min(task.budget, space.size())));
 }
 
-Result<std::vector<CompiledConfig>> compile_space(const Space& space, const std::string& name,
-                                                  const CompileTask& task, CompilePool& pool) {
+Status compile_space(const Space& space, const std::string& name, const CompileTask& task,
+                     CompilePool& pool, std::vector<CompiledConfig>& results) {
   const DeviceLimits& limits = task.limits;
   FATUNE_TRY(const std::vector<Point> points, some_points(space, task));
   std::vector<Ticket> tickets;
   for (const Point& point : points)
     tickets.push_back(pool.submit(compile_request(space.candidate(point), limits)));
-  std::vector<CompiledConfig> results;
   for (std::size_t i = 0; i < tickets.size(); ++i) {
     while (!pool.ready(tickets[i])) {
       if (interrupted())
@@ -70,7 +69,7 @@ Result<std::vector<CompiledConfig>> compile_space(const Space& space, const std:
     if (!result.compiled.ok) continue;
     FATUNE_TRY(result.resources, resources_of(candidate, limits, result.compiled));
   }
-  return results;
+  return {};
 }
 
 /// Results of one kernel's configs for one problem.
@@ -130,11 +129,10 @@ std::string summary_text(const std::vector<CompiledConfig>& results, const Paint
 
 /// Compiles all configs of a problem. Leaves out kernels that do not support it; if none does,
 /// returns their reasons as an error.
-Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
-                                                    const std::vector<KernelRef>& kernels,
-                                                    const CompileTask& task, CompilePool& pool) {
+Status compile_problem(const NamedProblem& named, const std::vector<KernelRef>& kernels,
+                       const CompileTask& task, CompilePool& pool,
+                       std::vector<CompiledConfig>& results) {
   const DeviceLimits& limits = task.limits;
-  std::vector<CompiledConfig> results;
   std::vector<std::string> left_out;
   for (const KernelRef& kernel : kernels) {
     FATUNE_TRY(const std::string reason,
@@ -145,12 +143,11 @@ Result<std::vector<CompiledConfig>> compile_problem(const NamedProblem& named,
       continue;
     }
     FATUNE_TRY(const Space space, Space::build(kernel, named.problem, limits));
-    FATUNE_TRY(auto compiled, compile_space(space, named.name, task, pool));
-    for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
+    FATUNE_TRY_STATUS(compile_space(space, named.name, task, pool, results));
   }
   if (left_out.size() == kernels.size()) return usage_error(join(left_out, "\n  "));
   for (const std::string& reason : left_out) log::info("left out: " + reason);
-  return results;
+  return {};
 }
 
 Result<int> run_compile(const SweepArgs& args, const Settings& settings) {
@@ -169,10 +166,8 @@ Result<int> run_compile(const SweepArgs& args, const Settings& settings) {
   }
   FATUNE_TRY(CompilePool pool, open_pool(settings, use.jobs));
   std::vector<CompiledConfig> results;
-  for (const NamedProblem& named : subject.problems) {
-    FATUNE_TRY(auto compiled, compile_problem(named, subject.kernels, task, pool));
-    for (CompiledConfig& entry : compiled) results.push_back(std::move(entry));
-  }
+  for (const NamedProblem& named : subject.problems)
+    FATUNE_TRY_STATUS(compile_problem(named, subject.kernels, task, pool, results));
   const bool all = std::all_of(results.begin(), results.end(),
                                [](const CompiledConfig& r) { return r.compiled.ok; });
   const CompileDocument document{settings.head, name(arch), pool.compiler_version(), results};

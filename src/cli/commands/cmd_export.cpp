@@ -61,7 +61,7 @@ Result<DeviceLimits> limits_for(const BestFile& saved, const std::string& wanted
 
 Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
                                                const std::vector<BestFile>& files,
-                                               const std::vector<KernelRef>& catalog) {
+                                               const Catalog& catalog) {
   std::vector<ExportRequest> requests;
   std::vector<std::string> names;
   for (const BestFile& saved : files) {

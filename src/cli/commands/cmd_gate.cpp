@@ -89,7 +89,7 @@ bool is_file(const std::string& word) {
 }
 
 Result<Implementation> from_name(const std::string& impl, const Problem& problem,
-                                 const std::vector<KernelRef>& catalog, const Settings& settings) {
+                                 const Catalog& catalog, const Settings& settings) {
   FATUNE_TRY(auto rows,
              baseline_implementations({impl}, problem, catalog, outside_options(settings)));
   return std::move(rows.front());
@@ -97,7 +97,7 @@ Result<Implementation> from_name(const std::string& impl, const Problem& problem
 
 /// Baseline from a config file: its config for this problem, or its only config.
 Result<Implementation> config_baseline(const std::string& file, const NamedProblem& problem,
-                                       const std::vector<KernelRef>& catalog) {
+                                       const Catalog& catalog) {
   FATUNE_TRY(const BestFile best, load_best_file(file));
   const std::vector<SavedConfig> saved = configs_of(best);
   FATUNE_TRY(const std::size_t position, position_for(saved, problem.problem, file));
@@ -132,8 +132,7 @@ Result<Baselines> sort_baselines(const std::string& list) {
 
 /// Candidate of each problem, before the device is opened. A file's own problems apply without
 /// --shape and --suite.
-Result<std::vector<Implementation>> gate_candidates(const GateArgs& args,
-                                                    const std::vector<KernelRef>& catalog,
+Result<std::vector<Implementation>> gate_candidates(const GateArgs& args, const Catalog& catalog,
                                                     const Settings& settings) {
   if (is_file(args.candidate))
     return resolve_choice({.config = args.candidate, .kernel = "", .problem = args.problem},

@@ -41,8 +41,6 @@ Result<std::optional<DeviceChoice>> device_of(const std::string& text) {
   return device;
 }
 
-using Catalog = std::vector<KernelRef>;
-
 OpenEvaluator evaluator_opener(const DeviceChoice& device, const KernelRef& reference,
                                const Catalog& catalog, const Settings& settings) {
   return [=, &settings] {
@@ -78,10 +76,7 @@ Result<MakeBaselines> baselines_of(const std::string& text, const Catalog& catal
 CountKernel counter_of(const DeviceChoice& device, const Settings& settings) {
   return [device, &settings](const Candidate& candidate,
                              const DeviceLimits& limits) -> Result<NcuOutcome> {
-    if (device.kind != DeviceChoice::Kind::kGpu) {
-      return NcuOutcome{.reason = "a recorded device has no counters to read",
-                        .remedies = {"run it on a machine with an NVIDIA GPU: --device cuda:0"}};
-    }
+    if (device.kind != DeviceChoice::Kind::kGpu) return no_counters();
     FATUNE_TRY(CompilePool pool, open_pool(settings));
     return take_profile(candidate, {limits, device.ordinal}, pool, settings);
   };

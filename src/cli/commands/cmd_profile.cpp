@@ -33,10 +33,6 @@ struct Profiled {
   NcuOutcome outcome;
 };
 
-NcuOutcome not_run(std::string reason, std::vector<std::string> remedies = {}) {
-  return {ProfileStatus::kNotRun, std::move(reason), std::move(remedies)};
-}
-
 /// Runs every gate first, because counters of a wrong kernel explain nothing.
 Result<std::vector<Profiled>> evaluate_all(const Session& session) {
   const DeviceLimits& limits = session.evaluator->environment().limits;
@@ -97,7 +93,7 @@ Status count_all(std::vector<Profiled>& results, const Environment& environment,
   FATUNE_TRY(CompilePool pool, open_pool(settings));
   for (Profiled& result : results) {
     if (!measured(result)) {
-      result.outcome = not_run(outcome_reason(result.record));
+      result.outcome = {.reason = outcome_reason(result.record)};
       continue;
     }
     ProfileOptions options{environment.limits, device};
@@ -134,10 +130,7 @@ Result<int> profile(const ProfileArgs& args, const Settings& settings) {
   const Environment environment = session.evaluator->environment();
   FATUNE_TRY(std::vector<Profiled> results, evaluate_all(session));
   if (environment.recorded) {
-    for (Profiled& result : results) {
-      result.outcome = not_run("a recorded device has no counters to read",
-                               {"run it on a machine with an NVIDIA GPU: --device cuda:0"});
-    }
+    for (Profiled& result : results) result.outcome = no_counters();
   } else {
     session.evaluator.reset();  // frees the worker's memory and context before ncu runs
     FATUNE_TRY_STATUS(count_all(results, environment, device.ordinal, run, settings));

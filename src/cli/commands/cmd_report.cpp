@@ -156,7 +156,7 @@ struct Wanted {
 };
 
 Result<std::vector<Wanted>> finalists_of(std::vector<PageRun>& runs, const Settings& settings) {
-  FATUNE_TRY(const std::vector<KernelRef> catalog, load_catalog(settings));
+  FATUNE_TRY(const Catalog catalog, load_catalog(settings));
   std::vector<Wanted> wanted;
   std::set<std::string> foreign;
   for (PageRun& run : runs) {

@@ -24,32 +24,20 @@ Result<int> start(const SweepUse& use, const MakeRun& make_run, const Settings& 
 
 Result<int> sweep(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const SweepUse use, resolve_use(args));
-  return start(
-      use,
-      [&](const SweepHosts& hosts, const std::vector<KernelRef>& catalog) {
-        return new_run(args, use, hosts, catalog);
-      },
-      settings);
+  const auto make_run = [&](const SweepHosts& hosts, const Catalog& catalog) {
+    return new_run(args, use, hosts, catalog);
+  };
+  return start(use, make_run, settings);
 }
 
-Result<int> go_on(const std::string& folder, const SweepUse& use, const Settings& settings) {
-  return start(
-      use,
-      [&](const SweepHosts&, const std::vector<KernelRef>& catalog) {
-        return resumed_run(folder, use, catalog);
-      },
-      settings);
-}
-
-Result<int> resume(const SweepArgs& args, const Settings& settings) {
-  FATUNE_TRY(const SweepUse use, resolve_use(args));
-  return go_on(args.run, use, settings);
-}
-
-Result<int> finals(const SweepArgs& args, const Settings& settings) {
+template <Verb verb>
+Result<int> go_on(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(SweepUse use, resolve_use(args));
-  use.finals_only = true;
-  return go_on(args.run, use, settings);
+  use.finals_only = verb == kFinals;
+  const auto make_run = [&](const SweepHosts&, const Catalog& catalog) {
+    return resumed_run(args.run, use, catalog);
+  };
+  return start(use, make_run, settings);
 }
 
 }  // namespace
@@ -59,11 +47,11 @@ Runner setup_sweep(CLI::App& command) {
 }
 
 Runner setup_resume(CLI::App& command) {
-  return make_runner(command, verb_table<kResume>, "fatune resume runs/mission", resume);
+  return make_runner(command, verb_table<kResume>, "fatune resume runs/mission", go_on<kResume>);
 }
 
 Runner setup_finals(CLI::App& command) {
-  return make_runner(command, verb_table<kFinals>, "fatune finals runs/mission", finals);
+  return make_runner(command, verb_table<kFinals>, "fatune finals runs/mission", go_on<kFinals>);
 }
 
 }  // namespace fatune::cli

@@ -122,8 +122,7 @@ struct SelftestSubject {
 
 /// Attention, whose fixtures have their own problems; or the operation of --kernel, at --size or
 /// its first typical problem.
-Result<SelftestSubject> subject_of(const ChoiceArgs& choice,
-                                   const std::vector<KernelRef>& catalog) {
+Result<SelftestSubject> subject_of(const ChoiceArgs& choice, const Catalog& catalog) {
   if (!choice.config.empty())
     return usage_error("--selftest takes default configs; leave out --config");
   SelftestSubject subject;

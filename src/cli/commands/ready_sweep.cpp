@@ -74,7 +74,7 @@ std::size_t jobs_of_each(std::size_t jobs, std::size_t sweeps, std::size_t cores
 }
 
 Result<ReadySweep> new_run(const SweepArgs& args, const SweepUse& use, const SweepHosts& hosts,
-                           const std::vector<KernelRef>& catalog) {
+                           const Catalog& catalog) {
   FATUNE_TRY(SweepSubject subject, resolve_subject(use, args.problem, catalog));
   FATUNE_TRY(const KernelRef reference, reference_kernel(catalog, subject.operation));
   ReadySweep ready;
@@ -91,7 +91,7 @@ Result<ReadySweep> new_run(const SweepArgs& args, const SweepUse& use, const Swe
 }
 
 Result<ReadySweep> resumed_run(const std::string& folder, const SweepUse& use,
-                               const std::vector<KernelRef>& catalog) {
+                               const Catalog& catalog) {
   FATUNE_TRY(Journal journal, load_journal(std::filesystem::path(folder) / "journal.jsonl"));
   ReadySweep ready;
   ready.use = use;
@@ -103,7 +103,7 @@ Result<ReadySweep> resumed_run(const std::string& folder, const SweepUse& use,
   return ready;
 }
 
-Status prepare(ReadySweep& ready, const SweepHosts& hosts, const std::vector<KernelRef>& catalog,
+Status prepare(ReadySweep& ready, const SweepHosts& hosts, const Catalog& catalog,
                const Settings& settings) {
   SweepOptions& options = ready.options;
   const std::vector<std::string>& baselines = options.plan.baselines;

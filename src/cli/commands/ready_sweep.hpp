@@ -30,15 +30,14 @@ struct ReadySweep {
 };
 
 /// Makes the run of a command, without its devices. Called once the devices are counted.
-using MakeRun = std::function<Result<ReadySweep>(const SweepHosts& hosts,
-                                                 const std::vector<KernelRef>& catalog)>;
+using MakeRun = std::function<Result<ReadySweep>(const SweepHosts&, const Catalog&)>;
 Result<ReadySweep> new_run(const SweepArgs& args, const SweepUse& use, const SweepHosts& hosts,
-                           const std::vector<KernelRef>& catalog);
+                           const Catalog& catalog);
 /// Continues the run in `folder` by the plan of its journal.
 Result<ReadySweep> resumed_run(const std::string& folder, const SweepUse& use,
-                               const std::vector<KernelRef>& catalog);
+                               const Catalog& catalog);
 /// Adds baselines, configs to start from, and devices to a run.
-Status prepare(ReadySweep& ready, const SweepHosts& hosts, const std::vector<KernelRef>& catalog,
+Status prepare(ReadySweep& ready, const SweepHosts& hosts, const Catalog& catalog,
                const Settings& settings);
 
 /// Compile processes of each of `sweeps`: an equal share of --jobs, or of the cores.

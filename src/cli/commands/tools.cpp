@@ -119,6 +119,11 @@ std::optional<std::filesystem::path> find_tool(const std::string& name, const Se
   return find_program(name, folders);
 }
 
+NcuOutcome no_counters() {
+  return {.reason = "a recorded device has no counters to read",
+          .remedies = {"run it on a machine with an NVIDIA GPU: --device cuda:0"}};
+}
+
 Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,
                                 CompilePool& pool, const Settings& settings) {
   const auto ncu = find_tool("ncu", settings);

@@ -32,6 +32,8 @@ struct ProfileOptions {
   int device = 0;
   std::filesystem::path report{};  ///< file for ncu's report; empty: not kept
 };
+/// Outcome on a recorded device.
+NcuOutcome no_counters();
 /// Runs ncu around `fatune profile-worker` on machine code from the pool's cache. A missing ncu,
 /// permission or counter is an outcome, not an error.
 Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,

@@ -236,9 +236,9 @@ Runner setup_man(CLI::App& command) {
                  {"--out", &args->out, "DIR",
                   "Write all pages, fatune.1 and fatune-COMMAND.1, to this folder"}}}});
   add_example(command, "fatune man sweep | man -l -");
-  return [args, &command](const Invocation& invocation) {
+  return [args](const Invocation& invocation) {
     return with_settings({}, invocation,
-                         [&](const Settings&) { return man(*args, describe_program(command)); });
+                         [&](const Settings&) { return man(*args, describe_fatune()); });
   };
 }
 

@@ -36,8 +36,6 @@ struct CommandDoc {
 CommandDoc describe_commands(const CLI::App& app);
 /// Describes every command and option of fatune.
 CommandDoc describe_fatune();
-/// Describes the program of the command.
-CommandDoc describe_program(const CLI::App& command);
 
 /// Facts that every page repeats.
 struct ManFacts {

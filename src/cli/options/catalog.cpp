@@ -10,11 +10,11 @@
 
 namespace fatune::cli {
 
-Result<std::vector<KernelRef>> load_catalog(const Settings& settings) {
+Result<Catalog> load_catalog(const Settings& settings) {
   return available_kernels(settings.kernel_dirs);
 }
 
-Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::string& name,
+Result<KernelRef> find_kernel(const Catalog& catalog, const std::string& name,
                               const std::string& where) {
   for (const KernelRef& kernel : catalog) {
     if (kernel->manifest.name == name) return kernel;
@@ -28,7 +28,7 @@ Result<KernelRef> find_kernel(const std::vector<KernelRef>& catalog, const std::
                      join(names, ", "));
 }
 
-Result<std::vector<KernelRef>> choose_kernels(const std::vector<KernelRef>& catalog,
+Result<std::vector<KernelRef>> choose_kernels(const Catalog& catalog,
                                               const std::vector<std::string>& names) {
   std::vector<KernelRef> chosen;
   for (const std::string& list : names) {
@@ -59,8 +59,7 @@ std::vector<KernelRef> kernels_for_types(const std::vector<KernelRef>& kernels,
   return chosen.empty() ? kernels : chosen;
 }
 
-Result<KernelRef> reference_kernel(const std::vector<KernelRef>& catalog,
-                                   const OperationRef& operation) {
+Result<KernelRef> reference_kernel(const Catalog& catalog, const OperationRef& operation) {
   for (const KernelRef& kernel : catalog) {
     const Manifest& manifest = kernel->manifest;
     if (manifest.role == Role::kReference && manifest.operation->name == operation->name)
@@ -82,8 +81,7 @@ Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels) {
   return kernels.empty() ? attention() : kernels.front()->manifest.operation;
 }
 
-OperationRef operation_of(const std::vector<std::string>& impls,
-                          const std::vector<KernelRef>& catalog) {
+OperationRef operation_of(const std::vector<std::string>& impls, const Catalog& catalog) {
   for (const std::string& impl : impls) {
     for (const KernelRef& kernel : catalog) {
       const Manifest& manifest = kernel->manifest;
@@ -110,8 +108,7 @@ bool names_reference(const std::vector<std::string>& impls, const KernelRef& ref
 }
 
 Result<MakeBaselines> make_baselines(const std::vector<std::string>& impls,
-                                     const KernelRef& reference,
-                                     const std::vector<KernelRef>& catalog,
+                                     const KernelRef& reference, const Catalog& catalog,
                                      const Settings& settings) {
   std::vector<std::string> others = impls;
   std::erase(others, reference->manifest.name);

@@ -182,8 +182,7 @@ Implementation finalist(const KernelRef& kernel, Config config, const NamedProbl
   return chosen;
 }
 
-Result<std::vector<Implementation>> from_kernel(const ChoiceArgs& args,
-                                                const std::vector<KernelRef>& catalog) {
+Result<std::vector<Implementation>> from_kernel(const ChoiceArgs& args, const Catalog& catalog) {
   FATUNE_TRY(const KernelRef kernel, find_kernel(catalog, args.kernel));
   FATUNE_TRY(const auto problems, resolve_problems(args.problem, kernel->manifest.operation));
   std::vector<Implementation> chosen;
@@ -192,8 +191,7 @@ Result<std::vector<Implementation>> from_kernel(const ChoiceArgs& args,
   return chosen;
 }
 
-Result<std::vector<Implementation>> from_file(const ChoiceArgs& args,
-                                              const std::vector<KernelRef>& catalog) {
+Result<std::vector<Implementation>> from_file(const ChoiceArgs& args, const Catalog& catalog) {
   FATUNE_TRY(const BestFile file, load_best_file(args.config));
   const std::vector<SavedConfig> saved = configs_of(file);
   FATUNE_TRY(const auto uses, config_uses(saved, args.problem, args.config, catalog));
@@ -273,7 +271,7 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
 }
 
 Result<Implementation> chosen_of(const SavedConfig& entry, const NamedProblem& problem,
-                                 const std::string& file, const std::vector<KernelRef>& catalog) {
+                                 const std::string& file, const Catalog& catalog) {
   auto kernel = find_kernel(catalog, entry.kernel, file + ": field 'kernel'");
   if (!kernel) return file_error(kernel.error().message);
   FATUNE_TRY(Config config, config_from_json((*kernel)->manifest, entry.config, file));
@@ -294,7 +292,7 @@ Result<std::size_t> position_for(const std::vector<SavedConfig>& saved, const Pr
 
 Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved,
                                            const ProblemArgs& args, const std::string& file,
-                                           const std::vector<KernelRef>& catalog) {
+                                           const Catalog& catalog) {
   std::vector<ConfigUse> uses;
   if (!names_problem(args) && saved.front().problem) {
     FATUNE_TRY_STATUS(refuse_companions(args, file));
@@ -314,8 +312,7 @@ Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved
   return uses;
 }
 
-Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args,
-                                                   const std::vector<KernelRef>& catalog) {
+Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args, const Catalog& catalog) {
   if (args.config.empty() == args.kernel.empty()) {
     return usage_error("choose a config: --config FILE or --kernel NAME" +
                        std::string(args.config.empty() ? "" : ", not both"));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/catalog.hpp"
 #include "cli/options/option_table.hpp"
 #include "core/result.hpp"
 #include "model/kernel/operation.hpp"
@@ -43,12 +44,11 @@ struct ConfigUse {
 /// file's config for it, or the only config.
 Result<std::vector<ConfigUse>> config_uses(const std::vector<SavedConfig>& saved,
                                            const ProblemArgs& args, const std::string& file,
-                                           const std::vector<KernelRef>& catalog);
+                                           const Catalog& catalog);
 Result<Implementation> chosen_of(const SavedConfig& entry, const NamedProblem& problem,
-                                 const std::string& file, const std::vector<KernelRef>& catalog);
+                                 const std::string& file, const Catalog& catalog);
 
 /// Returns one finalist per problem. Exactly one of config and kernel must be set.
-Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args,
-                                                   const std::vector<KernelRef>& catalog);
+Result<std::vector<Implementation>> resolve_choice(const ChoiceArgs& args, const Catalog& catalog);
 
 }  // namespace fatune::cli

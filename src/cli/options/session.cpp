@@ -240,7 +240,7 @@ std::string recorded_notice(const DeviceChoice& choice, const Environment& envir
       environment.driver, environment.nvrtc);
 }
 
-Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef& operation,
+Result<Session> open_session(Catalog catalog, const OperationRef& operation,
                              const std::string& device, const Settings& settings) {
   Session session;
   FATUNE_TRY(const DeviceChoice chosen_device, choose_device(device));

@@ -43,7 +43,7 @@ struct OpenRequest {
   std::filesystem::path log_folder;
   std::size_t jobs = 0;
   std::vector<NamedProblem> problems = {};  ///< known problems of the command; may be empty
-  std::vector<KernelRef> catalog = {};      ///< kernels that update a recording's names
+  Catalog catalog = {};                     ///< kernels that update a recording's names
   std::vector<DeviceChoice> helpers = {};   ///< further GPUs that measure candidates
 };
 /// Opens the device. Refuses a recording that lacks a problem, before anything is written.
@@ -60,7 +60,7 @@ std::string recorded_notice(const DeviceChoice& choice, const Environment& envir
 std::string between_notices(const std::string& notice, const std::string& text);
 
 struct Session {
-  std::vector<KernelRef> catalog;
+  Catalog catalog;
   std::vector<Implementation> chosen;
   KernelRef reference;
   std::unique_ptr<Evaluator> evaluator;
@@ -72,7 +72,7 @@ struct Session {
 };
 /// Opens a session without configs, for commands that choose otherwise. `operation` is the computed
 /// operation.
-Result<Session> open_session(std::vector<KernelRef> catalog, const OperationRef& operation,
+Result<Session> open_session(Catalog catalog, const OperationRef& operation,
                              const std::string& device, const Settings& settings);
 Result<Session> open_session(const ChoiceArgs& choice, const std::string& device,
                              const Settings& settings);

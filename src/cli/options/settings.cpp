@@ -139,8 +139,7 @@ log::Level log_level(const CommonArgs& args) {
 std::string own_python() {
   for (const auto& folder : data_folders()) {
     const auto python = folder / "torch" / "bin" / "python3";
-    std::error_code ignored;
-    if (std::filesystem::exists(python, ignored)) return python;
+    if (is_there(python)) return python;
   }
   return "python3";
 }
@@ -153,16 +152,6 @@ Result<std::vector<std::filesystem::path>> folders_of(const std::string& flag,
       return file_error(flag + ": " + folder + " is not a folder");
   }
   return std::vector<std::filesystem::path>(typed.begin(), typed.end());
-}
-
-/// Resolves Python and PATH, for implementations outside fatune.
-Status resolve_outside(const CommonArgs& args, Settings& settings) {
-  settings.python = args.python.empty() ? environment("FATUNE_PYTHON") : args.python;
-  if (settings.python.empty()) settings.python = own_python();
-  for (const std::string& folder : split(environment("PATH"), ':')) {
-    if (!folder.empty()) settings.program_folders.emplace_back(folder);
-  }
-  return {};
 }
 
 Result<Settings> resolve(const CommonArgs& args) {
@@ -189,7 +178,11 @@ Result<Settings> resolve(const CommonArgs& args) {
   settings.cache = cache_folder(args);
   FATUNE_TRY(settings.cache_limit, cache_limit());
   FATUNE_TRY(settings.kernel_dirs, folders_of("--kernel-dir", args.kernel_dirs));
-  FATUNE_TRY_STATUS(resolve_outside(args, settings));
+  settings.python = args.python.empty() ? environment("FATUNE_PYTHON") : args.python;
+  if (settings.python.empty()) settings.python = own_python();
+  for (const std::string& folder : split(environment("PATH"), ':')) {
+    if (!folder.empty()) settings.program_folders.emplace_back(folder);
+  }
   return settings;
 }
 

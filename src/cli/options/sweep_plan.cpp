@@ -228,8 +228,7 @@ Result<SweepUse> resolve_use(const SweepArgs& args) {
   return use;
 }
 
-Result<std::vector<KernelRef>> used_kernels(const SweepUse& use,
-                                            const std::vector<KernelRef>& catalog) {
+Result<std::vector<KernelRef>> used_kernels(const SweepUse& use, const Catalog& catalog) {
   std::vector<std::string> names = use.kernels;
   for (const KernelRef& kernel : catalog) {
     const Manifest& manifest = kernel->manifest;
@@ -240,7 +239,7 @@ Result<std::vector<KernelRef>> used_kernels(const SweepUse& use,
 }
 
 Result<SweepSubject> resolve_subject(const SweepUse& use, const ProblemArgs& problem,
-                                     const std::vector<KernelRef>& catalog) {
+                                     const Catalog& catalog) {
   SweepSubject subject;
   FATUNE_TRY(subject.kernels, used_kernels(use, catalog));
   FATUNE_TRY(subject.operation, operation_of(subject.kernels));

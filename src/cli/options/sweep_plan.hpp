@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/catalog.hpp"
 #include "cli/options/option_table.hpp"
 #include "core/result.hpp"
 #include "model/kernel/kernel.hpp"
@@ -66,8 +67,7 @@ struct SweepHosts {
 };
 
 /// Kernels that --kernel names. With --size alone, all kernels of custom operations.
-Result<std::vector<KernelRef>> used_kernels(const SweepUse& use,
-                                            const std::vector<KernelRef>& catalog);
+Result<std::vector<KernelRef>> used_kernels(const SweepUse& use, const Catalog& catalog);
 /// Kernels of one operation, and problems for them.
 struct SweepSubject {
   std::vector<KernelRef> kernels;
@@ -75,7 +75,7 @@ struct SweepSubject {
   std::vector<NamedProblem> problems;
 };
 Result<SweepSubject> resolve_subject(const SweepUse& use, const ProblemArgs& problem,
-                                     const std::vector<KernelRef>& catalog);
+                                     const Catalog& catalog);
 /// Plan of a new run. `reference` is the reference kernel of the operation.
 Result<RunPlan> resolve_plan(const SweepArgs& args, const SweepSubject& subject,
                              const KernelRef& reference, const SweepHosts& hosts);
