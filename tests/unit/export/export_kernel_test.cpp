@@ -132,7 +132,7 @@ TEST_CASE("a verified config keeps its time, and a skipped gate is named") {
   CHECK(exported->facts.measured->hot_us == 8.6);
   CHECK(exported->facts.id == fixture.winner().id);
   CHECK(exported->facts.cubin.bytes == static_cast<std::int64_t>(exported->cubin.size()));
-  CHECK(exported->facts.measured->time.empty());
+  CHECK_FALSE(exported->facts.measured->time);
   fixture.winner().in_layer = fixture.winner().hot;
   fixture.winner().in_layer->median_us = 9.5;
   fixture.saved.problems.front().gate->time = Time::kInLayer;

@@ -134,9 +134,9 @@ TEST_CASE("the default config competes if it ran and is not among the fastest") 
     const auto contestants = choose_contestants(
         {space.problem(), kernels, nullptr, limits, Time::kHot, finalists}, records);
     REQUIRE(contestants);
-    std::vector<RowRole> roles;
-    for (const Implementation& c : *contestants) roles.push_back(c.role);
-    return roles;
+    std::vector<RowRole> found;
+    for (const Implementation& c : *contestants) found.push_back(c.role);
+    return found;
   };
   CHECK(roles(8) == std::vector<RowRole>{RowRole::kFinalist, RowRole::kFinalist});
   CHECK(roles(1) == std::vector<RowRole>{RowRole::kFinalist, RowRole::kDefault});
