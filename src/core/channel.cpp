@@ -110,20 +110,6 @@ Status Channel::send(const Json& message) {
   return send_all(socket_.raw(), bytes, kWorker);
 }
 
-void Channel::post(const Json& message) { posted_ += framed(message); }
-
-Status Channel::flush() {
-  while (!posted_.empty()) {
-    const ssize_t sent =
-        ::send(socket_.raw(), posted_.data(), posted_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
-    if (sent < 0) return kWorker.broken("write to", errno);
-    posted_.erase(0, static_cast<std::size_t>(sent));
-  }
-  return {};
-}
-
 Result<std::optional<Json>> Channel::receive_until(std::optional<Clock::time_point> deadline) {
   for (;;) {
     FATUNE_TRY(std::optional<Json> message, take_message(buffer_));

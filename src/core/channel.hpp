@@ -35,9 +35,6 @@ class Channel {
 
   int descriptor() const { return socket_.raw(); }
   Status send(const Json& message);
-  /// Queues the message; flush() sends as much as the other end takes without waiting.
-  void post(const Json& message);
-  Status flush();
   /// Waits for a complete message. Empty after `timeout`; an error if the peer is gone.
   Result<std::optional<Json>> receive(std::chrono::milliseconds timeout);
   /// Waits without limit.
@@ -49,7 +46,7 @@ class Channel {
       std::optional<std::chrono::steady_clock::time_point> deadline);
 
   Descriptor socket_;
-  std::string buffer_, posted_;
+  std::string buffer_;
 };
 
 /// Two connected ends, both close-on-exec.

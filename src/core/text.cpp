@@ -297,29 +297,6 @@ std::size_t display_width(std::string_view utf8) {
   return width;
 }
 
-std::string to_hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string digits;
-  digits.reserve(2 * bytes.size());
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    digits += kDigits[value >> 4U];
-    digits += kDigits[value & 15U];
-  }
-  return digits;
-}
-
-std::optional<std::string> from_hex(std::string_view digits) {
-  std::string bytes(digits.size() / 2, '\0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    unsigned value = 0;
-    const char* const begin = digits.data() + 2 * i;
-    if (std::from_chars(begin, begin + 2, value, 16).ptr != begin + 2) return std::nullopt;
-    bytes[i] = static_cast<char>(value);
-  }
-  return digits.size() % 2 == 0 ? std::optional(bytes) : std::nullopt;
-}
-
 std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
   std::vector<std::string> lines;
   for (const std::string& given : split(text, '\n')) {

@@ -18,8 +18,6 @@ std::string describe(Bytes n);    ///< "48 KiB", "8.0 MiB"
 std::string fixed(double value, int decimals);
 std::string percent(double fraction, int decimals = 1);         ///< 0.031 -> "3.1 %"
 std::string counted(std::size_t count, std::string_view what);  ///< "1 kernel", "2 kernels"
-std::string to_hex(std::string_view bytes);
-std::optional<std::string> from_hex(std::string_view digits);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string first_line(std::string_view text);           ///< trimmed

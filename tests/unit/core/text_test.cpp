@@ -145,12 +145,3 @@ TEST_CASE("text is wrapped at spaces and keeps its own lines") {
   CHECK(wrap("unbreakable a", 4) == Lines{"unbreakable", "a"});
   CHECK(wrap("", 4) == Lines{""});
 }
-
-TEST_CASE("bytes survive as hex digits") {
-  const std::string bytes("\x00\x7f\xff ELF", 7);
-  CHECK(to_hex(bytes) == "007fff20454c46");
-  CHECK(from_hex(to_hex(bytes)) == bytes);
-  CHECK(from_hex("") == "");
-  CHECK_FALSE(from_hex("007"));
-  CHECK_FALSE(from_hex("0g"));
-}
