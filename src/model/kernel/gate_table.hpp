@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace fatune {
@@ -116,6 +117,8 @@ struct GateText {
 /// Every gate, in the order of GateId.
 std::span<const GateText> gate_table();
 std::string_view name(GateId gate);
+/// "source, constraints, ..."
+const std::string& gate_names();
 /// Null if no gate has this name.
 const GateText* find_gate(std::string_view name);
 
