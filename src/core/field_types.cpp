@@ -44,7 +44,7 @@ class TextType final : public FieldType {
               const FieldRules& rules) const override {
     if (!json.is_string()) return place.error(wrong_type("a string", json));
     const auto& text = json.get_ref<const std::string&>();
-    if (rules.filled && text.empty()) return place.error("must not be empty");
+    if (rules.filled && trim(text).empty()) return place.error("must not be empty");
     if (!rules.words.empty() && !is_one_of(text, rules.words))
       return place.error(fmt::format("is '{}', but must be one of {}", text, rules.words));
     if (!rules.pattern_noun.empty() && !matches(text, rules.pattern))
@@ -142,8 +142,7 @@ class DoubleType final : public FieldType {
       return place.error(R"(must be a number, "inf", "-inf" or "nan")");
     }
     const std::string fault = limit_fault(value, rules);
-    if (!fault.empty()) return place.error(fault);
-    return {};
+    return fault.empty() ? Status() : place.error(fault);
   }
   Json schema(const FieldRules& rules, SchemaBook& book) const override {
     Json number = {{"type", "number"}};
@@ -237,9 +236,10 @@ class OptionalType final : public FieldType {
   OptionalOps ops_;
 };
 
-/// Rules of a field hold for each item, but for filled.
+/// Rules of a field hold for each item, but for those of the list.
 FieldRules of_item(FieldRules rules) {
   rules.filled = false;
+  rules.items = 0;
   return rules;
 }
 
@@ -254,8 +254,9 @@ class ListType final : public FieldType {
   }
   Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules& rules) const override {
-    if (ops_.resize == nullptr && (!json.is_array() || json.size() != ops_.size(target)))
-      return place.error(fmt::format("must be {} {}", counted(ops_.size(target)), item_->plural()));
+    const std::size_t size = ops_.resize == nullptr ? ops_.size(target) : rules.items;
+    if (size != 0 && (!json.is_array() || json.size() != size))
+      return place.error(fmt::format("must be {} {}", counted(size), item_->plural()));
     if (!json.is_array())
       return place.error(wrong_type(fmt::format("a list of {}", item_->plural()), json));
     if (rules.filled && json.empty()) return place.error("must not be empty");
@@ -272,8 +273,8 @@ class ListType final : public FieldType {
   Json schema(const FieldRules& rules, SchemaBook& book) const override {
     Json schema = {{"type", "array"}, {"items", item_->schema(of_item(rules), book)}};
     if (rules.filled) schema["minItems"] = 1;
-    if (ops_.resize != nullptr) return schema;
-    schema["minItems"] = schema["maxItems"] = ops_.size(nullptr);
+    const std::size_t size = ops_.resize == nullptr ? ops_.size(nullptr) : rules.items;
+    if (size != 0) schema["minItems"] = schema["maxItems"] = size;
     return schema;
   }
   bool empty(const void* value) const override { return ops_.size(value) == 0; }

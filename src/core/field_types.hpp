@@ -4,6 +4,56 @@
 #include "core/fields.hpp"
 
 namespace fatune {
+
+// Containers for field_types.cpp: each is a table of functions on addresses.
+
+struct OptionalOps {
+  const void* (*get)(const void*);  ///< null: empty
+  void* (*emplace)(void*);
+  void (*reset)(void*);
+};
+struct ListOps {
+  std::size_t (*size)(const void*);
+  const void* (*at)(const void*, std::size_t);
+  void (*resize)(void*, std::size_t);  ///< null: the size is fixed
+};
+struct MapOps {
+  std::size_t (*size)(const void*);
+  std::pair<std::string, const void*> (*at)(const void*, std::size_t);
+  Result<void*> (*add)(void*, std::string_view key);
+  void (*clear)(void*);
+};
+struct WordOps {
+  std::string (*name)(const void*);
+  Status (*parse)(void*, std::string_view);
+  std::vector<std::string> (*all)();
+  const char* pattern;
+};
+struct RecordOps {
+  void (*list)(void*, FieldList&);
+  std::shared_ptr<void> (*make)();
+};
+struct VariantOps {
+  std::size_t (*index)(const void*);
+  const void* (*get)(const void*);
+  void* (*emplace)(void*, std::size_t);
+  std::vector<RecordOps> types;
+};
+
+const FieldType& text_type();
+const FieldType& path_type();
+const FieldType& bool_type();
+const FieldType& double_type();
+const FieldType& json_type();
+const FieldType& integer_type(std::size_t bytes, bool is_signed);
+/// These are made once for each type and live as long as the program.
+const FieldType& make_optional_type(const FieldType& item, OptionalOps ops);
+const FieldType& make_list_type(const FieldType& item, ListOps ops);
+const FieldType& make_map_type(const FieldType& item, MapOps ops);
+const FieldType& make_word_type(WordOps ops);
+const FieldType& make_record_type(RecordOps ops);
+const FieldType& make_variant_type(VariantOps ops);
+
 namespace field {
 
 template <typename T>
@@ -172,6 +222,13 @@ const FieldType& listed_type() {
                           []() -> std::shared_ptr<void> { return std::make_shared<T>(); }});
     return type;
   }
+}
+
+template <auto kKey, auto kValue, typename T>
+const FieldType& keyed_type(const std::vector<std::vector<T>>*) {
+  static const FieldType& type = field::Make<std::vector<std::vector<T>>>::of(
+      keyed_type<kKey, kValue>(static_cast<const std::vector<T>*>(nullptr)));
+  return type;
 }
 
 template <auto kKey, auto kValue, typename T>

@@ -175,13 +175,14 @@ class RecordType final : public FieldType {
       FieldRules rules = each.rules_;
       rules.filled = rules.filled || each.omitted_;
       properties[each.key_] = described(each.about_, field_schema(each, rules, book));
-      const bool may_lack = each.omitted_ || each.may_lack_ ||
+      const bool may_lack = each.omitted_ || each.may_lack_ || (list.by_hand_ && !each.required_) ||
                             (each.type_->is_optional() && !rules.null && !each.required_);
       if (!may_lack) required.push_back(each.key_);
     }
     Json schema = described(list.about_, {{"type", "object"}, {"properties", properties}});
     if (!required.empty()) schema["required"] = std::move(required);
     schema["additionalProperties"] = false;
+    if (list.conditions_ != nullptr) schema.update(*parse_json(list.conditions_, "conditions"));
     return schema;
   }
 
@@ -221,6 +222,7 @@ class RecordType final : public FieldType {
   }
 
   static Json field_schema(const Field& field, const FieldRules& rules, SchemaBook& book) {
+    if (field.referred_ != nullptr) field.referred_->schema({}, book);
     if (rules.schema != nullptr) return *parse_json(rules.schema, field.key_);
     if (field.type_ == &group_type())
       return object_schema(field::as<FieldList>(field.value_), book);
@@ -254,6 +256,20 @@ class GroupType final : public FieldType {
   Json schema(const FieldRules&, SchemaBook&) const override { return Json::object(); }
   bool empty(const void*) const override { return false; }
   std::string_view plural() const override { return "objects"; }
+};
+
+/// A function reads the member.
+class ReaderType final : public FieldType {
+ public:
+  Json write(const void*, const FieldRules&) const override { return {}; }
+  Status read(void* target, const Json& json, const FieldPlace& place,
+              const FieldRules&) const override {
+    return field::as<FieldReader>(target)(json, place);
+  }
+  Json schema(const FieldRules&, SchemaBook&) const override { return Json::object(); }
+  bool empty(const void*) const override { return true; }
+  bool absent(const void*) const override { return true; }
+  std::string_view plural() const override { return "values"; }
 };
 
 namespace {
@@ -316,6 +332,11 @@ Field& FieldList::group(const char* key, const std::function<void(FieldList&)>& 
   FieldList& members = keep(FieldList());
   list(members);
   return add(key, &members, group_type());
+}
+
+Field& FieldList::read_by(const char* key, FieldReader read) {
+  static const ReaderType type;
+  return add(key, &keep(std::move(read)), type);
 }
 
 const FieldType& make_record_type(RecordOps ops) { return *new RecordType(ops); }

@@ -55,9 +55,10 @@ struct FieldRules {
   std::optional<std::int64_t> least{}, most{};  ///< of a number, or of each number of a list
   bool positive = false;                        ///< more than 0
   bool finite = false;                          ///< without "inf", "-inf" and "nan"
-  bool filled = false;                          ///< not empty
+  bool filled = false;                          ///< not empty; a text has more than spaces
   bool null = false;                            ///< an empty optional is written as null
   bool object = false;                          ///< of JSON as it is: {...}
+  std::size_t items = 0;                        ///< of a list; 0: any number
   std::string_view words{};                     ///< "hot, cold": the only texts allowed
   const char* pattern = nullptr;                ///< of a text: a regular expression
   std::string_view pattern_noun{};              ///< "an identifier", for errors; empty: not checked
@@ -91,6 +92,9 @@ class FieldType {
   virtual std::string_view plural() const = 0;  ///< "strings"
 };
 
+template <typename T>
+const FieldType& field_type();
+
 /// A member of a record; the functions that return *this are chained in the record's list.
 class Field {
  public:
@@ -113,6 +117,8 @@ class Field {
   Field& finite() { return set(rules_.finite); }
   Field& filled() { return set(rules_.filled); }
   Field& object() { return set(rules_.object); }
+  /// The number of items of a list.
+  Field& items(std::size_t count) { return rules_.items = count, *this; }
   /// "hot, cold, score".
   Field& one_of(std::string_view words) { return rules_.words = words, *this; }
   /// `noun` is for the error: "is 'x', not an identifier".
@@ -131,6 +137,11 @@ class Field {
   Field& about(const char* text) { return about_ = text, *this; }
   /// JSON text that stands in the schema for what the type says.
   Field& schema(const char* text) { return rules_.schema = text, *this; }
+  /// The schema's text refers to the definition of T, a record with a name.
+  template <typename T>
+  Field& refers_to() {
+    return referred_ = &field_type<T>(), *this;
+  }
 
  private:
   friend class RecordType;
@@ -144,17 +155,22 @@ class Field {
   const void* fallback_ = nullptr;
   const char* about_ = nullptr;
   const char* option_ = nullptr;
+  const FieldType* referred_ = nullptr;
   bool required_ = false, omitted_ = false, incidental_ = false;
   bool may_lack_ = false, unknown_ = false;
 };
 
-template <typename T>
-const FieldType& field_type();
 template <auto kKey, auto kValue, typename T>
 const FieldType& keyed_type(const std::vector<T>*);
+/// A list of such lists.
+template <auto kKey, auto kValue, typename T>
+const FieldType& keyed_type(const std::vector<std::vector<T>>*);
 template <auto kList, typename T>
 const FieldType& listed_type();
 const FieldType& make_pair_type(const FieldType& item);
+
+/// Takes a member's value; errors name the place.
+using FieldReader = std::function<Status(const Json&, const FieldPlace&)>;
 
 /// The formats of a document before the first release, which are refused.
 struct FormerFormats {
@@ -194,6 +210,12 @@ class FieldList {
   Field& group(const char* key, const std::function<void(FieldList&)>& list);
   /// A text that holds JSON, written as what it holds.
   Field& packed(const char* key, std::string& json);
+  /// Read by a function, and not written: a member with spellings of its own.
+  Field& read_by(const char* key, FieldReader read);
+  template <typename T>
+  Field& read_by(const char* key, T& x, Status (*read)(T&, const Json&, const FieldPlace&)) {
+    return read_by(key, [&x, read](const Json& j, const FieldPlace& p) { return read(x, j, p); });
+  }
   /// Written, and not read: what follows from other members.
   template <typename T>
   Field& derived(const char* key, T value) {
@@ -218,8 +240,13 @@ class FieldList {
     name_ = name;
     about_ = about;
   }
+  /// JSON text of more members of the record's schema: "if", "anyOf".
+  void conditions(const char* text) { conditions_ = text; }
   /// Fields that are not listed are refused by name; else they are ignored.
   void closed() { closed_ = true; }
+  /// People write the record: it is closed, and in the schema too only required() members must be
+  /// there.
+  void by_hand() { closed_ = by_hand_ = true; }
   /// After reading: `fault` returns what is wrong with the field, or nothing. An empty key stands
   /// for the record.
   void rule(const char* key, std::function<std::string()> fault) {
@@ -263,11 +290,13 @@ class FieldList {
   std::vector<std::shared_ptr<void>> kept_;
   const char* name_ = nullptr;
   const char* about_ = nullptr;
+  const char* conditions_ = nullptr;
   const char* tag_key_ = nullptr;
   const char* tag_ = nullptr;
   const char* family_ = nullptr;
   FormerFormats former_;
   bool closed_ = false;
+  bool by_hand_ = false;
   const Json* input_ = nullptr;  ///< while reading
   std::optional<bool> branch_;   ///< for schemas: what choose() answers
   bool branches_ = false;        ///< choose() was asked
@@ -289,55 +318,6 @@ template <typename T>
 concept IsWord = requires(const T* x) {
   word_of(x);
 };
-
-// Containers for field_types.cpp: each is a table of functions on addresses.
-
-struct OptionalOps {
-  const void* (*get)(const void*);  ///< null: empty
-  void* (*emplace)(void*);
-  void (*reset)(void*);
-};
-struct ListOps {
-  std::size_t (*size)(const void*);
-  const void* (*at)(const void*, std::size_t);
-  void (*resize)(void*, std::size_t);  ///< null: the size is fixed
-};
-struct MapOps {
-  std::size_t (*size)(const void*);
-  std::pair<std::string, const void*> (*at)(const void*, std::size_t);
-  Result<void*> (*add)(void*, std::string_view key);
-  void (*clear)(void*);
-};
-struct WordOps {
-  std::string (*name)(const void*);
-  Status (*parse)(void*, std::string_view);
-  std::vector<std::string> (*all)();
-  const char* pattern;
-};
-struct RecordOps {
-  void (*list)(void*, FieldList&);
-  std::shared_ptr<void> (*make)();
-};
-struct VariantOps {
-  std::size_t (*index)(const void*);
-  const void* (*get)(const void*);
-  void* (*emplace)(void*, std::size_t);
-  std::vector<RecordOps> types;
-};
-
-const FieldType& text_type();
-const FieldType& path_type();
-const FieldType& bool_type();
-const FieldType& double_type();
-const FieldType& json_type();
-const FieldType& integer_type(std::size_t bytes, bool is_signed);
-/// These are made once for each type and live as long as the program.
-const FieldType& make_optional_type(const FieldType& item, OptionalOps ops);
-const FieldType& make_list_type(const FieldType& item, ListOps ops);
-const FieldType& make_map_type(const FieldType& item, MapOps ops);
-const FieldType& make_word_type(WordOps ops);
-const FieldType& make_record_type(RecordOps ops);
-const FieldType& make_variant_type(VariantOps ops);
 
 /// An error unless the document's "schema" is `family` with "/1", in today's spelling.
 Status check_version(const Json& document, const std::string& where, std::string_view family,

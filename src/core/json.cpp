@@ -219,20 +219,10 @@ Result<std::int64_t> Fields::integer(std::string_view key) const {
   return found->get<std::int64_t>();
 }
 
-Result<std::int64_t> Fields::integer_or(std::string_view key, std::int64_t fallback) const {
-  if (!has(key)) return fallback;
-  return integer(key);
-}
-
 Result<double> Fields::number(std::string_view key) const {
   FATUNE_TRY(const Json* found, value(key));
   if (!found->is_number()) return error(key, wrong_type("a number", *found));
   return found->get<double>();
-}
-
-Result<double> Fields::number_or(std::string_view key, double fallback) const {
-  if (!has(key)) return fallback;
-  return number(key);
 }
 
 Result<bool> Fields::boolean_or(std::string_view key, bool fallback) const {
@@ -274,15 +264,6 @@ Result<std::vector<Fields>> Fields::objects_or_empty(std::string_view key) const
     objects.emplace_back(item, field_place(where_, element));
   }
   return objects;
-}
-
-Status Fields::only(const std::vector<std::string>& keys) const {
-  FATUNE_TRY_STATUS(require_object());
-  for (const auto& item : object_->items()) {
-    if (std::ranges::count(keys, item.key()) > 0) continue;
-    return error(item.key(), unknown_key(item.key(), keys));
-  }
-  return {};
 }
 
 }  // namespace fatune

@@ -37,8 +37,8 @@ std::string wrong_type(std::string_view wanted, const Json& found);
 /// Describes a key that is none of the known ones, and names the nearest known key.
 std::string unknown_key(const std::string& key, const std::vector<std::string>& known);
 
-/// A JSON object being read: typed fields, unknown keys found, errors as "where: field 'a.b[2]'
-/// ...". Does not own the value.
+/// A JSON object being read by hand: typed fields, errors as "where: field 'a.b[2]' ...". Does not
+/// own the value.
 class Fields {
  public:
   Fields(const Json& object, std::string where);
@@ -47,17 +47,13 @@ class Fields {
   Result<std::string> text(std::string_view key) const;
   Result<std::string> text_or(std::string_view key, std::string fallback) const;
   Result<std::int64_t> integer(std::string_view key) const;
-  Result<std::int64_t> integer_or(std::string_view key, std::int64_t fallback) const;
   Result<double> number(std::string_view key) const;
-  Result<double> number_or(std::string_view key, double fallback) const;
   Result<bool> boolean_or(std::string_view key, bool fallback) const;
   Result<std::vector<std::string>> texts_or(std::string_view key,
                                             std::vector<std::string> fallback) const;
   Result<Fields> object(std::string_view key) const;  ///< required
   Result<std::vector<Fields>> objects_or_empty(std::string_view key) const;
   Result<const Json*> value(std::string_view key) const;  ///< any type, required
-  /// Fails when the object has a key not in the list, with the nearest known one.
-  Status only(const std::vector<std::string>& keys) const;
   Error error(std::string_view key, const std::string& problem) const;
   const std::string& where() const { return where_; }
   const Json& json() const { return *object_; }

@@ -199,13 +199,10 @@ def check_devices(checker, fatune, fakes):
         checker.failures.append(f"fatune devices: exit {done.returncode}: {done.stdout[:400]}")
 
 
-def is_manifest(path):
-    """Suites have no schema: the program's reader is their only check."""
-    return json.loads(path.read_text())["schema"] != SUITE["schema"]
 
 
 def check_committed(checker):
-    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *filter(is_manifest, sorted(ROOT.glob("examples/*/*.json"))), *sorted(ROOT.glob("examples/evolve/start/*.json")), *sorted(ROOT.glob("configs/recorded/*")), *sorted(ROOT.glob("configs/known/*.json")),
+    for path in [*sorted(ROOT.glob("kernels/*/*.json")), *sorted(ROOT.glob("examples/*/*.json")), *sorted(ROOT.glob("configs/problems/*.json")), *sorted(ROOT.glob("examples/evolve/start/*.json")), *sorted(ROOT.glob("configs/recorded/*")), *sorted(ROOT.glob("configs/known/*.json")),
                  *sorted(ROOT.glob("results/**/journal.jsonl*"))]:
         checker.check_file(path)
     for path in sorted(ROOT.glob("results/**/*.json")):

@@ -13,6 +13,8 @@
 #include "evolve/report/document.hpp"
 #include "evolve/run/ledger.hpp"
 #include "judge/referee/judgement.hpp"
+#include "model/kernel/manifest.hpp"
+#include "model/problem/suite.hpp"
 #include "model/results/journal.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 #include "report/text/report_text.hpp"
@@ -74,12 +76,15 @@ constexpr WrittenFormat kWritten[] = {
     {"journal.1", "One line of RUN/journal.jsonl: the header, which is the first, or a record",
      schema_of<JournalLine>},
     {"judgement.1", "`fatune judge`: what became of a submitted kernel", schema_of<JudgedKernel>},
+    {"kernel.1", "A manifest: kernels/FAMILY/NAME.json; expressions are text (kernels/README.md)",
+     schema_of<Manifest>},
     {"kernels.1", "`fatune kernels --json`: what can be tuned", schema_of<KernelsDocument>},
     {"known.1", "Configs that were best, by problem and kernel, for searches to start from",
      schema_of<KnownFile>},
     {"launch.1", "All that a program must know to launch an exported kernel",
      schema_of<KernelFacts>},
     {"lint.1", "`fatune kernels lint --json`: what is wrong with kernels", schema_of<LintDocument>},
+    {"problems.1", "A suite: a named list of problems of attention, for --suite", schema_of<Suite>},
     {"profile.1", "`fatune profile --json`: hardware counters and what they mean",
      schema_of<ProfileDocument>},
     {"replay.1", "`fatune replay --json`: scores of search strategies on recorded data",

@@ -22,6 +22,18 @@ std::span<const GateText> gate_table() { return kRows; }
 
 std::string_view name(GateId gate) { return kRows.at(static_cast<std::size_t>(gate)).name; }
 
+const std::string& gate_names() {
+  static const std::string all = [] {
+    std::string names;
+    for (const GateText& gate : kRows) {
+      if (!names.empty()) names += ", ";
+      names += gate.name;
+    }
+    return names;
+  }();
+  return all;
+}
+
 const GateText* find_gate(std::string_view name) {
   const auto* const found = std::ranges::find(kRows, name, &GateText::name);
   return found == kRows.end() ? nullptr : found;

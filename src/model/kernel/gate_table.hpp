@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/fields_fwd.hpp"
@@ -118,6 +119,8 @@ struct GateText {
 /// Every gate, in the order of GateId.
 std::span<const GateText> gate_table();
 std::string_view name(GateId gate);
+/// "source, constraints, ..."
+const std::string& gate_names();
 /// Null if no gate has this name.
 const GateText* find_gate(std::string_view name);
 FieldWord<GateId> word_of(const GateId*);

@@ -1,4 +1,4 @@
-// gemm.cpp: Parses a manifest's matrix product and evaluates it for a candidate.
+// gemm.cpp: Lists and checks a manifest's matrix product, and evaluates it for a candidate.
 #include "model/kernel/gemm.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/kernel/candidate.hpp"
-#include "model/kernel/manifest_parse.hpp"
+#include "model/kernel/manifest_check.hpp"
 #include "model/kernel/vocabulary.hpp"
 
 namespace fatune {
@@ -21,6 +21,16 @@ const std::array<std::string, 2> kLibraryNames = {"cublas", "cutensor"};
 constexpr std::array kTypes = {GemmType::kF16, GemmType::kBf16, GemmType::kF32};
 constexpr std::string_view kSameAsProblem = "io";
 const std::array<std::string, 4> kTypeWords = {"io", "f16", "bf16", "f32"};
+
+/// Members of an operand in the product's object.
+struct OperandKeys {
+  const char *buffer, *type, *pitch, *stride, *outer_strides;
+  const char* transpose;  ///< null for c
+};
+constexpr std::array<OperandKeys, 3> kOperandKeys = {
+    {{"a", "a_type", "pitch_a", "stride_a", "outer_stride_a", "transpose_a"},
+     {"b", "b_type", "pitch_b", "stride_b", "outer_stride_b", "transpose_b"},
+     {"c", "c_type", "pitch_c", "stride_c", "outer_stride_c", nullptr}}};
 
 template <typename E>
 Result<E> parse_among(std::string_view text, std::string_view what, const auto& all) {
@@ -80,70 +90,35 @@ bool chooses_type(const Parameter& parameter) {
   });
 }
 
-Status check_type(const Fields& fields, const std::string& key, const std::string& text,
-                  const Manifest& manifest) {
+/// Returns the fault of an operand's type; empty for a valid type.
+std::string type_fault(const std::string& text, const Manifest& manifest) {
   const Parameter* parameter = manifest.find(text);
-  if (parameter == nullptr && !is_type(text)) {
-    return fields.error(key, fmt::format("is '{}', which is neither a parameter nor one of {}",
-                                         text, join(kTypeWords, ", ")));
-  }
-  if (parameter != nullptr && !chooses_type(*parameter)) {
-    return fields.error(key, fmt::format("is '{}', a parameter whose values are not all of {}",
-                                         text, join(kTypeWords, ", ")));
-  }
+  const std::string words = join(kTypeWords, ", ");
+  if (parameter == nullptr && !is_type(text))
+    return fmt::format("is '{}', which is neither a parameter nor one of {}", text, words);
+  if (parameter != nullptr && !chooses_type(*parameter))
+    return fmt::format("is '{}', a parameter whose values are not all of {}", text, words);
   const auto wide =
       std::ranges::find_if(manifest.dtypes, [](Dtype dtype) { return size_of(dtype) != 2; });
   const bool follows_problem = parameter != nullptr || text == kSameAsProblem;
   if (!follows_problem || wide == manifest.dtypes.end()) return {};
-  return fields.error(key, fmt::format("is '{}', but 'supports.dtypes' has {}: products are of "
-                                       "f16 and bf16 only",
-                                       text, name(*wide)));
+  return fmt::format("is '{}', but 'supports.dtypes' has {}: products are of f16 and bf16 only",
+                     text, name(*wide));
 }
 
-/// Reads an expression under `key`; keeps the default if the key is absent.
-Status optional_expression(const Fields& fields, const std::string& key, std::string& text,
-                           std::span<const std::string> known) {
-  if (!fields.has(key)) return {};
-  FATUNE_TRY(text, fields.text(key));
-  return check_expression(text, place(fields, key), known);
-}
-
-/// Reads a list of expressions; empty if the key is absent.
-Result<std::vector<std::string>> expressions(const Fields& fields, const std::string& key,
-                                             std::span<const std::string> known) {
-  FATUNE_TRY(std::vector<std::string> texts, fields.texts_or(key, {}));
-  for (const std::string& text : texts)
-    FATUNE_TRY_STATUS(check_expression(text, place(fields, key), known));
-  return texts;
-}
-
-/// cuBLAS takes one stride of the batch; cuTENSOR takes one stride for each outer size.
-Status parse_outer(const Fields& fields, std::span<const std::string> known, GemmSpec& spec) {
-  FATUNE_TRY(spec.outer, expressions(fields, "outer", known));
-  if (!spec.outer.empty() && spec.library == GemmLibrary::kCublas)
-    return fields.error("outer", "is for cutensor: cublas knows one batch, of one stride");
-  for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
-    const std::string key = fmt::format("outer_stride_{}", kGemmOperands[i]);
-    FATUNE_TRY(spec.operands[i].outer_strides, expressions(fields, key, known));
-    if (spec.operands[i].outer_strides.size() == spec.outer.size()) continue;
-    return fields.error(key, fmt::format("has {} strides for {} sizes of 'outer'",
-                                         spec.operands[i].outer_strides.size(), spec.outer.size()));
+Status check_operand(const GemmOperandSpec& operand, const OperandKeys& keys,
+                     const std::string& path, const Manifest& manifest, const Checks& check,
+                     std::span<const std::string> buffers) {
+  if (std::ranges::count(buffers, operand.buffer) == 0) {
+    return check.error(path + keys.buffer, fmt::format("is '{}', which is not one of {}",
+                                                       operand.buffer, join(buffers, ", ")));
   }
-  return {};
-}
-
-Result<GemmOperandSpec> parse_operand(const Fields& fields, const std::string& operand,
-                                      std::span<const std::string> buffers,
-                                      const Manifest& manifest,
-                                      std::span<const std::string> known) {
-  GemmOperandSpec spec;
-  FATUNE_TRY(spec.buffer, parse_one_of(fields, operand, nullptr, buffers));
-  FATUNE_TRY(spec.type, fields.text_or(operand + "_type", spec.type));
-  FATUNE_TRY_STATUS(check_type(fields, operand + "_type", spec.type, manifest));
-  FATUNE_TRY_STATUS(optional_expression(fields, "pitch_" + operand, spec.pitch, known));
-  FATUNE_TRY_STATUS(optional_expression(fields, "stride_" + operand, spec.stride, known));
-  FATUNE_TRY(spec.transpose, fields.boolean_or("transpose_" + operand, false));
-  return spec;
+  const std::string fault = type_fault(operand.type, manifest);
+  if (!fault.empty()) return check.error(path + keys.type, fault);
+  for (const auto& [key, text] :
+       {std::pair(keys.pitch, &operand.pitch), std::pair(keys.stride, &operand.stride)})
+    if (!text->empty()) FATUNE_TRY_STATUS(check.text(path + key, *text));
+  return check.texts(path + keys.outer_strides, operand.outer_strides);
 }
 
 }  // namespace
@@ -182,8 +157,8 @@ void fields(GemmOperand& x, FieldList& f) {
 
 void fields(GemmPlan& x, FieldList& f) {
   f("library", x.library).required();
-  for (std::size_t i = 0; i < kGemmOperands.size(); ++i)
-    f(kGemmOperands[i].data(), x.operands[i]).required();
+  for (std::size_t i = 0; i < kOperandKeys.size(); ++i)
+    f(kOperandKeys[i].buffer, x.operands[i]).required();
   f("m", x.m).required().at_least(1);
   f("n", x.n).required().at_least(1);
   f("k", x.k).required().at_least(1);
@@ -207,68 +182,69 @@ Result<GemmPlan> plan_gemm(const GemmSpec& spec, const std::string& path,
   FATUNE_TRY(plan.alpha, evaluation.number(spec.alpha, gemm + "alpha"));
   FATUNE_TRY(plan.algorithm, count(evaluation, spec.algorithm, gemm + "algorithm", 0));
   const std::int64_t sizes[][2] = {{plan.m, plan.k}, {plan.k, plan.n}, {plan.m, plan.n}};
-  for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
+  for (std::size_t i = 0; i < kOperandKeys.size(); ++i) {
     const GemmOperandSpec& from = spec.operands[i];
+    const OperandKeys& keys = kOperandKeys[i];
     GemmOperand& to = plan.operands[i];
     to = {from.buffer, type_of(from.type, candidate), sizes[i][0], sizes[i][1]};
     to.transpose = from.transpose;
     if (to.transpose) std::swap(to.rows, to.columns);
-    FATUNE_TRY(to.pitch,
-               count(evaluation, from.pitch, fmt::format("{}pitch_{}", gemm, kGemmOperands[i]),
-                     to.columns, to.columns));
+    FATUNE_TRY(to.pitch, count(evaluation, from.pitch, gemm + keys.pitch, to.columns, to.columns));
     FATUNE_TRY(to.stride,
-               count(evaluation, from.stride, fmt::format("{}stride_{}", gemm, kGemmOperands[i]), 0,
-                     to.rows * to.pitch));
+               count(evaluation, from.stride, gemm + keys.stride, 0, to.rows * to.pitch));
     FATUNE_TRY(to.outer_strides,
-               counts(evaluation, from.outer_strides,
-                      fmt::format("{}outer_stride_{}", gemm, kGemmOperands[i]), 0));
+               counts(evaluation, from.outer_strides, gemm + keys.outer_strides, 0));
   }
   return plan;
 }
 
-Result<GemmSpec> parse_gemm(const Fields& fields, const Manifest& manifest,
-                            std::span<const std::string> buffers,
-                            std::span<const std::string> known) {
-  FATUNE_TRY_STATUS(fields.only({"library",
-                                 "a",
-                                 "b",
-                                 "c",
-                                 "a_type",
-                                 "b_type",
-                                 "c_type",
-                                 "pitch_a",
-                                 "pitch_b",
-                                 "pitch_c",
-                                 "stride_a",
-                                 "stride_b",
-                                 "stride_c",
-                                 "outer",
-                                 "alpha",
-                                 "transpose_a",
-                                 "transpose_b",
-                                 "m",
-                                 "n",
-                                 "k",
-                                 "batch",
-                                 "algorithm",
-                                 "outer_stride_a",
-                                 "outer_stride_b",
-                                 "outer_stride_c"}));
-  GemmSpec spec;
-  FATUNE_TRY(const std::string library, parse_one_of(fields, "library", nullptr, kLibraryNames));
-  FATUNE_TRY(spec.library, parse_library(library));
-  for (std::size_t i = 0; i < kGemmOperands.size(); ++i) {
-    FATUNE_TRY(spec.operands[i],
-               parse_operand(fields, std::string(kGemmOperands[i]), buffers, manifest, known));
+void fields(GemmSpec& x, FieldList& f) {
+  f.record("gemm", "A library's product C = alpha * A B, row-major; sizes are expressions");
+  f.by_hand();
+  f("library", x.library).required();
+  for (std::size_t i = 0; i < kOperandKeys.size(); ++i) {
+    GemmOperandSpec& operand = x.operands[i];
+    const OperandKeys& keys = kOperandKeys[i];
+    f(keys.buffer, operand.buffer).required().about("q, k, v, out or a scratch's name");
+    f(keys.type, operand.type)
+        .about("io (the problem's), f16, bf16, f32, or a parameter whose words are these");
+    f(keys.pitch, operand.pitch).filled().about("Elements from row to row [dense]");
+    f(keys.stride, operand.stride)
+        .filled()
+        .about("Elements from one matrix of the batch to the next [dense]");
+    f(keys.outer_strides, operand.outer_strides);
+    if (keys.transpose != nullptr) f(keys.transpose, operand.transpose);
   }
-  for (const char* key : {"m", "n", "k"}) FATUNE_TRY_STATUS(fields.value(key));
-  const std::pair<const char*, std::string*> sizes[] = {
+  for (const auto& [key, size] : {std::pair("m", &x.m), std::pair("n", &x.n), std::pair("k", &x.k)})
+    f(key, *size).required();
+  f("batch", x.batch);
+  f("outer", x.outer).about("cutensor only: sizes of batches around the batch");
+  f("alpha", x.alpha);
+  f("algorithm", x.algorithm).about("Index into the library's list");
+}
+
+Status check_gemm(const GemmSpec& spec, const std::string& path, const Manifest& manifest,
+                  const Checks& check, std::span<const std::string> buffers) {
+  const std::string gemm = path + ".";
+  for (std::size_t i = 0; i < kOperandKeys.size(); ++i)
+    FATUNE_TRY_STATUS(
+        check_operand(spec.operands[i], kOperandKeys[i], gemm, manifest, check, buffers));
+  const std::pair<const char*, const std::string*> sizes[] = {
       {"m", &spec.m},         {"n", &spec.n},         {"k", &spec.k},
       {"batch", &spec.batch}, {"alpha", &spec.alpha}, {"algorithm", &spec.algorithm}};
-  for (const auto& [key, text] : sizes)
-    FATUNE_TRY_STATUS(optional_expression(fields, key, *text, known));
-  FATUNE_TRY_STATUS(parse_outer(fields, known, spec));
-  return spec;
+  for (const auto& [key, text] : sizes) FATUNE_TRY_STATUS(check.text(gemm + key, *text));
+  FATUNE_TRY_STATUS(check.texts(gemm + "outer", spec.outer));
+  // cuBLAS takes one stride of the batch; cuTENSOR takes one stride for each outer size.
+  if (!spec.outer.empty() && spec.library == GemmLibrary::kCublas)
+    return check.error(gemm + "outer", "is for cutensor: cublas knows one batch, of one stride");
+  for (std::size_t i = 0; i < kOperandKeys.size(); ++i) {
+    const std::size_t strides = spec.operands[i].outer_strides.size();
+    if (strides == spec.outer.size()) continue;
+    return check.error(
+        gemm + kOperandKeys[i].outer_strides,
+        fmt::format("has {} strides for {} sizes of 'outer'", strides, spec.outer.size()));
+  }
+  return {};
 }
 
 }  // namespace fatune

@@ -27,9 +27,6 @@ std::string_view name(GemmType type);  ///< "f16"
 FieldWord<GemmType> word_of(const GemmType*);
 std::int64_t size_of(GemmType type);  ///< bytes of one element
 
-/// The operands a, b and c of C = alpha * A B, in this order.
-inline constexpr std::array<std::string_view, 3> kGemmOperands = {"a", "b", "c"};
-
 struct GemmOperandSpec {
   std::string buffer;         ///< q, k, v, out or a scratch name
   std::string type = "io";    ///< "io", a type, or a parameter whose words are types
@@ -45,6 +42,8 @@ struct GemmSpec {
   /// Sizes of the outer batch dimensions, outermost first; cuTENSOR only.
   std::vector<std::string> outer;
 };
+
+void fields(GemmSpec& x, FieldList& f);
 
 struct GemmOperand {
   std::string buffer;

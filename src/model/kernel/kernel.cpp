@@ -135,12 +135,11 @@ Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
     FATUNE_TRY(const Json json, parse_json(file.text, file.path));
     const auto found = json.is_object() ? json.find("operation") : json.end();
     if (found == json.end() || !found->is_object()) continue;
-    FATUNE_TRY(const Fields fields, Fields(json, file.path).object("operation"));
-    FATUNE_TRY(DeclaredOperation operation, parse_operation(fields));
+    FATUNE_TRY(DeclaredOperation operation, parse_operation(*found, file.path));
     for (const OperationRef& other : operations) {
-      if (other->name == operation.name)
-        return fields.error("name", fmt::format("is '{}', which another manifest declares already",
-                                                operation.name));
+      if (other->name != operation.name) continue;
+      return file_error(fmt::format("{} is '{}', which another manifest declares already",
+                                    field_place(operation.where, "name"), operation.name));
     }
     operations.push_back(std::make_shared<const DeclaredOperation>(std::move(operation)));
   }

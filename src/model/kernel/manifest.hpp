@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fields_fwd.hpp"
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/kernel/config.hpp"
@@ -95,14 +96,16 @@ struct StageSpec {
   std::string entry;
   std::vector<std::string> grid, block;  ///< three expressions each
   std::vector<std::string> cluster = {"1", "1", "1"};
-  std::string shared_bytes, static_shared_bytes;  ///< expressions
-  std::string dependent = "0";                    ///< expression; 1: programmatic dependent launch
+  std::string shared_bytes = "0", static_shared_bytes = "0";  ///< expressions
+  std::string dependent = "0";  ///< expression; 1: programmatic dependent launch
   /// q, k, v, out, lse, or the operation's tensors; names of scratch and tensor maps.
   std::vector<std::string> arguments;
 };
 
 /// kAttention is the role of candidates, including candidates of custom operations.
 enum class Role { kAttention, kReference, kBaseline, kFault };
+std::string_view name(Role role);  ///< "attention"
+FieldWord<Role> word_of(const Role*);
 
 struct Manifest {
   std::string name, summary, source;
@@ -115,9 +118,8 @@ struct Manifest {
   std::vector<Arch> only_archs;
   std::vector<Dtype> dtypes;
   std::vector<Mask> masks;
-  bool lse = false;         ///< the kernel can write the log-sum-exp
-  bool takes_given = true;  ///< the kernel computes fp8 problems with quantized q, k and v
-  bool quantizes = false;   ///< the kernel computes fp8 problems and quantizes q, k and v itself
+  bool lse = false;             ///< the kernel can write the log-sum-exp
+  std::string quant = "given";  ///< of fp8 problems: given, fused or either
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
   std::vector<Term> terms;
@@ -129,7 +131,13 @@ struct Manifest {
   const Parameter* find(std::string_view parameter) const {
     return find_named(parameters, parameter);
   }
+  /// The kernel computes fp8 problems with quantized q, k and v.
+  bool takes_given() const { return quant != "fused"; }
+  /// The kernel computes fp8 problems and quantizes q, k and v itself.
+  bool quantizes() const { return quant != "given"; }
 };
+/// Lists the members of a manifest; reading alone does not check names and expressions.
+void fields(Manifest& x, FieldList& f);
 
 /// Checks everything that does not need a problem: fields, types, names, defaults, expressions,
 /// variables, arguments. Errors name file and field. `operations`: declared by other manifests;

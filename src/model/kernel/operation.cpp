@@ -58,7 +58,7 @@ std::optional<Dtype> type_of(const TensorSpec& spec, Dtype io) {
 Result<TensorPlan> plan_tensor(const DeclaredOperation& operation, std::size_t index,
                                const Scope& scope, Dtype io) {
   const TensorSpec& spec = operation.tensors[index];
-  TensorPlan tensor{spec.name, type_of(spec, io), {}, spec.output, spec.fill};
+  TensorPlan tensor{spec.name, type_of(spec, io), {}, spec.output, fill_of(spec)};
   std::int64_t bytes = static_cast<std::int64_t>(tensor.width());
   for (std::size_t i = 0; i < spec.shape.size(); ++i) {
     const std::string where = place_in(operation, fmt::format("tensors[{}].shape[{}]", index, i));

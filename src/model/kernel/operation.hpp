@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/fields_fwd.hpp"
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/problem/input_case.hpp"
@@ -22,11 +23,14 @@ struct SizeSpec {
 
 struct TensorSpec {
   std::string name;
-  std::string type;                ///< "io" (the problem's), "f32", or an element type
+  std::string type = "io";         ///< "io" (the problem's), "f32", or an element type
   std::vector<std::string> shape;  ///< expressions, the fastest dimension last
   bool output = false;
-  Fill fill;
+  std::optional<std::string> fill;      ///< of an input: normal, uniform, zeros or constant
+  std::optional<double> scale, offset;  ///< of normal and uniform
+  std::optional<double> value;          ///< of constant
 };
+Fill fill_of(const TensorSpec& tensor);
 
 /// An awkward problem, usually small, that finalists must solve.
 struct EdgeProblem {
@@ -113,7 +117,8 @@ struct DeclaredOperation final : Operation {
 inline constexpr std::size_t kMostEarlyInputs = 6;
 
 /// Reads and checks the object under 'operation': names, expressions, and the problems of typical
-/// and edge sizes. Errors name file and field.
-Result<DeclaredOperation> parse_operation(const Fields& fields);
+/// and edge sizes. `where` is the file; errors name file and field.
+Result<DeclaredOperation> parse_operation(const Json& json, const std::string& where);
+void fields(DeclaredOperation& x, FieldList& f);
 
 }  // namespace fatune

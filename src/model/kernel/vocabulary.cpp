@@ -6,10 +6,9 @@
 #include <cctype>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "model/kernel/manifest_parse.hpp"
+#include "model/kernel/manifest_check.hpp"
 
 namespace fatune {
 namespace {
@@ -31,26 +30,6 @@ void set_types(const Problem& problem, Scope& scope) {
   }
   for (const Dtype dtype : kDtypes)
     scope.set(word_constant("DTYPE", name(dtype)), static_cast<double>(dtype));
-}
-
-Result<Term> parse_term(const Fields& fields, const Manifest& manifest) {
-  FATUNE_TRY_STATUS(fields.only({"name", "value", "meaning"}));
-  Term term;
-  FATUNE_TRY(term.name, parse_macro_name(fields, *manifest.operation));
-  const std::vector<std::string> known = expression_names(manifest);
-  if (std::ranges::count(known, term.name) > 0) {
-    return fields.error("name", fmt::format("defines {} a second time", term.name));
-  }
-  FATUNE_TRY(term.value, fields.text("value"));
-  FATUNE_TRY_STATUS(check_expression(term.value, place(fields, "value"), known));
-  FATUNE_TRY(term.meaning, parse_words(fields, "meaning"));
-  term.expanded = fmt::format("({})", expand_terms(manifest, term.value));
-  if (term.expanded.size() > kLongestExpression) {
-    return fields.error("value", fmt::format("is longer than {} characters with the terms that it "
-                                             "uses written out",
-                                             kLongestExpression));
-  }
-  return term;
 }
 
 }  // namespace
@@ -127,10 +106,25 @@ std::vector<std::string> expression_names(const Manifest& manifest) {
   return names;
 }
 
-Status parse_terms(const Fields& root, Manifest& manifest) {
-  FATUNE_TRY(const std::vector<Fields> list, root.objects_or_empty("terms"));
-  for (const Fields& fields : list) {
-    FATUNE_TRY(manifest.terms.emplace_back(), parse_term(fields, manifest));
+Status check_terms(Manifest& manifest) {
+  const std::vector<Term> terms = std::move(manifest.terms);
+  manifest.terms.clear();
+  for (Term term : terms) {
+    const Checks check{manifest.where, expression_names(manifest)};
+    const std::string path = fmt::format("terms[{}].", manifest.terms.size());
+    const std::string fault = macro_fault(term.name, *manifest.operation);
+    if (!fault.empty()) return check.error(path + "name", fault);
+    if (std::ranges::count(check.known, term.name) > 0)
+      return check.error(path + "name", fmt::format("defines {} a second time", term.name));
+    FATUNE_TRY_STATUS(check.text(path + "value", term.value));
+    term.expanded = fmt::format("({})", expand_terms(manifest, term.value));
+    if (term.expanded.size() > kLongestExpression) {
+      return check.error(path + "value",
+                         fmt::format("is longer than {} characters with the terms that it uses "
+                                     "written out",
+                                     kLongestExpression));
+    }
+    manifest.terms.push_back(std::move(term));
   }
   return {};
 }
@@ -148,18 +142,6 @@ std::string expand_terms(const Manifest& manifest, std::string_view text) {
     at = end + 1;
   }
   return expanded;
-}
-
-Result<std::vector<Rule>> parse_when(const Fields& parameter) {
-  if (!parameter.has("when") || !parameter.json().at("when").is_string()) {
-    return parse_rules(parameter, "when");
-  }
-  Rule rule;
-  FATUNE_TRY(rule.require, parameter.text("when"));
-  rule.why = "elsewhere the parameter is no choice";
-  rule.where = place(parameter, "when");
-  rule.prunes = true;
-  return std::vector<Rule>{std::move(rule)};
 }
 
 Status check_choices(const Manifest& manifest) {

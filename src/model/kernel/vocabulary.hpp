@@ -33,19 +33,9 @@ Scope config_free_scope(const Manifest& manifest, const Problem& problem,
 /// Returns the problem's softmax scale as a float.
 float softmax_scale(const Problem& problem);
 
-/// Reads 'terms' into the manifest, which must already have its parameters.
-Status parse_terms(const Fields& root, Manifest& manifest);
-
 /// Replaces each term's name by its parenthesised value over parameters and fixed names. Messages
 /// show the text as written; evaluation uses the expanded text.
 std::string expand_terms(const Manifest& manifest, std::string_view text);
-
-/// Reads a parameter's 'when': rules, or an expression as the short form of one rule that prunes.
-Result<std::vector<Rule>> parse_when(const Fields& parameter);
-
-/// Fails if a 'when' does not parse or names a parameter not listed before its own. The manifest
-/// must already have its parameters and terms.
-Status check_choices(const Manifest& manifest);
 
 /// Returns `rule`, from the parameter's 'when', as a constraint: "STAGGER == 0 || (PINGPONG == 1)".
 std::string choice_text(const Parameter& parameter, const Rule& rule);

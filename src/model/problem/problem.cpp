@@ -242,16 +242,6 @@ void fields(CustomProblem& x, FieldList& f) {
   f.rule("sizes", [&x] { return name_fault(x.sizes); });
 }
 
-Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where) {
-  std::vector<NamedSize> sizes;
-  const FieldType& type = keyed_type<&NamedSize::name, &NamedSize::value>(&sizes);
-  FATUNE_TRY_STATUS(
-      type.read(&sizes, json, FieldPlace(where), FieldRules{.least = 1, .most = kLargestSize}));
-  const std::string fault = name_fault(sizes);
-  if (fault.empty()) return sizes;
-  return file_error(where + " " + fault);
-}
-
 std::string describe(const Problem& p) {
   if (p.custom)
     return fmt::format("{} {} {}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));

@@ -142,8 +142,6 @@ std::int64_t packed_offset(const Problem& problem, std::string_view tensor);
 Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_view where);
 /// Returns the text that parse_sizes() reads: "ROWS=4096,COLUMNS=1024".
 std::string describe(const std::vector<NamedSize>& sizes);
-/// Reads {"ROWS": 4096, "COLUMNS": 1024}.
-Result<std::vector<NamedSize>> sizes_from_json(const Json& json, const std::string& where);
 
 /// Lists the members of Problem: lse if wanted, layout if not bhsd, out_dtype for fp8, quant if not
 /// given. A custom operation has the members of CustomProblem and dtype. Reading applies

@@ -9,27 +9,50 @@
 namespace fatune {
 namespace {
 
-constexpr std::string_view kSuiteSchema = "fatune.problems/1";
-
-Result<NamedProblem> parse_entry(const Fields& entry) {
-  FATUNE_TRY_STATUS(entry.only({"name", "shape", "kv_heads", "seq_kv", "dtype", "out_dtype",
-                                "quant", "causal", "lse", "layout", "scale", "source"}));
-  FATUNE_TRY_STATUS(entry.text_or("source", ""));  // for people who read the file
-  NamedProblem named;
-  FATUNE_TRY(named.name, entry.text("name"));
-  if (named.name.empty()) return entry.error("name", "must not be empty");
-  FATUNE_TRY(named.problem, parse_problem(entry));
-  return named;
+Status read_shape(Problem& x, const Json& json, const FieldPlace& place) {
+  if (!json.is_string()) return place.error(wrong_type("a string", json));
+  Result<Problem> parsed = parse_shape(json.get<std::string>(), "");
+  if (!parsed) return place.error(parsed.error().message);
+  x = *std::move(parsed);
+  return {};
 }
 
-Status check_is_new(const Fields& entry, const NamedProblem& named,
-                    const std::vector<NamedProblem>& before) {
-  for (const NamedProblem& other : before) {
-    if (other.name == named.name) {
-      return entry.error("name", fmt::format("'{}' is used twice", named.name));
-    }
-    if (other.problem == named.problem) {
-      return entry.error("shape", fmt::format("is the same problem as '{}'", other.name));
+Status read_causal(Problem& x, const Json& json, const FieldPlace& place) {
+  if (!json.is_boolean()) return place.error(wrong_type("true or false", json));
+  x.mask = json.get<bool>() ? Mask::kCausal : Mask::kNone;
+  return {};
+}
+
+/// For people who read the file.
+Status read_source(NamedProblem&, const Json& json, const FieldPlace& place) {
+  return json.is_string() ? Status() : place.error(wrong_type("a string", json));
+}
+
+/// Completes a problem that is read; returns its fault.
+std::string complete(Problem& x) {
+  if (!x.out_dtype) x.out_dtype = default_out_dtype(x.dtype);
+  if (x.scale) x = with_scale(x, *x.scale);
+  const Status valid = validate(x);
+  return valid ? "" : valid.error().message;
+}
+
+void entry_fields(NamedProblem& x, FieldList& f) {
+  f.by_hand();
+  f("name", x.name).required().filled();
+  suite_fields(x.problem, f);
+  f.read_by("source", x, read_source)
+      .schema(R"({"type":"string"})")
+      .about("Where the sizes are from");
+}
+
+/// Returns "[1].name 'a' is used twice"; empty if all problems differ.
+std::string repeat_fault(const std::vector<NamedProblem>& problems) {
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (problems[j].name == problems[i].name)
+        return fmt::format("[{}].name '{}' is used twice", i, problems[i].name);
+      if (problems[j].problem == problems[i].problem)
+        return fmt::format("[{}].shape is the same problem as '{}'", i, problems[j].name);
     }
   }
   return {};
@@ -37,43 +60,34 @@ Status check_is_new(const Fields& entry, const NamedProblem& named,
 
 }  // namespace
 
-Result<Problem> parse_problem(const Fields& entry) {
-  FATUNE_TRY(const std::string shape, entry.text("shape"));
-  Result<Problem> parsed = parse_shape(shape, "");
-  if (!parsed) return entry.error("shape", parsed.error().message);
-  Problem problem = *parsed;
-  FATUNE_TRY(problem.kv_heads, entry.integer_or("kv_heads", problem.kv_heads));
-  FATUNE_TRY(problem.seq_kv, entry.integer_or("seq_kv", problem.seq_kv));
-  FATUNE_TRY(const std::string dtype_text, entry.text_or("dtype", "f16"));
-  const Result<Dtype> dtype = parse_dtype(dtype_text);
-  if (!dtype) return entry.error("dtype", "is wrong: " + dtype.error().message);
-  problem.dtype = *dtype;
-  problem.out_dtype = default_out_dtype(*dtype);
-  if (entry.has("out_dtype")) {
-    FATUNE_TRY(const std::string out_text, entry.text("out_dtype"));
-    const Result<Dtype> out = parse_dtype(out_text);
-    if (!out) return entry.error("out_dtype", "is wrong: " + out.error().message);
-    problem.out_dtype = *out;
-  }
-  FATUNE_TRY(const std::string quant_text, entry.text_or("quant", "given"));
-  const Result<Quant> quant = parse_quant(quant_text);
-  if (!quant) return entry.error("quant", "is wrong: " + quant.error().message);
-  problem.quant = *quant;
-  FATUNE_TRY(const bool causal, entry.boolean_or("causal", false));
-  problem.mask = causal ? Mask::kCausal : Mask::kNone;
-  FATUNE_TRY(problem.lse, entry.boolean_or("lse", false));
-  FATUNE_TRY(const std::string layout_text, entry.text_or("layout", "bhsd"));
-  const Result<Layouts> layouts = parse_layouts(layout_text);
-  if (!layouts) return entry.error("layout", "is wrong: " + layouts.error().message);
-  problem.layouts = *layouts;
-  if (entry.has("scale")) {
-    FATUNE_TRY(const double scale, entry.number("scale"));
-    problem = with_scale(std::move(problem), scale);
-  }
-  if (const Status valid = validate(problem); !valid) {
-    return file_error(entry.where() + ": " + valid.error().message);
-  }
-  return problem;
+void suite_fields(Problem& x, FieldList& f) {
+  f.by_hand();
+  f.read_by("shape", x, read_shape)
+      .required()
+      .schema(R"({"type":"string"})")
+      .about("batch,heads,seq,head_dim");
+  f("kv_heads", x.kv_heads);
+  f("seq_kv", x.seq_kv);
+  f("dtype", x.dtype);
+  f("out_dtype", x.out_dtype);
+  f("quant", x.quant);
+  f.read_by("causal", x, read_causal).schema(R"({"type":"boolean"})");
+  f("lse", x.lse);
+  f("layout", x.layouts);
+  f("scale", x.scale).finite().about("Scale of the scores before the softmax [1/sqrt(head_dim)]");
+  f.rule("", [&x] { return complete(x); });
+}
+
+void fields(Suite& x, FieldList& f) {
+  f.document("fatune.problems");
+  f.by_hand();
+  f("name", x.name).required();
+  f("summary", x.summary);
+  f.as<entry_fields>("problems", x.problems).required().filled();
+  f.read_by("capture", [](const Json&, const FieldPlace&) {
+     return Status();
+   }).about("The report of `python -m fatune capture`");
+  f.rule_within("problems", [&x] { return repeat_fault(x.problems); });
 }
 
 void fields(NamedProblem& x, FieldList& f) {
@@ -83,24 +97,7 @@ void fields(NamedProblem& x, FieldList& f) {
 
 Result<Suite> parse_suite(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json document, parse_json(text, where));
-  const Fields fields(document, where);
-  FATUNE_TRY(const std::string schema, fields.text("schema"));
-  if (schema != kSuiteSchema) {
-    return fields.error("schema",
-                        fmt::format("is '{}'; this version reads '{}'", schema, kSuiteSchema));
-  }
-  FATUNE_TRY_STATUS(fields.only({"schema", "name", "summary", "problems", "capture"}));
-  Suite suite;
-  FATUNE_TRY(suite.name, fields.text("name"));
-  FATUNE_TRY(suite.summary, fields.text_or("summary", ""));
-  FATUNE_TRY(const std::vector<Fields> entries, fields.objects_or_empty("problems"));
-  if (entries.empty()) return fields.error("problems", "must list at least one problem");
-  for (const Fields& entry : entries) {
-    FATUNE_TRY(NamedProblem named, parse_entry(entry));
-    FATUNE_TRY_STATUS(check_is_new(entry, named, suite.problems));
-    suite.problems.push_back(std::move(named));
-  }
-  return suite;
+  return from_json<Suite>(document, where);
 }
 
 std::string label(const NamedProblem& named) {

@@ -66,7 +66,7 @@ Result<LaunchPlan> plan_of(const KernelRef& kernel, const Problem& problem = kGr
 TEST_CASE("a product's mistakes are named with file and field") {
   const std::string file = "mixed.json: field 'stages[0].gemm.";
   CHECK(parse_error("\"library\": \"cublas\"", "\"library\": \"mkl\"") ==
-        file + "library' is 'mkl', which is not one of cublas, cutensor");
+        file + "library' is wrong: library 'mkl' is unknown; known are cublas, cutensor");
   CHECK(parse_error("\"a\": \"q\"", "\"a\": \"map_v\"") ==
         file + "a' is 'map_v', which is not one of q, k, v, out, scores");
   CHECK(parse_error("\"c\": \"scores\",", "") == file + "c' is missing");
@@ -98,7 +98,7 @@ TEST_CASE("batches around the batch are cuTENSOR's, with a stride each") {
   CHECK(parse_error(from, outer + to) ==
         file + "outer_stride_a' has 0 strides for 2 sizes of 'outer'");
   CHECK(parse_error(from, "\"outer\": [\"BATCHES\"], " + to) ==
-        file + "outer': 'BATCHES' uses the unknown name 'BATCHES' (did you mean 'BATCH'?)");
+        file + "outer[0]': 'BATCHES' uses the unknown name 'BATCHES' (did you mean 'BATCH'?)");
 
   const std::string strides =
       "\"stride_b\": \"0\", \"outer_stride_a\": [\"4096\", \"64\"], "

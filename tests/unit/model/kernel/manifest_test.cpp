@@ -65,22 +65,23 @@ TEST_CASE("mistakes in the head are named") {
       {"\"summary\": \"a kernel for tests\",", "", "field 'summary' is missing"},
       {"a kernel for tests", " ", "field 'summary' must not be empty"},
       {"fatune.kernel/1", "fatune.kernel/2",
-       "field 'schema' is 'fatune.kernel/2', but this program reads 'fatune.kernel/1'"},
+       "is a fatune.kernel/2, written by a newer fatune; this one reads fatune.kernel/1. Update "
+       "fatune "
+       "to read it"},
       {"\"attention\"", "\"atention\"",
-       "field 'role' is 'atention', which is not one of attention, reference, baseline, fault"},
+       "field 'role' is wrong: 'atention' is not one of attention, reference, baseline, fault"},
       {"\"name\": \"sample\"", "\"name\": \"Sample One\"",
-       "field 'name' is 'Sample One'; a name has lower-case letters, digits and _ only"},
+       "field 'name' is 'Sample One', not a name of lower-case letters, digits and _ only"},
       {"\"tuned_by_default\": true", "\"tuned_by_default\": 1",
        "field 'tuned_by_default' must be true or false, but is number"},
-      {"\"min\": 80", "\"min\": 8",
-       "field 'arch.min' is 8, which is not a compute capability such as 80"},
+      {"\"min\": 80", "\"min\": 8", "field 'arch.min' is 8, but must be from 50 to 999"},
       {"\"min\": 80", "\"mim\": 80", "field 'arch.mim' is unknown; did you mean 'min'?"},
       {"\"min\": 80", "\"only\": [\"sm90\"]",
        "field 'arch.only[0]' is wrong: 'sm90' is not an architecture such as sm_80, sm_90a or "
        "sm_120"},
       {"\"min\": 80", "\"min\": 90, \"only\": [\"sm_80\"]",
        "field 'arch.only[0]' is sm_80, which is below 'min', 90"},
-      {"[\"f16\", \"bf16\"]", "[]", "field 'supports.dtypes' must name at least one"},
+      {"[\"f16\", \"bf16\"]", "[]", "field 'supports.dtypes' must not be empty"},
       {"[\"f16\", \"bf16\"]", "[\"f16\", \"f16\"]", "field 'supports.dtypes[1]' repeats f16"},
       {"HEAD_DIM % 16 == 0", "BLOCK_M % 16 == 0",
        "field 'supports.rules[0].require': 'BLOCK_M % 16 == 0' uses the unknown name 'BLOCK_M'"},
@@ -92,7 +93,7 @@ TEST_CASE("mistakes in the head are named") {
   CHECK(sample_error("\"name\": \"sample\",", "\"name\": \"sample\"")
             .starts_with(kFile + "not valid JSON at line 4"));
   CHECK(parse_manifest("[]", "x.json").error().message ==
-        "x.json: a manifest must be an object, but is array");
+        "x.json: must be an object, but is array");
 }
 
 /// The error of the sample as a fixture whose REDUCE declares what is wrong with each value.
@@ -119,17 +120,17 @@ TEST_CASE("mistakes in what a fixture declares are named") {
         kFile + "field 'parameters[2].values[1]' must be an object, but is string");
   CHECK(fault_error(with("\"outcome\": \"crash\", \"gate\": \"launch\"")) ==
         value +
-            "outcome' is 'crash', which is not one of infeasible, compile_error, launch_error, "
+            "outcome' is 'crash', but must be one of infeasible, compile_error, launch_error, "
             "wrong_result, timeout, crashed, measured");
   CHECK(fault_error(with("\"outcome\": \"wrong_result\", \"gate\": \"poisson\"")) ==
         value +
-            "gate' is 'poisson', which is not one of source, constraints, compilation, state, "
+            "gate' is 'poisson', but must be one of source, constraints, compilation, state, "
             "launch, poison, "
             "inputs, guard_bands, accuracy, repeat, early_start, physics, timed_output, "
             "same_work, persisting_l2, carry_over, in_layer, edge_problems");
   const std::string crashed = "\"outcome\": \"crashed\", \"gate\": \"launch\", ";
   CHECK(fault_error(with(crashed + "\"persisting_window\": \"out\"")) ==
-        value + "persisting_window' is 'out', which is not one of q, k, v");
+        value + "persisting_window' is 'out', but must be one of q, k, v");
   CHECK(fault_error(with(crashed + "\"when\": \"LENGTH > 1\"")) ==
         value + "when': 'LENGTH > 1' uses the unknown name 'LENGTH'");
   CHECK(fault_error(with(crashed + "\"problem\": {\"layout\": \"bshd\"}")) ==
@@ -160,7 +161,7 @@ TEST_CASE("mistakes in parameters are named") {
       {"\"name\": \"BLOCK_M\"", "\"name\": \"SOFTMAX_SCALE_LOG2E\"",
        "field 'parameters[0].name' is 'SOFTMAX_SCALE_LOG2E', a name that fatune defines itself"},
       {"\"name\": \"BLOCK_M\"", "\"name\": \"block_m\"",
-       "field 'parameters[0].name' is 'block_m', which is not a macro's name such as BLOCK_M"},
+       "field 'parameters[0].name' is 'block_m', not a macro's name such as BLOCK_M"},
       {"[32, 64, 128]", "[]", "field 'parameters[0].values' must be a list of 1 to 4096 values"},
       {"[32, 64, 128]", "[32, 64, 64]", "field 'parameters[0].values[2]' repeats 64"},
       {"[32, 64, 128]", "[32, \"x\"]",
@@ -235,11 +236,11 @@ TEST_CASE("mistakes in the launch are named") {
        "k_descale, v_descale, out, lse, "
        "scores, map_k"},
       {"\"q\", \"k\", \"v\", \"out\", \"scores\", \"map_k\"", "",
-       "field 'stages[0].arguments' must name at least one argument"},
+       "field 'stages[0].arguments' must not be empty"},
       {"\"sample_main\"", "\"sample main\"",
-       "field 'stages[0].entry' is 'sample main', which is not a function's name"},
+       "field 'stages[0].entry' is 'sample main', not a function's name"},
       {"[\"BLOCK_M\", \"1\", \"1\"]", "[\"BLOCK_M\", \"1\"]",
-       "field 'stages[0].block' must be 3 expressions, but has 2"},
+       "field 'stages[0].block' must be three strings"},
       {"[\"BLOCK_M\", \"1\", \"1\"]", "[128, \"1\", \"1\"]",
        "field 'stages[0].block[0]' must be a string, but is number"},
       {"\"block\": [\"BLOCK_M\", \"1\", \"1\"],", "", "field 'stages[0].block' is missing"},
@@ -263,19 +264,19 @@ TEST_CASE("mistakes in the launch are named") {
       {"\"tensor\": \"k\"", "\"tensor\": \"keys\"",
        "field 'tensor_maps[0].tensor' is 'keys', which is not one of q, k, v, out, scores"},
       {"\"tensor\": \"k\"", "\"tensor\": \"scores\"", "field 'tensor_maps[0].sizes' is missing"},
-      {"\"tensor\": \"k\"", "\"tensor\": \"k\", \"sizes\": []",
+      {"\"tensor\": \"k\"", "\"tensor\": \"k\", \"sizes\": [\"1\", \"1\", \"1\", \"1\"]",
        "field 'tensor_maps[0].sizes' are told for a scratch alone; those of k are the problem's"},
       {"[\"f16\", \"bf16\"],", "[\"f16\", \"bf16\"], \"quant\": \"fused\",",
        "field 'supports.quant' is fused, but 'dtypes' has others than e4m3 and e5m2"},
       {"\"swizzle\": 128", "\"swizzle\": 48",
-       "field 'tensor_maps[0].swizzle' is 48, which is not one of 0, 32, 64, 128"},
+       "field 'tensor_maps[0].swizzle' is 48, which is not one of 0, 32, 64, 128 or an expression"},
       {"[\"HEAD_DIM\", \"BLOCK_N\", \"1\", \"1\"]", "[\"HEAD_DIM\"]",
-       "field 'tensor_maps[0].box' must be 4 expressions, but has 1"},
+       "field 'tensor_maps[0].box' must be four strings"},
   });
   const std::string text(kSampleManifest);
   const std::string without = text.substr(0, text.find("\"stages\"")) + "\"stages\": []}";
   CHECK(parse_manifest(without, "sample.json").error().message ==
-        kFile + "field 'stages' must have at least one stage");
+        kFile + "field 'stages' must not be empty");
 }
 
 TEST_CASE("a config is read back, and its mistakes are named") {

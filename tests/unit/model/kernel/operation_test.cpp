@@ -48,7 +48,7 @@ TEST_CASE("the reference declares, the candidate names the operation") {
   const DeclaredOperation& operation = *kernels[0]->manifest.operation->declared();
   CHECK(operation.sizes.size() == 2);
   CHECK(operation.tensors.size() == 4);
-  CHECK(operation.tensors[1].fill == Fill{Fill::Kind::kUniform, 0.5, 1});
+  CHECK(fill_of(operation.tensors[1]) == Fill{Fill::Kind::kUniform, 0.5, 1});
   CHECK(operation.example() == "--size ROWS=512,COLUMNS=64");
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("mistakes of a declaration are named by file and field") {
         std::string::npos);
   CHECK(reference_error("\"fill\": \"normal\"", "\"fill\": \"gauss\"") ==
         file +
-            "'operation.tensors[0].fill' is 'gauss', which is not one of normal, uniform, zeros, "
+            "'operation.tensors[0].fill' is 'gauss', but must be one of normal, uniform, zeros, "
             "constant");
   CHECK(reference_error("\"fill\": \"normal\"", "\"fill\": \"zeros\", \"scale\": 2")
             .find("'operation.tensors[0].scale' is for tensors that are filled with") !=
@@ -159,7 +159,7 @@ TEST_CASE("mistakes of a declaration are named by file and field") {
   CHECK(reference_error("\"output\": true}", "\"output\": true, \"fill\": \"zeros\"}")
             .find("'operation.tensors[2].fill' is for inputs") != std::string::npos);
   CHECK(reference_error("\"type\": \"f32\"", "\"type\": \"f64\"")
-            .find("'operation.tensors[1].type' is 'f64', which is not one of io") !=
+            .find("'operation.tensors[1].type' is 'f64', but must be one of io") !=
         std::string::npos);
   CHECK(reference_error("\"name\": \"sums\"", "\"name\": \"y\"")
             .find("'operation.tensors[3].name' is 'y', which names another tensor") !=
@@ -169,7 +169,7 @@ TEST_CASE("mistakes of a declaration are named by file and field") {
   CHECK(reference_error("{\"ROWS\": 1, \"COLUMNS\": 1}", "{\"ROWS\": 1}")
             .find("'operation.edges[0]' is wrong: COLUMNS is missing") != std::string::npos);
   CHECK(reference_error("[{\"ROWS\": 512, \"COLUMNS\": 64}]", "[]")
-            .find("'operation.typical' must have at least one") != std::string::npos);
+            .find("'operation.typical' must not be empty") != std::string::npos);
   CHECK(reference_error("2 * ROWS * COLUMNS", "2 * HEADS")
             .find("'operation.least.flops': '2 * HEADS' uses the unknown name") !=
         std::string::npos);

@@ -87,7 +87,7 @@ TEST_CASE("terms are read, and written out in parentheses") {
 
 TEST_CASE("mistakes in terms are named") {
   CHECK(terms_error(term("pair", "1")) ==
-        kWhere + "[0].name' is 'pair', which is not a macro's name such as BLOCK_M");
+        kWhere + "[0].name' is 'pair', not a macro's name such as BLOCK_M");
   CHECK(terms_error(term("BATCH", "1")) ==
         kWhere + "[0].name' is 'BATCH', a name that fatune defines itself");
   CHECK(terms_error(term("BLOCK_M", "1")) == kWhere + "[0].name' defines BLOCK_M a second time");
