@@ -110,7 +110,7 @@ Status Checks::texts(const std::string& path, const std::vector<std::string>& te
 Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
                                 std::span<const OperationRef> operations) {
   FATUNE_TRY(const Json json, parse_json(text, where));
-  FATUNE_TRY(Manifest manifest, from_json<Manifest>(json, where));
+  FATUNE_TRY(Manifest manifest, read_value<Manifest>(json, where));
   manifest.where = where;
   place_rules(manifest.problem_rules, field_place(where, "supports.rules"));
   place_rules(manifest.constraints, field_place(where, "constraints"));

@@ -217,7 +217,7 @@ void fields(DeclaredOperation& x, FieldList& f) {
 
 Result<DeclaredOperation> parse_operation(const Json& json, const std::string& where) {
   const std::string place = field_place(where, "operation");
-  FATUNE_TRY(DeclaredOperation operation, from_json<DeclaredOperation>(json, place));
+  FATUNE_TRY(DeclaredOperation operation, read_value<DeclaredOperation>(json, place));
   operation.where = place;
   operation.text = dump(json);
   Checks check{place};

@@ -97,7 +97,7 @@ void fields(NamedProblem& x, FieldList& f) {
 
 Result<Suite> parse_suite(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Json document, parse_json(text, where));
-  return from_json<Suite>(document, where);
+  return read_value<Suite>(document, where);
 }
 
 std::string label(const NamedProblem& named) {
