@@ -12,7 +12,6 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "judge/referee/briefing.hpp"
 
 namespace fatune {
 namespace {

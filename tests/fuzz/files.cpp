@@ -39,9 +39,7 @@ void words(std::string_view text) {
   static_cast<void>(wrap(text, 20));
   static_cast<void>(parse_number(text));
   static_cast<void>(parse_integer(text));
-  const std::size_t line = text.find('\n');
-  if (line != std::string_view::npos)
-    static_cast<void>(matches(text.substr(line + 1), text.substr(0, line)));
+  static_cast<void>(matches(text, "[A-Za-z_][A-Za-z0-9_]*"));
 }
 
 }  // namespace fatune::fuzz

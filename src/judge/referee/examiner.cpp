@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "model/space/rules.hpp"
 #include "tune/evaluate/forecast.hpp"

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "judge/referee/briefing.hpp"
 #include "judge/referee/leaderboard.hpp"
 #include "judge/services.hpp"
 #include "judge_fakes.hpp"

@@ -1,6 +1,4 @@
 // briefing.cpp: Writes task, kernels and insights as Markdown; clients' texts are fenced or quoted.
-#include "judge/referee/briefing.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "judge/services.hpp"
 
 namespace fatune {
 namespace {
