@@ -18,10 +18,10 @@ using EmbeddedFiles = std::span<const EmbeddedFile>;
 EmbeddedFiles embedded_kernel_files();    ///< kernels/**: templates, shared headers, manifests
 EmbeddedFiles embedded_config_files();    ///< configs/problems/*.json: suites
 EmbeddedFiles embedded_helper_files();    ///< src/worker/baselines/*.py: scripts of child processes
-EmbeddedFiles embedded_export_files();    ///< src/out/export/*.py: parts of exported files
+EmbeddedFiles embedded_export_files();    ///< src/export/*.py: parts of exported files
 EmbeddedFiles embedded_recorded_files();  ///< configs/recorded/*.jsonl.gz: journals to replay
 EmbeddedFiles embedded_known_files();     ///< configs/known/*.json: best configs by GPU
-/// Parts of the HTML pages, src/out/page/html/* and third_party/d3/*, by path from the project's
+/// Parts of the HTML pages, src/report/page/html/* and third_party/d3/*, by path from the project's
 /// root.
 EmbeddedFiles embedded_page_files();
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "fuzz.hpp"
-#include "out/page/http_server.hpp"
+#include "report/page/http_server.hpp"
 
 namespace fatune::fuzz {
 namespace {

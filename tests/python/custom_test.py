@@ -10,7 +10,7 @@ import unittest.mock
 
 import torch
 
-PARTS = pathlib.Path(__file__).resolve().parents[2] / "src/out/export"
+PARTS = pathlib.Path(__file__).resolve().parents[2] / "src/export"
 NAMES = ("double", "info", "math", "torch", "warnings", "sorted", "next")
 X, Y = ({"name": name, "type": "f32", "shape": [2, 4], "strides": [4, 1], "output": name == "y"} for name in "xy")
 

@@ -19,7 +19,7 @@ from fatune.benchmarks import exporting, importing
 from fatune.benchmarks.kernels import Kernel, lies, why_no_reference
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-UNIT = ROOT / "tests/unit/out/export"
+UNIT = ROOT / "tests/unit/export"
 CONFIG = ROOT / "tests/data/cli/fa_mma.json"
 MISSION = {
     "batch": 4, "heads": 8, "kv_heads": 8, "seq_q": 512, "seq_kv": 512, "head_dim": 64,

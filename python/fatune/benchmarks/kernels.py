@@ -13,7 +13,7 @@ from ..errors import FILES, FatuneError
 from .problems import DTYPES, Problem, number_text
 
 _PARTS = Path(__file__).resolve().parent / "parts"
-_SOURCE = Path(__file__).resolve().parents[3] / "src/out/export"  # of a checkout
+_SOURCE = Path(__file__).resolve().parents[3] / "src/export"  # of a checkout
 Written = List[Path]
 
 

@@ -14,7 +14,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
-#include "out/text/comparison_text.hpp"
+#include "report/text/comparison_text.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/comparison.hpp"
 

@@ -11,9 +11,9 @@
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "out/export/export_kernel.hpp"
-#include "out/export/exported_kernel.hpp"
-#include "out/export/formats.hpp"
+#include "export/export_kernel.hpp"
+#include "export/exported_kernel.hpp"
+#include "export/formats.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune::cli {

@@ -12,7 +12,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "out/text/comparison_text.hpp"
+#include "report/text/comparison_text.hpp"
 #include "tune/sweep/comparison.hpp"
 #include "tune/sweep/saved_result.hpp"
 

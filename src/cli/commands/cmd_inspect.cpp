@@ -11,7 +11,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/space/rules.hpp"
-#include "out/text/kernel_text.hpp"
+#include "report/text/kernel_text.hpp"
 #include "search/strategies/importance.hpp"
 #include "tune/compile/inert.hpp"
 #include "tune/evaluate/device_evaluator.hpp"

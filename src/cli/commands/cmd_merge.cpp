@@ -9,7 +9,7 @@
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "out/text/layout.hpp"
+#include "report/text/layout.hpp"
 #include "tune/sweep/merge.hpp"
 
 namespace fatune::cli {

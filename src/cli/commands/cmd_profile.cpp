@@ -10,7 +10,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
-#include "out/text/kernel_text.hpp"
+#include "report/text/kernel_text.hpp"
 #include "search/datasets/recording.hpp"
 #include "tune/profile/profile_document.hpp"
 

@@ -12,7 +12,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "out/text/replay_text.hpp"
+#include "report/text/replay_text.hpp"
 #include "search/datasets/spaces.hpp"
 #include "search/replay/replay.hpp"
 #include "search/strategies/strategy.hpp"

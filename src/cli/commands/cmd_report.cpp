@@ -16,9 +16,9 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "evolve/report/text.hpp"
-#include "out/page/report_page.hpp"
-#include "out/text/report_text.hpp"
-#include "out/text/suite_summary.hpp"
+#include "report/page/report_page.hpp"
+#include "report/text/report_text.hpp"
+#include "report/text/suite_summary.hpp"
 #include "search/datasets/journal_dataset.hpp"
 #include "search/datasets/recording.hpp"
 

@@ -15,7 +15,7 @@
 #include "judge/referee/judgement.hpp"
 #include "model/results/journal.hpp"
 #include "model/wisdom/kernel_facts.hpp"
-#include "out/text/report_text.hpp"
+#include "report/text/report_text.hpp"
 #include "search/replay/replay.hpp"
 #include "tune/profile/profile_document.hpp"
 #include "tune/sweep/best.hpp"

@@ -18,9 +18,9 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "out/page/live_server.hpp"
-#include "out/text/progress.hpp"
-#include "out/text/sweep_report.hpp"
+#include "report/page/live_server.hpp"
+#include "report/text/progress.hpp"
+#include "report/text/sweep_report.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune::cli {

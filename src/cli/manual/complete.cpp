@@ -12,7 +12,7 @@
 #include "cli/options/problems.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "out/export/formats.hpp"
+#include "export/formats.hpp"
 #include "search/strategies/strategy.hpp"
 
 namespace fatune::cli {

@@ -14,7 +14,7 @@
 #include "cli/output.hpp"
 #include "core/result.hpp"
 #include "gpu/library.hpp"
-#include "out/text/layout.hpp"
+#include "report/text/layout.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/implementations.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "evolve/report/document.hpp"
-#include "out/text/layout.hpp"
+#include "report/text/layout.hpp"
 
 namespace fatune {
 

@@ -4,8 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
-#include "out/text/cells.hpp"
-#include "out/text/sweep_report.hpp"
+#include "report/text/cells.hpp"
+#include "report/text/sweep_report.hpp"
 #include "sweep_fixture.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/warm_start.hpp"

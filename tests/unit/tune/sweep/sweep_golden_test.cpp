@@ -1,7 +1,7 @@
 // sweep_golden_test.cpp: Compares a whole sweep with exact text: report and best.json.
 #include <catch2/catch_test_macros.hpp>
 
-#include "out/text/sweep_report.hpp"
+#include "report/text/sweep_report.hpp"
 #include "support/golden.hpp"
 #include "sweep_fixture.hpp"
 

@@ -1,0 +1,237 @@
+// c_header.cpp: Writes a C header: comment, constants, declarations, functions, machine code.
+#include <cctype>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "export/exported_kernel.hpp"
+#include "export/formats.hpp"
+
+namespace fatune {
+namespace {
+
+/// Wraps the parameters of attention into two lines for every kernel name; chosen.
+constexpr std::size_t kParameterColumns = 94;
+constexpr std::size_t kBytesPerLine = 24;  ///< three digits and a comma each, within 100 columns
+
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// Escapes comment delimiters, so that the text cannot end the comment or start another.
+std::string comment_line(const std::string& line) {
+  return " * " + replaced(replaced(line, "*/", "* /"), "/*", "/ *") + "\n";
+}
+
+/// @include@ marks an include of the header, because our check of includes reads this file, too.
+constexpr const char* kIntroduction = R"( *
+ * In one C or C++ file of a program:
+ *
+ *   #define @NAME@_IMPLEMENTATION
+ *   #include "@name@.h"
+ *
+ * and without the define in others. Needs <cuda.h> of CUDA 12 or newer, and -lcuda. Every call
+ * wants a current context on a device that runs @arch@ code.
+ */
+#ifndef @NAME@_H
+#define @NAME@_H
+
+#include <stddef.h>
+
+@include@ <cuda.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+)";
+
+constexpr const char* kDeclarations = R"(
+/* A loaded kernel, filled by load; several threads may launch it at once. */
+typedef struct {
+  CUmodule module;
+  CUfunction stages[@stages@];
+} @name@_kernel;
+
+/* Loads the machine code into the current context. CUDA_ERROR_NO_BINARY_FOR_GPU says that the
+ * device cannot run it; nothing is left behind after a failure. */
+CUresult @name@_load(@name@_kernel *kernel);
+
+/* Releases what load took; the context must be the one of load. */
+CUresult @name@_unload(@name@_kernel *kernel);
+
+/* Device memory that a launch needs for itself. Its content need not be kept between launches, but
+ * launches that run at the same time each need their own. */
+size_t @name@_scratch_bytes(void);
+
+/* Queues the kernel on the stream and returns. @tensors@
+ * @scratch@
+ * CUDA_ERROR_INVALID_VALUE says that one of them is null or not aligned. May be captured into a
+ * graph. */
+CUresult @name@_launch(
+@parameters@);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* @NAME@_H */
+
+#if defined(@NAME@_IMPLEMENTATION) && !defined(@NAME@_IMPLEMENTED)
+#define @NAME@_IMPLEMENTED
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+)";
+
+constexpr const char* kEnd = R"(
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* @NAME@_IMPLEMENTATION */
+)";
+
+/// Defines the types of the passed elements, and of `out` where it differs.
+std::string type_constants(const Problem& p) {
+  const Dtype passed = p.custom ? p.dtype : dtype_of(p, "q");
+  std::string text = fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(passed));
+  if (is_fp8(p)) text += fmt::format("#define @NAME@_OUT_DTYPE \"{}\"\n", name(out_dtype(p)));
+  return text;
+}
+
+/// Defines the constants that a program can test at compile time.
+std::string constants(const KernelFacts& facts) {
+  const Problem& p = facts.problem;
+  std::string text = "/* What it computes, and how far it was checked. */\n";
+  const std::string types = type_constants(p);
+  const auto define = [&text](std::string_view key, std::int64_t value) {
+    text += fmt::format("#define @NAME@_{} {}\n", key, value);
+  };
+  for (const NamedSize& size : named_sizes(p)) {
+    if (!p.custom && size.name == "CAUSAL") text += types;
+    define(p.custom ? "SIZE_" + size.name : size.name, size.value);
+  }
+  text += p.custom ? types : fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
+  text += fmt::format("#define @NAME@_ARCH \"{}\"\n", facts.arch);
+  define("VERIFIED", facts.verified ? 1 : 0);
+  define("RECORDED", facts.recorded ? 1 : 0);
+  return text;
+}
+
+/// Describes fp8: element types, and whether the caller or the kernel computes the factors.
+std::string fp8_text(const Problem& p) {
+  if (!is_fp8(p)) return "";
+  if (!has_descales(p)) {
+    return fmt::format("\n * q, k, v and out are {}; the kernel itself quantizes q, k and v to {}.",
+                       name(out_dtype(p)), name(p.dtype));
+  }
+  return fmt::format(
+      "\n * q, k and v are {}, out is {}. An element of q, k or v stands for itself times a factor."
+      "\n * Factors are fp32, contiguous, on 4 bytes each tensor:"
+      "\n *   q_descale, k_descale, v_descale: [batch, kv_heads], one for a key head"
+      "\n * A query head has the factors of the key head that it reads.",
+      name(p.dtype), name(out_dtype(p)));
+}
+
+/// Lists shape and strides of each tensor if tensors are not contiguous; factors always are.
+std::string strides_text(const KernelFacts& facts) {
+  std::string text = "Shapes, and strides in elements, all of\n * them compiled in:";
+  for (const TensorFacts& tensor : facts.tensors) {
+    if (is_descale(tensor.name)) continue;
+    text += fmt::format("\n *   {}: {} [{}] by [{}]", tensor.name, tensor.type,
+                        fmt::join(tensor.shape, ", "), fmt::join(tensor.strides, ", "));
+  }
+  if (facts.problem.layouts.q.kind == LayoutKind::kPacked) {
+    text += fmt::format("\n * In the packed tensor q is first, k begins {} elements further, v {}.",
+                        packed_offset(facts.problem, "k"), packed_offset(facts.problem, "v"));
+  }
+  return text + fmt::format("\n * Each begins on 16 bytes.{}{}",
+                            facts.problem.lse ? "" : " lse is not written: pass 0.",
+                            fp8_text(facts.problem));
+}
+
+/// Describes the tensor layout, after "Queues the kernel on the stream and returns."
+std::string tensors_text(const KernelFacts& facts) {
+  if (facts.problem.custom) {
+    std::string text = "The tensors are contiguous, on 16\n * bytes each:";
+    for (const TensorFacts& tensor : facts.tensors) {
+      text += fmt::format("\n *   d_{}: {} [{}], {}", tensor.name, tensor.type,
+                          fmt::join(tensor.shape, ", "), tensor.output ? "written" : "read");
+    }
+    return text;
+  }
+  if (!facts.tensors.empty()) return strides_text(facts);
+  return fmt::format(
+      "q and out are contiguous [batch, heads, seq_q,\n"
+      " * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.{}\n * {}",
+      fp8_text(facts.problem),
+      facts.problem.lse
+          ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q], on 16 bytes."
+          : "lse is not written: pass 0.");
+}
+
+/// Lists the parameters of the launch in lines of at most 100 columns.
+std::string parameters_text(const KernelFacts& facts) {
+  std::string line = "    const @name@_kernel *kernel,", text;
+  std::vector<std::string> names = tensor_parameters(facts);
+  names.emplace_back("scratch");
+  for (const std::string& name : names) {
+    const std::string next = fmt::format(" CUdeviceptr {},", name);
+    if (line.size() + next.size() > kParameterColumns) {
+      text += line + "\n";
+      line = "   ";
+    }
+    line += next;
+  }
+  return text + line + " CUstream stream";
+}
+
+/// The first member of the union decides the initialiser, the second the alignment.
+std::string byte_array(std::string_view bytes) {
+  std::string text = fmt::format(
+      "/* The machine code: an ELF file of {0} bytes. */\n"
+      "static const union {{\n  unsigned char bytes[{0}];\n  unsigned long long aligned;\n}} "
+      "@name@_cubin = {{{{",
+      bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i % kBytesPerLine == 0) text += "\n    ";
+    text += fmt::format("{},", static_cast<unsigned char>(bytes[i]));
+  }
+  return text + "\n}};\n";
+}
+
+}  // namespace
+
+std::string c_header(const ExportedKernel& kernel) {
+  const KernelFacts& facts = kernel.facts;
+  std::string text =
+      fmt::format("/* @name@.h - one {} kernel, for one {}: machine code and launch.\n *\n",
+                  operation_name(facts.problem), facts.problem.custom ? "problem" : "shape");
+  for (const std::string& line : provenance(facts)) text += comment_line(line);
+  text += kIntroduction + constants(facts) + kDeclarations + byte_array(kernel.cubin) + "\n" +
+          c_functions(facts) + kEnd;
+  const std::pair<const char*, std::string> marks[] = {
+      {"@tensors@", tensors_text(facts)},
+      {"@parameters@", parameters_text(facts)},
+      {"@scratch@", scratch_bytes(facts) > 0
+                        ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."
+                        : "scratch is not needed: pass 0."},
+      {"@scratch_bytes@", fmt::format("{}u", scratch_bytes(facts))},
+      {"@stages@", fmt::to_string(facts.stages.size())},
+      {"@include@", "#include"},
+      {"@arch@", facts.arch},
+      {"@NAME@", upper(kernel.name)},
+      {"@name@", kernel.name}};
+  for (const auto& [mark, value] : marks) text = replaced(std::move(text), mark, value);
+  return text;
+}
+
+}  // namespace fatune

@@ -1,0 +1,130 @@
+// exported_kernel.cpp: Makes C identifiers from names, and comment lines from an origin.
+#include "export/exported_kernel.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/text/cells.hpp"
+
+namespace fatune {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+}
+
+constexpr const char* kUnverified =
+    "NOT VERIFIED: no gate has checked the results of this machine code.";
+constexpr const char* kRecorded =
+    "RECORDED: the numbers come from a recording of the device; nothing ran when this config was "
+    "chosen.";
+
+/// Describes the tensors or the formula, and the problem.
+std::string describe_computation(const KernelFacts& facts) {
+  const Problem& p = facts.problem;
+  if (p.custom) {
+    std::vector<std::string> read, written;
+    for (const TensorFacts& tensor : facts.tensors)
+      (tensor.output ? written : read).push_back(tensor.name);
+    return fmt::format("{} of {} for {}", fmt::join(written, ", "), fmt::join(read, ", "),
+                       describe(p));
+  }
+  std::string text = fmt::format("out = softmax({:.9g} q k^T) v for {}", facts.scale, describe(p));
+  if (p.mask == Mask::kCausal) text += " (query i sees key j when j <= i + seq_kv - seq_q)";
+  return text;
+}
+
+}  // namespace
+
+std::string export_name(std::string_view kernel, const Problem& p) {
+  std::string text(kernel);
+  if (p.custom) {
+    for (const NamedSize& size : p.custom->sizes) {
+      text += '_';
+      for (const char c : size.name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      text += fmt::format("{}", size.value);
+    }
+    text += fmt::format("_{}", name(p.dtype));
+  } else {
+    text += fmt::format("_b{}_h{}", p.batch, p.heads);
+    if (p.kv_heads != p.heads) text += fmt::format("_kvh{}", p.kv_heads);
+    text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
+    if (is_fp8(p)) text += fmt::format("_{}", name(out_dtype(p)));
+    if (is_fused(p)) text += fmt::format("_{}", name(p.quant));
+    if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
+    if (p.lse) text += "_lse";
+    if (p.scale) text += fmt::format("_scale{}", *p.scale);
+    if (!p.layouts.plain()) text += "_" + name(p.layouts);
+  }
+  std::ranges::replace_if(
+      text, [](char c) { return !is_word(c); }, '_');
+  return text;
+}
+
+void make_distinct(std::vector<std::string>& names) {
+  std::set<std::string> taken;
+  for (std::string& name : names) {
+    std::string distinct = name;
+    for (int number = 2; !taken.insert(distinct).second; ++number)
+      distinct = fmt::format("{}_{}", name, number);
+    name = distinct;
+  }
+}
+
+Status check_export_name(std::string_view name, std::string_view flag) {
+  const bool right = !name.empty() && !is_digit(name.front()) && std::ranges::all_of(name, is_word);
+  if (right) return {};
+  return usage_error(fmt::format(
+      "{}: '{}' is no C identifier: letters, digits and '_', the first no digit", flag, name));
+}
+
+std::string describe_time(const MeasuredFacts& measured) {
+  if (!measured.us) return fmt::format("{:.2f} us", measured.hot_us);
+  return fmt::format("{:.2f} us {}", *measured.us, time_words(measured.time));
+}
+
+std::string describe_measured(const KernelFacts& facts) {
+  if (!facts.measured) return "";
+  const MeasuredFacts& measured = *facts.measured;
+  std::string hot = fmt::format("{:.4g} us", measured.hot_us);
+  if (measured.us) hot += " hot";
+  if (measured.ci95_us) {
+    hot += fmt::format(" (95 % interval {:.4g} to {:.4g})", (*measured.ci95_us)[0],
+                       (*measured.ci95_us)[1]);
+  }
+  const std::string ratio =
+      measured.ratio ? fmt::format(", {:.3f} of {}'s time", *measured.ratio, measured.baseline)
+                     : "";
+  return measured.us ? describe_time(measured) + ratio + "; " + hot : hot + ratio;
+}
+
+std::vector<std::string> provenance(const KernelFacts& facts) {
+  std::vector<std::string> lines;
+  if (!facts.verified) lines.emplace_back(kUnverified);
+  if (facts.recorded) lines.emplace_back(kRecorded);
+  lines.push_back(describe_computation(facts));
+  lines.push_back(fmt::format("kernel:   {} {}", facts.kernel, facts.config));
+  lines.push_back(fmt::format("id:       {}", facts.id));
+  const std::string device =
+      facts.driver.empty() ? facts.device_name : facts.device_name + ", driver " + facts.driver;
+  if (const std::string measured = describe_measured(facts); !measured.empty())
+    lines.push_back(fmt::format("measured: {} on {}", measured, device));
+  lines.push_back(fmt::format("verified: {}", facts.verified ? "passed every gate" : "no"));
+  lines.push_back(fmt::format("compiled: NVRTC {} for {}", facts.nvrtc, facts.arch));
+  if (!facts.command.empty()) lines.push_back(fmt::format("found by: {}", facts.command));
+  lines.push_back(fmt::format("exported by fatune {}", facts.fatune));
+  for (std::string& line : lines) line = one_line(std::move(line));
+  return lines;
+}
+
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+}  // namespace fatune

@@ -1,0 +1,106 @@
+// cells.cpp: Formats times with the number of digits that their intervals support.
+#include "report/text/cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.hpp"
+#include "model/problem/problem.hpp"
+
+namespace fatune {
+
+std::string interval_text(double low, double high, int decimals) {
+  return "[" + fixed(low, decimals) + ", " + fixed(high, decimals) + "]";
+}
+
+int decimals_for(double time_us) {
+  if (!(time_us > 0)) return 2;
+  return std::clamp(3 - static_cast<int>(std::floor(std::log10(time_us))), 0, 4);
+}
+
+std::string median_cell(const std::optional<Timing>& timing) {
+  return timing ? fixed(timing->median_us, decimals_for(timing->median_us)) : "-";
+}
+
+std::string interval_cell(const std::optional<Timing>& timing) {
+  if (!timing || !timing->ci95_low_us || !timing->ci95_high_us) return "-";
+  return interval_text(*timing->ci95_low_us, *timing->ci95_high_us,
+                       decimals_for(timing->median_us));
+}
+
+std::string ratio_cell(const std::optional<Ratio>& ratio) {
+  return ratio ? fixed(ratio->value, kRatioDecimals) : "-";
+}
+
+std::string ratio_interval_cell(const std::optional<Ratio>& ratio) {
+  return ratio ? interval_text(ratio->low, ratio->high, kRatioDecimals) : "-";
+}
+
+std::string rate_text(const Problem& problem, const Timing& timing) {
+  const Seconds time = to_seconds(Micros(timing.median_us));
+  const double rate =
+      counts_flops(problem) ? (flops(problem) / time).value : gigabytes_per_second(problem, time);
+  return fixed(rate, rate < 100 ? 1 : 0);
+}
+
+std::string rate_cell(const FinalRecord& record) {
+  const std::optional<Timing>& timing = record.rated_time();
+  return timing ? rate_text(record.problem, *timing) : "-";
+}
+
+std::string time_words(const std::string& time) { return time == "in_layer" ? "in layer" : time; }
+
+std::vector<TimeColumn> time_columns(const std::vector<FinalRecord>& rows,
+                                     const std::string& objective) {
+  const auto any = [&](auto&& has) { return std::ranges::any_of(rows, has); };
+  const auto has = [&](const char* time) {
+    return any([&](const FinalRecord& row) { return timing_of(row, time).has_value(); });
+  };
+  const bool plain = has("plain");
+  const bool chained = any([](const FinalRecord& row) {
+    return row.hot && row.plain && row.hot->median_us != row.plain->median_us;
+  });
+  std::vector<TimeColumn> columns;
+  const auto add = [&](bool wanted, const char* time, const char* title) {
+    if (wanted) columns.push_back({time, title});
+  };
+  add(has("in_layer"), "in_layer", "in layer us");
+  add(plain, "plain", "plain us");
+  add(!plain || chained, "hot", plain ? "chained us" : "hot us");
+  add(has("cold") || !plain, "cold", "cold us");
+  const auto lead = std::ranges::find(columns, final_time(rows, objective), &TimeColumn::time);
+  if (lead != columns.end()) std::rotate(columns.begin(), lead, lead + 1);
+  return columns;
+}
+
+std::vector<Column> time_heads(const std::vector<TimeColumn>& times) {
+  std::vector<Column> heads;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const int place = static_cast<int>(i);
+    heads.emplace_back(">" + times[i].title, i == 0 ? 0 : i == 1 ? 2 : 5 + place);
+    heads.emplace_back(">95 %", i == 0 ? 0 : 10 + place);
+  }
+  return heads;
+}
+
+std::vector<std::string> time_cells(const FinalRecord& row, const std::vector<TimeColumn>& times) {
+  std::vector<std::string> cells;
+  for (const TimeColumn& each : times) {
+    cells.push_back(median_cell(timing_of(row, each.time)));
+    cells.push_back(interval_cell(timing_of(row, each.time)));
+  }
+  return cells;
+}
+
+std::string rate_name(const Problem& problem) { return counts_flops(problem) ? "TFLOP/s" : "GB/s"; }
+
+std::string device_text(const Environment& environment) {
+  return environment.device_name + " (" + name(environment.limits.arch) +
+         (environment.recorded ? ", recorded)" : ")");
+}
+
+std::string decision_text(bool passed, const Paint& paint) {
+  return passed ? paint(Tone::kGood, "pass") : paint(Tone::kBad, "fail");
+}
+
+}  // namespace fatune
