@@ -25,7 +25,7 @@ CONCURRENT = {
     "core": ["channel", "child", "interrupt", "line_process", "parallel", "run_program"],
     "search": ["runs"],
     "tune": ["final_phase", "pipeline", "pool", "preparation", "service"],
-    "out": ["live_server"],
+    "report": ["live_server"],
     "runtime": ["wisdom"],
 }
 

@@ -27,7 +27,7 @@ class NightlyTest(unittest.TestCase):
         for name in ("tests/crash/crash_test.py", "tests/install/archive_test.py", "tests/install/wheel_test.py", "tools/fuzz.py",
                      "tools/wheel.sh"):
             self.write(name, "#!/usr/bin/env bash\n").chmod(0o755)
-        for wing in ("core", "search", "tune", "out", "runtime"):
+        for wing in ("core", "search", "tune", "report", "runtime"):
             self.write(f"build/tsan/tests/unit/{wing}/test_{wing}", "#!/usr/bin/env bash\n").chmod(0o755)
 
     def write(self, name, text):
