@@ -96,7 +96,8 @@ Json hardware_json(const Problem& problem, const Environment& environment) {
   const PhysicsFloor floors = physics_floor(problem, environment);
   Json floor;
   for (const Time time : kAllTimes)
-    floor[std::string(name(time))] = {{"time_us", floors.of(time).time.value}, {"why", floors.of(time).why}};
+    floor[std::string(name(time))] = {{"time_us", floors.of(time).time.value},
+                                      {"why", floors.of(time).why}};
   return {{"tensor_tflops", peak.flops * kTeraPerSecond},
           {"tensor_origin", peak.flops_origin},
           {"memory_tbs", peak.memory_bytes * kTeraPerSecond},
