@@ -39,7 +39,7 @@ def write_recording(path, problems):
     header, *lines = gzip.decompress((ROOT / "configs/recorded/h200-mission.jsonl.gz").read_bytes()).splitlines()
     header = {key: value for key, value in json.loads(header).items() if key != "crc"}
     record = next(each for each in map(json.loads, lines) if each.get("outcome") == "measured" and each["t"] == "candidate")
-    del record["cold"]
+    del record["in_layer"]  # Candidates are then ranked by their hot time.
     with path.open("w") as file:
         print(json.dumps(header), file=file)
         for number in range(problems):
