@@ -10,7 +10,7 @@ namespace fatune {
 namespace {
 
 constexpr const char* kKernelPattern = "[a-z][a-z0-9_]*";  // pattern of manifests
-constexpr std::array kRoles = {RowRole::kFinalist, RowRole::kDefault, RowRole::kBaseline};
+constexpr std::array kRowRoles = {RowRole::kFinalist, RowRole::kDefault, RowRole::kBaseline};
 /// In the order of Time.
 constexpr std::array kRounds = {&FinalRecord::in_layer_rounds_us, &FinalRecord::plain_rounds_us,
                                 &FinalRecord::hot_rounds_us, &FinalRecord::cold_rounds_us};
@@ -75,13 +75,13 @@ void fields(CandidateRecord& x, FieldList& f) {
 }
 
 std::string_view name(RowRole role) {
-  constexpr std::array<std::string_view, kRoles.size()> kNames = {"finalist", "default",
+  constexpr std::array<std::string_view, kRowRoles.size()> kNames = {"finalist", "default",
                                                                   "baseline"};
   return kNames.at(static_cast<std::size_t>(role));
 }
 
 FieldWord<RowRole> word_of(const RowRole*) {
-  return {[](std::string_view text) { return parse_word<RowRole>(text, kRoles); }, kRoles};
+  return {[](std::string_view text) { return parse_word<RowRole>(text, kRowRoles); }, kRowRoles};
 }
 
 std::vector<double>& rounds_of(FinalRecord& record, Time time) {
