@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -11,7 +10,7 @@ import torch
 
 from . import program
 from .capturing import Suite
-from .errors import ENVIRONMENT, FILES, NO, FatuneError
+from .errors import ENVIRONMENT, FILES, NO, USAGE, FatuneError
 from .progress import Progress
 
 _SCHEMA = "fatune.best/1"
@@ -107,14 +106,13 @@ def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = 
     folder = Path(out) if out is not None else default_folder(suite)
     options = {"device": device, "budget": budget, "baselines": baselines}
     if holds_run(folder):
-        with tempfile.TemporaryDirectory(
-        ) as beside:  # the run's own stays until this one is known to be the same
-            document = _sweep(suite.save(Path(beside) / "suite.json"),
-                              {"resume": folder, **options}, quiet)
+        _check_plan(folder, suite, budget, baselines)
+        document = _run(["resume", str(folder)], {"device": device}, quiet)
         _saved(suite, folder)
     else:
         options["device"] = device or _current_device()
-        document = _sweep(_saved(suite, folder), {"out": folder, **options}, quiet)
+        document = _run(["sweep", "--suite", str(_saved(suite, folder))],
+                        {"out": folder, **options}, quiet)
     return Result(folder, document, suite)
 
 
@@ -123,14 +121,59 @@ def holds_run(folder: Path) -> bool:
     return (folder / "journal.jsonl").exists()
 
 
-def _sweep(suite: Path, options: Dict[str, Any], quiet: bool) -> Dict[str, Any]:
-    """Returns the document of `fatune sweep`; options that are None are left out."""
+def _check_plan(folder: Path, suite: Suite, budget: "str | int | None",
+                baselines: Optional[str]) -> None:
+    """Raises FatuneError (2) if the run's journal began with other problems or options."""
+    try:
+        with (folder / "journal.jsonl").open(encoding="utf-8") as journal:
+            plan = json.loads(journal.readline())["plan"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # the program says what is wrong with the journal
+    pairs = [("the suite", [_shape_of(each["problem"]) for each in plan["problems"]],
+              [f"{each['shape']} {each.get('dtype', 'f16')}" for each in suite.problems])]
+    if budget is not None:
+        pairs.append(("--budget", _limit_of(plan), _limit_of(_parsed(str(budget)))))
+    if baselines is not None:
+        named = [] if baselines == "none" else baselines.split(",")
+        pairs.append(("--baselines", plan["baselines"], named))
+    for what, before, now in pairs:
+        if before != now:
+            raise FatuneError(f"{folder}: {what} is {_quoted(before)} in the journal and "
+                              f"{_quoted(now)} here", USAGE)
+
+
+def _quoted(value: "str | List[str]") -> str:
+    return f"'{value if isinstance(value, str) else ', '.join(value)}'"
+
+
+def _shape_of(problem: Dict[str, Any]) -> str:
+    sizes = (problem[name] for name in ("batch", "heads", "seq_q", "head_dim"))
+    return f"{','.join(map(str, sizes))} {problem['dtype']}"
+
+
+def _parsed(budget: str) -> Dict[str, Any]:
+    """A budget as a plan has it: "60s" and "5m" are times, other numbers are evaluations."""
+    unit = {"s": 1.0, "m": 60.0}.get(budget[-1:])
+    try:
+        return ({"budget_seconds": float(budget[:-1]) * unit} if unit else
+                {"budget_evaluations": int(budget)})
+    except ValueError:
+        return {"budget_evaluations": budget}
+
+
+def _limit_of(plan: Dict[str, Any]) -> str:
+    seconds = plan.get("budget_seconds")
+    return f"{seconds:g} s" if seconds else f"{plan['budget_evaluations']} evaluations"
+
+
+def _run(words: List[str], options: Dict[str, Any], quiet: bool) -> Dict[str, Any]:
+    """Returns the document of a sweep; options that are None are left out."""
     told = [
         word for name, value in options.items() if value is not None
         for word in (f"--{name}", str(value))]
     progress = Progress()
     try:
-        return program.run(["sweep", "--suite", str(suite), *told], accept=_FASTER_OR_NOT,
+        return program.run([*words, *told], accept=_FASTER_OR_NOT,
                            progress=None if quiet else progress)
     finally:
         progress.close()

@@ -43,7 +43,6 @@ def _of_length(kernel, tokens):
                          "strides": dict.fromkeys(kernel.facts["strides"], strides)}, kernel.cubin)
 
 
-@contextlib.contextmanager
 def drawn(page):
     """Returns the document that a page draws."""
     text = page.read_text(encoding="utf-8")
@@ -51,6 +50,7 @@ def drawn(page):
     return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL).group(1))
 
 
+@contextlib.contextmanager
 def on_the_cpu(tokens=None):
     """Files that are imported meanwhile by fatune.install(), or by the function that this gives, take the CPU for the
     GPU of the recording. With `tokens` their kernels are for this length."""

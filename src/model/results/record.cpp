@@ -76,7 +76,7 @@ void fields(CandidateRecord& x, FieldList& f) {
 
 std::string_view name(RowRole role) {
   constexpr std::array<std::string_view, kRowRoles.size()> kNames = {"finalist", "default",
-                                                                  "baseline"};
+                                                                     "baseline"};
   return kNames.at(static_cast<std::size_t>(role));
 }
 
