@@ -229,8 +229,9 @@ bool matches(std::string_view text, const char* pattern) {
   const int flags = REG_EXTENDED | REG_NOSUB;
   const int problem = ::regcomp(&compiled, fmt::format("^({})$", pattern).c_str(), flags);
   FATUNE_CHECK(problem == 0, "patterns are constants of the program");
-  regmatch_t range{0, static_cast<regoff_t>(text.size())};
-  const bool found = ::regexec(&compiled, text.data(), 1, &range, REG_STARTEND) == 0;
+  const std::string whole(text);  // regexec() wants a zero behind the text
+  regmatch_t range{0, static_cast<regoff_t>(whole.size())};
+  const bool found = ::regexec(&compiled, whole.c_str(), 1, &range, REG_STARTEND) == 0;
   ::regfree(&compiled);
   return found;
 }
