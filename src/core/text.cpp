@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 #include <regex.h>
@@ -77,6 +78,25 @@ bool is_wide(char32_t p) {
 
 bool is_zero_width(char32_t p) {
   return p < 0x20 || (p >= 0x300 && p <= 0x36F) || (p >= 0x200B && p <= 0x200D) || p == 0xFE0F;
+}
+
+struct Regex {
+  regex_t value;
+  ~Regex() { ::regfree(&value); }
+};
+
+/// Compiles each pattern once in a thread, because loading the kernels matches hundreds of texts.
+/// Patterns are constants of the program, so the map may refer to them.
+const regex_t& compiled(const char* pattern) {
+  static thread_local std::map<std::string_view, Regex> known;
+  const auto [place, fresh] = known.try_emplace(pattern);
+  regex_t& regex = place->second.value;
+  if (fresh) {
+    const std::string whole = fmt::format("^({})$", pattern);
+    FATUNE_CHECK(::regcomp(&regex, whole.c_str(), REG_EXTENDED | REG_NOSUB) == 0,
+                 "patterns are constants of the program");
+  }
+  return regex;
 }
 
 }  // namespace
@@ -225,15 +245,9 @@ bool in_class(char c, std::string_view inside) {
 }
 
 bool matches(std::string_view text, const char* pattern) {
-  regex_t compiled;
-  const int flags = REG_EXTENDED | REG_NOSUB;
-  const int problem = ::regcomp(&compiled, fmt::format("^({})$", pattern).c_str(), flags);
-  FATUNE_CHECK(problem == 0, "patterns are constants of the program");
   const std::string whole(text);  // regexec() wants a zero behind the text
   regmatch_t range{0, static_cast<regoff_t>(whole.size())};
-  const bool found = ::regexec(&compiled, whole.c_str(), 1, &range, REG_STARTEND) == 0;
-  ::regfree(&compiled);
-  return found;
+  return ::regexec(&compiled(pattern), whole.c_str(), 1, &range, REG_STARTEND) == 0;
 }
 
 std::string printable(std::string_view text) {
