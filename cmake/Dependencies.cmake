@@ -38,6 +38,8 @@ set(SPDLOG_FMT_EXTERNAL ON)
 FetchContent_MakeAvailable(CLI11 nlohmann_json fmt spdlog)
 fatune_require_target(CLI11::CLI11 "CLI11 2.1 or newer")
 fatune_require_target(nlohmann_json::nlohmann_json "nlohmann_json 3.11 or newer")
+# An enum is written by its name: without this definition it would become a number, unseen.
+target_compile_definitions(fatune_options INTERFACE JSON_DISABLE_ENUM_SERIALIZATION=1)
 fatune_require_target(spdlog::spdlog "spdlog 1.10 or newer")
 fatune_require_target(fmt::fmt "fmt 9 or newer")
 
