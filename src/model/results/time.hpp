@@ -24,7 +24,8 @@ std::string describe(Time time);   ///< "in layer", "plain", ...
 Result<Time> parse_time(std::string_view text);
 FieldWord<Time> word_of(const Time*);
 
-/// What a sweep makes small. A score is made large: it weighs speed and use of the device.
+/// A sweep minimises the time of its objective. It maximises a score, which weighs speed and use
+/// of the device.
 enum class Objective { kInLayer, kHot, kCold, kScore };
 std::string_view name(Objective objective);  ///< "in_layer", "hot", "cold", "score"
 Result<Objective> parse_objective(std::string_view text);

@@ -33,7 +33,7 @@ struct Stage {
   bool has(std::size_t index) const;
 };
 
-/// What a contestant has beside its record.
+/// A contestant, with the state that its record does not hold.
 struct Contender {
   Implementation implementation;
   std::optional<Program> program = {};             ///< for the main problem, once it ran there
