@@ -22,10 +22,14 @@ KINDS = {"fp8-": "fp8-rivals", "sanitize-": "sanitize"}  # Documents that go int
 ARCHIVED = "2b9a2ab5"
 
 
+def without_checksum(line):
+    return re.sub(r',"crc":"[0-9a-f]{8}"}$', "}", line)
+
+
 def named(line, folder):
     """Names warm starts as seen from the evidence's folder; a line that changes loses its checksum."""
     changed = line.replace(folder, "")
-    return line if changed == line else re.sub(r',"crc":"[0-9a-f]{8}"}$', "}", changed)
+    return line if changed == line else without_checksum(changed)
 
 
 def journal(run, folder):
@@ -45,7 +49,7 @@ def collect_recording(evidence, device, folder):
     """
     *others, last = (journal(evidence / name, folder) for name in RECORDED)
     candidates = [line for lines in others for line in lines if line.startswith('{"t":"candidate"')]
-    lines = [re.sub(r',"crc":"[0-9a-f]{8}"}$', "}", line) for line in (last[0], *candidates, *last[1:])]
+    lines = map(without_checksum, (last[0], *candidates, *last[1:]))
     write_journal(ROOT / f"configs/recorded/{device}-mission.jsonl.gz", lines)
 
 
