@@ -79,8 +79,12 @@ class Result:
 def default_folder(suite: Suite) -> Path:
     """Returns runs/NAME-HASH below the current folder. The hash is of the problems, so that the
     same suite resumes its run."""
-    text = json.dumps([{**problem, "source": ""} for problem in suite.problems], sort_keys=True)
-    return Path("runs") / f"{suite.name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    digest = hashlib.sha256(_problems_text(suite).encode()).hexdigest()
+    return Path("runs") / f"{suite.name}-{digest[:8]}"
+
+
+def _problems_text(suite: Suite) -> str:
+    return json.dumps([{**problem, "source": ""} for problem in suite.problems], sort_keys=True)
 
 
 def suite_file(folder: Path) -> Path:
@@ -123,14 +127,20 @@ def holds_run(folder: Path) -> bool:
 
 def _check_plan(folder: Path, suite: Suite, budget: "str | int | None",
                 baselines: Optional[str]) -> None:
-    """Raises FatuneError (2) if the run's journal began with other problems or options."""
+    """Raises FatuneError (2) if the run began with other problems or options. The suite beside
+    the run has all of a problem; the journal answers for a run without one."""
+    began = suite_file(folder)
+    if began.exists() and _problems_text(Suite.load(began)) != _problems_text(suite):
+        raise FatuneError(f"{folder} is a run of other problems: those of {began}", USAGE)
     try:
         with (folder / "journal.jsonl").open(encoding="utf-8") as journal:
             plan = json.loads(journal.readline())["plan"]
     except (OSError, ValueError, KeyError, TypeError):
         return  # the program says what is wrong with the journal
     pairs = [("the suite", [_shape_of(each["problem"]) for each in plan["problems"]],
-              [f"{each['shape']} {each.get('dtype', 'f16')}" for each in suite.problems])]
+              [f"{each['shape']} {each.get('dtype', 'f16')}" for each in suite.problems]),
+             ("the suite", [each["name"] for each in plan["problems"]],
+              [each["name"] for each in suite.problems])]
     if budget is not None:
         pairs.append(("--budget", _limit_of(plan), _limit_of(_parsed(str(budget)))))
     if baselines is not None:

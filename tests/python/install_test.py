@@ -94,6 +94,11 @@ class TuneTest(Recorded):
             with self.subTest(said), self.assertRaisesRegex(fatune.FatuneError, said) as caught:
                 fatune.tune(self.suite, out=folder, quiet=True, **options)
             self.assertEqual(caught.exception.exit_code, 2)
+        document = json.loads(json.dumps(self.suite.document))
+        document["problems"][0]["causal"] = True
+        with self.assertRaisesRegex(fatune.FatuneError, "is a run of other problems") as caught:
+            fatune.tune(type(self.suite)(document), out=self.result.folder, quiet=True)
+        self.assertEqual(caught.exception.exit_code, 2)
         self.assertEqual(tuning.suite_file(self.result.folder).read_text(encoding="utf-8"), saved)
         again = fatune.tune(self.suite, out=self.result.folder, device="recorded", budget=4, quiet=True)
         self.assertEqual(again.problems[0]["best"]["config"], self.result.problems[0]["best"]["config"])
