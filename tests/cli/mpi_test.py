@@ -9,6 +9,7 @@ the run resumed. Everything runs on this machine's processor: no GPU takes part.
 there is no mpirun here, or no plug-in beside the program.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -43,6 +44,17 @@ def finish(process, limit=180):
         os.killpg(process.pid, signal.SIGKILL)
         raise Broken(f"mpirun did not end within {limit} s: {process.communicate()[0]}")
     return said
+
+
+def end(process, limit=60):
+    """Waits for mpirun, or ends it and its ranks: Open MPI at times waits for ever for a killed rank 0."""
+    try:
+        process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        for pid in [*ranks_of(process).values(), process.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
 
 
 def ranks_of(process):
@@ -109,7 +121,7 @@ def kill_rank_0(program, out, expected, chance):
     ranks = ranks_of(process)
     if 0 in ranks:
         os.kill(ranks[0], signal.SIGKILL)
-    finish(process)
+    end(process)
     ended = finish(mpirun(program, 4, ["resume", out, *SWEEP[-2:]]))
     want((out / "best.json").exists(), f"the run did not go on: {ended}")
     check_run(out, expected)

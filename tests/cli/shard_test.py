@@ -80,13 +80,18 @@ def best_of(folder):
 
 
 def results_of(folder):
-    """Results in the journal, in order and without times of day."""
-    kept = []
+    """Results in the journal, in order and without times of day.
+
+    A kill between the records of a final phase has the phase written again: its last records count.
+    """
+    kept, contestants = [], []
     for line in (folder / "journal.jsonl").read_text().splitlines()[1:]:
         record = json.loads(line)
-        if record["t"] in ("candidate", "final"):
-            kept.append(json.dumps({k: v for k, v in record.items() if k not in ("at_s", "spent", "crc")}))
-    return kept
+        if record["t"] not in ("candidate", "final"):
+            continue
+        kept.append(json.dumps({k: v for k, v in record.items() if k not in ("at_s", "spent", "crc")}))
+        contestants.append(json.dumps([record[k] for k in ("problem", "impl", "role", "id")]) if record["t"] == "final" else None)
+    return [text for i, (text, who) in enumerate(zip(kept, contestants)) if who is None or who not in contestants[i + 1:]]
 
 
 def by_problem(results):
