@@ -90,7 +90,7 @@ def results_of(folder):
         if record["t"] not in ("candidate", "final"):
             continue
         kept.append(json.dumps({k: v for k, v in record.items() if k not in ("at_s", "spent", "crc")}))
-        contestants.append(json.dumps([record[k] for k in ("problem", "impl", "role", "id")]) if record["t"] == "final" else None)
+        contestants.append(json.dumps([record.get(k) for k in ("problem", "impl", "role", "id")]) if record["t"] == "final" else None)
     return [text for i, (text, who) in enumerate(zip(kept, contestants)) if who is None or who not in contestants[i + 1:]]
 
 
