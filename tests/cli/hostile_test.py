@@ -227,17 +227,17 @@ class Readers(Hostile):
             for _ in range(40):
                 bomb.write(b"1," * (1 << 19))
         self.refused("fatune report bomb.jsonl.gz", "bomb.jsonl.gz: unpacks to more than 100 times its size")
-        self.refused("fatune report /dev/zero", "/dev/zero: holds more than 60.0 MiB, the most that is read")
+        self.refused("fatune report /dev/zero", "/dev/zero: holds more than 512.0 MiB, the most that is read")
         self.refused("fatune inspect --shape 4,8,512,64 --config /dev/zero", "/dev/zero: holds more than 16.0 MiB")
-        self.refused("fatune replay <(cat /dev/zero)", "holds more than 60.0 MiB")
+        self.refused("fatune replay <(cat /dev/zero)", "holds more than 512.0 MiB")
 
     def test_many_lines(self):
         """Journals with as many meaningless lines and values as are read, and with more."""
         header, nothing = self.journal().splitlines()[0], '{"t":"end","status":"complete"}\n'
         keys = '{"t":"end","x":{"a":1' + "".join(f',"k{i}":1' for i in range(200_000)) + "}}\n"
-        values = '{"t":"end","x":[' + "1," * 390_000 + "1]}\n"
-        for lines, words in ((nothing * 999_999, "1000000 lines would take more than 480.0 MiB of memory"), (nothing * 299_999, "holds no candidate"),
-                             (values * 42, "many.jsonl: holds more than 12000000 values"), (keys * 25, "many.jsonl: line 2: has an object of more than 256 keys")):
+        values = '{"t":"end","x":[' + "1," * 4_000_000 + "1]}\n"
+        for lines, words in ((nothing * 3_999_999, "4000000 lines would take more than 1536.0 MiB of memory"), (nothing * 299_999, "holds no candidate"),
+                             (values, "many.jsonl: line 2: holds more than 4000000 values"), (keys * 25, "many.jsonl: line 2: has an object of more than 256 keys")):
             self.write("many.jsonl", header + "\n" + lines)
             with open(self.folder / "said", "w+", encoding="utf-8") as said:
                 child = subprocess.Popen([FATUNE, "report", self.folder / "many.jsonl"], stdout=said, stderr=said)

@@ -280,7 +280,7 @@ Result<std::string> Referee::journal_of(const std::string& run) const {
   const std::vector<std::string> known = runs();
   if (std::ranges::find(known, run) == known.end())
     return usage_error(fmt::format("there is no run '{}'", run));
-  return read_file(runs_folder().parent_path() / run / "journal.jsonl", kLargeFile);
+  return read_file(runs_folder().parent_path() / run / "journal.jsonl", kJournalFile);
 }
 
 }  // namespace fatune

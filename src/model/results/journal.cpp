@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,8 @@ constexpr const char* kFamily = "fatune.journal";
 constexpr std::string_view kFileName = "journal.jsonl";
 /// Limit in bytes of text and records together; chosen. The memory of fatune's 1 kB lines is 2.4
 /// times their text.
-constexpr std::size_t kMostMemory = std::size_t{480} << 20U;
+constexpr std::size_t kMostMemory = std::size_t{1536} << 20U;
+constexpr std::uint64_t kSearched = kJournalFile / 16 * 15;  ///< the rest is for final phases
 
 /// A journal with the number of text bytes it was parsed from; the remainder was cut off.
 struct Parsed {
@@ -104,7 +106,6 @@ Result<Parsed> parse(std::string_view text, const std::string& where, Damage dam
     return file_error(fmt::format("{}: {} lines would take more than {} of memory", where, lines,
                                   describe(Bytes(kMostMemory))));
   }
-  FATUNE_TRY_STATUS(check_values(text, where));
   parsed.journal.records.reserve(lines);  // growing would copy the records
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -249,7 +250,7 @@ Result<Journal> parse_journal(std::string_view text, const std::string& where, D
 }
 
 Result<Journal> load_journal(const std::filesystem::path& path, Damage damage) {
-  FATUNE_TRY(const std::string text, read_file(path, kLargeFile));
+  FATUNE_TRY(const std::string text, read_file(path, kJournalFile));
   FATUNE_TRY(Journal journal, parse_journal(text, path.string(), damage));
   if (!journal.left_out.empty()) {
     log::warn(fmt::format(
@@ -288,7 +289,7 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
                       " is not there; start a new run with --out " + shell_word(folder.string()));
   }
   FATUNE_TRY(writer.file_, open_locked(writer.path_));
-  FATUNE_TRY(const std::string text, read_file(writer.path_, kLargeFile));
+  FATUNE_TRY(const std::string text, read_file(writer.path_, kJournalFile));
   FATUNE_TRY(const Parsed parsed, parse(text, writer.path_.string(), Damage::kRefuse));
   if (parsed.journal.cut) FATUNE_TRY_STATUS(writer.file_.cut(parsed.whole_bytes));
   return writer;
@@ -296,11 +297,20 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
 
 Status JournalWriter::append(const Record& record) {
   const bool started = std::holds_alternative<StartedRecord>(record);
-  if (started && !last_started_) {
-    FATUNE_TRY(last_started_, file_.size());
+  const std::string line = sealed(dump(to_json(record)));
+  FATUNE_TRY(const std::uint64_t size, file_.size());
+  if (size + line.size() >= kJournalFile) {
+    return file_error(fmt::format(
+        "{}: would hold more than {}, the most that is read; sweep the other problems in another "
+        "folder (--out)",
+        path_.string(), describe(Bytes(kJournalFile))));
   }
+  if (size > kSearched && !std::exchange(is_nearly_full_, true))
+    log::warn(fmt::format("{}: holds {} of the {} that are read; searches end here", path_.string(),
+                          describe(Bytes(size)), describe(Bytes(kJournalFile))));
+  if (started && !last_started_) last_started_ = size;
   has_grown_ = true;
-  Status appended = file_.append_line(sealed(dump(to_json(record))));
+  Status appended = file_.append_line(line);
   if (!appended && last_started_) static_cast<void>(file_.cut(*last_started_));
   if (!started) last_started_.reset();
   // Only an end record is synced to the disk: no record follows it.

@@ -93,16 +93,19 @@ class JournalWriter {
                                       const JournalHeader& header);
   /// Continues a run; first removes a cut last line from the file.
   static Result<JournalWriter> resume(const std::filesystem::path& folder);
-  /// Appends a record. On an error, removes the lines about candidates on the device: the disk
-  /// ended this run, not a candidate.
+  /// Appends a record, unless the file would become larger than load_journal() reads. On an error
+  /// of the disk, removes the lines about candidates on the device: it ended this run, not a
+  /// candidate.
   Status append(const Record& record);
   const std::filesystem::path& path() const { return path_; }
   bool has_grown() const { return has_grown_; }  ///< since the writer was opened
+  /// Whether searches must end, so that final phases still find room.
+  bool is_nearly_full() const { return is_nearly_full_; }
 
  private:
   std::filesystem::path path_;
   AppendFile file_;
-  bool has_grown_ = false;
+  bool has_grown_ = false, is_nearly_full_ = false;
   std::optional<std::uint64_t> last_started_;  ///< offset of the trailing `started` lines
 };
 

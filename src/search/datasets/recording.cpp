@@ -368,12 +368,15 @@ Result<fs::path> find_results(const fs::path& path) {
 Result<std::vector<Recording>> read_recordings(const fs::path& path) {
   FATUNE_TRY(const fs::path file, find_results(path));
   const std::string where = file.string();
-  FATUNE_TRY(std::string text, read_file(file, kLargeFile));
+  FATUNE_TRY(std::string text, read_file(file, kJournalFile));
   if (text.starts_with("\x1f\x8b")) {  // gzip without the .gz suffix
-    FATUNE_TRY(text, gunzip(text, where, kLargeFile));
+    FATUNE_TRY(text, gunzip(text, where, kJournalFile));
   }
-  FATUNE_TRY_STATUS(check_values(text, where));
   FATUNE_TRY(const Reader reader, recognise(text, where));
+  if (reader.read != read_journal) {  // the others make one document of the whole text
+    FATUNE_TRY_STATUS(check_size(text, kLargeFile, where));
+    FATUNE_TRY_STATUS(check_values(text, where));
+  }
   return reader.read(text, where);
 }
 

@@ -270,7 +270,7 @@ Result<std::string> journal_text(const Journal& journal) {
   FATUNE_TRY(const ScratchFolder scratch, ScratchFolder::make());
   FATUNE_TRY(JournalWriter writer, JournalWriter::create(scratch.path(), journal.header));
   for (const Record& record : journal.records) FATUNE_TRY_STATUS(writer.append(record));
-  return read_file(writer.path(), kLargeFile);
+  return read_file(writer.path(), kJournalFile);
 }
 
 Status save_merged(const Journal& journal, const BestFile& best, const std::filesystem::path& out,

@@ -110,8 +110,8 @@ Status run_trials(const Budget& budget, RunState& run, SearchLoop& loop) {
   const auto may_ask = [&](std::size_t search) {
     const Share& trial = budget.trial(search);
     const KernelStanding& standing = loop.standing(search);
-    return !run.interrupted && !standing.exhausted && standing.asked < trial.evaluations &&
-           run.clock.now() < trial.deadline_s;
+    return !run.interrupted && !run.journal.is_nearly_full() && !standing.exhausted &&
+           standing.asked < trial.evaluations && run.clock.now() < trial.deadline_s;
   };
   for (bool any = true; any;) {
     any = false;
@@ -150,7 +150,7 @@ Status search_spaces(const SavedConfigs& known, const std::vector<Space>& spaces
     }
     const std::size_t next = next_kernel(standings);
     const bool spent = loop.asked() >= whole.evaluations || run.clock.now() >= whole.deadline_s;
-    if (run.interrupted || spent || next == loop.size()) break;
+    if (run.interrupted || run.journal.is_nearly_full() || spent || next == loop.size()) break;
     // A candidate in flight may still be faster and extend the search.
     const bool waits = loop.asked() >= budget.worth_asking(loop.fastest());
     if (waits && !loop.in_flight()) break;

@@ -92,6 +92,9 @@ class RunJournal {
   bool has_grown() const {
     return locked([&] { return writer_.has_grown(); });
   }
+  bool is_nearly_full() const {
+    return locked([&] { return writer_.is_nearly_full(); });
+  }
   /// Whether a final phase was measured since opening.
   bool has_new_finals() const {
     return locked([&] { return new_finals_; });

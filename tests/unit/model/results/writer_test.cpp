@@ -34,6 +34,25 @@ TEST_CASE("a writer makes its folder and appends line by line") {
   CHECK(text_of(folder / "a/b/journal.jsonl") == test::sealed_text(sample_records()));
 }
 
+TEST_CASE("a journal does not grow beyond what is read") {
+  const test::TemporaryFolder folder;
+  auto writer = JournalWriter::create(folder.path(), sample_header());
+  REQUIRE(writer);
+  const auto path = folder / "journal.jsonl";
+  const EndRecord end{"complete", 1};
+  CHECK(writer->append(end));
+  CHECK_FALSE(writer->is_nearly_full());
+  fs::resize_file(path, kJournalFile / 16 * 15 + 1);
+  CHECK(writer->append(end));
+  CHECK(writer->is_nearly_full());
+  fs::resize_file(path, kJournalFile - 10);
+  const Status refused = writer->append(end);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("would hold more than 512.0 MiB, the most that is read") !=
+        std::string::npos);
+  CHECK(fs::file_size(path) == kJournalFile - 10);
+}
+
 TEST_CASE("a folder that holds a journal is not overwritten") {
   const test::TemporaryFolder folder;
   write_sample(folder.path());
