@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "cli/manual/manual.hpp"
+#include "cli/options/defaults.hpp"
 #include "core/text.hpp"
 
 namespace fatune::cli {
@@ -354,9 +355,11 @@ int run_command(const Invocation& invocation) {
     return complete_words(app, {words.begin() + 1, words.end()});
   if (const auto wrong = unknown_word(words))
     return fail(invocation, kUsage, *wrong + " (see fatune --help)");
+  auto all = with_defaults(std::move(words), describe_commands(app));
+  if (!all) return fail(invocation, all.error());
   try {
-    std::reverse(words.begin(), words.end());  // order of the parser
-    app.parse(std::move(words));
+    std::ranges::reverse(*all);  // order of the parser
+    app.parse(*std::move(all));
   } catch (const CLI::ParseError& error) {
     return report_parse_error(app, error, invocation);
   }

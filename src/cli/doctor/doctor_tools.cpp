@@ -13,6 +13,7 @@
 
 #include "cli/commands/tools.hpp"
 #include "cli/doctor/doctor.hpp"
+#include "cli/options/defaults.hpp"
 #include "cli/options/launchers.hpp"
 #include "core/file.hpp"
 #include "core/run_program.hpp"
@@ -232,6 +233,9 @@ Checks machine_checks(const Settings& settings) {
                       "choose a folder with --cache DIR"});
   }
   checks.push_back(sandbox_check(confinement_here()));
+  std::error_code none;
+  if (const auto defaults = defaults_file(); std::filesystem::exists(defaults, none))
+    checks.push_back({Health::kGood, kMachine, "defaults", defaults.string(), ""});
   return checks;
 }
 

@@ -137,6 +137,9 @@ ManFacts facts() {
     facts.environment.emplace_back(each.name, each.meaning);
   facts.files = {
       {"runs/DATE-TIME-PROBLEM", "output of a sweep: best.json, and journal.jsonl during the run"},
+      {"~/.config/fatune/config.toml",
+       "defaults of options, such as `device = \"cuda:1\"`; those "
+       "of one command stand below its name: [sweep]"},
       {"~/.cache/fatune", "compiled kernels; may be deleted at any time"},
       {"~/.local/share/fatune/cuda",
        "NVRTC and CUDA's headers from pip, where there is no CUDA toolkit; doctor prints the line"},

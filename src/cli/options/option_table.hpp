@@ -89,7 +89,7 @@ std::string first_typed(OptionTable (*table)(Args&), const Args& args,
   return first_typed(table(copy), typed, property);
 }
 
-// Defined in commands.cpp, so that no other source includes CLI11.
+// Defined in commands.cpp, so that the commands do not include CLI11.
 
 /// Registers the options. The current values of the targets are the defaults.
 void add_options(CLI::App& command, const OptionTable& table);

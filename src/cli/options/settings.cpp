@@ -34,6 +34,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"FATUNE_SILENCE",
      "Seconds of silence after which a rank of mpirun or srun counts as dead [30]."},
     {"XDG_CACHE_HOME", "Parent folder of the compilation cache, fatune [~/.cache]; --cache wins."},
+    {"XDG_CONFIG_HOME", "Parent folder of fatune/config.toml, the defaults [~/.config]."},
     {"XDG_DATA_HOME",
      "Parent folder of fatune/cuda, which is searched for NVRTC from pip [~/.local/share]."},
     {"COLUMNS", "Width of tables and of --help [the terminal's, 80 without a terminal]."},
