@@ -18,6 +18,7 @@ set -euo pipefail
 trap 'code=$?; [[ $code == 0 || $code == 2 || $code == 130 || $code == 143 ]] || exit 3' EXIT
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "$root"  # Python must not find the modules of somebody's present folder
 deps=$root/.deps
 log=$root/build/bootstrap.log
 kernel_tuner=1.4.0
@@ -88,7 +89,7 @@ want_build_packages() {
   done
   if ! find_cuda; then
     want_command python3 python3
-    python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+    python3 -I -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
   fi
 }
 
@@ -165,8 +166,8 @@ ensure_python_package() {
   say "installing $package $version into .deps/"
   begin_log "$package"
   rm -rf "$folder"
-  { python3 -m venv "$folder" &&
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$package==$version" "$@" &&
+  { python3 -I -m venv "$folder" &&
+    "$folder/bin/python" -I -m pip install --quiet --disable-pip-version-check "$package==$version" "$@" &&
     touch "$marker"; } >"$log" 2>&1 ||
     say "that failed (build/bootstrap.log): its test will be skipped"
 }
@@ -182,7 +183,7 @@ find_cuda() {
   done
   [[ -f $deps/cuda/nvidia/cuda_runtime/include/cuda.h &&
      -f $deps/cuda/nvidia/cuda_nvrtc/include/nvrtc.h ]] && return 0
-  has_command python3 && python3 - <<'PYTHON'
+  has_command python3 && python3 -I - <<'PYTHON'
 import pathlib, site, sys
 folders = [pathlib.Path(p) / "nvidia" for p in site.getsitepackages() + [site.getusersitepackages()]]
 def there(header):
@@ -200,12 +201,12 @@ install_cuda_wheels() {
   if [[ $driver =~ ^[0-9]+ ]] && ((${driver%%.*} < 580)); then wheels=packaging/cuda-12.txt; fi
   say "no CUDA toolkit here: putting NVRTC and the CUDA headers into .deps/cuda"
   begin_log "a CUDA toolkit"
-  local install=(python3 -m pip install --no-deps --require-hashes --target)
+  local install=(python3 -I -m pip install --no-deps --require-hashes --target)
   "${install[@]}" "$deps/cuda" --upgrade --quiet --disable-pip-version-check --no-warn-script-location \
     --only-binary :all: --requirement "$root/$wheels" >"$log" 2>&1 || {
     tail -n 5 "$log" >&2
     fail "pip could not install them (build/bootstrap.log). By hand:
-  ${install[*]} .deps/cuda --requirement $wheels"
+  cd $(printf %q "$root") && ${install[*]} .deps/cuda --requirement $wheels"
   }
 }
 
@@ -220,7 +221,7 @@ take_turns
 if [[ $step == torch ]]; then
   if has_command apt-get; then
     want_command python3 python3
-    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
+    python3 -I -c 'import ensurepip' 2>/dev/null || want_package python3-venv
     install_missing
   fi
   ensure_python_package torch torch $torch
@@ -240,16 +241,16 @@ if has_command apt-get; then
     want_package libcpp-httplib-dev
     want_package libopenmpi-dev
     want_command mpirun openmpi-bin
-    if ! python3 -c 'import fastjsonschema, jsonschema' 2>/dev/null; then
+    if ! python3 -I -c 'import fastjsonschema, jsonschema' 2>/dev/null; then
       want_package python3-jsonschema
       want_package python3-fastjsonschema
     fi
-    python3 -c 'import yaml' 2>/dev/null || want_package python3-yaml
+    python3 -I -c 'import yaml' 2>/dev/null || want_package python3-yaml
     want_browser
   fi
   if $tests || [[ $step == wheel ]]; then
     want_command python3 python3
-    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
+    python3 -I -c 'import ensurepip' 2>/dev/null || want_package python3-venv
   fi
   if [[ $step == package ]]; then
     want_command dpkg-shlibdeps dpkg-dev
