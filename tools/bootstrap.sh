@@ -12,8 +12,8 @@
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
 # either, the one line that installs them is printed and the exit code is 3. What the distribution has
-# not, goes into the project's .deps/ folder and nowhere else; wheels of CUDA are those of the hashes in
-# packaging/cuda-*.txt. Every failure ends with 3 and a sentence; two runs at once take turns.
+# not, goes into the project's .deps/ folder and nowhere else; what users get or what makes it has the
+# hashes of packaging/*.txt, what only tests need a version. Every failure ends with 3 and a sentence; two runs at once take turns.
 set -euo pipefail
 trap 'code=$?; [[ $code == 0 || $code == 2 || $code == 130 || $code == 143 ]] || exit 3' EXIT
 
@@ -23,8 +23,6 @@ deps=$root/.deps
 log=$root/build/bootstrap.log
 kernel_tuner=1.4.0
 mcp=2.3.0
-scikit_build_core=1.1.2
-wheel_tools=(auditwheel==6.8.2 wheel==0.48.0)
 torch=2.11.0
 
 say() { echo "fatune: $*" >&2; }
@@ -114,15 +112,16 @@ check_cmake_version() {
 
 # Runs apt-get with its own sources and state below .deps/apt; needs no root. $1: a sources.list line.
 private_apt_update() {
-  mkdir -p "$deps/apt/lists/partial" "$deps/apt/cache/archives/partial"
+  mkdir -p "$deps/apt/lists/partial" "$deps/apt/cache/archives/partial" "$deps/apt/new"
+  # As root, apt parses what it downloads as this user where that user may enter the folder.
+  [[ $(id -u) != 0 ]] || chown _apt "$deps/apt/new"
   echo "$1" >"$deps/apt/sources.list"
   private_apt apt-get update >"$deps/apt/log" 2>&1
 }
 private_apt() {
   local tool=$1; shift
   "$tool" -o "Dir::Etc::SourceList=$deps/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-    -o "Dir::State::Lists=$deps/apt/lists" -o "Dir::Cache=$deps/apt/cache" \
-    -o APT::Sandbox::User=root "$@"
+    -o "Dir::State::Lists=$deps/apt/lists" -o "Dir::Cache=$deps/apt/cache" "$@"
 }
 
 # Prints "<mirror> <release>" as this machine's own apt sources have them.
@@ -147,8 +146,8 @@ ensure_catch2() {
   [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch Catch2"; return 0; }
   say "unpacking Catch2 3 of $release-backports into .deps/"
   if private_apt_update "deb $mirror $release-backports main" &&
-     (cd "$deps/apt" && rm -f libcatch2-dev_*.deb &&
-      private_apt apt-get download libcatch2-dev >>log 2>&1 &&
+     (cd "$deps/apt/new" && rm -f libcatch2-dev_*.deb &&
+      private_apt apt-get download libcatch2-dev >>../log 2>&1 &&
       rm -rf "$deps/catch2" && mkdir "$deps/catch2" &&
       dpkg-deb -x libcatch2-dev_*.deb "$deps/catch2"); then
     return 0
@@ -157,17 +156,18 @@ ensure_catch2() {
 }
 
 # Installs a Python package in an environment of its own, for the tests and tools that use it.
-# Arguments: the folder in .deps/, the package, its version, then packages that go with it.
+# Arguments: the folder in .deps/, the package and its version, then what pip is told [PACKAGE==VERSION].
 ensure_python_package() {
   local folder=$deps/$1 package=$2 version=$3
   shift 3
+  [[ $# -gt 0 ]] || set -- "$package==$version"
   local marker=$folder/$package-$version
   [[ -f $marker ]] && return 0
   say "installing $package $version into .deps/"
   begin_log "$package"
   rm -rf "$folder"
   { python3 -I -m venv "$folder" &&
-    "$folder/bin/python" -I -m pip install --quiet --disable-pip-version-check "$package==$version" "$@" &&
+    "$folder/bin/python" -I -m pip install --quiet --disable-pip-version-check "$@" &&
     touch "$marker"; } >"$log" 2>&1 ||
     say "that failed (build/bootstrap.log): its test will be skipped"
 }
@@ -278,5 +278,7 @@ if $tests; then
   ensure_python_package mcp mcp $mcp
 fi
 if $tests || [[ $step == wheel ]]; then
-  ensure_python_package wheel scikit_build_core $scikit_build_core "${wheel_tools[@]}"
+  sum=$(sha256sum packaging/wheel-tools.txt)
+  ensure_python_package wheel wheel-tools "${sum:0:12}" --require-hashes --only-binary :all: \
+    --requirement packaging/wheel-tools.txt
 fi

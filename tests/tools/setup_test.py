@@ -92,7 +92,7 @@ class Machine(launcher_test.Skeleton):
     def setUp(self):
         super().setUp()
         (self.root / "packaging").mkdir()
-        for name in ("tools/bootstrap.sh", "packaging/cuda-12.txt", "packaging/cuda-13.txt", "test.sh"):
+        for name in ("tools/bootstrap.sh", "packaging/cuda-12.txt", "packaging/cuda-13.txt", "packaging/wheel-tools.txt", "test.sh"):
             shutil.copy(launcher_test.PROJECT / name, self.root / name)
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
