@@ -221,8 +221,7 @@ Checks machine_checks(const Settings& settings) {
         {Health::kGood, kMachine, "processor", fmt::format("{} cores to compile with", cores), ""});
   }
   const auto probe = settings.cache / "doctor";
-  auto made = make_directories(settings.cache);
-  if (made) made = replace_file(probe, "writable\n");
+  const Status made = write_below(settings.cache, "doctor", "writable\n", Access::kPrivate);
   if (made) {
     std::error_code ignored;
     std::filesystem::remove(probe, ignored);

@@ -61,8 +61,8 @@ void fields(Compiled& x, FieldList& f);
 /// spills, stack frame).
 std::map<std::string, Resources> parse_compile_log(std::string_view log);
 
-/// Keeps <2 hex digits>/<key>.json with <key>.cubin beside it. Many processes may share the folder:
-/// files are written aside and renamed, and the machine code is stored before its entry.
+/// Keeps <2 hex digits>/<key>.json with <key>.cubin beside it, for this user alone. Many processes
+/// may share the folder: files are renamed into place, the machine code before its entry.
 class CubinCache {
  public:
   explicit CubinCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -76,7 +76,8 @@ class CubinCache {
   void prune(std::uint64_t limit) const;
 
  private:
-  std::filesystem::path file(const std::string& key, const char* extension) const;
+  /// Path of a file below the folder.
+  static std::filesystem::path name(const std::string& key, const char* extension);
   std::filesystem::path folder_;
 };
 
