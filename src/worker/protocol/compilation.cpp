@@ -239,7 +239,18 @@ Result<Compiled> CubinCache::store(const std::string& key, Compiled compiled,
   return compiled;
 }
 
-bool is_of_a_machine(const Compiled& compiled) { return !compiled.ok && compiled.log.empty(); }
+bool is_of_a_machine(const Compiled& compiled) {
+  return !compiled.ok && (compiled.log.empty() || lacks_memory(compiled));
+}
+
+bool lacks_memory(const Compiled& compiled) {
+  // The words of NVRTC 13.0 and ptxas under `ulimit -v`. Without memory, ptxas gives no reason.
+  constexpr std::array kSigns = {"Ptx assembly aborted", "ut of memory", "OUT_OF_MEMORY",
+                                 "emory allocation", "bad_alloc"};
+  return !compiled.ok && std::ranges::any_of(kSigns, [&](const char* sign) {
+    return compiled.problem.find(sign) != std::string::npos;
+  });
+}
 
 Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,
                    const WorkerOptions& options) {

@@ -115,8 +115,11 @@ struct Reply {
 };
 void fields(Reply& x, FieldList& f);
 
-/// False for a failure without a log, which is the machine's fault and not the request's.
+/// True for a failure that is the machine's fault and not the request's; it has no log, or
+/// lacks_memory() holds.
 bool is_of_a_machine(const Compiled& compiled);
+/// True if the compiler failed because no memory was left; alone it may succeed.
+bool lacks_memory(const Compiled& compiled);
 
 /// Stores a new compilation in the cache, or else in the fallback.
 Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,
