@@ -5,7 +5,8 @@ execute_process(
   COMMAND git --git-dir=${ROOT}/.git --work-tree=${ROOT} describe --always --exclude=* --abbrev=12 --dirty=-changed
   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(NOT commit)
-  file(READ ${ROOT}/packaging/commit commit LIMIT 12)
+  file(READ ${ROOT}/packaging/commit commit)
+  string(SUBSTRING "${commit}" 0 12 commit)
   if(NOT commit MATCHES "^[0-9a-f]+$")
     set(commit unknown)
   endif()
