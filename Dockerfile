@@ -2,9 +2,13 @@
 #
 #   docker build -t fatune .
 #   docker run --rm fatune                        # doctor: what is here, what is missing
-#   docker run --rm --gpus all -v "$PWD/runs:/tuning/runs" fatune sweep --shape 4,8,512,64
+#   docker run --rm --gpus all --user "$(id -u):$(id -g)" -v "$PWD/runs:/tuning/runs" fatune sweep --shape 4,8,512,64
+#
+# The tag of the base moves with Debian's updates, so two builds may differ. A fixed base is one with a digest:
+# docker build --build-arg BASE=debian@sha256:... The program runs without root's rights.
 
-FROM debian:bookworm-slim AS build
+ARG BASE=debian:bookworm-slim
+FROM $BASE AS build
 WORKDIR /fatune
 COPY . .
 RUN apt-get update \
@@ -12,7 +16,7 @@ RUN apt-get update \
  && cmake --workflow --preset deb \
  && cp build/release/fatune_*.deb /fatune.deb
 
-FROM debian:bookworm-slim
+FROM $BASE
 RUN --mount=type=bind,from=build,source=/fatune.deb,target=/tmp/fatune.deb \
     apt-get update \
  && apt-get install -y --no-install-recommends /tmp/fatune.deb \
@@ -21,6 +25,8 @@ RUN --mount=type=bind,from=build,source=/fatune.deb,target=/tmp/fatune.deb \
 COPY --from=build /fatune/.deps/cuda /usr/local/share/fatune/cuda
 # What NVIDIA's container runtime brings in from the host: the driver, NVML and nvidia-smi.
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
+RUN useradd --create-home tuner && install -d -o tuner /tuning /tuning/runs
+USER tuner
 WORKDIR /tuning
 ENTRYPOINT ["fatune"]
 CMD ["doctor"]

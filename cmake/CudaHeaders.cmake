@@ -12,7 +12,7 @@ find_program(FATUNE_PYTHON3 python3)
 mark_as_advanced(FATUNE_PYTHON3)
 if(FATUNE_PYTHON3)
   execute_process(
-    COMMAND ${FATUNE_PYTHON3} -c "import site; print(';'.join(site.getsitepackages() + [site.getusersitepackages()]))"
+    COMMAND ${FATUNE_PYTHON3} -I -c "import site; print(';'.join(site.getsitepackages() + [site.getusersitepackages()]))"
     OUTPUT_VARIABLE python_folders OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   list(APPEND site_packages ${python_folders})
 endif()

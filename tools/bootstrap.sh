@@ -12,18 +12,17 @@
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
 # either, the one line that installs them is printed and the exit code is 3. What the distribution has
-# not, goes into the project's .deps/ folder and nowhere else; wheels of CUDA are those of the hashes in
-# packaging/cuda-*.txt. Every failure ends with 3 and a sentence; two runs at once take turns.
+# not, goes into the project's .deps/ folder and nowhere else; what users get or what makes it has the
+# hashes of packaging/*.txt, what only tests need a version. Every failure ends with 3 and a sentence; two runs at once take turns.
 set -euo pipefail
 trap 'code=$?; [[ $code == 0 || $code == 2 || $code == 130 || $code == 143 ]] || exit 3' EXIT
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "$root"  # Python must not find the modules of somebody's present folder
 deps=$root/.deps
 log=$root/build/bootstrap.log
 kernel_tuner=1.4.0
 mcp=2.3.0
-scikit_build_core=1.1.2
-wheel_tools=(auditwheel==6.8.2 wheel==0.48.0)
 torch=2.11.0
 
 say() { echo "fatune: $*" >&2; }
@@ -88,7 +87,7 @@ want_build_packages() {
   done
   if ! find_cuda; then
     want_command python3 python3
-    python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+    python3 -I -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
   fi
 }
 
@@ -113,15 +112,16 @@ check_cmake_version() {
 
 # Runs apt-get with its own sources and state below .deps/apt; needs no root. $1: a sources.list line.
 private_apt_update() {
-  mkdir -p "$deps/apt/lists/partial" "$deps/apt/cache/archives/partial"
+  mkdir -p "$deps/apt/lists/partial" "$deps/apt/cache/archives/partial" "$deps/apt/new"
+  # As root, apt parses what it downloads as this user where that user may enter the folder.
+  [[ $(id -u) != 0 ]] || chown _apt "$deps/apt/new"
   echo "$1" >"$deps/apt/sources.list"
   private_apt apt-get update >"$deps/apt/log" 2>&1
 }
 private_apt() {
   local tool=$1; shift
   "$tool" -o "Dir::Etc::SourceList=$deps/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-    -o "Dir::State::Lists=$deps/apt/lists" -o "Dir::Cache=$deps/apt/cache" \
-    -o APT::Sandbox::User=root "$@"
+    -o "Dir::State::Lists=$deps/apt/lists" -o "Dir::Cache=$deps/apt/cache" "$@"
 }
 
 # Prints "<mirror> <release>" as this machine's own apt sources have them.
@@ -146,8 +146,8 @@ ensure_catch2() {
   [[ -n $mirror ]] || { say "no apt mirror known: CMake will fetch Catch2"; return 0; }
   say "unpacking Catch2 3 of $release-backports into .deps/"
   if private_apt_update "deb $mirror $release-backports main" &&
-     (cd "$deps/apt" && rm -f libcatch2-dev_*.deb &&
-      private_apt apt-get download libcatch2-dev >>log 2>&1 &&
+     (cd "$deps/apt/new" && rm -f libcatch2-dev_*.deb &&
+      private_apt apt-get download libcatch2-dev >>../log 2>&1 &&
       rm -rf "$deps/catch2" && mkdir "$deps/catch2" &&
       dpkg-deb -x libcatch2-dev_*.deb "$deps/catch2"); then
     return 0
@@ -156,17 +156,18 @@ ensure_catch2() {
 }
 
 # Installs a Python package in an environment of its own, for the tests and tools that use it.
-# Arguments: the folder in .deps/, the package, its version, then packages that go with it.
+# Arguments: the folder in .deps/, the package and its version, then what pip is told [PACKAGE==VERSION].
 ensure_python_package() {
   local folder=$deps/$1 package=$2 version=$3
   shift 3
+  [[ $# -gt 0 ]] || set -- "$package==$version"
   local marker=$folder/$package-$version
   [[ -f $marker ]] && return 0
   say "installing $package $version into .deps/"
   begin_log "$package"
   rm -rf "$folder"
-  { python3 -m venv "$folder" &&
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$package==$version" "$@" &&
+  { python3 -I -m venv "$folder" &&
+    "$folder/bin/python" -I -m pip install --quiet --disable-pip-version-check "$@" &&
     touch "$marker"; } >"$log" 2>&1 ||
     say "that failed (build/bootstrap.log): its test will be skipped"
 }
@@ -182,7 +183,7 @@ find_cuda() {
   done
   [[ -f $deps/cuda/nvidia/cuda_runtime/include/cuda.h &&
      -f $deps/cuda/nvidia/cuda_nvrtc/include/nvrtc.h ]] && return 0
-  has_command python3 && python3 - <<'PYTHON'
+  has_command python3 && python3 -I - <<'PYTHON'
 import pathlib, site, sys
 folders = [pathlib.Path(p) / "nvidia" for p in site.getsitepackages() + [site.getusersitepackages()]]
 def there(header):
@@ -200,12 +201,12 @@ install_cuda_wheels() {
   if [[ $driver =~ ^[0-9]+ ]] && ((${driver%%.*} < 580)); then wheels=packaging/cuda-12.txt; fi
   say "no CUDA toolkit here: putting NVRTC and the CUDA headers into .deps/cuda"
   begin_log "a CUDA toolkit"
-  local install=(python3 -m pip install --no-deps --require-hashes --target)
+  local install=(python3 -I -m pip install --no-deps --require-hashes --target)
   "${install[@]}" "$deps/cuda" --upgrade --quiet --disable-pip-version-check --no-warn-script-location \
     --only-binary :all: --requirement "$root/$wheels" >"$log" 2>&1 || {
     tail -n 5 "$log" >&2
     fail "pip could not install them (build/bootstrap.log). By hand:
-  ${install[*]} .deps/cuda --requirement $wheels"
+  cd $(printf %q "$root") && ${install[*]} .deps/cuda --requirement $wheels"
   }
 }
 
@@ -220,7 +221,7 @@ take_turns
 if [[ $step == torch ]]; then
   if has_command apt-get; then
     want_command python3 python3
-    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
+    python3 -I -c 'import ensurepip' 2>/dev/null || want_package python3-venv
     install_missing
   fi
   ensure_python_package torch torch $torch
@@ -240,16 +241,16 @@ if has_command apt-get; then
     want_package libcpp-httplib-dev
     want_package libopenmpi-dev
     want_command mpirun openmpi-bin
-    if ! python3 -c 'import fastjsonschema, jsonschema' 2>/dev/null; then
+    if ! python3 -I -c 'import fastjsonschema, jsonschema' 2>/dev/null; then
       want_package python3-jsonschema
       want_package python3-fastjsonschema
     fi
-    python3 -c 'import yaml' 2>/dev/null || want_package python3-yaml
+    python3 -I -c 'import yaml' 2>/dev/null || want_package python3-yaml
     want_browser
   fi
   if $tests || [[ $step == wheel ]]; then
     want_command python3 python3
-    python3 -c 'import ensurepip' 2>/dev/null || want_package python3-venv
+    python3 -I -c 'import ensurepip' 2>/dev/null || want_package python3-venv
   fi
   if [[ $step == package ]]; then
     want_command dpkg-shlibdeps dpkg-dev
@@ -277,5 +278,7 @@ if $tests; then
   ensure_python_package mcp mcp $mcp
 fi
 if $tests || [[ $step == wheel ]]; then
-  ensure_python_package wheel scikit_build_core $scikit_build_core "${wheel_tools[@]}"
+  sum=$(sha256sum packaging/wheel-tools.txt)
+  ensure_python_package wheel wheel-tools "${sum:0:12}" --require-hashes --only-binary :all: \
+    --requirement packaging/wheel-tools.txt
 fi

@@ -6,7 +6,8 @@
     check_tree.py --words [ROOT]    sentences to mend, by place, and their number by wing; refuses nothing
 
 A folder of somebody's machine, or a host of a package registry, means something on that machine only: neither may stand in text or
-in a compressed journal. Sentences to mend are first lines that are no sentence, comments that begin with a pronoun, and sentences of
+in a compressed journal. A script enters the project's folder before it does anything, and Python starts with -I: modules of the folder
+that somebody is in must not run. Sentences to mend are first lines that are no sentence, comments that begin with a pronoun, and sentences of
 more than 30 words in comments and documents.
 """
 import ast
@@ -27,6 +28,10 @@ REGISTRY = re.compile(
     r"\b(pypi\.org|pythonhosted\.org|pypi\.nvidia\.com|anaconda\.org|deb\.debian\.org"
     r"|(?:archive|security|ports)\.ubuntu\.com|snapshot\.debian\.org|registry\.npmjs\.org|crates\.io"
     r"|docker\.io|nvcr\.io|ghcr\.io|quay\.io|proxy\.golang\.org|pkg\.dev|artifactory[\w.-]*)\b")
+# Python that looks for modules in the present folder, in the words of a shell, of CMake, C++ and Python.
+STARTS_PYTHON = re.compile(r"""python[\d.]*["'}]*\s+(?:-(?!I\b|m fatune)(?=\w| <)|<<)|\{"-[mc]", "(?!")|sys\.executable, "-(?!I|m", "fatune)""", re.I)
+LOOKS_AWAY = {"tests", "docs", "results", "examples"}  # Tests choose their folder; examples are started by their users.
+ENTERS_THE_PROJECT = re.compile(r'^cd "(?:\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)|\$\(git rev-parse --show-toplevel\)|\$root"|\$project")', re.M)
 
 BUDGET = "tools/size_budget.txt"
 UNITS = {"lines": lambda data: data.count(b"\n"), "words": lambda data: len(data.split()), "bytes": len}
@@ -68,6 +73,16 @@ def check_paths(files, problems):
             for match in pattern.finditer(text):
                 line = text.count("\n", 0, match.start()) + 1
                 problems.append(f"{name}:{line}: {match.group(0)} means something on one machine only")
+
+
+def check_present_folder(files, problems):
+    for name, path in files.items():
+        text = "" if name.split("/")[0] in LOOKS_AWAY or name in EXEMPT or path.suffix == ".md" else text_of(path)
+        for match in STARTS_PYTHON.finditer(text):
+            problems.append(f"{name}:{text.count(chr(10), 0, match.start()) + 1}: Python starts without -I: {match[0].strip()}")
+        # The launcher runs the program in the folder of its user, and starts no Python.
+        if re.match(r"#!.*\b(ba)?sh\n", text) and name != "fatune" and not ENTERS_THE_PROJECT.search(text):
+            problems.append(f"{name}:1: the script stays in the present folder; cd to the project's first")
 
 
 def belongs(name, wing):
@@ -204,6 +219,7 @@ def main():
         return 0
     problems = []
     check_paths(files, problems)
+    check_present_folder(files, problems)
     check_budget(root, files, problems)
     check_readme(files, problems)
     for problem in problems[:50]:

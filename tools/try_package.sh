@@ -15,6 +15,8 @@ release=bookworm
 
 [[ $# == 1 || $# == 2 ]] || { echo "usage: try_package.sh PACKAGE.deb [BASE]" >&2; exit 2; }
 package=$(readlink -f "$1")
+base=$(readlink -f "${2:-/}")
+cd "$project"
 [[ -f $package ]] || { echo "try_package: there is no $1" >&2; exit 4; }
 [[ $(id -u) == 0 ]] || { echo "try_package: changing the root needs root" >&2; exit 3; }
 
@@ -27,7 +29,7 @@ clean_up() {
 trap clean_up EXIT
 
 if [[ $# == 2 ]]; then
-  cp -a "$2/." "$root"
+  cp -a "$base/." "$root"
 else
   # shellcheck disable=SC2016  # apt replaces this word, not the shell
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/*$')
@@ -72,7 +74,7 @@ echo
 [[ -z ${PIP_CERT:-} ]] || install -D -m 644 "$PIP_CERT" "$root/etc/ssl/certs/ca-certificates.crt"
 compiles="fatune inspect --kernel fa_rows --shape 4,8,512,64 --arch sm_90a --inert || echo \"exit code \$?\""
 show "$compiles"
-line=$(as_reader fatune doctor | grep -m 1 -o 'python3 -m pip install .*nvidia-cuda-nvrtc.*' || true)
+line=$(as_reader fatune doctor | grep -m 1 -o 'python3 -I -m pip install .*nvidia-cuda-nvrtc.*' || true)
 show "$line"
 show "fatune doctor || echo \"exit code \$?\""
 show "$compiles"
@@ -81,7 +83,7 @@ echo "# docs/guide.md, word by word"
 echo
 folder=$root/reader/guide
 inside install -d -o reader -g reader /reader/guide
-"$project/tests/cli/run_guide.py" "$project/docs/guide.md" --folder "$folder" --transcript -- \
+tests/cli/run_guide.py docs/guide.md --folder "$folder" --transcript -- \
   chroot "$root" setpriv --reuid reader --regid reader --clear-groups \
   env -i PATH=/usr/bin:/bin HOME=/reader LC_ALL=C.UTF-8 COLUMNS=120 bash -ec 'cd ~/guide; exec bash -e -s'
 

@@ -16,7 +16,7 @@ tools/bootstrap.sh wheel
 [[ -x $tools/auditwheel ]] || { echo "wheel.sh: auditwheel is not there (build/bootstrap.log)" >&2; exit 3; }
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
-"$tools/python" -m pip wheel . --no-build-isolation --no-deps --wheel-dir "$made" --disable-pip-version-check >&2
+"$tools/python" -I -m pip wheel . --no-build-isolation --no-deps --wheel-dir "$made" --disable-pip-version-check >&2
 
 tag=$("$tools/auditwheel" show "$made"/fatune-*.whl | tr '\n' ' ' | sed -nE 's/.*platform tag to "(manylinux_[0-9a-z_]+)".*/\1/p')
 if [[ -z $tag ]]; then

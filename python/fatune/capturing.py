@@ -4,6 +4,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -322,6 +323,6 @@ def main(argv: Sequence[str]) -> int:
         print("fatune: interrupted; nothing was written", file=sys.stderr)
         return INTERRUPTED
     path = suite.save(args.out or Path(f"{args.script.stem}.suite.json"))
-    found = f"{suite}\n\n{path}" + (f": fatune sweep --suite {path}" if suite.problems else "")
+    found = f"{suite}\n\n{path}" + (f": fatune sweep --suite {shlex.quote(str(path))}" if suite.problems else "")
     print(suite.text() if args.json else found)
     return 0 if suite.problems else NO

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from . import contending, program
+from .benchmarks.kernels import write
 from .capturing import Suite, capture, device_of, step_of
-from .errors import FILES, INTERRUPTED, NO, FatuneError
+from .errors import INTERRUPTED, NO, FatuneError
 from .gpu_clock import sensor_of
 from .installing import CAPTURED, Installed, Why, install
 from .proving import OURS, PYTORCH, Contender, Output, Times, compare, measure, outputs_of
@@ -251,10 +252,7 @@ def _undone_when_interrupted(proof: Proof) -> Iterator[None]:
 
 def _write(proof: Proof) -> None:
     path = proof.result.folder / "proof.json"
-    try:
-        path.write_text(json.dumps(proof.to_json(), indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise FatuneError(f"{path} cannot be written: {error.strerror}", FILES) from error
+    write(path, json.dumps(proof.to_json(), indent=1) + "\n")
     program.output_of(["report", str(path), "--format", "html", "--out", str(proof.report)])
 
 

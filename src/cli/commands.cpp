@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -270,7 +271,7 @@ struct Program {
   std::map<std::string, Runner> runners;
 
   Program() {
-    app.set_version_flag("--version", std::string("fatune ") + FATUNE_VERSION);
+    app.set_version_flag("--version", std::function<std::string()>(version_text));
     app.require_subcommand(1);
     app.footer(footer());
     app.formatter(std::make_shared<HelpFormatter>(text_columns()));

@@ -26,7 +26,9 @@ constexpr std::chrono::seconds kSyncPause{1};
 Result<AppendFile> AppendFile::open(const fs::path& path) {
   AppendFile file;
   file.path_ = path;
-  file.file_ = open_file(path, O_WRONLY | O_CREAT | O_APPEND);
+  // Such a file has a name of fatune's own: a link would lead out of the folder, a FIFO would
+  // block.
+  file.file_ = open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
   if (!file.file_.open()) return system_failure(path, "open for appending", errno);
   sync_folder(path);
   return file;

@@ -122,7 +122,8 @@ int read_failure(int pipe) {
 /// Opens the child's stderr: the file, or a copy of this process's stderr.
 int open_errors(const ChildCommand& command) {
   if (command.stderr_file.empty()) return ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-  return ::open(command.stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+  return ::open(command.stderr_file.c_str(), kFlags, 0666);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <system_error>
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,11 +24,13 @@ int Descriptor::close() {
 
 Error system_failure(const fs::path& path, const std::string& doing, int reason) {
   return file_error(path.string() + ": cannot " + doing + ": " +
-                    std::generic_category().message(reason));
+                    std::generic_category().message(reason) +
+                    (reason == ELOOP ? "; remove the link" : ""));
 }
 
-Descriptor open_file(const fs::path& path, int flags) {
-  return Descriptor(uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }));
+Descriptor open_file(const fs::path& path, int flags, mode_t mode, int folder) {
+  return Descriptor(
+      uninterrupted([&] { return ::openat(folder, path.c_str(), flags | O_CLOEXEC, mode); }));
 }
 
 int write_all(const Descriptor& file, std::string_view bytes) {
@@ -57,7 +58,7 @@ void remove_abandoned(const fs::path& folder,
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     if (!named(entry.path().filename().string())) continue;
-    const Descriptor file = locked(open_file(entry.path(), O_RDONLY | O_NOFOLLOW));
+    const Descriptor file = locked(open_file(entry.path(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
     struct stat found {};
     if (!file.open() || ::fstat(file.raw(), &found) != 0 || found.st_uid != ::geteuid()) continue;
     fs::remove_all(entry.path(), ignored);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fcntl.h>
+
 #include "core/result.hpp"
 
 namespace fatune {
@@ -42,8 +44,10 @@ auto uninterrupted(Call call) {
   }
 }
 
-/// Opens a file close-on-exec; a new file has the permissions that the umask allows.
-Descriptor open_file(const std::filesystem::path& path, int flags);
+/// Opens a file close-on-exec; a new file has the permissions that the umask allows. A relative
+/// path is below `folder`, or below the present folder.
+Descriptor open_file(const std::filesystem::path& path, int flags, mode_t mode = 0666,
+                     int folder = AT_FDCWD);
 /// Returns 0 or errno.
 int write_all(const Descriptor& file, std::string_view bytes);
 

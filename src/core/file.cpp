@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/descriptor.hpp"
 #include "core/gzip.hpp"
 #include "core/text.hpp"
 
@@ -37,12 +36,14 @@ Status wait_for_bytes(const Descriptor& file, const fs::path& path) {
   return system_failure(path, "read", errno);
 }
 
-Result<std::string> read_bytes(const fs::path& path, std::size_t limit) {
+Result<std::string> read_bytes(const fs::path& path, std::size_t limit, int flags) {
   // Without O_NONBLOCK, open() waits for the FIFO's writer.
-  const Descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const Descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
   if (!file.open()) return system_failure(path, "open", errno);
   struct stat what {};
   if (::fstat(file.raw(), &what) != 0) return system_failure(path, "read", errno);
+  if ((flags & O_NOFOLLOW) != 0 && !S_ISREG(what.st_mode))
+    return file_error(path.string() + ": is no regular file");
   std::string bytes;
   std::array<char, 1 << 16> chunk;
   for (;;) {
@@ -62,24 +63,54 @@ Result<std::string> read_bytes(const fs::path& path, std::size_t limit) {
 /// The final target of a path after its symbolic links.
 struct Target {
   fs::path path;
-  std::optional<mode_t> mode{};  ///< mode of the existing regular file, for the new one
+  std::optional<mode_t> mode{};  ///< of the new file, for example that of the old one
   bool in_place = false;         ///< a device, a FIFO or an open file is written, not replaced
+  /// An open folder, and the path's name in it. Otherwise the name is the path.
+  int folder = AT_FDCWD;
+  fs::path name = path;
 };
 
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+/// The target of a name that is not followed, in an open folder.
+Target own_target(const fs::path& path, int folder, const fs::path& name, Access access) {
+  Target target{.path = path, .folder = folder, .name = name};
+  struct stat there {};
+  if (access == Access::kPrivate) {
+    target.mode = S_IRUSR | S_IWUSR;
+  } else if (::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+             S_ISREG(there.st_mode)) {
+    target.mode = there.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+  }
+  return target;
+}
+
+/// True for a name in a folder of a run, which somebody else may have filled.
+bool is_beside_a_journal(const fs::path& path) {
+  std::error_code ignored;
+  return std::ranges::any_of(
+      std::array{"journal.jsonl", "ledger.jsonl", "judgements.jsonl"},
+      [&](const char* name) { return fs::exists(folder_of(path) / name, ignored); });
+}
+
 Target find_target(fs::path path) {
+  std::error_code ignored;
+  if (fs::is_symlink(path, ignored) && is_beside_a_journal(path))
+    return own_target(path, AT_FDCWD, path, Access::kUsual);
   constexpr int kMostLinks = 40;  // Linux's limit
   struct stat there {};
   const bool found = ::stat(path.c_str(), &there) == 0;
   if (found && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
-    return {path, std::nullopt, true};
-  std::error_code ignored;
+    return {.path = path, .in_place = true};
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, ignored); ++i) {
     // For /dev/stdout the linked name may be gone or may be another program's log.
-    if (path.string().starts_with("/proc/")) return {path, std::nullopt, true};
+    if (path.string().starts_with("/proc/")) return {.path = path, .in_place = true};
     path = path.parent_path() / fs::read_symlink(path, ignored);
   }
-  if (!found) return {path};
-  return {path, there.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)};
+  if (!found) return {.path = path};
+  return {.path = path, .mode = there.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)};
 }
 
 Status write_in_place(const fs::path& path, std::string_view content) {
@@ -90,10 +121,6 @@ Status write_in_place(const fs::path& path, std::string_view content) {
   }
   if (const int reason = file.close()) return system_failure(path, "write", reason);
   return {};
-}
-
-fs::path folder_of(const fs::path& file) {
-  return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
 /// Returns a name in the same folder that is unique among processes and calls.
@@ -115,11 +142,11 @@ bool is_beside(const std::string& file, std::string_view name) {
 
 /// Writes a new file for the target; after a failure it may be incomplete. The file is locked until
 /// it is complete, so that no writer removes it as abandoned.
-Status write_new(const fs::path& path, const Target& target, std::string_view content,
+Status write_new(const fs::path& name, const Target& target, std::string_view content,
                  Descriptor& file) {
   const fs::path& named = target.path;
   do {  // retried if another writer removed the file before it was locked
-    file = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
+    file = open_file(name, O_WRONLY | O_CREAT | O_EXCL, target.mode.value_or(0666), target.folder);
     if (!file.open()) return system_failure(named, "write", errno);
     // On file systems without locks no file is removed as abandoned.
     ::flock(file.raw(), LOCK_EX);
@@ -133,6 +160,42 @@ Status write_new(const fs::path& path, const Target& target, std::string_view co
   return {};
 }
 
+/// Makes one folder, unless it is there. Returns 0 or errno.
+int make_folder(int folder, const fs::path& name, Access access) {
+  const bool is_private = access == Access::kPrivate;
+  if (::mkdirat(folder, name.c_str(), is_private ? S_IRWXU : 0777) != 0)
+    return errno == EEXIST ? 0 : errno;
+  // The umask may have taken the user's own rights.
+  return is_private && ::fchmodat(folder, name.c_str(), S_IRWXU, 0) != 0 ? errno : 0;
+}
+
+Status replace(const Target& target, std::string_view content) {
+  const fs::path& to = target.path;
+  remove_abandoned(folder_of(to), [file = to.filename().string()](const std::string& name) {
+    return is_beside(file, name);
+  });
+  const fs::path beside = name_beside(target.name);
+  Descriptor file;
+  Status written = write_new(beside, target, content, file);
+  if (written &&
+      ::renameat(target.folder, beside.c_str(), target.folder, target.name.c_str()) != 0) {
+    written = system_failure(to, "replace", errno);
+  }
+  if (const int reason = file.close(); written && reason != 0) {
+    return system_failure(to, "write", reason);
+  }
+  if (written) {
+    sync_folder(to);
+  } else {
+    ::unlinkat(target.folder, beside.c_str(), 0);
+  }
+  return written;
+}
+
+std::string packed(const fs::path& path, std::string_view content) {
+  return path.extension() == ".gz" ? gzip(content) : std::string(content);
+}
+
 }  // namespace
 
 Status check_size(std::string_view text, std::size_t limit, const std::string& where) {
@@ -142,16 +205,45 @@ Status check_size(std::string_view text, std::size_t limit, const std::string& w
 }
 
 Result<std::string> read_file(const fs::path& path, std::size_t limit) {
-  FATUNE_TRY(std::string bytes, read_bytes(path, limit));
+  FATUNE_TRY(std::string bytes, read_bytes(path, limit, 0));
   if (path.extension() != ".gz") return bytes;
   return gunzip(bytes, path.string(), limit);
 }
 
-Status make_directories(const fs::path& path) {
+Result<std::string> read_own_file(const fs::path& path, std::size_t limit) {
+  return read_bytes(path, limit, O_NOFOLLOW);
+}
+
+Status make_directories(const fs::path& path, Access access) {
   std::error_code failure;
-  fs::create_directories(path, failure);
+  if (access == Access::kPrivate && path.has_relative_path() && !fs::exists(path, failure)) {
+    FATUNE_TRY_STATUS(make_directories(path.parent_path(), access));
+    if (const int reason = make_folder(AT_FDCWD, path, access))
+      return system_failure(path, "create this folder", reason);
+  }
+  if (!path.empty()) fs::create_directories(path, failure);
   if (failure) return system_failure(path, "create this folder", failure.value());
   return {};
+}
+
+Result<Descriptor> make_folders_below(const fs::path& folder, const fs::path& name, Access access) {
+  FATUNE_TRY_STATUS(make_directories(folder, access));
+  Descriptor inside = open_file(folder, O_PATH | O_DIRECTORY);
+  if (!inside.open()) return system_failure(folder, "open", errno);
+  fs::path path = folder;
+  for (const fs::path& part : name) {
+    FATUNE_CHECK(part != "..", "a name of fatune's own stays below its folder");
+    path /= part;
+    if (const int reason = make_folder(inside.raw(), part, access))
+      return system_failure(path, "create this folder", reason);
+    Descriptor next = open_file(part, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, inside.raw());
+    const int reason = errno;
+    std::error_code ignored;
+    if (!next.open())
+      return system_failure(path, "open", fs::is_symlink(path, ignored) ? ELOOP : reason);
+    inside = std::move(next);
+  }
+  return inside;
 }
 
 fs::path executable_path() {
@@ -165,28 +257,16 @@ void sync_folder(const fs::path& file) {
 }
 
 Status replace_file(const fs::path& path, std::string_view content) {
-  const std::string packed = path.extension() == ".gz" ? gzip(content) : std::string(content);
   const Target target = find_target(path);
-  if (target.in_place) return write_in_place(path, packed);
-  const fs::path& to = target.path;
-  remove_abandoned(folder_of(to), [file = to.filename().string()](const std::string& name) {
-    return is_beside(file, name);
-  });
-  const fs::path beside = name_beside(to);
-  Descriptor file;
-  Status written = write_new(beside, target, packed, file);
-  if (written && ::rename(beside.c_str(), to.c_str()) != 0) {
-    written = system_failure(path, "replace", errno);
-  }
-  if (const int reason = file.close(); written && reason != 0) {
-    return system_failure(path, "write", reason);
-  }
-  if (written) {
-    sync_folder(to);
-  } else {
-    ::unlink(beside.c_str());
-  }
-  return written;
+  if (target.in_place) return write_in_place(path, packed(path, content));
+  return replace(target, packed(path, content));
+}
+
+Status write_below(const fs::path& folder, const fs::path& name, std::string_view content,
+                   Access access) {
+  FATUNE_TRY(const Descriptor inside, make_folders_below(folder, name.parent_path(), access));
+  return replace(own_target(folder / name, inside.raw(), name.filename(), access),
+                 packed(name, content));
 }
 
 Status check_replaceable(const fs::path& path) {

@@ -49,7 +49,7 @@ Result<Files> write_each(std::span<const ExportedKernel> kernels,
   for (const ExportedKernel& kernel : kernels) {
     for (const auto& [name, content] : kParts(kernel)) {
       files.push_back(folder / name);
-      FATUNE_TRY_STATUS(replace_file(files.back(), content));
+      FATUNE_TRY_STATUS(write_below(folder, name, content));
     }
   }
   return files;
@@ -186,7 +186,7 @@ Result<Files> write_kernel_launcher(std::span<const ExportedKernel> kernels,
   std::vector<std::filesystem::path> files;
   for (const auto& [key, text] : texts) {
     files.push_back(folder / (file_name(key) + ".wisdom"));
-    FATUNE_TRY_STATUS(replace_file(files.back(), text));
+    FATUNE_TRY_STATUS(write_below(folder, files.back().filename(), text));
   }
   return files;
 }

@@ -52,10 +52,10 @@ Result<std::vector<std::filesystem::path>> write_torch(std::span<const ExportedK
                                                        const std::filesystem::path& target) {
   FATUNE_TRY(const std::string module, torch_module(kernels));
   const bool custom = !kernels.empty() && is_custom(kernels.front());
-  const std::filesystem::path file =
-      target.extension() == ".py" ? target : target / (custom ? "custom.py" : "sdpa.py");
-  FATUNE_TRY_STATUS(replace_file(file, module));
-  return std::vector{file};
+  const char* const name = custom ? "custom.py" : "sdpa.py";
+  const bool is_file = target.extension() == ".py";
+  FATUNE_TRY_STATUS(is_file ? replace_file(target, module) : write_below(target, name, module));
+  return std::vector{is_file ? target : target / name};
 }
 
 }  // namespace fatune

@@ -90,7 +90,7 @@ bool add(std::vector<KernelFacts>& kernels, KernelFacts facts) {
 /// Locks FOLDER/.lock until the descriptor closes; a second export merges with the first's result.
 Result<Descriptor> wait_for_lock(const fs::path& folder) {
   const fs::path path = folder / ".lock";
-  Descriptor file = open_file(path, O_RDWR | O_CREAT);
+  Descriptor file = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
   const auto failure = [&] {
     return file_error(fmt::format("{}: cannot be locked: {}", path.string(),
                                   std::generic_category().message(errno)));
@@ -123,7 +123,7 @@ Status check_launchable(const ExportedKernel& kernel) {
 Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kernels,
                                            const fs::path& folder) {
   for (const ExportedKernel& kernel : kernels) FATUNE_TRY_STATUS(check_launchable(kernel));
-  FATUNE_TRY_STATUS(make_directories(folder / "cubins"));
+  FATUNE_TRY_STATUS(make_directories(folder));
   FATUNE_TRY(const Descriptor lock, wait_for_lock(folder));
   FATUNE_TRY(std::vector<KernelFacts> merged, kernels_there(folder));
   std::set<fs::path> cubins = cubins_of(folder, merged);
@@ -135,12 +135,13 @@ Result<std::vector<fs::path>> write_wisdom(std::span<const ExportedKernel> kerne
     version = facts.fatune;
     const fs::path path = wisdom_cubin_path(folder, facts);
     if (!add(merged, std::move(facts))) continue;
-    FATUNE_TRY_STATUS(replace_file(path, kernel.cubin));
+    FATUNE_TRY_STATUS(write_below(folder, path.lexically_relative(folder), kernel.cubin));
     files.push_back(path);
     cubins.insert(path);
   }
   std::ranges::sort(merged, {}, look_up_key);
-  FATUNE_TRY_STATUS(replace_file(files.front(), write_wisdom_index(merged, version)));
+  FATUNE_TRY_STATUS(
+      write_below(folder, files.front().filename(), write_wisdom_index(merged, version)));
   // Removes unreferenced files of earlier exports only. A cubin that stays does no harm.
   const std::set<fs::path> named = cubins_of(folder, merged);
   std::error_code ignored;

@@ -74,7 +74,7 @@ std::vector<fs::path> wheel_roots(const fs::path& site_packages) {
 
 std::vector<fs::path> python_site_packages() {
   constexpr const char* kCommand =
-      "python3 -c 'import site; "
+      "python3 -I -c 'import site; "
       "print(\"\\n\".join(site.getsitepackages() + [site.getusersitepackages()]))' 2>/dev/null";
   std::vector<fs::path> folders;
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(kCommand, "re"), pclose);

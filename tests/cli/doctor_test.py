@@ -36,6 +36,16 @@ class Doctor(unittest.TestCase):
         rows = [row for row in answer["checks"] if row["what"] == "cuda:0 state"]
         return [(row["health"], row["found"]) for row in rows], answer
 
+    def test_a_home_with_spaces_and_python_modules_of_the_present_folder(self):
+        ran = self.folder / "RAN"
+        (self.folder / "pip").mkdir()
+        (self.folder / "pip/__main__.py").write_text(f"open({str(ran)!r}, 'w')\n")
+        env = {"PATH": "/usr/bin:/bin", "HOME": f"{self.folder}/a b;x", "FATUNE_PYTHON": "/no/python"}
+        done = subprocess.run([FATUNE, "doctor", "--json"], cwd=self.folder, env=env, capture_output=True, text=True, check=False)
+        (torch,) = [row for row in json.loads(done.stdout)["checks"] if row["what"] == "torch:*"]
+        self.assertIn(f"python3 -I -m venv '{self.folder}/a b;x/.local/share/fatune/torch' && '", torch["remedy"])
+        self.assertFalse(ran.exists())
+
     def test_a_quiet_gpu(self):
         rows, answer = self.gpu("quiet")
         self.assertEqual(rows, [("ok", QUIET)])

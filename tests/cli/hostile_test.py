@@ -45,6 +45,24 @@ class Hostile(unittest.TestCase):
         return done.stdout, done.stderr
 
 
+class Links(Hostile):
+    """A run that came as an archive holds links out of it."""
+
+    def test_nothing_is_written_through_a_link_of_a_run(self):
+        mine = self.folder / "mine"
+        mine.write_text("mine")
+        self.shell(f"fatune {SWEEP} -q")
+        for name, line in (("best.json", "fatune resume run --device recorded -q"), ("report.html", "fatune report run -o run/report.html"),
+                           ("sdpa.py", "fatune export run --to torch -o run/sdpa.py --unverified"),
+                           ("cubins", "fatune export run --to wisdom -o run --unverified; true"),
+                           ("journal.jsonl", "fatune resume run --device recorded -q; [ $? = 4 ]")):
+            with self.subTest(name):
+                (self.folder / "run" / name).unlink(missing_ok=True)
+                (self.folder / "run" / name).symlink_to("../mine" if name != "cubins" else "..")
+                self.shell(line)
+                self.assertEqual((mine.read_text(), list(self.folder.glob("*.cubin"))), ("mine", []))
+
+
 class Streams(Hostile):
     def test_a_sweep_without_stderr_or_stdout_keeps_its_journal(self):
         for number, closed in enumerate(("2>&-", ">&-", "<&-", "<&- >&- 2>&-")):

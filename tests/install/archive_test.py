@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Makes the archive of a build that is there, unpacks it where nothing else is, moves it, and uses it by PATH alone.
+"""Makes the archives and the Debian package of a build that is there, unpacks each where nothing else is, and uses it by PATH alone.
 
     archive_test.py --build build/dev
 """
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
+
+import readme
 
 BUILD = None
 WANTED = ["bin/fatune", "include/fatune_rt.h", "share/man/man1/fatune-sweep.1", "share/bash-completion/completions/fatune",
@@ -21,14 +24,34 @@ def run(*line, **options):
     return subprocess.run([str(word) for word in line], capture_output=True, text=True, check=False, timeout=200, **options)
 
 
-class Archive(unittest.TestCase):
+class Unpacked(unittest.TestCase):
+    """A package in a folder of its own, and a home beside it."""
+
     @classmethod
-    def setUpClass(cls):
+    def pack(cls, generator):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        done = run("cpack", "-G", "TGZ", "--config", BUILD / "CPackConfig.cmake", "-B", cls.folder)
+        done = run("cpack", "-G", generator, "--config", BUILD / "CPackConfig.cmake", "-B", cls.folder)
         assert done.returncode == 0, done.stdout + done.stderr
+        cls.home = cls.folder / "home"
+        cls.home.mkdir()
+
+    def fatune(self, *arguments):
+        environment = {"PATH": f"{self.root / 'bin'}:/usr/bin:/bin", "HOME": str(self.home), "LC_ALL": "C.UTF-8"}
+        return run("env", "fatune", *arguments, env=environment, cwd=self.home)
+
+    def check_the_program(self):
+        done = self.fatune("--version")
+        self.assertEqual((done.returncode, done.stdout), (0, run(BUILD / "fatune", "--version").stdout), done.stderr)
+        self.assertRegex(done.stdout, r"^fatune [0-9.]+ \((unknown|[0-9a-f]{12}(-changed)?)\)\nNVRTC ")
+        readme.follow(self, self.fatune, self.home)
+
+
+class Archive(Unpacked):
+    @classmethod
+    def setUpClass(cls):
+        cls.pack("TGZ")
         (cls.archive,) = cls.folder.glob("fatune-*.tar.gz")
         first = cls.folder / "first"
         with tarfile.open(cls.archive) as archive:
@@ -37,12 +60,6 @@ class Archive(unittest.TestCase):
         (top,) = first.iterdir()
         cls.root = cls.folder / "a folder with spaces"
         top.rename(cls.root)
-        cls.home = cls.folder / "home"
-        cls.home.mkdir()
-
-    def fatune(self, *arguments):
-        environment = {"PATH": f"{self.root / 'bin'}:/usr/bin:/bin", "HOME": str(self.home), "LC_ALL": "C.UTF-8"}
-        return run("env", "fatune", *arguments, env=environment, cwd=self.home)
 
     def test_its_name_and_its_one_folder(self):
         self.assertRegex(self.archive.name, r"^fatune-[0-9.]+-linux-(x86_64|aarch64)\.tar\.gz$")
@@ -58,11 +75,34 @@ class Archive(unittest.TestCase):
         self.assertEqual([member.linkname for member in self.members if member.issym() and "/" in member.linkname], [])
 
     def test_the_program_runs_from_there(self):
-        done = self.fatune("--version")
-        self.assertEqual((done.returncode, done.stdout), (0, run(BUILD / "fatune", "--version").stdout), done.stderr)
-        done = self.fatune("sweep", "--device", "recorded", "--shape", "4,8,512,64", "--budget", "4", "--out", "run")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue((self.home / "run/best.json").is_file())
+        self.check_the_program()
+
+
+@unittest.skipUnless(shutil.which("dpkg-shlibdeps"), "no dpkg-dev here")
+class DebianPackage(Unpacked):
+    def test_the_program_runs_where_it_is_unpacked(self):
+        self.pack("DEB")
+        (package,) = self.folder.glob("fatune_*.deb")
+        self.assertEqual(run("dpkg-deb", "--extract", package, self.folder / "system").returncode, 0)
+        self.root = self.folder / "system/usr"
+        self.check_the_program()
+
+
+class Sources(unittest.TestCase):
+    def test_they_are_complete_and_name_their_commit(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            if run("git", "-C", readme.ROOT, "archive", "--output", folder / "sources.tar", "HEAD").returncode != 0:
+                self.skipTest("no repository here")
+            with tarfile.open(folder / "sources.tar") as archive:
+                archive.extractall(folder / "sources")
+            # CMake looks for each file that it will compile.
+            for line in (["-S", folder / "sources", "-G", "Ninja", "-D", "FATUNE_TESTS=OFF", "-B", folder / "build"],
+                         ["--build", folder / "build", "--target", "fatune_commit"]):
+                done = run("cmake", *line)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            commit = run("git", "-C", readme.ROOT, "rev-parse", "--short=12", "HEAD").stdout.strip()
+            self.assertIn(f'"{commit}"', (folder / "build/src/cli/commit.cpp").read_text())
 
 
 def main():

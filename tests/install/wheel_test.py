@@ -18,6 +18,8 @@ import tempfile
 import unittest
 import zipfile
 
+import readme
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 BUILD = BUILDER = WHEEL = None
@@ -117,11 +119,8 @@ class Wheel(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("not able to tune on a GPU here", done.stdout)
 
-    def test_a_recording_is_swept(self):
-        done = self.here.run(self.here.fatune, "sweep", "--device", "recorded", "--shape", "4,8,512,64", "--budget", "4", "--out", "run")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("recorded", done.stdout)
-        self.assertTrue((self.here.home / "run/best.json").is_file())
+    def test_the_commands_of_the_readme(self):
+        readme.follow(self, lambda *words: self.here.run(self.here.fatune, *words), self.here.home)
 
     def test_commands_written_in_python_are_dispatched(self):
         done = self.here.run(self.here.python, "-c", DISPATCH)

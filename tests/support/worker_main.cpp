@@ -47,6 +47,7 @@ int run_faulty_worker() {
     reply.compiled.problem = "by process " + std::to_string(getpid());
     if (label.starts_with("beside ") && std::filesystem::exists(held))
       reply.compiled.problem = "at the same time";
+    if (label == "no memory") reply.compiled.problem = "out of memory " + reply.compiled.problem;
     if (label == "unstorable") reply.failure = "no space left on device";
     if (!channel.send(to_json(reply))) return 0;
   }

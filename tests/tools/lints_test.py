@@ -153,6 +153,21 @@ class TreeTest(Project):
         self.write("docs/a.md", "pip install --index-url https://files.pythonhosted.org/simple\n")
         self.assert_finds(self.TOOL, "docs/a.md:1: pythonhosted.org")
 
+    def test_python_that_looks_into_the_present_folder(self):
+        here = '#!/usr/bin/env bash\ncd "$(dirname "${BASH_SOURCE[0]}")"\n'
+        for name, line in (("run.sh", "python3 -m pip --version"), ("run.sh", '"$venv/bin/python" -c 1'), ("run.sh", "python3 <<END"),
+                           ("cmake/a.cmake", "${PYTHON3} -c 1"), ("src/low/b.cpp", 'run({"-m", "pip"});'),
+                           ("tools/a.py", 'run([sys.executable, "-m", "pip"])')):
+            with self.subTest(line):
+                before = here if name == "run.sh" else "\n"
+                self.write("tools/size_budget.txt", "lines src/low 9\nlines src/high 4\n")
+                self.write(name, before + line + "\n")
+                self.assert_finds(self.TOOL, f"{name}:{before.count(chr(10)) + 1}: Python starts without -I")
+                self.write(name, before + "python3 -I -m pip; python -m fatune\n")
+                self.assertEqual(lint(self.TOOL, self.root)[0], 0)
+        self.write("run.sh", "#!/bin/sh\necho\n")
+        self.assert_finds(self.TOOL, "run.sh:1: the script stays in the present folder")
+
     def test_a_part_above_its_limit(self):
         self.write("src/low/b.cpp", "// b.cpp - x.\n")
         self.assert_finds(self.TOOL, "src/low: 4 lines, 1 above its limit of 3 (tools/size_budget.txt:2)")

@@ -92,7 +92,7 @@ class Machine(launcher_test.Skeleton):
     def setUp(self):
         super().setUp()
         (self.root / "packaging").mkdir()
-        for name in ("tools/bootstrap.sh", "packaging/cuda-12.txt", "packaging/cuda-13.txt", "test.sh"):
+        for name in ("tools/bootstrap.sh", "packaging/cuda-12.txt", "packaging/cuda-13.txt", "packaging/wheel-tools.txt", "test.sh"):
             shutil.copy(launcher_test.PROJECT / name, self.root / name)
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
@@ -148,7 +148,7 @@ class Machine(launcher_test.Skeleton):
     def test_without_a_network_and_a_toolkit(self):
         done = self.on_machine(LAYERS, WITHOUT_CUDA)
         self.assert_refused(done, "fatune: pip could not install them (build/bootstrap.log). By hand:",
-                            "python3 -m pip install --no-deps --require-hashes --target .deps/cuda --requirement packaging/cuda-1")
+                            "python3 -I -m pip install --no-deps --require-hashes --target .deps/cuda --requirement packaging/cuda-1")
 
     def test_a_wheel_that_is_not_the_one_pinned_is_refused(self):
         wheels = self.scratch / "wheels"
@@ -166,6 +166,18 @@ class Machine(launcher_test.Skeleton):
         done = self.on_machine(LAYERS, WITHOUT_CUDA, planted)
         self.assert_refused(done, "fatune: pip could not install them", "Expected sha256")
         self.assertFalse(list(self.root.glob(".deps/cuda/**/*")))
+
+    def test_nothing_of_the_present_folder_runs(self):
+        theirs = self.scratch / "theirs"
+        for module in ("pip", "ensurepip", "venv", "site", "yaml", "fastjsonschema"):
+            (theirs / module).mkdir(parents=True)
+            for name in ("__init__.py", "__main__.py"):
+                (theirs / module / name).write_text(f"open({str(theirs / 'RAN')!r}, 'w')\n")
+        for step in ("build", "torch"):
+            words = f"cd {shlex.quote(str(theirs))} && {shlex.quote(str(self.root))}/tools/bootstrap.sh {step}"
+            code, _, said = self.on_machine(LAYERS, WITHOUT_CUDA, program="bash -c " + shlex.quote(words))
+            self.assertFalse((theirs / "RAN").exists(), step)
+            self.assertEqual(code, 0 if step == "torch" else 3, said)
 
     def test_a_checkout_that_cannot_be_written(self):
         self.assert_refused(self.on_machine(self.read_only()), "fatune: nothing can be written below")

@@ -3,6 +3,7 @@ sweep`."""
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Optional, Sequence
 
@@ -59,5 +60,5 @@ def main(argv: Sequence[str]) -> int:
         raise FatuneError(f"{args.out} cannot be written: {error.strerror}", FILES) from error
     for name, problem in suite.problems.items():
         print(f"{name} {problem.words()}")
-    print(f"\nwrote {args.out}: fatune sweep --suite {args.out}")
+    print(f"\nwrote {args.out}: fatune sweep --suite {shlex.quote(str(args.out))}")
     return 0

@@ -98,7 +98,7 @@ def parse_yaml(text: str, where: str) -> Any:
     try:
         import yaml
     except ImportError as error:
-        raise FatuneError(f"{where}: PyYAML is needed to read it: python -m pip install pyyaml",
+        raise FatuneError(f"{where}: PyYAML is needed to read it: python -I -m pip install pyyaml",
                           ENVIRONMENT) from error
     builder = _Builder(where)
     try:

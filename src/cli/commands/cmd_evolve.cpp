@@ -216,8 +216,8 @@ Result<int> evolve(const EvolveArgs& args, const Settings& settings) {
   FATUNE_TRY(Ledger ledger, run_evolution(options, ready.start, *proposer, *bench));
   const EvolutionDocument document = evolution_document(std::move(ledger), settings.head);
   print(settings.json ? dump_pretty(to_json(document)) : evolution_text(document, settings.paint));
-  log::info(
-      fmt::format("the run is in {0}; `fatune report {0} -o page.html` draws it", folder.string()));
+  log::info(fmt::format("the run is in {}; `fatune report {} -o page.html` draws it",
+                        folder.string(), shell_word(folder.string())));
   return kDone;
 }
 

@@ -99,13 +99,17 @@ Status count_all(std::vector<Profiled>& results, const Environment& environment,
     ProfileOptions options{environment.limits, device};
     if (!run.empty()) {
       options.report = kept_profile(run, result.record.id, ".ncu-rep");
-      FATUNE_TRY_STATUS(make_directories(options.report.parent_path()));
+      FATUNE_TRY(const Descriptor made,
+                 make_folders_below(run, options.report.parent_path().lexically_relative(run)));
+      std::error_code ignored;
+      std::filesystem::remove(options.report, ignored);  // ncu would follow a link
     }
     FATUNE_TRY(result.outcome, take_profile(result.candidate, options, pool, settings));
     if (run.empty() || result.outcome.status != ProfileStatus::kProfiled) continue;
     const auto file = kept_profile(run, result.record.id, ".json");
-    FATUNE_TRY_STATUS(replace_file(
-        file, dump_pretty(to_json(document_of(settings.head, {result}, environment)))));
+    FATUNE_TRY_STATUS(
+        write_below(run, file.lexically_relative(run),
+                    dump_pretty(to_json(document_of(settings.head, {result}, environment)))));
     const std::string& report = result.outcome.report;
     log::info("kept " + file.string() + (report.empty() ? "" : " and " + report));
   }

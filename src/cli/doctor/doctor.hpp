@@ -54,7 +54,7 @@ struct HostSystem {
   std::filesystem::path data{};  ///< fatune's data folder
   bool container = false;
   bool root = false;
-  bool pip = false;  ///< `python3 -m pip` works
+  bool pip = false;  ///< `python3 -I -m pip` works
 };
 
 /// Value of ID in the text of /etc/os-release, without quotes.

@@ -37,8 +37,8 @@ bool has_apt(const HostSystem& host) {
 }
 
 std::string pip(const HostSystem& host, const std::string& packages) {
-  const std::string line =
-      "python3 -m pip install --no-deps --target " + (host.data / "cuda").string() + " " + packages;
+  const std::string line = "python3 -I -m pip install --no-deps --target " +
+                           shell_word((host.data / "cuda").string()) + " " + packages;
   if (host.pip || !has_apt(host)) return line;
   return apt(host, "python3-pip") + " && " + line;
 }
@@ -68,7 +68,7 @@ bool has_pip(const Settings& settings) {
   const auto python = find_program("python3", settings.program_folders);
   if (!python) return false;
   const auto run =
-      run_program({.program = *python, .arguments = {"-m", "pip", "--version"}}, kPatience);
+      run_program({.program = *python, .arguments = {"-I", "-m", "pip", "--version"}}, kPatience);
   return run && run->succeeded();
 }
 
@@ -150,9 +150,9 @@ std::string cublas_line(const HostSystem& host) {
 }
 
 std::string torch_line(const HostSystem& host) {
-  const std::string folder = (host.data / "torch").string();
-  const std::string line =
-      "python3 -m venv " + folder + " && " + folder + "/bin/pip install torch numpy";
+  const std::string line = "python3 -I -m venv " + shell_word((host.data / "torch").string()) +
+                           " && " + shell_word((host.data / "torch/bin/pip").string()) +
+                           " install torch numpy";
   return has_apt(host) ? apt(host, "python3-venv") + " && " + line : line;
 }
 
@@ -222,8 +222,7 @@ Checks machine_checks(const Settings& settings) {
         {Health::kGood, kMachine, "processor", fmt::format("{} cores to compile with", cores), ""});
   }
   const auto probe = settings.cache / "doctor";
-  auto made = make_directories(settings.cache);
-  if (made) made = replace_file(probe, "writable\n");
+  const Status made = write_below(settings.cache, "doctor", "writable\n", Access::kPrivate);
   if (made) {
     std::error_code ignored;
     std::filesystem::remove(probe, ignored);

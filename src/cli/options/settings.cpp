@@ -300,6 +300,16 @@ Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs) {
   return CompilePool::start(pool_options(settings, jobs));
 }
 
+std::string version_text() {
+  const std::string text = fmt::format("fatune {} ({})\nNVRTC ", FATUNE_VERSION, kCommit);
+  auto settings = resolve({});
+  if (!settings) return text + "unknown: " + settings.error().message;
+  settings->cache.clear();  // nothing is compiled
+  const auto pool = open_pool(*settings, 1);
+  if (!pool) return text + "not found; fatune doctor says how to install it";
+  return text + fmt::format("{} ({})", pool->compiler_version(), pool->compiler_path());
+}
+
 OutsideOptions outside_options(const Settings& settings) {
   OutsideOptions options;
   options.python = settings.python;

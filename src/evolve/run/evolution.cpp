@@ -25,11 +25,11 @@
 namespace fatune {
 namespace {
 
-/// Writes a kernel in the layout of --kernel-dir.
-Status write_kernel(const std::filesystem::path& folder, const Draft& draft) {
-  FATUNE_TRY_STATUS(make_directories(folder));
-  FATUNE_TRY_STATUS(replace_file(folder / draft.kernel->source.path, draft.source));
-  return replace_file(folder / kManifestName, draft.manifest);
+/// Writes a kernel below the run's folder, in the layout of --kernel-dir.
+Status write_kernel(const std::filesystem::path& run, const std::filesystem::path& name,
+                    const Draft& draft) {
+  FATUNE_TRY_STATUS(write_below(run, name / draft.kernel->source.path, draft.source));
+  return write_below(run, name / kManifestName, draft.manifest);
 }
 
 /// Records an invalid answer as a failure. JSON cannot hold some texts unchanged, and broken lines
@@ -161,7 +161,7 @@ class Evolution {
     const Trial& best = population_.best();
     if (bench_.has_times() && plan_.rounds > 0 && best.number > 0) FATUNE_TRY_STATUS(duel(best));
     FATUNE_TRY(const Draft draft, read_draft(best.source, best.manifest, best.config));
-    FATUNE_TRY_STATUS(write_kernel(options_.out / "best", draft));
+    FATUNE_TRY_STATUS(write_kernel(options_.out, "best", draft));
     if (!known_.complete) FATUNE_TRY_STATUS(ledger_.append(LedgerEnd{}));
     return {};
   }
@@ -293,7 +293,7 @@ class Evolution {
   /// Writes a known trial's files again: a kill may have come between ledger and files.
   Status keep_kernel(const Trial& trial, const Draft* draft) const {
     if (!trial.valid() || draft == nullptr) return {};
-    return write_kernel(options_.out / "kernels" / trial.id(), *draft);
+    return write_kernel(options_.out, std::filesystem::path("kernels") / trial.id(), *draft);
   }
 
   /// Reads the hardware counters of each new best, on the first problem.

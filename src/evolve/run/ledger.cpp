@@ -9,6 +9,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/record_lines.hpp"
+#include "core/text.hpp"
 #include "model/results/document.hpp"
 
 namespace fatune {
@@ -178,7 +179,7 @@ Result<LedgerWriter> LedgerWriter::create(const std::filesystem::path& folder,
   const auto path = folder / kLedgerFile;
   if (holds_run(folder))
     return usage_error(fmt::format("{} holds a run; go on with it by --resume {}", folder.string(),
-                                   folder.string()));
+                                   shell_word(folder.string())));
   std::error_code none;
   if (std::filesystem::file_size(folder / kTranscriptFile, none) > 0 && !none)
     return usage_error((folder / kTranscriptFile).string() +

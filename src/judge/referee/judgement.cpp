@@ -36,10 +36,9 @@ Result<JudgementLog> JudgementLog::open(const std::filesystem::path& folder) {
 Status JudgementLog::add(const JudgedKernel& judgement, const Submission& submission,
                          const Kernel& kernel) {
   if (file_) {
-    const auto folder = folder_ / kKernels / judgement.record.id;
-    FATUNE_TRY_STATUS(make_directories(folder));
-    FATUNE_TRY_STATUS(replace_file(folder / kernel.source.path, submission.source));
-    FATUNE_TRY_STATUS(replace_file(folder / kernel.manifest.where, submission.manifest));
+    const auto name = std::filesystem::path(kKernels) / judgement.record.id;
+    FATUNE_TRY_STATUS(write_below(folder_, name / kernel.source.path, submission.source));
+    FATUNE_TRY_STATUS(write_below(folder_, name / kernel.manifest.where, submission.manifest));
     FATUNE_TRY_STATUS(file_->append_line(dump(to_json(judgement))));
   }
   judgements_.push_back(judgement);

@@ -272,7 +272,7 @@ Result<std::string> Referee::new_run() {
     FATUNE_TRY(scratch_, ScratchFolder::make());
   }
   const std::string run = fmt::format("{}/{}", kRuns, runs().size() + 1);
-  FATUNE_TRY_STATUS(make_directories(runs_folder().parent_path() / run));
+  FATUNE_TRY(const Descriptor made, make_folders_below(runs_folder().parent_path(), run));
   return run;
 }
 

@@ -178,7 +178,6 @@ std::optional<std::string> proof_page(const std::filesystem::path& file) {
 }
 
 Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path& folder) {
-  FATUNE_TRY_STATUS(make_directories(folder));
   std::size_t problems = 0;
   std::set<std::string> written;
   for (const PageRun& run : runs) problems += run.problems.size();
@@ -191,7 +190,7 @@ Status write_plots(const std::vector<PageRun>& runs, const std::filesystem::path
       }
       for (const Plot& plot : plots(problem, run)) {
         const std::string file = distinct(name + file_name(plot.name), written) + ".svg";
-        FATUNE_TRY_STATUS(replace_file(folder / file, plot.svg));
+        FATUNE_TRY_STATUS(write_below(folder, file, plot.svg));
       }
     }
   }

@@ -213,8 +213,9 @@ std::string gate_markdown(const GateResult& result) {
   });
   std::string text = fmt::format("### fatune gate: {}\n\n{}, driver {}, {} rounds{}; {}.\n\n",
                                  result.passed ? "pass" : "**fail**",
-                                 device_text(result.environment), result.environment.driver,
-                                 result.rounds, apart ? "" : ", interleaved", limit_text(result));
+                                 markdown_text(device_text(result.environment)),
+                                 markdown_text(result.environment.driver), result.rounds,
+                                 apart ? "" : ", interleaved", limit_text(result));
   const Time first = result.problems.empty() ? result.objective : result.problems[0].time;
   const std::string time_title = ">" + describe(first) + " us";
   Table table({"problem", "candidate", time_title, "baseline", time_title, ">ratio", ">95 %",
@@ -222,18 +223,21 @@ std::string gate_markdown(const GateResult& result) {
   std::string reasons;
   for (const GateProblem& problem : result.problems) {
     const std::string name = label(problem.problem);
+    const auto line = [&](const std::string& reason) {
+      return "- " + markdown_text(name) + ": " + markdown_text(reason) + "\n";
+    };
     const auto& time = timing_of(problem.candidate, problem.time);
     for (const GateRow& row : problem.rows) {
       table.add({name, problem.candidate.impl, median_cell(time), baseline_cell(row),
                  median_cell(timing_of(row.baseline, problem.time)), ratio_cell(row.ratio),
                  ratio_interval_cell(row.ratio), comparison_cell(row), pass_cell(row.passed)});
-      if (!row.ratio) reasons += "- " + name + ": " + row.reason + "\n";
+      if (!row.ratio) reasons += line(row.reason);
     }
-    if (!problem.reason.empty()) reasons += "- " + name + ": " + problem.reason + "\n";
+    if (!problem.reason.empty()) reasons += line(problem.reason);
   }
   text += table.markdown();
   if (!reasons.empty()) text += "\nNot compared:\n\n" + reasons;
-  return text + "\n`" + result.command + "`\n";
+  return text + "\n" + markdown_code(result.command) + "\n";
 }
 
 }  // namespace fatune

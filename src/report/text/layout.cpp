@@ -2,6 +2,7 @@
 #include "report/text/layout.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -50,10 +51,41 @@ std::string csv_cell(const std::string& cell) {
 }
 
 std::string markdown_cell(const std::string& cell) {
-  return replace_all(replace_all(cell, "|", "\\|"), "\n", " ");
+  return replace_all(markdown_text(cell), "|", "\\|");
+}
+
+bool is_alphanumeric(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+/// True if a page shows the text as it stands; "fa_rows" and "[0.98, 1.02]" are such.
+bool has_no_markup(std::string_view text) {
+  constexpr std::string_view kPlain = " .,:;=%+/()?'-";
+  if (text.find("//") != text.npos || text.find("www.") != text.npos) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char before = i > 0 ? text[i - 1] : ' ', c = text[i];
+    const char next = i + 1 < text.size() ? text[i + 1] : ' ';
+    const bool plain = static_cast<unsigned char>(c) >= 0x80 || is_alphanumeric(c) ||
+                       kPlain.find(c) != kPlain.npos;
+    const bool inside = c == '_' && is_alphanumeric(before) && is_alphanumeric(next);
+    const bool begins = c == '[' && (next == '-' || (next >= '0' && next <= '9'));
+    const bool ends = c == ']' && (next == ' ' || next == ',');
+    if (!plain && !inside && !begins && !ends) return false;
+  }
+  return true;
 }
 
 }  // namespace
+
+std::string markdown_text(std::string_view text) {
+  std::string line = replace_all(replace_all(std::string(text), "\r", " "), "\n", " ");
+  return has_no_markup(line) ? line : markdown_code(line);
+}
+
+std::string markdown_code(std::string_view text) {
+  std::string fence = "`";
+  while (text.find(fence) != text.npos) fence += '`';
+  const bool touches = text.starts_with('`') || text.ends_with('`');
+  return fmt::format("{0}{1}{2}{1}{0}", fence, touches ? " " : "", text);
+}
 
 std::string Paint::operator()(Tone tone, std::string_view text) const {
   if (colour_ == Colour::kNone || text.empty()) return std::string(text);

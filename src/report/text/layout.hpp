@@ -40,6 +40,11 @@ class Paint {
   std::size_t columns_ = kUsualColumns;
 };
 
+/// Returns the text in one line of Markdown, as code unless it has no markup: names come from files
+/// of strangers, and a report is posted.
+std::string markdown_text(std::string_view text);
+std::string markdown_code(std::string_view text);
+
 struct Column {
   /// A '>' in front of the title aligns the column right, as in fmt.
   Column(std::string title_and_side, int spare_order = 0);

@@ -128,7 +128,11 @@ std::string short_text(const JournalGroup& group, Time time, const Paint& paint)
 std::string explained(const JournalGroup& group, const Journal& journal, ImportanceFormat format,
                       const Paint& paint) {
   const auto recording = recording_of(group, journal, "the journal");
-  if (!recording) return "What the parameters explain: " + recording.error().message + "\n";
+  if (!recording) {
+    const std::string& why = recording.error().message;
+    return "What the parameters explain: " +
+           (format == ImportanceFormat::kMarkdown ? markdown_text(why) : why) + "\n";
+  }
   return importance_text(importance_of(*recording), format, paint);
 }
 
@@ -230,9 +234,10 @@ std::string report_text(const std::vector<JournalGroup>& groups, const Journal& 
     }
     return candidates_csv(all, time);
   }
-  std::string text = format == "md" ? "# Run\n\n" + run_text(journal) : run_text(journal);
+  std::string text = format == "md" ? "# Run\n\n" + markdown_text(trim(run_text(journal))) + "\n"
+                                    : run_text(journal);
   for (const JournalGroup& group : groups) {
-    text += format == "md" ? "\n## " + headline(group) + "\n\n" +
+    text += format == "md" ? "\n## " + markdown_text(headline(group)) + "\n\n" +
                                  candidates_table(records_of(group), time).markdown() + "\n" +
                                  explained(group, journal, ImportanceFormat::kMarkdown, paint)
                            : "\n" + short_text(group, time, paint) + "\n" +

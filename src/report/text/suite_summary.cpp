@@ -144,8 +144,9 @@ std::string suite_summary(const SuiteFinals& finals, const std::string& format,
     table.add(summary_row(brief && named ? each->problem.name : label(each->problem), *each, finals,
                           !time));
   }
-  const std::vector<std::string> lines = lines_of(finals);
+  std::vector<std::string> lines = lines_of(finals);
   if (format == "md") {
+    for (std::string& line : lines) line = markdown_text(line);
     return "\n## Final phases\n\n" + table.markdown() +
            (lines.empty() ? "" : "\n" + join(lines, "\n\n") + "\n");
   }

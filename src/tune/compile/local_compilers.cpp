@@ -182,9 +182,16 @@ Status LocalCompilers::take_reply(Worker& worker, const Json& message,
                                   std::vector<Answered>& answers) {
   FATUNE_TRY(Reply reply, read_value<Reply>(message, "compile worker"));
   FATUNE_CHECK(worker.order.has_value(), "a worker replies to requests only");
+  auto order = *std::exchange(worker.order, std::nullopt);
+  if (lacks_memory(reply.compiled)) {
+    if (worker.ticket != second_try_) {
+      second_tries_.push_back({worker.ticket, std::move(order)});
+      return {};
+    }
+    reply.compiled.problem = "the compiler lacked memory twice: " + reply.compiled.problem;
+  }
   reply.compiled.process = worker.number;
   answers.push_back({worker.ticket, std::move(reply)});
-  worker.order.reset();
   return {};
 }
 

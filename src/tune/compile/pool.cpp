@@ -74,7 +74,7 @@ struct CompilePool::State {
 /// Locks the cache in shared mode. A cache that cannot be opened or locked is not pruned.
 void CompilePool::State::open_and_lock_cache() {
   if (options.cache.empty() || options.cache_limit == 0) return;
-  static_cast<void>(make_directories(options.cache));
+  static_cast<void>(make_directories(options.cache, Access::kPrivate));
   open_cache = open_file(options.cache, O_RDONLY | O_DIRECTORY);
   if (open_cache.open() && ::flock(open_cache.raw(), LOCK_SH) != 0) open_cache = Descriptor();
 }

@@ -134,8 +134,7 @@ class RankWorker {
     if (device >= lanes_.size())
       return environment_error(fmt::format("an order for device {} of {}", device, lanes_.size()));
     const auto folder = folder_of(static_cast<std::size_t>(order.lease));
-    FATUNE_TRY_STATUS(make_directories(folder));
-    FATUNE_TRY_STATUS(replace_file(folder / "journal.jsonl", journal));
+    FATUNE_TRY_STATUS(write_below(folder, "journal.jsonl", journal));
     FATUNE_TRY_STATUS(lanes_[device]->begin(static_cast<std::size_t>(order.lease)));
     const std::lock_guard lock(mutex_);
     leases_.push_back(

@@ -244,7 +244,7 @@ Json best_json(const SweepResult& result) { return to_json(file_of(result)); }
 
 Status save_best(const SweepResult& result) {
   if (std::ranges::none_of(result.problems, has_finals)) return {};
-  return replace_file(result.folder / "best.json", dump_pretty(best_json(result)));
+  return write_below(result.folder, "best.json", dump_pretty(best_json(result)));
 }
 
 std::string why_unverified(const BestRow& best) {

@@ -300,7 +300,7 @@ Status save_suite(const SweepResult& sweep, const std::string& date) {
   const auto& problems = sweep.plan.problems;
   const bool is_suite = problems.size() > 1 || !problems.front().name.empty();
   if (!is_suite || result.problems.empty()) return {};
-  return replace_file(sweep.folder / "suite.json", dump_pretty(to_json(suite_table(result))));
+  return write_below(sweep.folder, "suite.json", dump_pretty(to_json(suite_table(result))));
 }
 
 }  // namespace fatune

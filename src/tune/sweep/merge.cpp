@@ -287,12 +287,11 @@ Status save_merged(const Journal& journal, const BestFile& best, const std::file
   }
   FATUNE_TRY_STATUS(check_no_journal(out));
   FATUNE_TRY(const std::string text, journal_text(journal));
-  FATUNE_TRY_STATUS(make_directories(out));
   if (!best.problems.empty()) {
-    FATUNE_TRY_STATUS(replace_file(out / "best.json", dump_pretty(to_json(best))));
+    FATUNE_TRY_STATUS(write_below(out, "best.json", dump_pretty(to_json(best))));
     FATUNE_TRY_STATUS(save_suite(result, date));
   }
-  return replace_file(out / "journal.jsonl", text);
+  return write_below(out, "journal.jsonl", text);
 }
 
 }  // namespace fatune

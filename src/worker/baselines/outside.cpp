@@ -9,6 +9,7 @@
 
 #include "core/result.hpp"
 #include "core/run_program.hpp"
+#include "core/text.hpp"
 #include "gpu/library.hpp"
 #include "worker/baselines/cublas_lt.hpp"
 #include "worker/baselines/cudnn_library.hpp"
@@ -85,7 +86,7 @@ Availability look_for_package(const PythonPackage& package, const TorchSetting& 
   const std::string impl(package.impl), version = process.version_of(package);
   if (version.empty())
     return {impl, false, fmt::format("{} has no {}", python, package.title),
-            fmt::format("{} -m pip install {}", python, package.package)};
+            fmt::format("{} -I -m pip install {}", shell_word(python), package.package)};
   if (const Status loads = process.load(package, setting); !loads)
     return missing(impl, loads.error().message);
   return {impl, true, fmt::format("{} {} of {}", package.title, version, python), ""};

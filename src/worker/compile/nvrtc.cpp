@@ -145,7 +145,7 @@ Status serve(Channel& channel, const Nvrtc& nvrtc, const WorkerOptions& options)
 /// check fails, the compiler cannot read or write the user's files.
 void confine_to_work(const Nvrtc& nvrtc, const WorkerOptions& options) {
   // A folder that cannot be made shows when machine code is stored.
-  static_cast<void>(make_directories(options.cache));
+  static_cast<void>(make_directories(options.cache, Access::kPrivate));
   static_cast<void>(sha256_hex(""));  // with its first hash OpenSSL reads its settings
   ConfinedFolders folders{nvrtc.folders(), {options.cache, options.fallback, "/dev/null"}};
   // The system's libraries, and files that the C library reads about memory and processors.

@@ -201,22 +201,22 @@ void fields(Compiled& x, FieldList& f) {
   f("from_cache", x.from_cache);
 }
 
-std::filesystem::path CubinCache::file(const std::string& key, const char* extension) const {
-  return folder_ / key.substr(0, 2) / (key + extension);
+std::filesystem::path CubinCache::name(const std::string& key, const char* extension) {
+  return fs::path(key.substr(0, 2)) / (key + extension);
 }
 
 std::optional<Compiled> CubinCache::find(const std::string& key) const {
-  const auto path = file(key, ".json");
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
-  const auto json = load_json(path);
+  const auto path = folder_ / name(key, ".json");
+  const auto text = read_own_file(path);
+  if (!text) return std::nullopt;
+  const auto json = parse_json(*text, path.string());
   if (!json) return std::nullopt;
   auto entry = read_value<CacheEntry>(*json, path.string());
   if (!entry) return std::nullopt;
   entry->cubin_path.clear();
   if (entry->ok) {
-    entry->cubin_path = file(key, ".cubin");
-    const auto cubin = read_file(entry->cubin_path);
+    entry->cubin_path = folder_ / name(key, ".cubin");
+    const auto cubin = read_own_file(entry->cubin_path);
     if (!cubin || sha256_hex(*cubin) != entry->cubin_hash) return std::nullopt;
   }
   entry->from_cache = true;
@@ -228,18 +228,29 @@ std::optional<Compiled> CubinCache::find(const std::string& key) const {
 
 Result<Compiled> CubinCache::store(const std::string& key, Compiled compiled,
                                    std::string_view cubin) const {
-  FATUNE_TRY_STATUS(make_directories(folder_ / key.substr(0, 2)));
   CacheEntry entry{compiled};
   entry.cubin_path.clear();  // it is beside the entry, wherever the folder is
   if (compiled.ok) {
-    compiled.cubin_path = file(key, ".cubin");
-    FATUNE_TRY_STATUS(replace_file(compiled.cubin_path, cubin));
+    compiled.cubin_path = folder_ / name(key, ".cubin");
+    FATUNE_TRY_STATUS(write_below(folder_, name(key, ".cubin"), cubin, Access::kPrivate));
   }
-  FATUNE_TRY_STATUS(replace_file(file(key, ".json"), dump_pretty(to_json(entry))));
+  FATUNE_TRY_STATUS(
+      write_below(folder_, name(key, ".json"), dump_pretty(to_json(entry)), Access::kPrivate));
   return compiled;
 }
 
-bool is_of_a_machine(const Compiled& compiled) { return !compiled.ok && compiled.log.empty(); }
+bool is_of_a_machine(const Compiled& compiled) {
+  return !compiled.ok && (compiled.log.empty() || lacks_memory(compiled));
+}
+
+bool lacks_memory(const Compiled& compiled) {
+  // The words of NVRTC 13.0 and ptxas under `ulimit -v`. Without memory, ptxas gives no reason.
+  constexpr std::array kSigns = {"Ptx assembly aborted", "ut of memory", "OUT_OF_MEMORY",
+                                 "emory allocation", "bad_alloc"};
+  return !compiled.ok && std::ranges::any_of(kSigns, [&](const char* sign) {
+    return compiled.problem.find(sign) != std::string::npos;
+  });
+}
 
 Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,
                    const WorkerOptions& options) {

@@ -61,8 +61,8 @@ void fields(Compiled& x, FieldList& f);
 /// spills, stack frame).
 std::map<std::string, Resources> parse_compile_log(std::string_view log);
 
-/// Keeps <2 hex digits>/<key>.json with <key>.cubin beside it. Many processes may share the folder:
-/// files are written aside and renamed, and the machine code is stored before its entry.
+/// Keeps <2 hex digits>/<key>.json with <key>.cubin beside it, for this user alone. Many processes
+/// may share the folder: files are renamed into place, the machine code before its entry.
 class CubinCache {
  public:
   explicit CubinCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -76,7 +76,8 @@ class CubinCache {
   void prune(std::uint64_t limit) const;
 
  private:
-  std::filesystem::path file(const std::string& key, const char* extension) const;
+  /// Path of a file below the folder.
+  static std::filesystem::path name(const std::string& key, const char* extension);
   std::filesystem::path folder_;
 };
 
@@ -114,8 +115,11 @@ struct Reply {
 };
 void fields(Reply& x, FieldList& f);
 
-/// False for a failure without a log, which is the machine's fault and not the request's.
+/// True for a failure that is the machine's fault and not the request's; it has no log, or
+/// lacks_memory() holds.
 bool is_of_a_machine(const Compiled& compiled);
+/// True if the compiler failed because no memory was left; alone it may succeed.
+bool lacks_memory(const Compiled& compiled);
 
 /// Stores a new compilation in the cache, or else in the fallback.
 Reply stored_reply(const std::string& key, Compiled compiled, std::string_view cubin,

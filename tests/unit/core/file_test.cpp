@@ -176,6 +176,52 @@ TEST_CASE("make_directories is content with what is there") {
   CHECK(std::filesystem::is_directory(folder / "a/b/c"));
 }
 
+TEST_CASE("a file of fatune's own is written without following links below its folder") {
+  namespace fs = std::filesystem;
+  const test::TemporaryFolder folder;
+  const fs::path mine = folder / "mine", run = folder / "run";
+  REQUIRE(replace_file(mine, "mine"));
+  REQUIRE(write_below(run, "parts/1/journal.jsonl", "new"));
+  CHECK(*read_file(run / "parts/1/journal.jsonl") == "new");
+  for (const fs::path& target : {mine, fs::path(folder / "missing")}) {
+    fs::remove(run / "best.json");
+    fs::create_symlink(target, run / "best.json");
+    CHECK(write_below(run, "best.json", "new"));
+    CHECK(fs::is_regular_file(fs::symlink_status(run / "best.json")));
+  }
+  fs::create_directory_symlink(folder.path(), run / "plots");
+  CHECK(write_below(run, "plots/a.svg", "new").error().message.ends_with("; remove the link"));
+  fs::create_symlink(mine, run / "log");
+  CHECK_FALSE(AppendFile::open(run / "log"));
+  CHECK_FALSE(read_own_file(run / "log"));
+  // A user's own name is followed, but not into a folder of a run.
+  CHECK(replace_file(run / "log", "mine"));
+  CHECK(fs::is_symlink(run / "log"));
+  REQUIRE(replace_file(run / "journal.jsonl", ""));
+  CHECK(replace_file(run / "log", "new"));
+  CHECK(*read_file(mine) == "mine");
+  CHECK_FALSE(fs::exists(folder / "missing"));
+}
+
+TEST_CASE("what is private is the user's alone, whatever the umask") {
+  const test::TemporaryFolder folder;
+  for (const mode_t mask : {0U, 0777U}) {
+    const auto cache = folder / std::to_string(mask) / "deep";
+    REQUIRE(make_directories(cache.parent_path().parent_path()));
+    const mode_t before = ::umask(mask);
+    const Status written = write_below(cache, "ab/entry", "x", Access::kPrivate);
+    ::umask(before);
+    REQUIRE(written);
+    struct stat found {};
+    for (const char* name : {"..", ".", "ab"}) {
+      REQUIRE(::stat((cache / name).c_str(), &found) == 0);
+      CHECK((found.st_mode & 0777) == 0700);
+    }
+    REQUIRE(::stat((cache / "ab/entry").c_str(), &found) == 0);
+    CHECK((found.st_mode & 0777) == 0600);
+  }
+}
+
 TEST_CASE("lines are appended to what is there") {
   const test::TemporaryFolder folder;
   {

@@ -1,6 +1,6 @@
 """load.py: Runs the helper, whose files are the arguments: each one's path, then its text.
 
-fatune starts it with `python -c` (torch_process.cpp), so that the helper needs no file on disk.
+fatune hands it to Python's option -c (torch_process.cpp), so that the helper needs no file on disk.
 """
 import importlib.abc
 import importlib.util

@@ -20,7 +20,7 @@ TEST_CASE("libraries are those that the driver can load") {
   HostSystem host = debian();
   CHECK(cuda_major(host) == 13);
   CHECK(cudnn_line(host) ==
-        "python3 -m pip install --no-deps --target /me/data/cuda "
+        "python3 -I -m pip install --no-deps --target /me/data/cuda "
         "nvidia-cudnn-cu13 nvidia-cublas");
   host.driver = "535.104.05";
   CHECK(cuda_major(host) == 12);
@@ -35,11 +35,11 @@ TEST_CASE("pip is installed first where it is missing, and apt wants root") {
   HostSystem host = debian();
   host.pip = false;
   CHECK(nvrtc_line(host).starts_with(
-      "sudo apt-get install -y python3-pip && python3 -m pip install --no-deps --target "));
+      "sudo apt-get install -y python3-pip && python3 -I -m pip install --no-deps --target "));
   host.root = true;
   CHECK(nvrtc_line(host).starts_with("apt-get install -y python3-pip && "));
   host.distribution = "arch";
-  CHECK(nvrtc_line(host).starts_with("python3 -m pip install"));
+  CHECK(nvrtc_line(host).starts_with("python3 -I -m pip install"));
 }
 
 TEST_CASE("a driver comes from the distribution, or from the host of a container") {
@@ -67,7 +67,7 @@ TEST_CASE("tools and PyTorch") {
   HostSystem host = debian();
   CHECK(tool_line("compute-sanitizer", host).find(" cuda-sanitizer-13-0 ") != std::string::npos);
   CHECK(tool_line("cuobjdump", host).find(" cuda-cuobjdump-13-0 ") != std::string::npos);
-  CHECK(torch_line(host).find("python3 -m venv /me/data/torch && ") != std::string::npos);
+  CHECK(torch_line(host).find("python3 -I -m venv /me/data/torch && ") != std::string::npos);
   CHECK(cublas_line(host).find("libcublas-13-0") != std::string::npos);
   host.distribution = "fedora";
   CHECK(tool_line("ncu", host) == "install a CUDA toolkit, which has it");

@@ -54,7 +54,17 @@ TEST_CASE("a column that goes last goes only where wrapping is not enough") {
 TEST_CASE("Markdown has its rule and no stray bars") {
   Table table({"a", ">b"});
   table.add({"x || y", "line\nbreak"});
-  CHECK(table.markdown() == "| a | b |\n|---|---:|\n| x \\|\\| y | line break |\n");
+  CHECK(table.markdown() == "| a | b |\n|---|---:|\n| `x \\|\\| y` | line break |\n");
+}
+
+TEST_CASE("Markdown shows what names say as it stands") {
+  for (const char* plain : {"fa_rows, 1x2 (f16)", "torch:flash", "0.98 µs", "-", "[0.98, 1.02]"})
+    CHECK(markdown_text(plain) == plain);
+  for (const char* markup : {"<img src=x>", "[a](b)", "[1, 2](b)", "@you", "#1", "*a*", "_a_",
+                             "a & b", "~a~", "http://a", "www.a.b", "\\<"})
+    CHECK(markdown_text(markup) == "`" + std::string(markup) + "`");
+  CHECK(markdown_text("a\n# b") == "`a # b`");
+  CHECK(markdown_text("``<b>`") == "``` ``<b>` ```");
 }
 
 TEST_CASE("CSV quotes what needs it") {

@@ -241,6 +241,17 @@ TEST_CASE("a crash of the compiler costs one candidate") {
   }
 }
 
+TEST_CASE("a lack of memory is tried once more, in another worker") {
+  const test::TemporaryFolder folder;
+  auto pool = CompilePool::start(test::faulty_options(folder.path()));
+  REQUIRE(pool);
+  const auto before = pool->compile(test::request("fine", ""));
+  const auto done = pool->compile(test::request("no memory", ""));
+  REQUIRE(done);
+  CHECK(done->problem.starts_with("the compiler lacked memory twice: out of memory by process "));
+  CHECK_FALSE(done->problem.ends_with(before->problem));
+}
+
 TEST_CASE("a compilation whose worker was killed is tried once more, in a fresh worker and alone") {
   const test::TemporaryFolder folder;
   const std::string mark = (folder / "mark").string();

@@ -50,5 +50,5 @@ TEST_CASE("each implementation from elsewhere is found, or told what it lacks") 
   CHECK(row(with, "torch:*").found == "PyTorch 9.9 of " + (folder / "snake").string());
   CHECK_FALSE(row(with, "flashinfer").available);
   CHECK(row(with, "fa4").found.ends_with("snake has no FlashAttention-4"));
-  CHECK(row(with, "flashinfer").remedy.ends_with("snake -m pip install flashinfer-python"));
+  CHECK(row(with, "flashinfer").remedy.ends_with("snake -I -m pip install flashinfer-python"));
 }

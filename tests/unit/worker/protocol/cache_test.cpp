@@ -1,6 +1,9 @@
 // cache_test.cpp: Checks that the cache returns what was stored, and no damaged entry.
+#include <functional>
+
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
@@ -10,6 +13,8 @@
 using namespace fatune;
 
 namespace {
+
+namespace fs = std::filesystem;
 
 const std::string kKey(64, 'a');
 constexpr const char* kCubin =
@@ -96,6 +101,23 @@ TEST_CASE("damaged entries are misses") {
     REQUIRE(replace_file(entry, R"({"schema": 1, "ok": "yes"})"));
   }
   CHECK_FALSE(cache.find(kKey));
+}
+
+TEST_CASE("no FIFO, link or device is read as an entry, and a store replaces it") {
+  const test::TemporaryFolder folder;
+  const CubinCache cache(folder.path());
+  for (const char* extension : {".json", ".cubin"}) {
+    const auto file = folder / "aa" / (kKey + extension);
+    for (const auto& plant : {std::function([&] { ::mkfifo(file.c_str(), 0600); }),
+                              std::function([&] { fs::create_symlink("/dev/zero", file); })}) {
+      REQUIRE(cache.store(kKey, good(), kCubin));
+      fs::remove(file);
+      plant();
+      CHECK_FALSE(cache.find(kKey));
+      REQUIRE(cache.store(kKey, good(), kCubin));
+      CHECK(cache.find(kKey));
+    }
+  }
 }
 
 TEST_CASE("of a cache beyond its limit goes what was not used for longest") {

@@ -48,6 +48,19 @@ ptxas info    : Used 40 registers, 1024 bytes smem, 360 bytes cmem[0]
 
 }  // namespace
 
+TEST_CASE("a lack of memory is not the kernel's fault") {
+  Compiled failed;
+  failed.log = "x";
+  for (const char* problem :
+       {"ptxas fatal   : Ptx assembly aborted due to errors", "catastrophic error: out of memory",
+        "NVRTC_ERROR_OUT_OF_MEMORY without a message"}) {
+    failed.problem = problem;
+    CHECK(is_of_a_machine(failed));
+  }
+  failed.problem = "a.cu(1): error: identifier \"x\" is undefined";
+  CHECK_FALSE(is_of_a_machine(failed));
+}
+
 TEST_CASE("registers and shared memory are read from a log") {
   const auto entries = parse_compile_log(kClean);
   REQUIRE(entries.size() == 1);
