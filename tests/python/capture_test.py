@@ -16,7 +16,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import calls, fastpath, masks, program, support
+from fatune import calls, fastpath, masks, options, program, support
 from torch.nn.attention.bias import causal_lower_right
 
 import models
@@ -36,6 +36,10 @@ def only_problem(step, *inputs, **options):
     return {key: value for key, value in suite.problems[0].items() if key not in ("name", "source")}
 
 
+def command(*words):
+    return capture_module.main(options.parse("capture", words))
+
+
 def attend(*inputs, **options):
     return F.scaled_dot_product_attention(*inputs, **options)
 
@@ -47,6 +51,15 @@ class Attention(torch.nn.Module):
 
     def forward(self, q, k, v):
         return F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+
+
+class Outer(torch.nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, q, k, v):
+        return [layer(q, k, v) for layer in self.layers]
 
 
 class CaptureTest(unittest.TestCase):
@@ -156,6 +169,13 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual(fatune.capture(lambda: torch.export.export(Attention(), inputs, strict=True)).calls, [])
         self.assertEqual(only_call(lambda: torch.compile(attend, backend="eager")(*inputs))["counts"], [1, 1])
         torch.compile(attend, backend="eager", fullgraph=True)(*inputs)
+
+    def test_layers_whose_calls_differ_are_numbered(self):
+        q, k, v = models.packed()
+        model = torch.nn.Sequential(*(Attention(causal) for causal in (True, False, True)))
+        suite = fatune.capture(Outer(model), q, k, v)
+        self.assertEqual({call["module"] for call in suite.calls},
+                         {"layers.0, layers.2 (Attention)", "layers.1 (Attention)"})
 
     def test_calls_that_differ_between_runs_are_marked_and_tuned(self):
         sizes = iter((16, 24))
@@ -310,7 +330,7 @@ class CommandTest(unittest.TestCase):
             script.write_text(text, encoding="utf-8")
             said = io.StringIO()
             with contextlib.redirect_stdout(said):
-                code = capture_module.main(["-o", str(out), str(script), *arguments])
+                code = command("-o", str(out), str(script), *arguments)
             return code, json.loads(out.read_text(encoding="utf-8")), said.getvalue()
 
     def test_a_script_with_arguments(self):
@@ -331,9 +351,21 @@ class CommandTest(unittest.TestCase):
                               encoding="utf-8")
             said, errors = io.StringIO(), io.StringIO()
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
-                capture_module.main(["-o", f"{folder}/suite.json", "--json", str(script)])
+                command("-o", f"{folder}/suite.json", "--json", str(script))
         self.assertEqual(json.loads(said.getvalue())["name"], "script")
         self.assertEqual(errors.getvalue(), "hello\n")
+
+    def test_options_behind_the_script_are_warned_of(self):
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            self.run_script("", "--json", "--own=1")
+        self.assertRegex(errors.getvalue(), "^fatune: warning: --json stands behind [^\\n]*\n$")
+
+    def test_what_cannot_be_called_is_refused_in_words(self):
+        for step, options_ in ((torch.ones(1), {}), (None, {"graph": True})):
+            with self.assertRaisesRegex(fatune.FatuneError, "cannot be called") as caught:
+                fatune.capture(step, **options_)
+            self.assertEqual(caught.exception.exit_code, 2)
 
     def test_a_script_without_attention_is_an_answer(self):
         code, suite, said = self.run_script("print('hello')\n")
@@ -350,12 +382,12 @@ class CommandTest(unittest.TestCase):
 
     def test_a_step_is_for_graphs(self):
         with self.assertRaises(SystemExit) as caught, contextlib.redirect_stderr(io.StringIO()):
-            capture_module.main(["--step", "run", "script.py"])
+            command("--step", "run", "script.py")
         self.assertEqual(caught.exception.code, 2)
 
     def test_there_is_no_such_script(self):
         with self.assertRaises(fatune.FatuneError) as caught:
-            capture_module.main(["/nowhere/script.py"])
+            command("/nowhere/script.py")
         self.assertEqual(caught.exception.exit_code, 4)
 
 
