@@ -99,6 +99,9 @@ class Suite:
                 f"{len(self.calls)} kinds of calls>")
 
     def _repr_html_(self) -> str:
+        if not self.calls:
+            return table(("problem", "shape"),
+                         [(each["name"], each["shape"]) for each in self.problems], self.name)
         return table(("share", "calls", "attention", "place", "tuned as"), [
             (f"{row['share']:.1%}", row["counts"][-1], words_of(row),
              f"{row['site']} {row['module']}", row["problem"] or f"not tuned: {row['reason']}")
