@@ -10,10 +10,16 @@ PyTorch is imported when one of these is first used.
 """
 from __future__ import annotations
 
-import importlib
-from typing import Any
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
-from .errors import FatuneError
+from .errors import ENVIRONMENT as _ENVIRONMENT, FatuneError
+
+if _TYPE_CHECKING:
+    from .capturing import Suite as Suite, capture as capture
+    from .installing import Installed as Installed, install as install, why as why
+    from .optimizing import Proof as Proof, optimize as optimize
+    from .tuning import Result as Result, tune as tune
 
 _HOMES = {"Suite": "capturing", "capture": "capturing", "Result": "tuning", "tune": "tuning",
           "Installed": "installing", "install": "installing", "why": "installing",
@@ -21,8 +27,23 @@ _HOMES = {"Suite": "capturing", "capture": "capturing", "Result": "tuning", "tun
 __all__ = ["FatuneError", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+def __dir__() -> "list[str]":
+    return [*__all__, "__version__"]
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "__version__":
+        from . import program
+        value = program.output_of(["--version"]).split()[-1]
+    elif name in _HOMES:
+        try:
+            value = getattr(_importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise FatuneError(f"{name} needs PyTorch, which this Python has not",
+                              _ENVIRONMENT) from error
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
     return value

@@ -8,7 +8,7 @@ from typing import NoReturn, Optional, Sequence
 
 from . import commands
 from .errors import ENVIRONMENT, FatuneError
-from .program import path
+from .program import output_of, path
 
 
 def _become_program(arguments: Sequence[str]) -> NoReturn:
@@ -28,6 +28,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     if commands.handles(arguments):
         return commands.main(arguments)
     try:
+        if arguments in (["-h"], ["--help"]):
+            print(output_of(["--help"]) + commands.HELP)
+            return 0
         _become_program(arguments)
     except FatuneError as error:
         print(f"fatune: error: {error}", file=sys.stderr)

@@ -9,13 +9,15 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
-from . import layouts, masks
+from . import layouts, masks, real, support
+from .benchmarks.problems import Problem
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 KindOf = Callable[[torch.Tensor, int, int], str]  # of a mask, for so many queries and keys
 _GRADIENTS = ("gradients are wanted, which no kernel computes; torch.inference_mode() around the step says that they "
               "are not")
 _SERVED_MASKS = (masks.NONE, masks.CAUSAL, masks.LOWER_RIGHT)
+_UNKNOWN = "its arguments are of no form that fatune knows"
 _MASK_WORDS = {
     masks.UPPER_LEFT: "its causal mask begins at the upper left; fatune's end at the lower right",
     masks.BIAS: "its mask adds numbers to the scores",
@@ -25,11 +27,13 @@ _MASK_WORDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """Sizes, strides in elements and element type of q, k or v as attention sees it."""
+    """Sizes, strides in elements and element type of q, k or v as attention sees it, and whether
+    it begins at a multiple of 16 bytes."""
 
     shape: Tuple[int, ...]
     strides: Tuple[int, ...]
     dtype: str
+    aligned: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +49,8 @@ class Mask:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """Facts of a call and its origin: `site` is FILE:LINE, `module` a path with * for numbers."""
+    """Facts of a call and its origin: `site` is FILE:LINE, `module` a path with * for numbers.
+    `unread` is the reason of a call without q, k and v."""
 
     function: str
     query: Optional[Tensor]
@@ -60,24 +65,31 @@ class Call:
     autocast: bool
     site: str
     module: str
+    unread: str = ""
 
     def to_json(self) -> Dict[str, Any]:
         """Returns the members by name; q, k and v are null where a call has another form."""
-        return {**dataclasses.asdict(self)}
+        members = dataclasses.asdict(self)
+        for tensor in filter(None, (members[name] for name in ("query", "key", "value"))):
+            del tensor["aligned"]
+        del members["unread"]
+        return members
 
 
 def _tensor(tensor: torch.Tensor) -> Tensor:
     """Describes a tensor after the conversion that torch.autocast makes."""
     dtype, strides = tensor.dtype, tuple(tensor.stride())
+    aligned = tensor.data_ptr() % layouts.ALIGNMENT == 0
     if (torch.is_autocast_enabled(tensor.device.type) and dtype.is_floating_point
             and dtype != torch.float64):
         target = torch.get_autocast_dtype(tensor.device.type)
         if dtype != target:
             strides = torch.empty_strided(tensor.shape, strides, dtype=dtype,
                                           device="meta").to(target).stride()
+            aligned = True
         dtype = target
     name = DTYPES.get(dtype, str(dtype).replace("torch.", ""))
-    return Tensor(tuple(tensor.shape), tuple(strides), name)
+    return Tensor(tuple(tensor.shape), tuple(strides), name, aligned)
 
 
 def _are_packed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> bool:
@@ -137,24 +149,34 @@ only."""
 
 def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site: str, module: str,
              kind_of: KindOf = masks.kind_of) -> Call:
-    """Returns the facts of a call. Raises nothing for arguments that the function itself refuses.
-    """
+    """Returns the facts of a call. Raises nothing, so that the step goes on whatever it calls."""
     blank = Call(function, None, None, None, False, Mask(masks.OTHER, "nothing"), 0.0, None, False,
                  False, False, site, module)
-    if function not in READERS:
-        return blank
     try:
+        if function not in READERS:
+            return blank
         found = READERS[function](*args, **options)
-        query, key, value = found["tensors"]
-        mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2],
-                                            key.shape[-2], kind_of)
-        seen = _tensor(query), _tensor(key), _tensor(value)
-    except (TypeError, AttributeError, IndexError, RuntimeError, NotImplementedError):
-        return blank
-    gradients = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
-    return Call(function, *seen, _are_packed(query, key, value), mask, float(found["dropout"]),
-                found["scale"], bool(found["gqa"]), gradients,
-                torch.is_autocast_enabled(query.device.type), site, module)
+        reason = real.why_not(found["tensors"])
+        return dataclasses.replace(blank, unread=reason) if reason else _described(
+            blank, found, kind_of)
+    except Exception:  # a kind of tensor or number that nobody thought of
+        return dataclasses.replace(blank, unread=_UNKNOWN)
+
+
+def _described(blank: Call, found: Dict[str, Any], kind_of: KindOf) -> Call:
+    query, key, value = found["tensors"]
+    mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2],
+                                        key.shape[-2], kind_of)
+    scale = None if found["scale"] is None else float(found["scale"])
+    if scale is not None and not math.isfinite(scale):
+        return dataclasses.replace(blank, unread=f"its scale is {scale}")
+    return dataclasses.replace(
+        blank, query=_tensor(query), key=_tensor(key), value=_tensor(value),
+        packed=_are_packed(query, key, value), mask=mask, dropout=float(found["dropout"]),
+        scale=scale, gqa=bool(found["gqa"]),
+        gradients=torch.is_grad_enabled() and any(
+            each.requires_grad for each in (query, key, value)),
+        autocast=torch.is_autocast_enabled(query.device.type))
 
 
 def _seen(call: Call) -> Tuple[Tensor, Tensor, Tensor]:
@@ -191,8 +213,11 @@ def _why_not_mask(mask: Mask, seq_q: int, seq_kv: int) -> Optional[str]:
         return "its first queries see no key"
     if mask.kind in _SERVED_MASKS:
         return None
+    kind, remedy = mask.kind.replace("_", " "), "PyTorch computes it"
+    if "padding" in kind:
+        remedy = "batches sorted by length, or nested tensors, need no padding"
     return _MASK_WORDS.get(
-        mask.kind) or f"its mask is {mask.kind.replace('_', ' ')}, which fatune cannot express"
+        mask.kind) or f"its mask is {kind}, which fatune cannot express; {remedy}"
 
 
 def _out_of(query: Tensor) -> Tuple[int, ...]:
@@ -206,7 +231,7 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     if call.function != SERVED:
         return None, f"it is a call of {call.function}; fatune serves {SERVED} alone"
     if call.query is None:
-        return None, "its arguments are of no form that fatune knows"
+        return None, call.unread or _UNKNOWN
     query, key, value = _seen(call)
     reason = _why_not_sizes(query, key, value) or _why_not_mask(call.mask, query.shape[2],
                                                                 key.shape[2])
@@ -225,25 +250,14 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     layout = layouts.layout_of(tensors, call.packed)
     if ":" in layout and not all(layouts.is_aligned(*each) for each in tensors.values()):
         return None, "its rows do not begin at multiples of 16 bytes"
-    return _entry(query, key, call, layout), ""
-
-
-def _entry(query: Tensor, key: Tensor, call: Call, layout: str) -> Dict[str, Any]:
-    """Returns the suite's members of a problem without defaults."""
-    entry: Dict[str, Any] = {"shape": ",".join(map(str, query.shape))}
-    if key.shape[1] != query.shape[1]:
-        entry["kv_heads"] = key.shape[1]
-    if key.shape[2] != query.shape[2]:
-        entry["seq_kv"] = key.shape[2]
-    if query.dtype != "f16":
-        entry["dtype"] = query.dtype
-    if call.mask.kind != masks.NONE:
-        entry["causal"] = True
-    if layout != "bhsd":
-        entry["layout"] = layout
-    if call.scale is not None and not math.isclose(call.scale, query.shape[3]**-0.5, rel_tol=1e-6):
-        entry["scale"] = call.scale
-    return entry
+    beside = [name for name, each in zip("qkv", (query, key, value)) if not each.aligned]
+    if beside:
+        return None, f"{beside[0]} does not begin at a multiple of 16 bytes"
+    usual = call.scale is None or math.isclose(call.scale, query.shape[3]**-0.5, rel_tol=1e-6)
+    problem = Problem(*query.shape[:2], key.shape[1], query.shape[2], *key.shape[2:], query.dtype,
+                      call.mask.kind != masks.NONE, None if usual else call.scale, layout)
+    reason = problem.fault() or support.why_no_kernel(problem.entry())
+    return (None, reason) if reason else (problem.entry(), "")
 
 
 def name_of(entry: Dict[str, Any]) -> str:

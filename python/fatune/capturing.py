@@ -14,21 +14,35 @@ import torch
 
 from . import graphs
 from .calls import Call, name_of, problem_of
-from .errors import FILES, INTERRUPTED, NO, USAGE, FatuneError
+from .documents import load, table, write_text
+from .errors import INTERRUPTED, NO, USAGE, FatuneError
 from .recorder import Clock, GraphRecorder, Recorder, Step
 from .scripts import printing, run_script
 
 Times = Dict[Call, List[float]]  # microseconds of each time that it was called
 
+_TENSOR = {"shape": [int], "dtype": str}
+_FORM = {
+    "name": str, "problems": [{"name": str, "shape": str}], "capture?": {
+        "torch": str, "device": str, "clock": str, "step_us": float, "attention_share": float,
+        "waits_for_python": bool, "calls": [{
+            "function": str, "query?": _TENSOR, "key?": _TENSOR, "mask": {"kind": str, "form": str},
+            "gradients": bool, "site": str, "module": str, "problem?": str, "reason": str,
+            "counts": [int], "us": float, "share": float, "differs": bool}]}}
+"""The fields of a suite that this package reads."""
+
 GRAPH_CLOCK = "CUDA graph, each call timed alone"
+_MOST_LAYERS = 8  # chosen: that are listed
 _MOST_HELD_US = 200_000  # chosen
 
 
 class Run(NamedTuple):
-    """Observations of one run of a step. `waits`: times include waiting for Python."""
+    """Observations of one run of a step. `waits`: times include waiting for Python. `modules` are
+    the paths of a call's modules."""
 
     times: Times
     step_us: float
+    modules: Dict[Call, Dict[str, None]]
     waits: bool = False
 
 
@@ -71,25 +85,28 @@ class Suite:
 
     def save(self, path: "str | Path") -> Path:
         """Writes the document. Raises FatuneError (4) where it cannot be written."""
-        try:
-            Path(path).write_text(self.text(), encoding="utf-8")
-        except OSError as error:
-            raise FatuneError(f"{path} cannot be written: {error.strerror}", FILES) from error
-        return Path(path)
+        return write_text(Path(path), self.text())
 
     @classmethod
     def load(cls, path: "str | Path") -> "Suite":
         """Reads a file that save() wrote. Raises FatuneError (4) for any other file."""
-        try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise FatuneError(f"{path} cannot be read: {error}", FILES) from error
-        if not isinstance(document, dict) or document.get("schema") != "fatune.problems/1":
-            raise FatuneError(f"{path} is no suite (fatune.problems/1)", FILES)
-        return cls(document)
+        return cls(load(Path(path), "fatune.problems/1", _FORM, "name a suite"))
 
     def __str__(self) -> str:
         return text_of(self)
+
+    def __repr__(self) -> str:
+        return (f"<fatune.Suite {self.name}: {len(self.problems)} to tune, "
+                f"{len(self.calls)} kinds of calls>")
+
+    def _repr_html_(self) -> str:
+        if not self.calls:
+            return table(("problem", "shape"),
+                         [(each["name"], each["shape"]) for each in self.problems], self.name)
+        return table(("share", "calls", "attention", "place", "tuned as"), [
+            (f"{row['share']:.1%}", row["counts"][-1], words_of(row),
+             f"{row['site']} {row['module']}", row["problem"] or f"not tuned: {row['reason']}")
+            for row in self.calls], self.name)
 
 
 def _lines(rows: List[Dict[str, Any]], indent: str) -> str:
@@ -105,8 +122,11 @@ def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optiona
     `graph` the calls are those that the step makes while a CUDA graph is captured, in which its
     masks are read; each is timed alone. Gradients, autocast and compilation are as where this is
     called, but compiled code runs uncompiled, as it shows no calls otherwise. What the step raises
-    passes; FatuneError (1) says why it cannot be captured.
+    passes; FatuneError (1) says why it cannot be captured, (2) that `step` cannot be called.
     """
+    if not callable(step):
+        raise FatuneError(f"the step is a {type(step).__name__}, which cannot be called: name a "
+                          "model or a function, then its inputs", USAGE)
     device = device_of(step, inputs, options)
 
     def run() -> Any:
@@ -130,7 +150,7 @@ def _run(step: Callable[[], Any], device: str, expected_us: float) -> Run:
         step()
         end = clock.now()
         waits = clock.is_over(begin)
-    return Run(_by_call(recorder), clock.us_between(begin, end), waits)
+    return Run(_by_call(recorder), clock.us_between(begin, end), recorder.modules, waits)
 
 
 def _run_in_graph(step: Callable[[], Any], clock: Clock) -> Run:
@@ -139,8 +159,9 @@ def _run_in_graph(step: Callable[[], Any], clock: Clock) -> Run:
     with recorder.recording():
         replay = graphs.record(step)
     step_us = graphs.us_of(replay, clock)
-    return Run({call: [graphs.us_alone(kept.attend, clock)] * kept.count
-                for call, kept in recorder.calls_read().items()}, step_us)
+    times = {call: [graphs.us_alone(kept.attend, clock)] * kept.count
+             for call, kept in recorder.calls_read().items()}
+    return Run(times, step_us, recorder.modules)
 
 
 def device_of(step: Any, inputs: Sequence[Any], options: Dict[str, Any]) -> str:
@@ -197,10 +218,24 @@ def _row(call: Call, runs: Sequence[Run], problems: List[Dict[str, Any]]) -> Dic
     entry, reason = problem_of(call)
     us = sum(last.times[call])
     return {
-        **call.to_json(), "problem": None if entry is None else _named(entry, problems),
+        **call.to_json(), "module": _module_of(call, runs),
+        "problem": None if entry is None else _named(entry, problems),
         "reason": reason, "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
         "share": us / last.step_us if last.step_us else 0.0,
         "differs": len({len(run.times.get(call, ())) for run in runs}) > 1}
+
+
+def _module_of(call: Call, runs: Sequence[Run]) -> str:
+    """Returns the module's path; with the numbers of layers where another call has other layers."""
+    alike = {each: dict.fromkeys(path for run in runs for path in run.modules.get(each, ()))
+             for run in runs for each in run.times
+             if (each.site, each.module) == (call.site, call.module)}
+    own = list(alike[call])
+    if all(list(paths) == own for paths in alike.values()):
+        return call.module
+    shown, kind = [path.partition(" ")[0] for path in own], call.module.partition(" ")[2]
+    more = f" and {len(own) - _MOST_LAYERS} more" if len(own) > _MOST_LAYERS else ""
+    return f"{', '.join(shown[:_MOST_LAYERS])}{more} {kind}"
 
 
 def _named(entry: Dict[str, Any], problems: List[Dict[str, Any]]) -> str:
@@ -227,7 +262,8 @@ def capture_script(script: Path, arguments: Sequence[str] = (), runs: int = 1,
             names = run_script(script, arguments)
             whole_us = (time.perf_counter_ns() - begin) / 1e3
         steps = [recorder.clock.us_between(begin, end) for begin, end, *_ in recorder.outer]
-        seen.append(Run(_by_call(recorder), sum(steps) or whole_us, recorder.clock.by_events))
+        seen.append(Run(_by_call(recorder), sum(steps) or whole_us, recorder.modules,
+                        recorder.clock.by_events))
     return suite_of(seen, script.stem, recorder.clock.name, len(steps) or 1), recorder, names
 
 
@@ -274,7 +310,10 @@ def words_of(row: Dict[str, Any]) -> str:
 
 def text_of(suite: Suite) -> str:
     """Returns the suite as lines for a terminal."""
-    kept = suite.document["capture"]
+    kept = suite.document.get("capture")
+    if kept is None:
+        return "\n".join([f"{suite.name}: not captured here", *(
+            f"  {problem['name']}: {problem['shape']}" for problem in suite.problems)])
     kinds = f"{len(suite.calls)} kind{'s' if len(suite.calls) != 1 else ''}"
     share, ms = f"{kept['attention_share']:.0%}", f"{kept['step_us'] / 1e3:.2f} ms"
     waits = ", which includes waiting for Python" if kept["waits_for_python"] else ""
@@ -294,24 +333,9 @@ def text_of(suite: Suite) -> str:
     return "\n".join(lines)
 
 
-def main(argv: Sequence[str]) -> int:
+def main(args: argparse.Namespace) -> int:
     """Runs `python -m fatune capture SCRIPT`. Returns 1 when the script failed or has nothing to
     tune."""
-    parser = argparse.ArgumentParser(prog="fatune capture",
-                                     description="Attention calls of a script as a suite")
-    parser.add_argument("-o", "--out", type=Path,
-                        help="the suite's file [SCRIPT.suite.json, in this folder]")
-    parser.add_argument("--runs", type=int, default=1,
-                        help="runs of the whole script, compared with each other [1]")
-    parser.add_argument("--graph", action="store_true",
-                        help="the calls of a step that is captured in a CUDA graph")
-    parser.add_argument("--step", help="with --graph: as of fatune optimize")
-    parser.add_argument("--json", action="store_true", help="print the suite on stdout")
-    parser.add_argument("script", type=Path)
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
-    args = parser.parse_args(argv)
-    if args.step and not args.graph:
-        parser.error("--step is for --graph; without it the whole script is recorded")
     try:
         with printing(document=args.json):
             if args.graph:

@@ -6,10 +6,19 @@ import importlib.util
 import sys
 from typing import Sequence
 
+from . import options
 from .errors import ENVIRONMENT, FatuneError
 
 _NEED_TORCH = {"capture": "capturing", "optimize": "optimizing"}
 _MODULES = {**_NEED_TORCH, "import": "benchmarks.importing", "export": "benchmarks.exporting"}
+
+
+HELP = """
+Commands of the Python package (python -m fatune COMMAND --help):
+  capture                 List the attention calls of a PyTorch script
+  optimize                Tune a script's attention and prove it faster
+  import                  Write a suite from a task of another benchmark
+  export                  Also write files of other benchmarks: --to kernelbot"""
 
 
 def handles(argv: Sequence[str]) -> bool:
@@ -34,11 +43,12 @@ def _has(module: str) -> bool:
 def main(argv: Sequence[str]) -> int:
     """Runs a command that handles() accepts; returns the exit code, as docs/pytorch.md lists them.
     """
+    told = options.parse(argv[0], argv[1:]) if argv[0] in _NEED_TORCH else argv[1:]
     try:
         if argv[0] in _NEED_TORCH and not _has("torch"):
             raise FatuneError(f"{argv[0]} needs PyTorch, which this Python has not", ENVIRONMENT)
         module = importlib.import_module(f".{_MODULES[argv[0]]}", __package__)
-        return int(module.main(argv[1:]))
+        return int(module.main(told))
     except FatuneError as error:
         print(f"fatune: error: {error}", file=sys.stderr)
         return error.exit_code

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
-from . import fastpath, masks, places
+from . import fastpath, masks, places, real
 
 _SCORES_AT_ONCE = 2**27  # chosen: elements, 1 GiB of doubles
 
@@ -42,12 +42,12 @@ def _rows(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Opt
 def attention_in(dtype: Optional[torch.dtype], otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function like F.scaled_dot_product_attention that computes in `dtype`. If `dtype`
     is None, scores, weights and sums are rounded to the inputs' type. `otherwise` takes calls with
-    dropout and calls of other than 4 dimensions."""
+    dropout, of other than 4 dimensions, or without plain data."""
 
     def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
                   is_causal: bool = False, scale: Optional[float] = None,
                   enable_gqa: bool = False) -> Any:
-        if dropout_p or query.dim() != 4 or query.is_nested:
+        if dropout_p or real.why_not((query, key, value)) or query.dim() != 4 or not query.numel():
             return otherwise(query, key, value, attn_mask, dropout_p, is_causal, scale=scale,
                              enable_gqa=enable_gqa)
         kind = query.device.type

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 
 from . import fastpath, masks, places, program
 from .capturing import Suite
+from .documents import without_link
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
 from .recorder import passed_on
 from .tuning import Result
@@ -306,7 +307,7 @@ def export(result: Result, unverified: bool = False) -> Path:
     if not any(row.get("best") for row in result.problems):
         raise FatuneError(
             f"{result.folder}: no candidate was right, so there is no kernel to install", NO)
-    file = result.folder / "sdpa.py"
+    file = without_link(result.folder / "sdpa.py")
     program.run(["export", str(result.folder), "--to", "torch", "-o", str(file)]
                 + (["--unverified"] if unverified else []))
     return file

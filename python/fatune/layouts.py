@@ -7,7 +7,8 @@ Sizes = Tuple[int, int, int, int]  # batch, heads, rows, columns
 Steps = Tuple[int, int, int]  # elements from one batch entry, head and row to the next
 
 _ELEMENT = 2  # bytes: of f16 and bf16
-_ALIGNMENT = 16  # bytes: of a row
+ALIGNMENT = 16
+"""Bytes of which a row begins at a multiple."""
 
 
 def dense_strides(shape: Sequence[int], strides: Sequence[int]) -> Optional[Tuple[int, ...]]:
@@ -50,7 +51,7 @@ def fault(name: str, shape: Sequence[int], strides: Sequence[int]) -> Optional[s
 
 def is_aligned(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether every row begins a multiple of 16 bytes after the first, as kernels need."""
-    return all(step * _ELEMENT % _ALIGNMENT == 0 for step in steps_of(shape, strides))
+    return all(step * _ELEMENT % ALIGNMENT == 0 for step in steps_of(shape, strides))
 
 
 def _steps_in(word: str, sizes: Sizes, packed_heads: int) -> Steps:
@@ -63,21 +64,22 @@ def _steps_in(word: str, sizes: Sizes, packed_heads: int) -> Steps:
 
 def layout_of(tensors: "dict[str, tuple[Sizes, Sequence[int]]]", packed: bool) -> str:
     """Returns the layout's text for shapes and strides of q, k, v and out without faults. `packed`:
-    q, k and v are consecutive parts of one tensor."""
-    packed_heads = tensors["q"][0][1] + 2 * tensors["k"][0][1]
+    q, k and v are consecutive parts of one tensor. A layout has this word for all three or none."""
+    (_, heads, rows, _), (_, kv_heads, kv_rows, _) = tensors["q"][0], tensors["k"][0]
     steps = {name: steps_of(shape, strides) for name, (shape, strides) in tensors.items()}
 
-    def words(name: str) -> "list[str]":
-        each = ("bhsd", "bshd", "packed") if packed and name != "out" else ("bhsd", "bshd")
-        return [
-            word for word in each if _steps_in(word, tensors[name][0], packed_heads) == steps[name]]
+    def lies(name: str, word: str) -> bool:
+        return _steps_in(word, tensors[name][0], heads + 2 * kv_heads) == steps[name]
 
-    fitting = {name: words(name) for name in tensors}
-    for word, of_out in (("packed", "bshd"), ("bhsd", "bhsd"), ("bshd", "bshd")):
-        if all((of_out if name == "out" else word) in fitting[name] for name in tensors):
+    if packed and rows == kv_rows and all(lies(name, "packed") for name in "qkv") and lies(
+            "out", "bshd"):
+        return "packed"
+    for word in ("bhsd", "bshd"):
+        if all(lies(name, word) for name in tensors):
             return word
     own = {
-        name: fitting[name][-1] if fitting[name] else "{}:{}:{}".format(*steps[name])
+        name: next((word for word in ("bshd", "bhsd") if lies(name, word)),
+                   "{}:{}:{}".format(*steps[name]))
         for name in tensors}
     base = own["out"] if own["out"] in ("bhsd", "bshd") else "bhsd"
     parts = [] if base == "bhsd" else [base]

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from . import contending, program
-from .benchmarks.kernels import write
 from .capturing import Suite, capture, device_of, step_of
+from .documents import without_link, write_own
 from .errors import INTERRUPTED, NO, FatuneError
 from .gpu_clock import sensor_of
 from .installing import CAPTURED, Installed, Why, install
 from .proving import OURS, PYTORCH, Contender, Output, Times, compare, measure, outputs_of
+from .options import BASELINES, LIMIT_S
 from .recorder import Clock
 from .scripts import printing
 from .sustained import measure_sustained
@@ -30,8 +31,6 @@ _SAID = {
     WRONG: "wrong: an output is further off than rounding explains",
     UNSERVED: "not served: no call of the step was done by a kernel",
 }
-_LIMIT_S = 120.0  # of timing; chosen
-_BASELINES = "torch:flash,torch:cudnn"  # of a new run: what the saving is predicted from
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +174,7 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
              report: "str | Path | None" = None, name: Optional[str] = None,
              budget: "str | int | None" = None, baselines: Optional[str] = None,
              device: Optional[str] = None, graph: bool = False, assume_masks: Optional[str] = None,
-             allow_equal: bool = False, unverified: bool = False, limit_s: float = _LIMIT_S,
+             allow_equal: bool = False, unverified: bool = False, limit_s: float = LIMIT_S,
              quiet: bool = False, **options: Any) -> Proof:
     """Captures, tunes, installs and proves `step(*inputs, **options)`, and writes a report.
 
@@ -201,7 +200,7 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
             "the step returns no tensor, so nothing could be compared; return what it computes", NO)
     folder = Path(out or default_folder(suite))
     if baselines is None and not holds_run(folder):
-        baselines = _BASELINES
+        baselines = BASELINES
     result = tune(suite, out=folder, device=device, budget=budget, baselines=baselines, quiet=quiet)
 
     with install(result, assume_masks=CAPTURED if graph else assume_masks,
@@ -227,7 +226,7 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
             sustained = measure_sustained(contenders, times, clock, sensor_of(kind))
             verdict = _verdict(sustained or times)
     wanted = verdict == FASTER or (verdict == EQUAL and allow_equal)
-    page_file = Path(report or result.folder / "report.html")
+    page_file = Path(report or without_link(result.folder / "report.html"))
     proof = Proof(suite, result, verdict, outputs, times, failed, after, why, None, page_file,
                   sustained, unverified_ids)
     with _undone_when_interrupted(proof):
@@ -251,43 +250,20 @@ def _undone_when_interrupted(proof: Proof) -> Iterator[None]:
 
 
 def _write(proof: Proof) -> None:
-    path = proof.result.folder / "proof.json"
-    write(path, json.dumps(proof.to_json(), indent=1) + "\n")
+    path = write_own(proof.result.folder / "proof.json",
+                     json.dumps(proof.to_json(), indent=1) + "\n")
     program.output_of(["report", str(path), "--format", "html", "--out", str(proof.report)])
 
 
-def main(argv: Sequence[str]) -> int:
+def main(args: argparse.Namespace) -> int:
     """Runs `python -m fatune optimize SCRIPT`. Returns 0 for a proven gain or, with --allow-equal,
     no loss."""
-    parser = argparse.ArgumentParser(prog="fatune optimize",
-                                     description="Tunes a script's attention and proves it")
-    parser.add_argument(
-        "--step",
-        help="the script's function to optimize [step, or the module with most attention]")
-    parser.add_argument("-o", "--out", type=Path, help="folder of the run [runs/SCRIPT-HASH]")
-    parser.add_argument("--report", type=Path, help="the page [report.html in the run's folder]")
-    parser.add_argument("--budget", help="for each problem, as of fatune sweep")
-    parser.add_argument("--graph", action="store_true",
-                        help="the program replays the step as a CUDA graph")
-    parser.add_argument("--baselines", help=f"as of fatune sweep [{_BASELINES}]")
-    parser.add_argument("--device", help="as of fatune sweep [PyTorch's current GPU]")
-    parser.add_argument("--assume-masks", choices=["captured"], help="trust captured masks, unread")
-    parser.add_argument("--allow-equal", action="store_true", help="no loss is enough")
-    parser.add_argument("--unverified", action="store_true",
-                        help="also kernels that no gate has checked")
-    parser.add_argument("--limit-s", type=float, default=_LIMIT_S, help=f"of timing [{_LIMIT_S:g}]")
-    parser.add_argument("--json", action="store_true", help="print the proof as one document")
-    parser.add_argument("script", type=Path)
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
-    args = parser.parse_args(argv)
     try:
         with printing(document=args.json):
             step = step_of(args.script, args.arguments, args.step)
-            proof = optimize(step, out=args.out, report=args.report, name=args.script.stem,
-                             budget=args.budget, baselines=args.baselines, device=args.device,
-                             graph=args.graph, assume_masks=args.assume_masks,
-                             allow_equal=args.allow_equal, unverified=args.unverified,
-                             limit_s=args.limit_s)
+            told = {name: value for name, value in vars(args).items()
+                    if name not in ("script", "arguments", "step", "json")}
+            proof = optimize(step, name=args.script.stem, **told)
     except KeyboardInterrupt:
         print("fatune: interrupted; nothing is installed, and the same command goes on with tuning",
               file=sys.stderr)

@@ -4,19 +4,21 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Dict, List, Tuple
 
+import torch
+
 Place = Tuple[Dict[str, Any], str]  # a module's globals, and the name
 
 
 def find(function: Callable[..., Any]) -> List[Place]:
     """Returns every public name in a module's globals that is bound to the function.
 
-    Names with an underscore are left out, because modules keep the original under them. Functions
-    held by an object or a closure are not found.
+    Names with an underscore are left out, because modules keep the original under them. So is the
+    home of operators, which tracers search. Functions held by an object or a closure are not found.
     """
     found = []
-    for module in list(sys.modules.values()):
+    for home, module in list(sys.modules.items()):
         names = getattr(module, "__dict__", None)
-        if isinstance(names, dict):
+        if isinstance(names, dict) and not home.startswith("torch._C"):
             found += [(names, name) for name, value in list(names.items())
                       if value is function and not name.startswith("_")]
     return found
@@ -29,5 +31,11 @@ def put(places: List[Place], function: Callable[..., Any]) -> None:
 
 
 def replace(old: Callable[..., Any], new: Callable[..., Any]) -> None:
-    """Puts `new` wherever `old` is found."""
+    """Puts `new` wherever `old` is found, and where torch.jit.script looks for the operator of a
+    function."""
+    operators = torch.jit._builtins._get_builtin_table()
     put(find(old), new)
+    if id(old) in operators:
+        operators[id(new)] = operators[id(old)]
+        if hasattr(old, "__code__"):  # a stand-in, whose id may soon be another object's
+            del operators[id(old)]

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import importlib
+import re
 import sys
 import threading
 import time
@@ -36,6 +37,7 @@ def _functions() -> Iterator[Tuple[str, Callable[..., Any]]]:
             yield name, found
 
 
+_NUMBER = re.compile(r"(?<![^.])\d+(?![^. ])")  # a part of a path
 _CYCLES_PER_US = 2000  # chosen: of GPUs of today at their highest clock
 
 
@@ -97,9 +99,11 @@ class Recorder:
         self.spans: List[Tuple[Call, Any, Any]] = []
         # Times, step and spans of each outermost module.
         self.outer: List[Tuple[Any, Any, Optional[Step], slice]] = []
+        # Paths of the modules that made a call, with their numbers.
+        self.modules: Dict[Call, Dict[str, None]] = {}
         self._lock, self._local = threading.Lock(), threading.local()
-        self._names: "weakref.WeakKeyDictionary[torch.nn.Module, Dict[int, str]]"
-        self._names = weakref.WeakKeyDictionary()
+        # Names of a module's parts by their ids; a module may not be hashable.
+        self._names: "Dict[int, Tuple[weakref.ref[torch.nn.Module], Dict[int, str]]]" = {}
 
     @contextlib.contextmanager
     def recording(self) -> Iterator["Recorder"]:
@@ -129,12 +133,17 @@ class Recorder:
 
     def _stand_in(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def attention(*args: Any, **options: Any) -> Any:
+            if torch.compiler.is_dynamo_compiling():  # what is compiled here calls PyTorch's own
+                return original(*args, **options)
             stack = self._stack()
             if self._local.inside:
                 return original(*args, **options)
             self._local.inside = True
             try:
-                call = describe(name, args, options, caller(), self._path(stack), self._kind_of)
+                path = self._path(stack)
+                call = describe(name, args, options, caller(), _NUMBER.sub("*", path),
+                                self._kind_of)
+                self.modules.setdefault(call, {})[path] = None
                 return self._run(call, functools.partial(passed_on, original, args, options))
             finally:
                 self._local.inside = False
@@ -157,6 +166,8 @@ class Recorder:
 
     def _module_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(module: torch.nn.Module, *args: Any, **options: Any) -> Any:
+            if torch.compiler.is_dynamo_compiling():
+                return original(module, *args, **options)
             stack = self._stack()
             stack.append(module)
             outermost = len(stack) == 1
@@ -176,14 +187,17 @@ class Recorder:
         return call
 
     def _path(self, stack: List[torch.nn.Module]) -> str:
-        """Returns the path and class of the innermost module, with * for numbers."""
+        """Returns the path and class of the innermost module."""
         if not stack:
             return ""
         root, leaf = stack[0], stack[-1]
-        if root not in self._names:
-            self._names[root] = {id(module): name for name, module in root.named_modules()}
-        name = self._names[root].get(id(leaf), "")
-        path = ".".join("*" if part.isdigit() else part for part in name.split(".") if part)
+        if id(root) not in self._names or self._names[id(root)][0]() is not root:
+            try:
+                names = {id(module): name for name, module in root.named_modules()}
+            except TypeError:  # a module that has no hash
+                names = {}
+            self._names[id(root)] = weakref.ref(root), names
+        path = self._names[id(root)][1].get(id(leaf), "")
         return f"{path} ({type(leaf).__name__})" if path else type(leaf).__name__
 
 
@@ -220,8 +234,10 @@ class GraphRecorder(Recorder):
         kinds = {name: masks.kind_of(*unread) for name, unread in self._unread.items()}
         found: Dict[Call, Kept] = {}
         for call, kept in self._kept.items():
+            modules = self.modules[call]
             call = dataclasses.replace(call, mask=dataclasses.replace(
                 call.mask, kind=kinds.get(call.mask.kind, call.mask.kind)))
+            self.modules[call] = {**self.modules.get(call, {}), **modules}
             before = found.get(call, Kept(kept.attend, 0))
             found[call] = Kept(before.attend, before.count + kept.count)
         return found
@@ -251,10 +267,23 @@ def passed_on(original: Callable[..., Any], args: Tuple[Any, ...], options: Dict
 
 @contextlib.contextmanager
 def uncompiled() -> Iterator[None]:
-    """Runs compiled functions uncompiled inside the `with`."""
-    # Importing torch._dynamo takes seconds.
-    if "torch._dynamo" not in sys.modules or not hasattr(torch.compiler, "set_stance"):
-        yield  # nothing is compiled yet, or this is PyTorch 2.5
-    else:
-        with torch.compiler.set_stance("force_eager"):
+    """Runs compiled functions uncompiled inside the `with`, also those that are compiled there."""
+    compiler = torch.compile
+
+    def run_eagerly() -> None:
+        # Importing torch._dynamo takes seconds; PyTorch 2.5 has no stance.
+        if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
+            stances.enter_context(torch.compiler.set_stance("force_eager"))
+
+    def compile_eagerly(*args: Any, **options: Any) -> Any:
+        compiled = compiler(*args, **options)
+        run_eagerly()
+        return compiled
+
+    with contextlib.ExitStack() as stances:
+        run_eagerly()
+        torch.compile = compile_eagerly  # type: ignore[assignment]
+        try:
             yield
+        finally:
+            torch.compile = compiler

@@ -28,7 +28,8 @@ def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
     that failed, or with the exit code of a script that ended with one. KeyboardInterrupt passes.
     """
     if not script.is_file():
-        raise FatuneError(f"{script}: there is no such file", FILES)
+        what = "is a folder; name a script" if script.is_dir() else "there is no such file"
+        raise FatuneError(f"{script}: {what}", FILES)
     argv, path, main = sys.argv, list(sys.path), sys.modules["__main__"]
     sys.argv, sys.path[0:0] = [str(script), *arguments], [str(script.resolve().parent)]
     module = sys.modules["__main__"] = sys.modules[_NAME] = types.ModuleType("__main__")

@@ -4,16 +4,22 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
 from . import program
 from .capturing import Suite
-from .errors import ENVIRONMENT, FILES, NO, USAGE, FatuneError
+from .documents import LARGEST_FILE, check, load, parse_json, table, write_own
+from .errors import ENVIRONMENT, NO, USAGE, FatuneError
 from .progress import Progress
 
-_SCHEMA = "fatune.best/1"
+_TIME = {"median_us": float}
+_FORM = {
+    "fatune": str, "device": {"name": str}, "recorded": bool, "problems": [{
+        "label?": str, "name?": str, "best?": {"kernel": str, "hot": _TIME, "in_layer?": _TIME},
+        "baselines?": [{"impl": str, "in_layer?": _TIME}]}]}
+"""The fields of a result that this package reads."""
 # Exit codes of a finished sweep: whether the gate against the baselines passes is an answer, too.
 _FASTER_OR_NOT = (0, 1)
 
@@ -31,15 +37,8 @@ class Result:
         """Loads a run's folder. Raises FatuneError (4) where it holds no best.json of this version.
         """
         path, suite = Path(folder) / "best.json", suite_file(Path(folder))
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            held = document.get("schema") if isinstance(document, dict) else None
-            if held != _SCHEMA:
-                raise FatuneError(f"{path} holds {held or 'no result'}, not {_SCHEMA}: sweep again",
-                                  FILES)
-            return cls(Path(folder), document, Suite.load(suite) if suite.exists() else None)
-        except (OSError, ValueError) as error:
-            raise FatuneError(f"{path} cannot be read: {error}", FILES) from error
+        return cls(Path(folder), load(path, "fatune.best/1", _FORM, "sweep again"),
+                   Suite.load(suite) if suite.exists() else None)
 
     @property
     def device(self) -> str:
@@ -66,21 +65,28 @@ class Result:
         return min(times) - best["in_layer"]["median_us"] if times and "in_layer" in best else None
 
     def __str__(self) -> str:
-        lines = [f"{self.folder}: {self.device}" + (", recorded" if self.recorded else "")]
-        for row in self.problems:
-            best = row.get("best")
-            told = "no correct candidate"
-            if best:
-                told = f"{best['kernel']}, {best['hot']['median_us']:.2f} us hot"
-            lines.append(f"  {row.get('name') or row['label']}: {told}")
-        return "\n".join(lines)
+        return "\n".join([self._title(), *(f"  {name}: {told}" for name, told in self._rows())])
+
+    def __repr__(self) -> str:
+        return f"<fatune.Result {self._title()}, problems: {len(self.problems)}>"
+
+    def _repr_html_(self) -> str:
+        return table(("problem", "fastest correct kernel"), self._rows(), self._title())
+
+    def _title(self) -> str:
+        return f"{self.folder}: {self.device}" + (", recorded" if self.recorded else "")
+
+    def _rows(self) -> List[Tuple[str, str]]:
+        return [(row.get("name") or row.get("label", "?"),
+                 f"{row['best']['kernel']}, {row['best']['hot']['median_us']:.2f} us hot"
+                 if row.get("best") else "no correct candidate") for row in self.problems]
 
 
 def default_folder(suite: Suite) -> Path:
     """Returns runs/NAME-HASH below the current folder. The hash is of the problems, so that the
     same suite resumes its run."""
     digest = hashlib.sha256(_problems_text(suite).encode()).hexdigest()
-    return Path("runs") / f"{suite.name}-{digest[:8]}"
+    return Path("runs") / f"{suite.name.replace('/', '-')}-{digest[:8]}"
 
 
 def _problems_text(suite: Suite) -> str:
@@ -89,13 +95,13 @@ def _problems_text(suite: Suite) -> str:
 
 def suite_file(folder: Path) -> Path:
     """Returns the path of the suite's file beside a run's folder."""
-    return folder.with_name(folder.name + ".suite.json")
+    return Path(f"{folder if folder.name.strip('.') else folder.resolve()}.suite.json")
 
 
-def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = None,
+def tune(suite: "Suite | str | Path", out: "str | Path | None" = None, device: Optional[str] = None,
          budget: "str | int | None" = None, baselines: Optional[str] = None,
          quiet: bool = False) -> Result:
-    """Tunes the suite's problems; options are those of `fatune sweep`.
+    """Tunes the problems of a suite or of its file; options are those of `fatune sweep`.
 
     A folder that holds a run resumes it; nothing is measured twice. The problems and options must
     be those of the run. Known configs of earlier runs are tried first. The device is PyTorch's
@@ -105,6 +111,7 @@ def tune(suite: Suite, out: "str | Path | None" = None, device: Optional[str] = 
     baselines. It raises (3) without a GPU, (5) if the run has another device, and as the program
     does. Ctrl-C ends the program, too; the folder can be resumed.
     """
+    suite = suite if isinstance(suite, Suite) else Suite.load(suite)
     if not suite.problems:
         raise FatuneError(f"{suite.name}: nothing is to be tuned: {_reasons(suite)}", NO)
     folder = Path(out) if out is not None else default_folder(suite)
@@ -134,9 +141,12 @@ def _check_plan(folder: Path, suite: Suite, budget: "str | int | None",
         raise FatuneError(f"{folder} is a run of other problems: those of {began}", USAGE)
     try:
         with (folder / "journal.jsonl").open(encoding="utf-8") as journal:
-            plan = json.loads(journal.readline())["plan"]
-    except (OSError, ValueError, KeyError, TypeError):
+            header = parse_json(journal.readline(LARGEST_FILE), str(folder))
+        check(header, {"plan": {"problems": [{"name": str, "problem": {}}], "baselines": [str]}},
+              str(folder))
+    except (OSError, ValueError, FatuneError):
         return  # the program says what is wrong with the journal
+    plan = header["plan"]
     pairs = [("the suite", [_shape_of(each["problem"]) for each in plan["problems"]],
               [f"{each['shape']} {each.get('dtype', 'f16')}" for each in suite.problems]),
              ("the suite", [each["name"] for each in plan["problems"]],
@@ -157,8 +167,8 @@ def _quoted(value: "str | List[str]") -> str:
 
 
 def _shape_of(problem: Dict[str, Any]) -> str:
-    sizes = (problem[name] for name in ("batch", "heads", "seq_q", "head_dim"))
-    return f"{','.join(map(str, sizes))} {problem['dtype']}"
+    sizes = (problem.get(name) for name in ("batch", "heads", "seq_q", "head_dim"))
+    return f"{','.join(map(str, sizes))} {problem.get('dtype')}"
 
 
 def _parsed(budget: str) -> Dict[str, Any]:
@@ -173,7 +183,7 @@ def _parsed(budget: str) -> Dict[str, Any]:
 
 def _limit_of(plan: Dict[str, Any]) -> str:
     seconds = plan.get("budget_seconds")
-    return f"{seconds:g} s" if seconds else f"{plan['budget_evaluations']} evaluations"
+    return f"{seconds:g} s" if seconds else f"{plan.get('budget_evaluations')} evaluations"
 
 
 def _run(words: List[str], options: Dict[str, Any], quiet: bool) -> Dict[str, Any]:
@@ -195,16 +205,12 @@ def _reasons(suite: Suite) -> str:
 
 
 def _saved(suite: Suite, folder: Path) -> Path:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FatuneError(f"{folder.parent} cannot be made: {error.strerror}", FILES) from error
-    return suite.save(suite_file(folder))
+    return write_own(suite_file(folder), suite.text())
 
 
 def _current_device() -> str:
     if not torch.cuda.is_available() or torch.version.cuda is None:
         raise FatuneError(
-            "PyTorch finds no NVIDIA GPU here to tune on; device=\"recorded\" replays a recording",
-            ENVIRONMENT)
+            "PyTorch finds no NVIDIA GPU here to tune on; the device 'recorded' replays a "
+            "recording", ENVIRONMENT)
     return f"cuda:{torch.cuda.current_device()}"

@@ -4,6 +4,8 @@ import contextlib
 import importlib
 import io
 import json
+import math
+import random
 import pathlib
 import sys
 import tempfile
@@ -14,7 +16,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import fastpath, masks
+from fatune import calls, fastpath, masks, options, program, support
 from torch.nn.attention.bias import causal_lower_right
 
 import models
@@ -34,8 +36,30 @@ def only_problem(step, *inputs, **options):
     return {key: value for key, value in suite.problems[0].items() if key not in ("name", "source")}
 
 
+def command(*words):
+    return capture_module.main(options.parse("capture", words))
+
+
 def attend(*inputs, **options):
     return F.scaled_dot_product_attention(*inputs, **options)
+
+
+class Attention(torch.nn.Module):
+    def __init__(self, causal: bool = False):
+        super().__init__()
+        self.causal = causal
+
+    def forward(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+
+
+class Outer(torch.nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, q, k, v):
+        return [layer(q, k, v) for layer in self.layers]
 
 
 class CaptureTest(unittest.TestCase):
@@ -121,6 +145,38 @@ class CaptureTest(unittest.TestCase):
                 self.assertEqual((call["query"]["shape"], call["mask"]["kind"]), ([2, 4, 16, 32], kind))
                 self.assertIn("it is a call of flash_attn_func", call["reason"])
 
+    def test_calls_that_no_kernel_could_see_are_named_and_the_step_goes_on(self):
+        q, k, v = models.packed()
+        nested = torch.nested.nested_tensor([torch.randn(n, 2, 16) for n in (5, 7)], layout=torch.jagged)
+        unhashable = type("Own", (torch.nn.Module,), {
+            "forward": lambda self: attend(q, k, v), "__eq__": lambda self, other: True, "__hash__": None})
+        for step, reason in (
+                (lambda: torch.vmap(attend)(q[None], k[None], v[None]), "it is inside of torch.func"),
+                (lambda: torch.func.grad(lambda q: attend(q, k, v).sum())(q), "it is inside of torch.func"),
+                (lambda: attend(*[nested.transpose(1, 2)] * 3), "its tensors are of type NestedTensor"),
+                (lambda: torch.jit.trace(attend, (q, k, v)), "PyTorch traces it"),
+                (lambda: torch.export.export(Attention(), (q, k, v), strict=False), "PyTorch traces it"),
+                (lambda: torch.fx.symbolic_trace(Attention()), "its tensors are of type Proxy"),
+                (lambda: attend(q, k, v, scale=math.inf), "its scale is inf"), (lambda: unhashable()(), "")):
+            with self.subTest(reason):
+                suite = fatune.capture(step)
+                self.assertIn(reason, [call["reason"][:len(reason)] for call in suite.calls])
+                json.dumps(suite.document, allow_nan=False)
+
+    def test_what_is_compiled_in_the_step_works_and_is_known_as_before(self):
+        inputs = models.packed()
+        self.assertEqual(fatune.capture(lambda: torch.jit.script(Attention())(*inputs)).calls, [])
+        self.assertEqual(fatune.capture(lambda: torch.export.export(Attention(), inputs, strict=True)).calls, [])
+        self.assertEqual(only_call(lambda: torch.compile(attend, backend="eager")(*inputs))["counts"], [1, 1])
+        torch.compile(attend, backend="eager", fullgraph=True)(*inputs)
+
+    def test_layers_whose_calls_differ_are_numbered(self):
+        q, k, v = models.packed()
+        model = torch.nn.Sequential(*(Attention(causal) for causal in (True, False, True)))
+        suite = fatune.capture(Outer(model), q, k, v)
+        self.assertEqual({call["module"] for call in suite.calls},
+                         {"layers.0, layers.2 (Attention)", "layers.1 (Attention)"})
+
     def test_calls_that_differ_between_runs_are_marked_and_tuned(self):
         sizes = iter((16, 24))
         suite = fatune.capture(lambda: attend(*models.packed(tokens=next(sizes))))
@@ -142,6 +198,33 @@ class ProblemTest(unittest.TestCase):
         self.assertEqual(only_problem(attend, *by_token)["layout"],
                          "q=128:32:256,k=128:32:256,v=128:32:256,out=128:32:256")
 
+    def test_the_program_reads_every_layout_that_is_captured(self):
+        chance, problems = random.Random(1), []
+        for _ in range(300):
+            batch, heads, rows, keys, kv = (chance.choice(each) for each in ((1, 2), (1, 4), (1, 16), (1, 7, 16), (1, 4)))
+            kv = min(kv, heads)
+            whole = torch.empty(batch, 16, heads + 2 * kv, 32).half().transpose(1, 2)
+            parts = {True: whole.split([heads, kv, kv], dim=1), False: [self.laid_out(chance, batch, each) for each in
+                                                                         (heads, kv, kv)]}
+            q, k, v = (parts[chance.random() < 0.7][i] for i in range(3))
+            with unittest.mock.patch.object(support, "why_no_kernel", return_value=None):
+                entry, reason = calls.problem_of(calls.describe(calls.SERVED, (
+                    q[:, :, :rows], k[:, :, :keys], v[:, :, :keys]), {"enable_gqa": True}, "", ""))
+            self.assertTrue(entry, reason)
+            capture_module._named(entry, problems)
+        self.assertGreater(len({each.get("layout") for each in problems}), 30)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "suite.json"
+            path.write_text(json.dumps({"schema": "fatune.problems/1", "name": "x", "summary": "x", "problems": problems}))
+            with self.assertRaisesRegex(fatune.FatuneError, "^inspect shows one problem"):
+                program.run(["inspect", "--suite", str(path), "--kernel", "fa_mma"])
+
+    @staticmethod
+    def laid_out(chance, batch, heads):
+        order = chance.sample(range(3), 3)
+        sizes = [(batch, heads, 16)[i] for i in order]
+        return torch.empty(*sizes, 32).half().permute(*(order.index(i) for i in range(3)), 3)
+
     def test_types_and_autocast(self):
         self.assertEqual(only_problem(attend, *models.packed(dtype=torch.bfloat16))["dtype"], "bf16")
         self.assertIn("float32", only_call(attend, *models.packed(dtype=torch.float32))["reason"])
@@ -161,6 +244,7 @@ class ProblemTest(unittest.TestCase):
         q, k, v = models.packed()
         self.assertNotIn("scale", only_problem(attend, q, k, v, scale=32 ** -0.5))
         self.assertEqual(only_problem(attend, q, k, v, scale=1.0)["scale"], 1.0)
+        self.assertEqual(only_problem(attend, q, k, v, scale=torch.tensor(0.5))["scale"], 0.5)
 
     def test_gradients(self):
         q, k, v = models.packed()
@@ -181,6 +265,11 @@ class ProblemTest(unittest.TestCase):
                 ("upper left", (q[:, :, :8], k, v), {"is_causal": True}),
                 ("unlike sizes", (q, k, v[..., :16]), {}),
                 ("expanded", (q[:1].expand(2, -1, -1, -1), k, v), {}),
+                ("no kernel has the head dim 40: fa_mma needs", [q.new_zeros(1, 1, 8, 40)] * 3, {}),
+                ("scale must be a number greater than 0, not 0", (q, k, v), {"scale": 0.0}),
+                ("k does not begin at a multiple of 16 bytes",
+                 [q.new_zeros(513)[at:at + 512].view(1, 1, 16, 32) for at in (0, 1, 0)], {}),
+                ("need no padding", (q, k, v), {"attn_mask": torch.arange(16) < torch.ones(16, 1) * 9}),
                 ("16 bytes", (odd, odd, odd), {})):
             with self.subTest(reason):
                 call = only_call(attend, *inputs, **options)
@@ -241,7 +330,7 @@ class CommandTest(unittest.TestCase):
             script.write_text(text, encoding="utf-8")
             said = io.StringIO()
             with contextlib.redirect_stdout(said):
-                code = capture_module.main(["-o", str(out), str(script), *arguments])
+                code = command("-o", str(out), str(script), *arguments)
             return code, json.loads(out.read_text(encoding="utf-8")), said.getvalue()
 
     def test_a_script_with_arguments(self):
@@ -262,9 +351,21 @@ class CommandTest(unittest.TestCase):
                               encoding="utf-8")
             said, errors = io.StringIO(), io.StringIO()
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
-                capture_module.main(["-o", f"{folder}/suite.json", "--json", str(script)])
+                command("-o", f"{folder}/suite.json", "--json", str(script))
         self.assertEqual(json.loads(said.getvalue())["name"], "script")
         self.assertEqual(errors.getvalue(), "hello\n")
+
+    def test_options_behind_the_script_are_warned_of(self):
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            self.run_script("", "--json", "--own=1")
+        self.assertRegex(errors.getvalue(), "^fatune: warning: --json stands behind [^\\n]*\n$")
+
+    def test_what_cannot_be_called_is_refused_in_words(self):
+        for step, options_ in ((torch.ones(1), {}), (None, {"graph": True})):
+            with self.assertRaisesRegex(fatune.FatuneError, "cannot be called") as caught:
+                fatune.capture(step, **options_)
+            self.assertEqual(caught.exception.exit_code, 2)
 
     def test_a_script_without_attention_is_an_answer(self):
         code, suite, said = self.run_script("print('hello')\n")
@@ -281,12 +382,12 @@ class CommandTest(unittest.TestCase):
 
     def test_a_step_is_for_graphs(self):
         with self.assertRaises(SystemExit) as caught, contextlib.redirect_stderr(io.StringIO()):
-            capture_module.main(["--step", "run", "script.py"])
+            command("--step", "run", "script.py")
         self.assertEqual(caught.exception.code, 2)
 
     def test_there_is_no_such_script(self):
         with self.assertRaises(fatune.FatuneError) as caught:
-            capture_module.main(["/nowhere/script.py"])
+            command("/nowhere/script.py")
         self.assertEqual(caught.exception.exit_code, 4)
 
 

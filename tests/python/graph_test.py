@@ -13,7 +13,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import contending, installing, masks, proving
+from fatune import contending, installing, masks, options, proving
 from torch.nn.attention.bias import causal_lower_right
 
 import fakes
@@ -170,12 +170,13 @@ class OptimizeTest(Graph):
                           encoding="utf-8")
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            code = capturing.main(["--graph", "-o", str(self.folder / "suite.json"), str(script)])
+            code = capturing.main(options.parse("capture", ["--graph", "-o", str(self.folder / "suite.json"), str(script)]))
         self.assertEqual(code, 0)
         self.assertTrue(fatune.Suite.load(self.folder / "suite.json").in_graph)
         with contextlib.redirect_stdout(said), unittest.mock.patch.object(optimizing, "measure", return_value=TIMES):
-            code = optimizing.main(["--graph", "--out", str(self.folder / "run"), "--device", "recorded", "--budget",
-                                    "4", "--unverified", str(script)])
+            code = optimizing.main(options.parse("optimize", [
+                "--graph", "--out", str(self.folder / "run"), "--device", "recorded", "--budget", "4", "--unverified",
+                str(script)]))
         self.assertEqual(code, 0)
         self.assertIn("in a CUDA graph: pytorch 0.100 ms", said.getvalue())
 

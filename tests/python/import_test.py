@@ -134,6 +134,22 @@ def get_init_inputs():
         self.assertEqual(self.changed("N = 512", "heads = 4\nN = heads * 2 ** 7 + 1"),
                          "3_A 2,8,513,64 f16")
 
+    def test_what_does_not_bear_on_the_call_is_passed_over(self):
+        for old, new in (
+            ("N = 512", "N = 512\nif __name__ == '__main__':\n    print(Model()(*get_inputs()))"),
+            ("        super().__init__()", "        super().__init__()\n        self.heads = int(8)\n        self.x: int = 1"),
+            ("torch.rand(2, 8, N, 64).half()", "torch.rand(*list((2, 8)), *(N, 64)).half()"),
+            ("return [q, k, ", "q, k = (torch.rand(2, 8, *s).half() for s in [[N, 64] for _ in range(2)])\n"
+             "    return [q, k, ")):
+            self.assertEqual(self.changed(old, new), "3_A 2,8,512,64 f16")
+
+    def test_what_may_bear_on_the_call_is_refused(self):
+        for setting in ("self.forward = print", "self._forward_hooks[0] = print", "self.a = setattr(F, 'x', 1)",
+                        "self.a, x[0] = 1, 2"):
+            self.assertIn("line 6: Model keeps weights or settings", self.changed("super().__init__()", setting))
+        self.assertIn("line 12: 'if __name__", self.changed(
+            "N = 512", "N = 512\nif __name__ == '__main__':\n    pass\nelse:\n    N = 8"))
+
     def test_other_files_are_refused(self):
         where = "level1/3_A.py: "
         for old, new, why in (

@@ -107,15 +107,42 @@ class TuneTest(Recorded):
         loaded = fatune.Result.load(self.result.folder)
         self.assertEqual(loaded.suite.document, self.suite.document)
         self.assertEqual(loaded.device, fakes.DEVICE)
+        with contextlib.chdir(self.result.folder):
+            self.assertEqual(fatune.Result.load(".").suite.document, self.suite.document)
 
     def test_a_file_of_another_form_is_refused_in_words(self):
         with tempfile.TemporaryDirectory() as folder:
-            for text in ('{"schema": "fatune.best/2"}', "[]", "{"):
+            good = {"schema": "fatune.best/1", "fatune": "1", "recorded": True, "device": {"name": "x"}, "problems": []}
+            for text, said in (
+                    ('{"schema": "fatune.best/2"}', "sweep again"), ("[]", "another document"), ("{", "not valid JSON"),
+                    ("[" * 200_000, "not valid JSON"), ({"device": None}, "field 'device' is missing"),
+                    ({"problems": None}, "field 'problems' is missing"), ({"recorded": 1}, "must be true or false"),
+                    ({"problems": [{"label": "x", "best": {"kernel": "x", "hot": {"median_us": "1"}}}]},
+                     r"field 'problems\[0\].best.hot.median_us' must be a number, but is str")):
+                text = text if isinstance(text, str) else json.dumps({**good, **text})
                 (pathlib.Path(folder) / "best.json").write_text(text, encoding="utf-8")
-                with self.assertRaises(fatune.FatuneError) as caught:
+                with self.assertRaisesRegex(fatune.FatuneError, said) as caught:
                     fatune.Result.load(folder)
                 self.assertEqual(caught.exception.exit_code, 4)
-            self.assertIn("cannot be read", str(caught.exception))
+
+    def test_links_in_a_runs_folder_lead_nowhere(self):
+        mine, places = pathlib.Path(self.folder.name) / "mine", [
+            tuning.suite_file(self.result.folder), self.result.folder / "sdpa.py"]
+        mine.write_text(self.suite.text(), encoding="utf-8")
+        for place in places:
+            place.unlink(missing_ok=True)
+            place.symlink_to(mine)
+        fatune.tune(self.suite, out=self.result.folder, quiet=True)
+        installing.export(self.result, unverified=True)
+        self.assertEqual(mine.read_text(encoding="utf-8"), self.suite.text())
+        self.assertFalse(any(place.is_symlink() for place in places))
+
+    def test_a_suite_is_also_a_path_and_notebooks_show_both(self):
+        again = fatune.tune(str(tuning.suite_file(self.result.folder)), out=self.result.folder, quiet=True)
+        self.assertEqual(repr(again), f"<fatune.Result {self.result.folder}: {fakes.DEVICE}, recorded, problems: 1>")
+        self.assertIn("<td>4-8-512-64</td>", again._repr_html_())
+        self.assertEqual(repr(self.suite), "<fatune.Suite step: 1 to tune, 2 kinds of calls>")
+        self.assertIn("<td>4,8,512,64 f16, none (a tensor)</td>", self.suite._repr_html_())
 
     def test_nothing_to_tune_is_an_answer_with_the_reasons(self):
         suite = fatune.capture(lambda: attend(*(each.float() for each in qkv(16))))
@@ -139,6 +166,8 @@ class TuneTest(Recorded):
         folders = [tuning.default_folder(suite) for suite in (self.suite, self.suite, other)]
         self.assertEqual(folders[0], folders[1])
         self.assertNotEqual(folders[0], folders[2])
+        other.document["name"] = "../x"
+        self.assertEqual(tuning.default_folder(other).parent, pathlib.Path("runs"))
 
 
 class InstallTest(Recorded):

@@ -205,6 +205,18 @@ class OptimizeTest(Chain):
         proof.undo()
         self.assertIs(F.scaled_dot_product_attention, self.pytorch)
 
+    def test_calls_that_no_kernel_takes_do_not_stop_the_others(self):
+        q = torch.randn(1, 2, 8, 40).half()
+
+        def attend(each):
+            return F.scaled_dot_product_attention(each, each, each)
+
+        with unittest.mock.patch.object(optimizing, "measure", return_value=FASTER):
+            proof = fatune.optimize(lambda: [self.model(self.x), torch.vmap(attend)(q), attend(q), attend(q[:0])],
+                                    out=self.folder_of_run, **RECORDED)
+        self.addCleanup(proof.undo)
+        self.assertEqual((proof.verdict, len(proof.outputs), len(proof.suite.calls)), ("faster", 4, 4))
+
     def test_slower_and_equal_are_not_installed(self):
         for times, verdict in ((SLOWER, "slower"), (EQUAL, "equal")):
             with self.subTest(verdict):

@@ -65,6 +65,15 @@ class Program(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (3, "fatune: error: capture needs PyTorch, which this Python "
                                                              "has not\n"))
 
+    def test_help_needs_no_pytorch_and_names_are_known(self):
+        text = "import sys; sys.modules['torch'] = None\nimport fatune, fatune.__main__ as main\n"
+        for code, said in (("main.main(['optimize', '--help'])", r"SCRIPT \[ARGUMENTS OF THE SCRIPT\]"),
+                           ("main.main(['--help'])", "(?s)First command:.*optimize  +Tune a script"),
+                           ("print(dir(fatune), fatune.__version__)", r"'__version__', 'capture'.*\] \d+\.\d+"),
+                           ("fatune.tune", "FatuneError: tune needs PyTorch, which this Python has not")):
+            done = subprocess.run([sys.executable, "-c", text + code], capture_output=True, text=True)
+            self.assertRegex(done.stdout + done.stderr, said)
+
 
 class ProgressTest(unittest.TestCase):
     def written(self, live):

@@ -148,6 +148,9 @@ class Refusals(unittest.TestCase):
         body = "    a = [1, 2]\n" + "    a = [a, a]\n" * 60
         self.assertIn("lists nest too deep", words(body + "    return a\n"))
         self.assertIn("a list is too long", words(f"    return [{'1, ' * 65}]\n"))
+        self.assertIn("more than 10000 values are computed",
+                      words(f"    a = [{'1, ' * 60}]\n" * 200))
+        self.assertIn("a list is too long", words("    return [s for x in range(10 ** 18)]\n"))
         for number in ("2 ** 62 * 4", "9 ** 9 ** 9", "10.0 ** 62 * 1e300 * 1e300"):
             self.assertIn("r: line ", words(f"    a = {number}\n    return a\n"))
         self.assertEqual(words(f"    return {'9' * 40}\n"), AT + "a number is too large")

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .. import program
+from ..documents import load
 from ..errors import USAGE, FatuneError
 from .kernels import Kernel, Written, why_no_reference
 from .write_tasks import write_kernelbench, write_kernelbot
@@ -33,10 +33,9 @@ def _results(words: Sequence[str]) -> List[Dict[str, Any]]:
     for path in map(Path, words):
         file = path / "best.json" if path.is_dir() else path
         try:
-            document = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        except (OSError, ValueError):  # `fatune export` reads it next and says what is wrong
+            found += load(file, "fatune.best/1", {"problems": [{"best?": {}}]}, "")["problems"]
+        except FatuneError:  # `fatune export` reads it next and says what is wrong
             continue
-        found += document.get("problems", []) if isinstance(document, dict) else []
     return found
 
 

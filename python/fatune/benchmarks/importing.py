@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 from typing import Optional, Sequence
 
-from ..errors import FILES, USAGE, FatuneError
-from .documents import fail, read_text
+from ..errors import USAGE, FatuneError
+from ..documents import fail, read_text, write_text
 from .problems import Suite
 from .tasks import load_kernelbot, parse_kernelbench
 from .trace_sets import load_definition, load_trace_set
@@ -54,10 +54,7 @@ def main(argv: Sequence[str]) -> int:
                         help="KernelBench only: cast tensors to this type")
     args = parser.parse_args(argv)
     suite = load_task(args.task, args.dtype)
-    try:
-        args.out.write_text(suite.text(), encoding="utf-8")
-    except OSError as error:
-        raise FatuneError(f"{args.out} cannot be written: {error.strerror}", FILES) from error
+    write_text(args.out, suite.text())
     for name, problem in suite.problems.items():
         print(f"{name} {problem.words()}")
     print(f"\nwrote {args.out}: fatune sweep --suite {shlex.quote(str(args.out))}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Tuple
@@ -15,6 +14,7 @@ from .problems import DTYPES, Problem, number_text
 _PARTS = Path(__file__).resolve().parent / "parts"
 _SOURCE = Path(__file__).resolve().parents[3] / "src/export"  # of a checkout
 Written = List[Path]
+IMPORT = "from torch.nn.attention.bias import causal_lower_right\n"
 
 
 @dataclasses.dataclass
@@ -67,18 +67,6 @@ def part(name: str) -> str:
     raise FatuneError(f"{_PARTS / name} is missing: install the package fatune anew", FILES)
 
 
-def write(path: Path, text: str) -> Path:
-    """Writes a file, whole or not at all. Raises FatuneError (4) where it cannot be written."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise FatuneError(f"{path} cannot be written: {error.strerror}", FILES) from error
-    return path
-
-
 def lies(problem: Problem, tensor: str) -> str:
     """The layout of one tensor: "bhsd", "bshd", "packed" or strides."""
     words = problem.layout.split(",")
@@ -121,6 +109,14 @@ def call_options(problem: Problem, lower_right: str, grouped: bool) -> str:
         text = f", {mask}"
     text += f", scale={number_text(problem.scale)}" if problem.scale is not None else ""
     return text + (", enable_gqa=True" if grouped else "")
+
+
+def own_call(problem: Problem) -> Tuple[str, str]:
+    """The import and the further arguments of a call for one problem alone."""
+    lower_right = problem.causal and problem.seq_q != problem.seq_kv
+    options = call_options(problem, f"{problem.seq_q}, {problem.seq_kv}" if lower_right else "",
+                           problem.heads != problem.kv_heads)
+    return IMPORT if lower_right else "", options
 
 
 def reference_body(problem: Problem, options: str) -> str:

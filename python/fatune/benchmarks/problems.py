@@ -8,6 +8,7 @@ import math
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import layouts
+from ..documents import note
 
 DTYPES = {"f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
 """Element types by fatune's name, with PyTorch's."""
@@ -71,15 +72,15 @@ class Problem:
         text += f" scale {number_text(self.scale)}" if self.scale is not None else ""
         return text + (f" {self.layout}" if self.layout != "bhsd" else "")
 
-    def entry(self, name: str) -> Dict[str, Any]:
-        """The problem in a suite (fatune.problems/1); what is usual is left out."""
-        made: Dict[str, Any] = {
-            "name": name, "shape": f"{self.batch},{self.heads},{self.seq_q},{self.head_dim}"}
+    def entry(self) -> Dict[str, Any]:
+        """The problem in a suite (fatune.problems/1) without a name; defaults are left out."""
+        made: Dict[str, Any] = {"shape": f"{self.batch},{self.heads},{self.seq_q},{self.head_dim}"}
         if self.kv_heads != self.heads:
             made["kv_heads"] = self.kv_heads
         if self.seq_kv != self.seq_q:
             made["seq_kv"] = self.seq_kv
-        made["dtype"] = self.dtype
+        if self.dtype != "f16":
+            made["dtype"] = self.dtype
         if self.causal:
             made["causal"] = True
         if self.layout != "bhsd":
@@ -95,15 +96,20 @@ class Suite:
     def __init__(self, name: str, source: str) -> None:
         self.name, self.source = name, source
         self.problems: Dict[str, Problem] = {}
+        self._names: Dict[Problem, str] = {}
 
-    def same_as(self, problem: Problem) -> Optional[str]:
-        """The name under which the suite has the problem."""
-        return next((name for name, each in self.problems.items() if each == problem), None)
+    def add(self, name: str, problem: Problem, what: str) -> None:
+        """Adds a problem, or notes that `what` is the same problem as an earlier one."""
+        same = self._names.setdefault(problem, name)
+        if same != name:
+            note(f"{what} is the same problem as {same}")
+        else:
+            self.problems[name] = problem
 
     def text(self) -> str:
         """The document that `fatune sweep --suite` reads, a line for each problem."""
         head = {"schema": "fatune.problems/1", "name": self.name, "summary": f"From {self.source}"}
-        lines = ",".join(f"\n  {json.dumps(each.entry(name))}"
+        lines = ",".join(f"\n  {json.dumps({'name': name, **each.entry()})}"
                          for name, each in self.problems.items())
         return f'{json.dumps(head)[:-1]},\n "problems": [{lines}\n ]}}\n'
 

@@ -6,17 +6,21 @@ import ast
 import warnings
 from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
 
-from .documents import fail
+from ..documents import fail
 from .torch_values import Dotted, Tensor, is_number
 
 _LARGEST_PYTHON = 64 << 10  # bytes; chosen
-_LONGEST_LIST = 64  # chosen, so that lists of lists stay small
+MOST_LISTED = 64
+"""Values of a list; chosen, so that lists of lists stay small."""
+_MOST_VALUES = 10_000  # of one run of a function with its file; chosen
 _LARGEST_WHOLE = 2**63 - 1
 FILLS = ("normal_", "uniform_", "random_")
 """Methods that draw numbers into their tensor."""
 SEEDS = ("manual_seed", "manual_seed_all")
 _IDLE_DECORATORS = ("torch.no_grad", "torch.inference_mode")
 _IDLE_CONTEXTS = (*_IDLE_DECORATORS, "torch.nn.attention.sdpa_kernel", "utils.DeterministicContext")
+_SCRIPT = ("__name__ == '__main__'", "'__main__' == __name__")
+_FUNCTIONS = ("float", "int", "range", "list", "tuple")
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
               ast.Mod: "%", ast.Pow: "**"}
 
@@ -43,13 +47,11 @@ class Reader:
     """Evaluates statements and expressions with the names known so far."""
 
     def __init__(self, where: str, names: Optional[Dict[str, Any]] = None) -> None:
-        self.where, self.line = where, 1
+        self.where, self.line, self.values = where, 1, 0
         self.names: Dict[str, Any] = dict(names or {})
 
     def wrong(self, what: str) -> NoReturn:
         fail(self.where, f"line {self.line}: {what}")
-
-
 
     def read_module(self, module: Sequence[ast.stmt]) -> None:
         """Takes imports and names of numbers; functions and classes are passed over."""
@@ -97,11 +99,14 @@ class Reader:
             self.assign(each, part)
 
     def is_idle(self, each: ast.stmt) -> bool:
-        """Whether the statement changes no value: documentation, an assertion, a seed."""
+        """Whether the statement changes no value: documentation, an assertion, a seed, a block
+        of scripts."""
         if isinstance(each, ast.Expr):
             called = each.value.func if isinstance(each.value, ast.Call) else None
             return isinstance(each.value, ast.Constant) or (
                 isinstance(called, ast.Attribute) and called.attr in SEEDS)
+        if isinstance(each, ast.If):
+            return ast.unparse(each.test) in _SCRIPT and not each.orelse
         return isinstance(each, (ast.Pass, ast.Assert))
 
     def run(self, function: ast.FunctionDef) -> Any:
@@ -144,9 +149,10 @@ class Reader:
                 self.wrong(f"'with {_first_line(item.context_expr.func)}()' is not understood" if
                            not isinstance(path, Dotted) else f"'with {path}()' is not understood")
 
-
-
     def value(self, e: ast.expr) -> Any:
+        self.values += 1
+        if self.values > _MOST_VALUES:
+            self.wrong(f"more than {_MOST_VALUES} values are computed")
         found = getattr(self, "_" + type(e).__name__.lower(), None)
         if found is None:
             self.wrong(f"'{_first_line(e)}' is not understood")
@@ -162,8 +168,7 @@ class Reader:
     def _name(self, e: ast.Name) -> Any:
         if e.id in self.names:
             return self.names[e.id]
-        return Dotted(e.id) if e.id in ("float",
-                                        "int") else self.wrong(f"'{e.id}' is not known here")
+        return Dotted(e.id) if e.id in _FUNCTIONS else self.wrong(f"'{e.id}' is not known here")
 
     def _list(self, e: "ast.List | ast.Tuple") -> List[Any]:
         return self.listed(e.elts)
@@ -174,9 +179,34 @@ class Reader:
         return self.listed(e.values)
 
     def listed(self, parts: Sequence[ast.expr]) -> List[Any]:
-        if len(parts) > _LONGEST_LIST:
+        made: List[Any] = []
+        for part in parts:
+            one = self.value(part.value if isinstance(part, ast.Starred) else part)
+            if isinstance(part, ast.Starred) and not isinstance(one, list):
+                self.wrong(f"'{_first_line(part)}' is not understood")
+            made += one if isinstance(part, ast.Starred) else [one]
+            if len(made) > MOST_LISTED:
+                break
+        return self.limited(made)
+
+    def _listcomp(self, e: "ast.ListComp | ast.GeneratorExp") -> List[Any]:
+        inner, outer = e.generators[0], dict(self.names)
+        over = self.value(inner.iter)
+        if len(e.generators) > 1 or inner.ifs or not isinstance(over, list):
+            self.wrong(f"'{_first_line(e)}' is not understood")
+        made = []
+        for each in over:
+            self.assign(inner.target, each)
+            made.append(self.value(e.elt))
+        self.names = outer
+        return self.limited(made)
+
+    _generatorexp = _listcomp
+
+    def limited(self, made: List[Any]) -> List[Any]:
+        """The list, if it is short and flat enough."""
+        if len(made) > MOST_LISTED:
             self.wrong("a list is too long")
-        made = [self.value(part) for part in parts]
         for each in made:
             if isinstance(each, list) and any(isinstance(part, list) for part in each):
                 self.wrong("lists nest too deep")
@@ -224,9 +254,10 @@ class Reader:
 
     def arguments(self, e: ast.Call, parameters: Sequence[str]) -> List[Any]:
         """Arguments in the order of `parameters`; None for each that is not given."""
-        if len(e.args) > len(parameters):
+        given = self.listed(e.args)
+        if len(given) > len(parameters):
             self.wrong("it has too many arguments")
-        values = dict(zip(parameters, map(self.value, e.args)))
+        values = dict(zip(parameters, given))
         for keyword in e.keywords:
             if keyword.arg not in parameters:
                 self.wrong(f"'{keyword.arg or '**'}=' is not understood")

@@ -6,9 +6,9 @@ import dataclasses
 import math
 from typing import Any, Dict, List, Optional, Sequence
 
-from .documents import fail
+from ..documents import fail
 from .problems import Problem, dense_strides, dtype_of_torch, layout_text
-from .python_reader import FILLS, SEEDS, Reader
+from .python_reader import FILLS, MOST_LISTED, SEEDS, Reader
 from .torch_values import Dotted, LowerRight, Tensor, is_number, tensor
 
 _SCALE_ERROR = 1e-5  # relative; a scale is often written in fp32
@@ -57,6 +57,8 @@ class TorchReader(Reader):
             if not is_number(number) or number < 0:
                 self.wrong(f"{path}() wants a number")
             return float(number) if path == "float" else math.sqrt(number)
+        if path in ("range", "list", "tuple"):
+            return self.limited(self.numbered(e) if path == "range" else self.spread(e.args))
         if path in _MAKERS:
             return self.made_tensor(e)
         if path in _LIKES:
@@ -64,6 +66,14 @@ class TorchReader(Reader):
             return like if isinstance(like, Tensor) and like.made else self.wrong(
                 "a tensor is made like one that is none")
         return self.wrong(f"{path}() is called: more than attention is computed")
+
+    def numbered(self, e: ast.Call) -> List[Any]:
+        """The numbers of a range()."""
+        bounds = self.listed(e.args)
+        if not 1 <= len(bounds) <= 3 or any(type(each) is not int for each in bounds) or (
+                bounds[2:] == [0]):
+            self.wrong("range() wants whole numbers")
+        return list(range(*bounds)[:MOST_LISTED + 1])
 
     def made_tensor(self, e: ast.Call) -> Tensor:
         sizes = self.spread(e.args)

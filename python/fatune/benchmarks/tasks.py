@@ -4,11 +4,12 @@ from __future__ import annotations
 import ast
 import dataclasses
 import os
+import re
 from pathlib import Path
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from ..errors import USAGE, FatuneError
-from .documents import Fields, fail, note, read_text
+from ..documents import Fields, fail, read_text
 from .problems import Problem, Suite, dtype_of_torch
 from .python_reader import parse_python
 from .references import attention_of, find_function, made_by
@@ -45,7 +46,7 @@ def parse_kernelbench(text: str, dtype: Optional[str], where: str) -> Suite:
     if forward is None or not forward.args.args:
         lacks("Model.forward()")
     inputs = find_function(module, "get_inputs") or lacks("get_inputs()")
-    _check_without_weights(model, where)
+    _check_without_weights(model, forward, where)
     tensors = made_by(inputs, {}, module, where)
     if not tensors:
         lacks("tensors in get_inputs()")
@@ -55,14 +56,17 @@ def parse_kernelbench(text: str, dtype: Optional[str], where: str) -> Suite:
     problem = attention_of(forward, tensors, module, where)
     problem = dataclasses.replace(problem, dtype=dtype or _told_dtype(tensors, where))
     suite = Suite(Path(where).stem, where)
-    suite.problems[suite.name] = checked(problem, where)
+    suite.add(suite.name, checked(problem, where), where)
     return suite
 
 
-def _check_without_weights(model: ast.ClassDef, where: str) -> None:
-    """A constructor that does more than call its base makes weights or keeps settings."""
-    made = find_function(model.body, "__init__")
+def _check_without_weights(model: ast.ClassDef, forward: ast.FunctionDef, where: str) -> None:
+    """A constructor may call its base and keep settings that forward() does not read."""
+    made, me = find_function(model.body, "__init__"), forward.args.args[0].arg
+    reads = any(isinstance(each, ast.Name) and each.id == me for each in ast.walk(forward))
     for each in made.body if made else ():
+        if not reads and _is_setting(each):
+            continue
         at: Any = each.value if isinstance(each, ast.Expr) else None
         while isinstance(at, (ast.Call, ast.Attribute)):
             at = at.func if isinstance(at, ast.Call) else at.value
@@ -70,6 +74,16 @@ def _check_without_weights(model: ast.ClassDef, where: str) -> None:
         if not (calls_base or isinstance(at, ast.Constant) or isinstance(each, ast.Pass)):
             fail(where, f"line {each.lineno}: Model keeps weights or settings: more than "
                         "attention is computed")
+
+
+def _is_setting(each: ast.stmt) -> bool:
+    """Whether the statement is `self.NAME = VALUE` and calls functions of numbers alone."""
+    targets = (each.targets if isinstance(each, ast.Assign) else
+               [each.target] if isinstance(each, ast.AnnAssign) else [])
+    called = [ast.unparse(part.func) for part in ast.walk(each) if isinstance(part, ast.Call)]
+    harmless = all(path.startswith("math.") or path in ("int", "float") for path in called)
+    return bool(targets) and harmless and all(
+        re.fullmatch(r"self\.(?!forward$)[A-Za-z]\w*", ast.unparse(target)) for target in targets)
 
 
 def _told_dtype(tensors: List[Tensor], where: str) -> str:
@@ -113,12 +127,8 @@ def suite_of_task(benchmarks: List[Dict[str, int]], reference: str, where: str) 
     suite = Suite(Path(os.path.abspath(where)).parent.name, where)
     for number, sizes in enumerate(benchmarks):
         place = f"{where}: field 'benchmarks[{number}]'"
-        problem = _benchmark(sizes, module, f"{place}: {_REFERENCE}")
-        same = suite.same_as(problem)
-        if same:
-            note(f"{place} is the same problem as {same}")
-        else:
-            suite.problems[f"benchmark-{number + 1}"] = problem
+        suite.add(f"benchmark-{number + 1}", _benchmark(sizes, module, f"{place}: {_REFERENCE}"),
+                  place)
     return suite
 
 

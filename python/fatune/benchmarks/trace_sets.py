@@ -1,14 +1,16 @@
 """trace_sets.py: Reads data sets of FlashInfer-Trace and SOL-ExecBench as suites."""
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
 import math
 import os
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from ..errors import FatuneError
-from .documents import Fields, fail, note, parse_json, read_text
+from ..documents import Fields, fail, note, parse_json, read_text
 from .problems import Problem, Suite, dtype_of_torch
 from .python_reader import parse_python
 from .references import attention_of, find_function, whole_value
@@ -97,6 +99,11 @@ class Definition:
                 fail(self.where, f"'{name}' has the axis '{axis}', which is not declared")
         return tuple(axes[axis] for axis in each.shape)
 
+    @functools.cached_property
+    def module(self) -> List[ast.stmt]:
+        """The reference's statements."""
+        return parse_python(self.reference, f"{self.where}: field 'reference'")
+
     def problem(self, workload: Workload) -> Problem:
         """The attention that the definition is with the workload's sizes."""
         dtype, axes = self.dtype(), self.axes(workload)
@@ -105,10 +112,9 @@ class Definition:
             if each.shape else workload.numbers.get(name, math.nan)
             for name, each in self.inputs.items()]
         place = f"{self.where}: field 'reference'"
-        module = parse_python(self.reference, place)
-        run = find_function(module, "run") or fail(place, "has no function run()")
+        run = find_function(self.module, "run") or fail(place, "has no function run()")
         problem = checked(
-            dataclasses.replace(attention_of(run, arguments, module, place), dtype=dtype),
+            dataclasses.replace(attention_of(run, arguments, self.module, place), dtype=dtype),
             self.where)
         (name, output), = self.outputs.items()
         declared, given = self.shape(name, output, axes), _output_shape(problem)
@@ -242,12 +248,8 @@ def _add(definition: Definition, workloads: List[Workload], suite: Suite) -> Non
         fail(definition.where,
              f"has {len(workloads)} workloads, but at most {_MOST_WORKLOADS} are read")
     for workload in workloads:
-        problem = definition.problem(workload)
-        same = suite.same_as(problem)
-        if same:
-            note(f"{definition.where}: workload {workload.uuid} is the same problem as {same}")
-        else:
-            suite.problems[_name(definition.name, workload, len(workloads) > 1, suite)] = problem
+        suite.add(_name(definition.name, workload, len(workloads) > 1, suite),
+                  definition.problem(workload), f"{definition.where}: workload {workload.uuid}")
 
 
 def _name(base: str, workload: Workload, several: bool, suite: Suite) -> str:

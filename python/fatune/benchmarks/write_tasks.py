@@ -9,9 +9,9 @@ import zlib
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
-from .documents import note
-from .kernels import (Kernel, Written, call_options, lies, part, problem_name, reference_body,
-                      stored_shape, torch_dtype, write)
+from ..documents import note, write_own
+from .kernels import (IMPORT, Kernel, Written, call_options, lies, own_call, part, problem_name,
+                      reference_body, stored_shape, torch_dtype)
 from .problems import Problem, number_text
 
 _LARGEST_SUBMISSION = 1_000_000  # bytes; KernelBot's limit
@@ -98,7 +98,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, q, k, v):
         return custom_kernel((q, k, v))
 '''
-_IMPORT = "from torch.nn.attention.bias import causal_lower_right\n"
 
 
 def _filled(text: str, marks: Dict[str, str]) -> str:
@@ -199,7 +198,7 @@ def _reference(problems: List[Problem]) -> str:
         f"    {name} = torch.randn({_shape_names(first, name)}, dtype=torch.{torch_dtype(first)}, "
         'device="cuda", generator=gen)\n' for name in "qkv")
     return _filled(_REFERENCE, {
-        "import": _IMPORT if lower_right else "", "inputs": inputs,
+        "import": IMPORT if lower_right else "", "inputs": inputs,
         "body": reference_body(first, options), "limit": _LIMITS[first.dtype]})
 
 
@@ -224,20 +223,18 @@ def write_kernelbot(kernels: List[Kernel], folder: Path) -> Written:
         texts = {
             "task.yml": _task(problems), "reference.py": _reference(problems),
             "task.py": part("kernelbot_task.py"), "submission.py": _launcher(members, "kernelbot")}
-        written += [write(folder / name / file, text) for file, text in texts.items()]
+        written += [write_own(folder / name / file, text) for file, text in texts.items()]
         _warn_of_refusal(written[-1], texts["submission.py"])
     return written
 
 
 def _model(problem: Problem) -> str:
-    lower_right = problem.causal and problem.seq_q != problem.seq_kv
-    options = call_options(problem, f"{problem.seq_q}, {problem.seq_kv}" if lower_right else "",
-                           problem.heads != problem.kv_heads)
+    imported, options = own_call(problem)
     body = "".join(f"    {line}\n" for line in reference_body(problem, options).splitlines())
     inputs = "".join(
         f"    {name} = torch.randn{stored_shape(problem, name)}.to(torch.{torch_dtype(problem)})\n"
         for name in "qkv")
-    return _filled(_MODEL, {"words": problem.words(), "import": _IMPORT if lower_right else "",
+    return _filled(_MODEL, {"words": problem.words(), "import": imported,
                             "body": body, "inputs": inputs})
 
 
@@ -250,6 +247,6 @@ def write_kernelbench(kernels: List[Kernel], folder: Path) -> Written:
     for problem, members in problems.items():
         name = problem_name(problem)
         solution = _launcher(members, "kernelbench") + _MODEL_NEW
-        written += [write(folder / f"{name}.py", _model(problem)),
-                    write(folder / f"{name}_new.py", solution)]
+        written += [write_own(folder / f"{name}.py", _model(problem)),
+                    write_own(folder / f"{name}_new.py", solution)]
     return written

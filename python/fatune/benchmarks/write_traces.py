@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from .documents import note
-from .kernels import (Kernel, Written, call_options, lies, part, problem_name, reference_body,
-                      stored_shape, torch_dtype, uuid_of, write)
+from ..documents import note, write_own
+from .kernels import (Kernel, Written, lies, own_call, part, problem_name, reference_body,
+                      stored_shape, torch_dtype, uuid_of)
 from .problems import Problem
 
 _OPERATION = "attention"  # op_type, and the folder of its files
@@ -40,12 +40,8 @@ def _tensor(problem: Problem, tensor: str) -> Dict[str, Any]:
 
 
 def _reference(problem: Problem) -> str:
-    lower_right = problem.causal and problem.seq_q != problem.seq_kv
-    text = "import torch\nimport torch.nn.functional as F\n"
-    if lower_right:
-        text += "from torch.nn.attention.bias import causal_lower_right\n"
-    options = call_options(problem, f"{problem.seq_q}, {problem.seq_kv}" if lower_right else "",
-                           problem.heads != problem.kv_heads)
+    imported, options = own_call(problem)
+    text = f"import torch\nimport torch.nn.functional as F\n{imported}"
     return text + "\n\n@torch.no_grad()\ndef run(q, k, v):\n" + reference_body(problem, options)
 
 
@@ -174,16 +170,16 @@ def write_trace_set(kernels: List[Kernel], folder: Path) -> Written:
             kernel.problem), _solution_name(kernel)
         place = Path(_OPERATION) / name
         written += [
-            write(folder / "definitions" / place.with_suffix(".json"),
+            write_own(folder / "definitions" / place.with_suffix(".json"),
                   json.dumps(_definition(problem), indent=2) + "\n"),
-            write(folder / "workloads" / place.with_suffix(".jsonl"), _workload(problem)),
-            write(folder / "solutions" / place / f"{solution}.json",
+            write_own(folder / "workloads" / place.with_suffix(".jsonl"), _workload(problem)),
+            write_own(folder / "solutions" / place / f"{solution}.json",
                   json.dumps(_solution(kernel), indent=2) + "\n")]
         why = _why_no_trace(kernel)
         if why or kernel.result is None:
             note(f"warning: --to flashinfer-trace: {kernel.name} has no trace: {why}")
             continue
         evaluation = _evaluation(kernel, kernel.result)
-        written.append(write(folder / "traces" / place / f"{solution}.jsonl",
+        written.append(write_own(folder / "traces" / place / f"{solution}.jsonl",
                              _workload(problem, solution, evaluation)))
     return written

@@ -7,7 +7,7 @@ import re
 from typing import Any, List, NoReturn
 
 from ..errors import ENVIRONMENT, FatuneError
-from .documents import fail
+from ..documents import fail
 
 LARGEST_YAML = 256 << 10
 """Bytes; chosen, as are the other limits: a task of KernelBot has 7 KB, 3 levels and 200 values."""
