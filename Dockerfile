@@ -25,6 +25,8 @@ RUN --mount=type=bind,from=build,source=/fatune.deb,target=/tmp/fatune.deb \
 COPY --from=build /fatune/.deps/cuda /usr/local/share/fatune/cuda
 # What NVIDIA's container runtime brings in from the host: the driver, NVML and nvidia-smi.
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
+# A user whom --user names has no home.
+ENV XDG_CACHE_HOME=/tmp/cache
 RUN useradd --create-home tuner && install -d -o tuner /tuning /tuning/runs
 USER tuner
 WORKDIR /tuning

@@ -23,7 +23,8 @@ git clone --quiet --no-checkout . "$made/fatune"
 cd "$made/fatune"
 git checkout --quiet --detach "$commit"
 # Downloads are pinned by hash: those that are there are good for every clone.
-[[ ! -d $deps ]] || cp -a "$deps" .deps
+mkdir .deps
+for part in cuda wheel; do [[ ! -d $deps/$part ]] || cp -a "$deps/$part" .deps; done
 
 version=$(sed -nE 's/^project\(fatune VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
 awk -v heading="## $version" 'index($0, "## ") == 1 { inside = index($0 " ", heading " ") == 1 } inside' CHANGELOG.md >"$out/notes.md"

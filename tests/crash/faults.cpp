@@ -64,6 +64,10 @@ bool is_below(int descriptor) {
   return is_below(path);
 }
 
+bool is_below(int opened, const char* name) {
+  return opened == AT_FDCWD || name[0] == '/' ? is_below(name) : is_below(opened);
+}
+
 [[noreturn]] void die() {
   ::kill(::getpid(), SIGKILL);
   for (;;) ::pause();
@@ -96,10 +100,11 @@ int with_fault(bool counts, Whole whole) {
   return with_fault(counts, whole, [] {});
 }
 
-int open_with_fault(const char* path, int flags, mode_t mode) {
-  static const auto real = next<int (*)(const char*, int, ...)>("open");
+int open_with_fault(int opened, const char* path, int flags, mode_t mode) {
+  static const auto real = next<int (*)(int, const char*, int, ...)>("openat");
   const bool writes = (flags & (O_WRONLY | O_RDWR)) != 0;
-  return with_fault(writes && is_below(path), [&] { return real(path, flags, mode); });
+  return with_fault(writes && is_below(opened, path),
+                    [&] { return real(opened, path, flags, mode); });
 }
 
 mode_t mode_of(int flags, va_list list) {
@@ -115,7 +120,7 @@ int open(const char* path, int flags, ...) {
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return open_with_fault(path, flags, mode);
+  return open_with_fault(AT_FDCWD, path, flags, mode);
 }
 
 int open64(const char* path, int flags, ...) {
@@ -123,7 +128,15 @@ int open64(const char* path, int flags, ...) {
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return open_with_fault(path, flags, mode);
+  return open_with_fault(AT_FDCWD, path, flags, mode);
+}
+
+int openat(int opened, const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = mode_of(flags, list);
+  va_end(list);
+  return open_with_fault(opened, path, flags, mode);
 }
 
 ssize_t write(int descriptor, const void* data, size_t size) {
@@ -160,14 +173,27 @@ int truncate(const char* path, off_t size) {
   return with_fault(is_below(path), [&] { return real(path, size); });
 }
 
-int rename(const char* from, const char* to) {
-  static const auto real = next<int (*)(const char*, const char*)>("rename");
-  return with_fault(is_below(to) && kind != "eintr", [&] { return real(from, to); });
+int renameat(int from_folder, const char* from, int to_folder, const char* to) {
+  static const auto real = next<int (*)(int, const char*, int, const char*)>("renameat");
+  return with_fault(is_below(to_folder, to) && kind != "eintr",
+                    [&] { return real(from_folder, from, to_folder, to); });
+}
+
+int unlinkat(int opened, const char* path, int flags) {
+  static const auto real = next<int (*)(int, const char*, int)>("unlinkat");
+  return with_fault(is_below(opened, path) && kind != "eintr",
+                    [&] { return real(opened, path, flags); });
 }
 
 int unlink(const char* path) {
   static const auto real = next<int (*)(const char*)>("unlink");
   return with_fault(is_below(path) && kind != "eintr", [&] { return real(path); });
+}
+
+int mkdirat(int opened, const char* path, mode_t mode) {
+  static const auto real = next<int (*)(int, const char*, mode_t)>("mkdirat");
+  return with_fault(is_below(opened, path) && kind != "eintr",
+                    [&] { return real(opened, path, mode); });
 }
 
 int mkdir(const char* path, mode_t mode) {
