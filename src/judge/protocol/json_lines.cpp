@@ -68,7 +68,7 @@ class JsonLines final : public Dialect {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
     const Result<Json> message = parse_json(line, "line");
     if (!message) return {.answer = unreadable(message.error().message)};
-    const Result<ClientLine> asked = read_value<ClientLine>(*message, "line");
+    const Result<ClientLine> asked = read_value<ClientLine>(without_nulls(*message), "line");
     if (!asked) return {.answer = refused(*message, asked.error().message)};
     if (asked->cancel) return {.cancelled = dump(*asked->cancel)};
     if (!asked->resource.empty()) return {.answer = read(*asked)};
@@ -78,7 +78,7 @@ class JsonLines final : public Dialect {
     const auto tool = find_tool(services_.tools, asked->tool);
     if (!tool) return {.answer = failed(begin(*asked), tool.error())};
     call.tool = *tool;
-    call.arguments = std::make_shared<const Json>(asked->arguments);
+    call.arguments = std::make_shared<const Json>(without_nulls(asked->arguments));
     if (asked->progress) call.progress = "true";
     return {.call = std::move(call)};
   }

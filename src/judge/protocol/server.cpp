@@ -56,7 +56,11 @@ Status Server::handle(const LineReader::Line& line) {
     return send(dialect_.unreadable(
         fmt::format("a line of more than {} bytes is not read", limits_.line_bytes)));
   }
-  ParsedLine parsed = dialect_.parse(line.text);
+  return act(dialect_.parse(line.text));
+}
+
+Status Server::act(ParsedLine parsed) {
+  for (ParsedLine& part : parsed.parts) FATUNE_TRY_STATUS(act(std::move(part)));
   FATUNE_TRY_STATUS(send(parsed.answer));
   if (!parsed.cancelled.empty()) FATUNE_TRY_STATUS(cancel(parsed.cancelled));
   return parsed.call ? admit(*std::move(parsed.call)) : Status();

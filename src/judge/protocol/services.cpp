@@ -28,8 +28,7 @@ Result<const Row*> find_row(const std::vector<Row>& rows, const std::string& nam
 
 Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) {
   PromptArguments arguments;
-  if (!given.is_null() && !given.is_object())
-    return usage_error("field 'arguments' " + wrong_type("an object", given));
+  if (!given.is_object()) return usage_error("field 'arguments' " + wrong_type("an object", given));
   for (const auto& [key, value] : given.items()) {
     const auto known = [&name = key](const PromptArgument& each) { return each.name == name; };
     if (std::ranges::none_of(prompt.arguments, known))
@@ -48,6 +47,15 @@ Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) 
 
 }  // namespace
 
+Json without_nulls(const Json& given) {
+  if (!given.is_null() && !given.is_object()) return given;
+  Json kept = Json::object();
+  for (const auto& [key, value] : given.items()) {
+    if (!value.is_null()) kept[key] = value;
+  }
+  return kept;
+}
+
 Result<const Tool*> find_tool(const Toolbox& tools, const std::string& name) {
   return find_row(tools, name, "tool");
 }
@@ -55,7 +63,7 @@ Result<const Tool*> find_tool(const Toolbox& tools, const std::string& name) {
 Result<std::string> fill_prompt(const std::vector<Prompt>& prompts, const std::string& name,
                                 const Json& arguments) {
   FATUNE_TRY(const Prompt* prompt, find_row(prompts, name, "prompt"));
-  FATUNE_TRY(const PromptArguments given, read_arguments(*prompt, arguments));
+  FATUNE_TRY(const PromptArguments given, read_arguments(*prompt, without_nulls(arguments)));
   return prompt->text(given);
 }
 

@@ -59,6 +59,10 @@ struct Services {
   std::vector<Prompt> prompts;
 };
 
+/// Returns the members of an object that are not null; clients send null for what they leave out.
+/// Null becomes an empty object, and other values stay.
+Json without_nulls(const Json& given);
+
 /// Usage errors name the nearest prompt, or the argument that is unknown, missing or not a text.
 /// `arguments` is an object, or null for no arguments.
 Result<std::string> fill_prompt(const std::vector<Prompt>& prompts, const std::string& name,
