@@ -114,7 +114,7 @@ class RecordType final : public FieldType {
     if (!usual.branches_) return schema;
     FieldList chosen;
     list_branch(record.get(), true, chosen);
-    return {{"oneOf", {std::move(schema), named_schema(chosen, book)}}};
+    return {{"anyOf", {std::move(schema), named_schema(chosen, book)}}};
   }
   bool empty(const void* value) const override { return write(value, {}).empty(); }
   std::string_view plural() const override { return "objects"; }
@@ -166,7 +166,7 @@ class RecordType final : public FieldType {
     Json properties = Json::object();
     Json required = Json::array();
     const auto constant = [&](const char* key, const std::string& text) {
-      properties[key] = {{"const", text}};
+      properties[key] = {{"type", "string"}, {"const", text}};
       required.push_back(key);
     };
     if (list.family_ != nullptr) constant("schema", schema_name(list));
@@ -313,7 +313,7 @@ class VariantType final : public FieldType {
   Json schema(const FieldRules& rules, SchemaBook& book) const override {
     Json kinds = Json::array();
     for (const Kind& kind : kinds_) kinds.push_back(kind.type->schema(rules, book));
-    return {{"oneOf", std::move(kinds)}};
+    return {{"anyOf", std::move(kinds)}};
   }
   bool empty(const void*) const override { return false; }
   std::string_view plural() const override { return "objects"; }
