@@ -46,9 +46,9 @@ class TextType final : public FieldType {
     const auto& text = json.get_ref<const std::string&>();
     if (rules.filled && trim(text).empty()) return place.error("must not be empty");
     if (!rules.words.empty() && !is_one_of(text, rules.words))
-      return place.error(fmt::format("is '{}', but must be one of {}", text, rules.words));
+      return place.error(fmt::format("is '{}', but must be one of {}", excerpt(text), rules.words));
     if (!rules.pattern_noun.empty() && !matches(text, rules.pattern))
-      return place.error(fmt::format("is '{}', not {}", text, rules.pattern_noun));
+      return place.error(fmt::format("is '{}', not {}", excerpt(text), rules.pattern_noun));
     field::as<T>(target) = text;
     return {};
   }
@@ -190,8 +190,9 @@ class WordType final : public FieldType {
   Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules&) const override {
     if (!json.is_string()) return place.error(wrong_type("a string", json));
-    const Status parsed = ops_.parse(target, json.get_ref<const std::string&>());
-    return parsed ? Status() : place.error("is wrong: " + parsed.error().message);
+    const auto& text = json.get_ref<const std::string&>();
+    if (ops_.parse(target, text)) return {};
+    return place.error("is wrong: " + ops_.parse(target, excerpt(text)).error().message);
   }
   Json schema(const FieldRules&, SchemaBook&) const override {
     Json schema = {{"type", "string"}};

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/text.hpp"
 #include "judge/protocol/server.hpp"
 
 namespace fatune {
@@ -125,7 +126,7 @@ class JsonLines final : public Dialect {
 
   std::string read(const ClientLine& asked) const {
     Json line = begin(asked);
-    line["resource"] = asked.resource;
+    line["resource"] = excerpt(asked.resource);
     const auto found = services_.resources.read(asked.resource);
     if (!found) return failed(std::move(line), found.error());
     line["mime_type"] = found->mime_type;
@@ -135,7 +136,7 @@ class JsonLines final : public Dialect {
 
   std::string fill(const ClientLine& asked) const {
     Json line = begin(asked);
-    line["prompt"] = asked.prompt;
+    line["prompt"] = excerpt(asked.prompt);
     const auto text = fill_prompt(services_.prompts, asked.prompt, asked.arguments);
     if (!text) return failed(std::move(line), text.error());
     line["text"] = *text;

@@ -241,9 +241,9 @@ class Mcp final : public Dialect {
                                 {"ttlMs", kFreshMs},
                                 {"cacheScope", "public"}});
     }
-    if (request.method == "ping" && !request.stateless) return answered(request, Json::object());
-    return {.answer = error_line(&request.id, kMethodNotFound,
-                                 fmt::format("there is no method '{}' here", request.method))};
+    return {.answer =
+                error_line(&request.id, kMethodNotFound,
+                           fmt::format("there is no method '{}' here", excerpt(request.method)))};
   }
 
   Json tools() const {

@@ -21,7 +21,7 @@ Result<const Row*> find_row(const std::vector<Row>& rows, const std::string& nam
     names.push_back(row.name);
   }
   return usage_error(
-      fmt::format("there is no {} '{}'{}", noun, name,
+      fmt::format("there is no {} '{}'{}", noun, excerpt(name),
                   nearest_hint(name, names, "; did you mean {}?",
                                fmt::format("; the {}s are {}", noun, join(names, ", ")))));
 }
@@ -32,7 +32,8 @@ Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) 
   for (const auto& [key, value] : given.items()) {
     const auto known = [&name = key](const PromptArgument& each) { return each.name == name; };
     if (std::ranges::none_of(prompt.arguments, known))
-      return usage_error(fmt::format("the prompt {} has no argument '{}'", prompt.name, key));
+      return usage_error(
+          fmt::format("the prompt {} has no argument '{}'", prompt.name, excerpt(key)));
     if (!value.is_string())
       return usage_error(fmt::format("argument '{}' {}", key, wrong_type("a string", value)));
     arguments[key] = value.get<std::string>();

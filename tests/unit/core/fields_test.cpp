@@ -253,6 +253,16 @@ TEST_CASE("any double comes back bit for bit") {
   CHECK(dump(to_json(End{1.0 / 3})) == R"({"t":"end","seconds":0.3333333333333333})");
 }
 
+TEST_CASE("all faults of a record are told at once, with texts of strangers cut short") {
+  const std::string faults = fault([](Json& j) {
+    j["zzzzzzzz"] = 1;
+    j.erase("id");
+    j["mode"] = std::string(5000, 'm');
+  });
+  CHECK(faults.find("; field 'id' is missing; field 'mode' is 'mmm") != std::string::npos);
+  CHECK(faults.size() < 600);
+}
+
 TEST_CASE("unknown fields are refused by name where the list is closed, else ignored") {
   CHECK(fault([](Json& j) { j["wheel"] = 1; }) ==
         "x.json: field 'wheel' is unknown; did you mean 'wheels'?");

@@ -68,5 +68,6 @@ TEST_CASE("arguments that no tool has are refused by name") {
   const auto beat = [](std::string_view) { return Status(); };
   const auto refused = tools[1].run(Json{{"problem", "mission/wide"}}, beat);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "arguments: field 'problem' is unknown; known are id");
+  CHECK(refused.error().message ==
+        "arguments: field 'problem' is unknown; known are id; field 'id' is missing");
 }
