@@ -241,7 +241,7 @@ class CompileExaminer final : public Examiner {
     record.resources = with_compiler_log(std::nullopt, compiled, plan);
     record.outcome = Outcome::kUnavailable;
     record.reason =
-        fmt::format("compiled for {}; no gate ran, as there is no GPU here", name(limits_.arch));
+        fmt::format("not judged: compiled for {}, and there is no GPU here", name(limits_.arch));
     return record;
   }
 

@@ -103,7 +103,9 @@ void fields(JudgedKernel& x, FieldList& f) {
       .about("Of text, manifest, config and problem");
   f("problem_id", x.problem_id).required();
   f("mode", x.mode).about("check: nothing is timed; rank: few rounds; final: edge problems, too");
-  f.derived("passed", x.passed()).about("Every gate that this mode has");
+  f.derived("passed", x.passed())
+      .absent_if(x.record.outcome == Outcome::kUnavailable)
+      .about("Every gate that this mode has; absent: not judged");
   outcome_fields(x.record, f);
   f("gate", x.gate).omitted().about("That refused it; 'reason' says where and by how much");
   f("kernel", x.record.kernel);
