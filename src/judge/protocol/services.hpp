@@ -20,6 +20,7 @@ struct Tool {
   std::string name, title, description;
   std::function<Json()> input_schema, output_schema;  ///< JSON Schema 2020-12
   std::function<Result<Json>(const Json& arguments, const Heartbeat& beat)> run;
+  bool reads_only = true;  ///< a call leaves nothing behind
 };
 /// Clients see the tools in this order.
 using Toolbox = std::vector<Tool>;
