@@ -46,9 +46,9 @@ class TextType final : public FieldType {
     const auto& text = json.get_ref<const std::string&>();
     if (rules.filled && trim(text).empty()) return place.error("must not be empty");
     if (!rules.words.empty() && !is_one_of(text, rules.words))
-      return place.error(fmt::format("is '{}', but must be one of {}", text, rules.words));
+      return place.error(fmt::format("is '{}', but must be one of {}", excerpt(text), rules.words));
     if (!rules.pattern_noun.empty() && !matches(text, rules.pattern))
-      return place.error(fmt::format("is '{}', not {}", text, rules.pattern_noun));
+      return place.error(fmt::format("is '{}', not {}", excerpt(text), rules.pattern_noun));
     field::as<T>(target) = text;
     return {};
   }
@@ -56,7 +56,7 @@ class TextType final : public FieldType {
     if (!rules.words.empty()) {
       Json words = Json::array();
       for (const std::string& word : split(rules.words, ',')) words.push_back(trim(word));
-      return {{"enum", std::move(words)}};
+      return {{"type", "string"}, {"enum", std::move(words)}};
     }
     Json schema = {{"type", "string"}};
     if (rules.filled && rules.pattern == nullptr) schema["minLength"] = 1;
@@ -81,7 +81,7 @@ class BoolType final : public FieldType {
     return {};
   }
   Json schema(const FieldRules& rules, SchemaBook&) const override {
-    if (rules.filled) return {{"const", true}};
+    if (rules.filled) return {{"type", "boolean"}, {"const", true}};
     return {{"type", "boolean"}};
   }
   bool empty(const void* value) const override { return !field::as<bool>(value); }
@@ -150,7 +150,7 @@ class DoubleType final : public FieldType {
     if (rules.finite || rules.positive || rules.least) return number;
     return book.refer("number", [&] {
       return Json{{"description", "Where JSON has no number, a word"},
-                  {"oneOf", {number, {{"enum", {"inf", "-inf", "nan"}}}}}};
+                  {"anyOf", {number, {{"type", "string"}, {"enum", {"inf", "-inf", "nan"}}}}}};
     });
   }
   bool empty(const void* value) const override { return field::as<double>(value) == 0; }
@@ -190,13 +190,13 @@ class WordType final : public FieldType {
   Status read(void* target, const Json& json, const FieldPlace& place,
               const FieldRules&) const override {
     if (!json.is_string()) return place.error(wrong_type("a string", json));
-    const Status parsed = ops_.parse(target, json.get_ref<const std::string&>());
-    return parsed ? Status() : place.error("is wrong: " + parsed.error().message);
+    const auto& text = json.get_ref<const std::string&>();
+    if (ops_.parse(target, text)) return {};
+    return place.error("is wrong: " + ops_.parse(target, excerpt(text)).error().message);
   }
   Json schema(const FieldRules&, SchemaBook&) const override {
-    const std::vector<std::string> all = ops_.all();
-    if (!all.empty()) return {{"enum", all}};
     Json schema = {{"type", "string"}};
+    if (const auto all = ops_.all(); !all.empty()) schema["enum"] = all;
     if (ops_.pattern != nullptr) schema["pattern"] = fmt::format("^{}$", ops_.pattern);
     return schema;
   }
@@ -224,7 +224,7 @@ class OptionalType final : public FieldType {
   Json schema(const FieldRules& rules, SchemaBook& book) const override {
     Json item = item_->schema(rules, book);
     if (!rules.null) return item;
-    return {{"oneOf", {{{"type", "null"}}, std::move(item)}}};
+    return {{"anyOf", {{{"type", "null"}}, std::move(item)}}};
   }
   bool empty(const void* value) const override { return absent(value); }
   bool absent(const void* value) const override { return ops_.get(value) == nullptr; }

@@ -11,9 +11,6 @@
 namespace fatune {
 namespace {
 
-/// The last program that reads and writes the formats from before the first release.
-constexpr const char* kFormerReader = "fatune at commit 2b9a2ab5";
-
 /// As a person writes it: lists without brackets, on and off.
 std::string plain(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -34,26 +31,16 @@ Json described(const char* about, Json schema) {
 
 const FieldType& group_type();
 
+/// Adds a fault of a record's field to those before it; the first one names the file.
+void add_fault(std::optional<Error>& faults, const Status& read) {
+  if (read) return;
+  const std::string& fault = read.error().message;
+  const std::size_t field = fault.find("field '");
+  if (faults) faults->message += "; " + fault.substr(field == std::string::npos ? 0 : field);
+  if (!faults) faults = read.error();
+}
+
 }  // namespace
-
-std::string FieldPlace::steps() const {
-  if (parent_ == nullptr) return {};
-  std::string before = parent_->steps();
-  if (key_.empty()) return fmt::format("{}[{}]", before, index_);
-  return before + (before.empty() ? "" : ".") + std::string(key_);
-}
-
-std::string FieldPlace::text() const {
-  const FieldPlace* root = this;
-  while (root->parent_ != nullptr) root = root->parent_;
-  const std::string& where = *root->where_;
-  return parent_ == nullptr ? where : field_place(where, steps());
-}
-
-Error FieldPlace::error(const std::string& problem) const {
-  const std::string place = text();
-  return file_error(place + (place.ends_with('\'') ? " " : ": ") + problem);
-}
 
 FieldList::FieldList() { fields_.reserve(24); }
 FieldList::~FieldList() = default;
@@ -66,28 +53,6 @@ bool FieldList::choose(const char* key, bool now) {
   branches_ = true;
   if (branch_) return *branch_;
   return input_ == nullptr ? now : input_->contains(key);
-}
-
-Status check_version(const Json& document, const std::string& where, std::string_view family,
-                     const FormerFormats& former) {
-  const Fields fields(document, where);
-  FATUNE_TRY(const std::string schema, fields.text("schema"));
-  const std::string current = fmt::format("{}/1", family);
-  const bool of_family = schema.starts_with(fmt::format("{}/", family));
-  const auto version =
-      of_family ? parse_integer(std::string_view(schema).substr(family.size() + 1)) : std::nullopt;
-  if (!version || *version < 1)
-    return fields.error("schema", fmt::format("is '{}', not {}", schema, current));
-  const bool spelled = former.spells_one != nullptr && former.spells_one(document);
-  if (*version == 1 ? spelled : *version <= former.newest) {
-    return file_error(fmt::format("{}: is a {} from before the first release; {} reads it", where,
-                                  schema, kFormerReader));
-  }
-  if (*version == 1) return {};
-  return file_error(
-      fmt::format("{}: is a {}, written by a newer fatune; this one reads {}. Update "
-                  "fatune to read it",
-                  where, schema, current));
 }
 
 class RecordType final : public FieldType {
@@ -114,7 +79,7 @@ class RecordType final : public FieldType {
     if (!usual.branches_) return schema;
     FieldList chosen;
     list_branch(record.get(), true, chosen);
-    return {{"oneOf", {std::move(schema), named_schema(chosen, book)}}};
+    return {{"anyOf", {std::move(schema), named_schema(chosen, book)}}};
   }
   bool empty(const void* value) const override { return write(value, {}).empty(); }
   std::string_view plural() const override { return "objects"; }
@@ -143,11 +108,24 @@ class RecordType final : public FieldType {
   }
 
   static Status read_list(const FieldList& list, const Json& json, const FieldPlace& place) {
+    Status version;
     if (list.family_ != nullptr)
-      FATUNE_TRY_STATUS(check_version(json, place.text(), list.family_, list.former_));
+      version = check_version(json, place.text(), list.family_, list.former_);
+    if (!version && json.contains("schema")) return version;
     if (list.tag_ != nullptr) FATUNE_TRY_STATUS(check_tag(list, json, place));
-    if (list.closed_) FATUNE_TRY_STATUS(refuse_unknown(list, json, place));
-    for (const Field& each : list.fields_) FATUNE_TRY_STATUS(read_field(each, json, place));
+    std::optional<Error> faults;
+    std::vector<std::string> meant;
+    if (list.closed_) meant = note_unknown(list, json, place, faults);
+    if (std::ranges::count(meant, "schema") == 0) add_fault(faults, version);
+    bool broken = false;  // values behind a wrong value may depend on it
+    for (const Field& each : list.fields_) {
+      if (broken && json.contains(each.key_)) continue;
+      const Status read = read_field(each, json, place);
+      if (read || std::ranges::count(meant, each.key_) > 0) continue;
+      broken = broken || json.contains(each.key_);
+      add_fault(faults, read);
+    }
+    if (faults) return *faults;
     for (const FieldList::Rule& rule : list.rules_) {
       const std::string fault = rule.fault();
       if (fault.empty()) continue;
@@ -166,7 +144,7 @@ class RecordType final : public FieldType {
     Json properties = Json::object();
     Json required = Json::array();
     const auto constant = [&](const char* key, const std::string& text) {
-      properties[key] = {{"const", text}};
+      properties[key] = {{"type", "string"}, {"const", text}};
       required.push_back(key);
     };
     if (list.family_ != nullptr) constant("schema", schema_name(list));
@@ -196,7 +174,7 @@ class RecordType final : public FieldType {
     const auto found = json.find(list.tag_key_);
     if (found == json.end()) return place.error("is missing");
     if (*found == list.tag_) return {};
-    return place.error(fmt::format("is {}, not '{}'", dump(*found), list.tag_));
+    return place.error(fmt::format("is {}, not '{}'", excerpt(dump(*found)), list.tag_));
   }
 
   static Status read_field(const Field& field, const Json& json, const FieldPlace& place) {
@@ -209,16 +187,20 @@ class RecordType final : public FieldType {
     return field.type_->read(field.value_, field.type_->write(field.fallback_, rules), here, rules);
   }
 
-  static Status refuse_unknown(const FieldList& list, const Json& json, const FieldPlace& place) {
-    std::vector<std::string> known;
+  /// Adds the keys that a closed list lacks, and returns the fields for which they were meant.
+  static std::vector<std::string> note_unknown(const FieldList& list, const Json& json,
+                                               const FieldPlace& place,
+                                               std::optional<Error>& faults) {
+    std::vector<std::string> known, meant;
     if (list.family_ != nullptr) known.emplace_back("schema");
     if (list.tag_ != nullptr) known.emplace_back(list.tag_key_);
     for (const Field& each : list.fields_) known.emplace_back(each.key_);
     for (const auto& item : json.items()) {
       if (std::ranges::count(known, item.key()) > 0) continue;
-      return FieldPlace(place, item.key()).error(unknown_key(item.key(), known));
+      add_fault(faults, FieldPlace(place, item.key()).error(unknown_key(item.key(), known)));
+      meant.push_back(nearest_name(item.key(), known).value_or(""));
     }
-    return {};
+    return meant;
   }
 
   static Json field_schema(const Field& field, const FieldRules& rules, SchemaBook& book) {
@@ -308,12 +290,12 @@ class VariantType final : public FieldType {
       return kinds_[i].type->read(ops_.emplace(target, i), json, place, rules);
     }
     return FieldPlace(place, tag_key_)
-        .error(fmt::format("is '{}', a kind of record this version does not know", tag));
+        .error(fmt::format("is '{}', a kind of record this version does not know", excerpt(tag)));
   }
   Json schema(const FieldRules& rules, SchemaBook& book) const override {
     Json kinds = Json::array();
     for (const Kind& kind : kinds_) kinds.push_back(kind.type->schema(rules, book));
-    return {{"oneOf", std::move(kinds)}};
+    return {{"anyOf", std::move(kinds)}};
   }
   bool empty(const void*) const override { return false; }
   std::string_view plural() const override { return "objects"; }

@@ -130,7 +130,7 @@ Result<Json> parse_json(std::string_view text, const std::string& where) {
   FaultFinder fault;
   Json::sax_parse(text, &fault);
   return file_error(fmt::format("{}: not valid JSON at {}: {}", where, locate(text, fault.position),
-                                in_ascii(fault.reason)));
+                                in_ascii(excerpt(fault.reason))));
 }
 
 Status check_values(std::string_view text, const std::string& where) {

@@ -9,9 +9,17 @@
 #include <unistd.h>
 
 namespace fatune {
+namespace {
+
+/// In bytes; chosen: a message repeats names of files, and those of strangers have any length.
+constexpr std::size_t kLongestMessage = 16'384;
+
+}  // namespace
 
 Error::Error() = default;
-Error::Error(ErrorKind what, std::string why) : kind(what), message(std::move(why)) {}
+Error::Error(ErrorKind what, std::string why) : kind(what), message(std::move(why)) {
+  if (message.size() > kLongestMessage) message.replace(kLongestMessage, std::string::npos, "...");
+}
 Error::Error(const Error&) = default;
 Error::Error(Error&&) noexcept = default;
 Error& Error::operator=(const Error&) = default;

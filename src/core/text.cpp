@@ -15,6 +15,8 @@
 namespace fatune {
 namespace {
 
+constexpr std::size_t kLongestQuote = 200, kLongestNear = 100;  // bytes; chosen
+
 /// Returns the decimals that leave three significant digits after rounding.
 int decimals_for_three_digits(double magnitude) {
   if (magnitude < 9.995) return magnitude < 0.9995 ? 3 : 2;
@@ -208,8 +210,16 @@ std::optional<double> parse_number(std::string_view text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
+std::string excerpt(std::string_view text) {
+  if (text.size() <= kLongestQuote) return std::string(text);
+  std::size_t end = kLongestQuote;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 std::optional<std::string> nearest_name(std::string_view text, std::span<const std::string> names) {
   std::optional<std::string> nearest;
+  if (text.size() > kLongestNear) return nearest;  // the distance to each name costs its length
   std::size_t least = 4;
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(text, name);

@@ -36,7 +36,10 @@ std::string file_name(std::string_view text);
 /// Empty unless the whole text is the number.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
-/// Returns the nearest name (edit distance <= 3), for "did you mean".
+/// Cuts a text that an error quotes after 200 bytes, at a character, and adds an ellipsis.
+std::string excerpt(std::string_view text);
+/// Returns the nearest name (edit distance <= 3), for "did you mean". Nothing is near a text of
+/// more than 100 bytes.
 std::optional<std::string> nearest_name(std::string_view text, std::span<const std::string> names);
 /// Returns `hint` with the nearest name in place of "{}"; `otherwise` if no name is near.
 std::string nearest_hint(std::string_view text, std::span<const std::string> names,

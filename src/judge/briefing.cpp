@@ -15,7 +15,7 @@ namespace {
 // Maximum entries of a prompt; chosen.
 constexpr std::int64_t kElites = 5;
 constexpr std::size_t kInsights = 8, kFailures = 3;
-constexpr std::size_t kLongestThought = 500, kLongestQuote = 32'768;
+constexpr std::size_t kShownThought = 500, kLongestQuote = 32'768;
 
 std::string rules_text(const std::vector<StatedRule>& rules) {
   std::string text;
@@ -86,7 +86,7 @@ Result<std::string> kernels_text(const std::string& problem_id, std::int64_t mos
 }
 
 std::string quoted_thought(const std::string& thought) {
-  return dump(Json(thought.substr(0, kLongestThought)));
+  return dump(Json(thought.substr(0, kShownThought)));
 }
 
 const JudgedKernel* timed_parent(const std::vector<JudgedKernel>& judgements,

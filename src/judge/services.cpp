@@ -24,6 +24,22 @@ constexpr const char* kText = "text/plain";
 
 std::string address(const std::string& path) { return std::string(kRoot) + path; }
 
+/// A text that stays the same while the judge runs.
+struct FixedText {
+  ResourceDescription description;
+  std::string text;
+};
+std::vector<FixedText> fixed_texts() {
+  std::vector<FixedText> texts = {
+      {{address("schema/kernel"), "manifest schema", "JSON Schema of a manifest", kJson},
+       dump_pretty(schema_of<Manifest, Json>("kernel.1"))}};
+  for (SourceFile& header : common_headers()) {
+    texts.push_back({{address(header.path), header.path, first_line(header.text), kCuda},
+                     std::move(header.text)});
+  }
+  return texts;
+}
+
 void add_kernel(const JudgedKernel& judgement, std::vector<ResourceDescription>& descriptions) {
   const std::string& id = judgement.record.id;
   const std::string& kernel = judgement.record.kernel;
@@ -39,6 +55,7 @@ std::vector<ResourceDescription> descriptions_of(const Referee& referee) {
     descriptions.push_back(
         {address("problem/" + each.id), each.id, describe(each.named.problem), kJson});
   }
+  for (FixedText& each : fixed_texts()) descriptions.push_back(std::move(each.description));
   std::map<std::string, const JudgedKernel*> kernels;
   for (const JudgedKernel& each : referee.log().judgements()) kernels[each.record.id] = &each;
   for (const auto& [id, judgement] : kernels) add_kernel(*judgement, descriptions);
@@ -50,6 +67,7 @@ std::vector<ResourceDescription> descriptions_of(const Referee& referee) {
 
 std::vector<ResourceDescription> templates() {
   return {{address("problem/{id}"), "problem", "What a problem asks", kJson},
+          {address("common/{name}"), "header", "That a source can include", kCuda},
           {address("kernel/{id}/source"), "source", "Of a judged kernel, as submitted", kCuda},
           {address("kernel/{id}/manifest"), "manifest", "Of a judged kernel, as submitted", kJson},
           {address("kernel/{id}/sass"), "machine code", "Of a judged kernel, as text", kText},
@@ -85,15 +103,20 @@ Result<ResourceText> read_kernel(const std::string& path, Referee& referee) {
   FATUNE_TRY(Submission submission, referee.log().submission_of(judgement));
   if (part == "source") return ResourceText{kCuda, std::move(submission.source)};
   if (part == "manifest") return ResourceText{kJson, std::move(submission.manifest)};
-  return usage_error(fmt::format("{}kernel/{} is not .../source, manifest or sass", kRoot, path));
+  return usage_error(
+      fmt::format("{}kernel/{} is not .../source, manifest or sass", kRoot, excerpt(path)));
 }
 
 Result<ResourceText> read_resource(const std::string& uri, Referee& referee) {
   if (!uri.starts_with(kRoot))
-    return usage_error(fmt::format("'{}' does not begin with {}", uri, kRoot));
+    return usage_error(fmt::format("'{}' does not begin with {}", excerpt(uri), kRoot));
   const std::string path = uri.substr(kRoot.size());
   if (path.empty()) return ResourceText{kJson, dump(index_of(referee))};
   if (path == "judgements") return ResourceText{kLines, judgement_lines(referee)};
+  for (FixedText& each : fixed_texts()) {
+    if (uri == each.description.uri)
+      return ResourceText{each.description.mime_type, std::move(each.text)};
+  }
   if (path.starts_with("problem/")) {
     FATUNE_TRY(const ProblemStatement stated, referee.problems().state({path.substr(8)}));
     return ResourceText{kJson, dump(to_json(stated))};
@@ -104,7 +127,24 @@ Result<ResourceText> read_resource(const std::string& uri, Referee& referee) {
     FATUNE_TRY(std::string text, referee.journal_of(path.substr(0, path.size() - kJournal.size())));
     return ResourceText{kLines, std::move(text)};
   }
-  return usage_error(fmt::format("there is nothing at {}; {} lists what there is", uri, kRoot));
+  return usage_error(
+      fmt::format("there is nothing at {}; {} lists what there is", excerpt(uri), kRoot));
+}
+
+struct AskText {
+  std::string uri;
+};
+void fields(AskText& x, FieldList& f) {
+  f("uri", x.uri).required().filled().about("fatune:// lists all");
+  f.by_hand();
+}
+
+struct ReadText {
+  std::string mime_type, text;
+};
+void fields(ReadText& x, FieldList& f) {
+  f("mime_type", x.mime_type).required();
+  f("text", x.text).required();
 }
 
 Prompt make_prompt(const char* name, const char* title, const char* description, BriefingMode mode,
@@ -147,9 +187,7 @@ Toolbox problem_tools(Referee& referee) {
           "Problems that kernels are judged at: id, sizes, element type, mask, least work; floors "
           "of "
           "physics on this device, and times of fatune's kernels, baselines and your best.",
-          [&referee](const ListProblems& asked, const Heartbeat&) -> Result<ProblemList> {
-            return referee.list(asked);
-          }),
+          [&referee](const ListProblems& asked, const Heartbeat&) { return referee.list(asked); }),
       make_tool<GetProblem, ProblemStatement>(
           "get_problem", "Read a problem",
           "What one problem asks: the formula, tensors with layouts, macros, the reference, the "
@@ -161,23 +199,43 @@ Toolbox problem_tools(Referee& referee) {
   };
 }
 
+/// Marks a tool whose calls are kept.
+Tool keeps(Tool tool) {
+  tool.reads_only = false;
+  return tool;
+}
+
 /// Tools that use a compiler or a device take long and report progress.
 Toolbox kernel_tools(Referee& referee) {
   return {
-      make_tool<Submission, JudgedKernel>(
+      keeps(make_tool<Submission, JudgedKernel>(
           "submit_kernel", "Submit a kernel",
           "Compiles a template with its manifest and runs it through the gates; modes rank and "
           "final time it, too, beside baselines. Says which gate refused it, where and by how "
           "much. Without a GPU it is compiled only, and says so.",
           [&referee](const Submission& asked, const Heartbeat& beat) {
             return referee.judge(asked, beat);
-          }),
-      make_tool<TuneKernel, TunedKernel>(
+          })),
+      keeps(make_tool<TuneKernel, TunedKernel>(
           "tune_kernel", "Tune a template",
           "Searches the values of a template's parameters within a budget, with every gate, and "
           "judges the best config as mode final does. Says what each parameter explains.",
           [&referee](const TuneKernel& asked, const Heartbeat& beat) {
             return referee.tune(asked, beat);
+          })),
+      keeps(make_tool<SweepProblem, TunedKernel>(
+          "sweep_problem", "Find the fastest kernel",
+          "Searches fatune's own kernels for the fastest config of a problem or a shape, within a "
+          "budget and with every gate. export_winner gives the code.",
+          [&referee](const SweepProblem& asked, const Heartbeat& beat) {
+            return referee.sweep(asked, beat);
+          })),
+      make_tool<AskExport, ExportedWinner>(
+          "export_winner", "Take a winner",
+          "The best config of a search as code: a C header, CUDA source, machine code, or a "
+          "Python file for PyTorch.",
+          [&referee](const AskExport& asked, const Heartbeat&) {
+            return referee.export_winner(asked);
           }),
       make_tool<AskComparison, KernelComparison>(
           "compare", "Compare judged kernels",
@@ -214,6 +272,14 @@ Toolbox record_tools(Referee& referee) {
           "The fastest kernels of a problem that passed every gate, with times, ties and parents.",
           [&referee](const AskLeaderboard& asked, const Heartbeat&) {
             return referee.places(asked);
+          }),
+      make_tool<AskText, ReadText>(
+          "read_text", "Read a text",
+          "A resource, for clients that read none: headers that a source can include, the schema "
+          "of manifests, submitted sources, journals.",
+          [&referee](const AskText& asked, const Heartbeat&) -> Result<ReadText> {
+            FATUNE_TRY(ResourceText text, read_resource(asked.uri, referee));
+            return ReadText{std::move(text.mime_type), std::move(text.text)};
           }),
   };
 }

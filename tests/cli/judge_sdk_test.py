@@ -32,8 +32,8 @@ RECORDING = "recorded:" + str(TESTS / "data/recording/lineage.jsonl.gz")  # whol
 BEST = {"THREADS": 128, "BLOCK_N": 8, "KV_SOURCE": "shared_f32", "Q_FORMAT": "float", "EXP2": True}
 BEST_TILED = {"BLOCK_M": 128, "BLOCK_N": 64, "ROWS_PER_THREAD": 8, "VEC_WIDTH": 8, "REDUCE": "warp", "SMEM_STAGE": 2,
               "PAD": 8}
-TOOLS = ["list_problems", "get_problem", "submit_kernel", "tune_kernel", "compare", "profile_kernel", "explain_failure",
-         "history", "leaderboard"]
+TOOLS = ["list_problems", "get_problem", "submit_kernel", "tune_kernel", "sweep_problem", "export_winner", "compare",
+         "profile_kernel", "explain_failure", "history", "leaderboard", "read_text"]
 
 
 def enter_environment(folder):
@@ -99,6 +99,12 @@ async def judge_kernels(client, transcript, recorded):
     assert not recorded or profile["profile"]["reason"] == "a recorded device has no counters to read", profile
     explained = await call(client, transcript, "explain_failure", {"id": refused["id"]})
     assert explained["gate"] == "constraints" and explained["usual"], explained
+    swept = await call(client, transcript, "sweep_problem", {"problem": PROBLEM, "evaluations": 20, "kernels": ["fa_rows"]})
+    assert swept["best"]["passed"] and swept["run"] == "runs/2", swept
+    winner = await client.call_tool("export_winner", {"run": swept["run"], "format": "json", "unverified": recorded})
+    assert json.loads(winner.structured_content["files"][0]["text"])["kernel"] == swept["best"]["kernel"], winner
+    header = await client.call_tool("read_text", {"uri": "fatune://common/prelude.cuh"})
+    assert "prelude.cuh" in header.structured_content["text"], header
     history = await call(client, transcript, "history", {"last": 3})
     assert len(history["judgements"]) == 3, history
     board = await call(client, transcript, "leaderboard", {"problem": PROBLEM})

@@ -26,6 +26,6 @@ def judged(program):
 def evaluate(program_path):
     result = judged(program_path)
     times = {name: result[name]["median_us"] for name in ("in_layer", "plain", "hot") if result.get(name)}
-    score = 1000 / next(iter(times.values())) if result["passed"] and times else 0.0
-    return EvaluationResult(metrics={"combined_score": score, "correct": float(result["passed"]), **times},
+    score = 1000 / next(iter(times.values())) if result.get("passed", False) and times else 0.0
+    return EvaluationResult(metrics={"combined_score": score, "correct": float(result.get("passed", False)), **times},
                             artifacts={"reason": result.get("reason", ""), "gate": result.get("gate", "")})

@@ -25,10 +25,10 @@ def judged(program):
 def evaluate(program, results):
     result = judged(program)
     times = {name: result[name]["median_us"] for name in ("in_layer", "plain", "hot") if result.get(name)}
-    score = 1000 / next(iter(times.values())) if result["passed"] and times else 0.0
+    score = 1000 / next(iter(times.values())) if result.get("passed", False) and times else 0.0
     results.mkdir(parents=True, exist_ok=True)
     (results / "metrics.json").write_text(json.dumps({"combined_score": score, "public": times, "private": {}, "text_feedback": result.get("reason", "")}))
-    (results / "correct.json").write_text(json.dumps({"correct": result["passed"], "error": result.get("reason")}))
+    (results / "correct.json").write_text(json.dumps({"correct": result.get("passed", False), "error": result.get("reason")}))
 
 
 if __name__ == "__main__":

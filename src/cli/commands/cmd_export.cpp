@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
+#include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "core/fields.hpp"
@@ -120,7 +121,13 @@ std::string written_text(const std::vector<ExportedKernel>& kernels,
   return text;
 }
 
-Result<int> run_export(const ExportArgs& args, const Settings& settings) {
+struct Exported {
+  std::vector<ExportedKernel> kernels;
+  std::vector<std::filesystem::path> files;
+};
+
+Result<Exported> write_exports(const ExportArgs& args, const Catalog& catalog,
+                               const Settings& settings) {
   std::vector<const ExportFormat*> formats;
   for (const std::string& each : args.formats) {
     FATUNE_TRY(const ExportFormat* format, find_format(each));
@@ -134,21 +141,26 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
     FATUNE_TRY(BestFile best, load_best_file(file));
     saved.push_back(std::move(best));
   }
-  FATUNE_TRY(const auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto requests, requests_of(args, saved, catalog));
   FATUNE_TRY(CompilePool pool, open_pool(settings));
-  std::vector<ExportedKernel> kernels;
+  Exported exported;
   for (const ExportRequest& request : requests) {
     FATUNE_TRY(ExportedKernel kernel, export_kernel(request, pool));
-    kernels.push_back(std::move(kernel));
+    exported.kernels.push_back(std::move(kernel));
   }
   note_guesses(requests);
   FATUNE_TRY_STATUS(make_target(formats, args.out));
-  std::vector<std::filesystem::path> files;
   for (const ExportFormat* format : formats) {
-    FATUNE_TRY(const auto written, format->write(kernels, args.out));
-    files.insert(files.end(), written.begin(), written.end());
+    FATUNE_TRY(const auto written, format->write(exported.kernels, args.out));
+    exported.files.insert(exported.files.end(), written.begin(), written.end());
   }
+  return exported;
+}
+
+Result<int> run_export(const ExportArgs& args, const Settings& settings) {
+  FATUNE_TRY(const auto catalog, load_catalog(settings));
+  FATUNE_TRY(const Exported exported, write_exports(args, catalog, settings));
+  const auto& [kernels, files] = exported;
   print(settings.json ? dump_pretty(to_json(document_of(settings.head, kernels, files)))
                       : written_text(kernels, files));
   return kDone;
@@ -178,6 +190,19 @@ OptionTable export_table(ExportArgs& a) {
 }
 
 }  // namespace
+
+Result<std::vector<std::filesystem::path>> export_run(const std::filesystem::path& run,
+                                                      const AskExport& asked,
+                                                      const std::vector<KernelRef>& catalog,
+                                                      const Settings& settings) {
+  ExportArgs args;
+  args.files = {run.string()};
+  args.formats = {asked.format};
+  args.out = (run / "export").string();
+  args.unverified = asked.unverified;
+  FATUNE_TRY(Exported exported, write_exports(args, catalog, settings));
+  return std::move(exported.files);
+}
 
 Runner setup_export(CLI::App& command) {
   return make_runner(command, export_table, "fatune export runs/mission --to cubin -o out",

@@ -95,6 +95,19 @@ Result<RefereeAids> aids_of(const JudgeArgs& args, const std::optional<DeviceCho
   RefereeAids aids;
   FATUNE_TRY(aids.baselines, baselines_of(args.baselines, catalog, settings));
   FATUNE_TRY(aids.shipped, shipped_configs());
+  aids.choose = [catalog](const std::vector<std::string>& names) {
+    return choose_kernels(catalog, names);
+  };
+  aids.write_winner = [catalog, &settings](const std::filesystem::path& run, const AskExport& asked,
+                                           const KernelRef& submitted) {
+    Catalog known = catalog;
+    if (submitted) {
+      const std::string& own = submitted->manifest.name;
+      std::erase_if(known, [&](const KernelRef& each) { return each->manifest.name == own; });
+      known.push_back(submitted);
+    }
+    return export_run(run, asked, known, settings);
+  };
   if (!device) return aids;
   aids.count = counter_of(*device, settings);
   aids.disassemble = [&settings](const Candidate& candidate, const DeviceLimits& limits) {

@@ -23,7 +23,7 @@ Result<KernelRef> find_kernel(const Catalog& catalog, const std::string& name,
   for (const KernelRef& kernel : catalog) {
     if (kernel->manifest.role != Role::kFault) names.push_back(kernel->manifest.name);
   }
-  return usage_error(where + ": there is no kernel '" + name + "'" +
+  return usage_error(where + ": there is no kernel '" + excerpt(name) + "'" +
                      nearest_hint(name, names, "; did you mean {}?", ".") + " The kernels are " +
                      join(names, ", "));
 }

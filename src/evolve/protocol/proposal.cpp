@@ -15,21 +15,8 @@
 namespace fatune {
 namespace {
 
-/// Maximum bytes of a text for readers; chosen: a paragraph.
-constexpr std::size_t kLongestThought = 4096;
-/// Maxima per candidate; chosen: many times what a move needs.
-constexpr std::size_t kMostEdits = 256, kMostParents = 8;
-
-std::string too_long(const std::string& text) {
-  return text.size() <= kLongestThought
-             ? ""
-             : fmt::format("has {} bytes, more than {}", text.size(), kLongestThought);
-}
-
-std::string too_many(std::size_t count, std::size_t most) {
-  return count <= most ? "" : fmt::format("has {} elements, more than {}", count, most);
-}
-
+/// Chosen: many times what a move needs.
+constexpr std::size_t kMostEdits = 256;
 constexpr std::size_t kKeyDigits = 16;
 
 std::size_t count_of(const std::string& text, const std::string& part) {
@@ -107,7 +94,7 @@ void fields(ProposedKernel& x, FieldList& f) {
   f("parents", x.parents).omitted().about("Ids; absent: the first parent of the request");
   f("lever", x.lever).omitted().matching("[A-Za-z0-9_.+-]+", "a word").about("What it moves");
   f("thought", x.thought).omitted().about("Why it should work");
-  f.rule("thought", [&x] { return too_long(x.thought); });
+  f.rule("thought", [&x] { return too_long(x.thought, kLongestThought); });
   f.rule("parents", [&x] { return too_many(x.parents.size(), kMostParents); });
   f.rule("edits", [&x]() -> std::string {
     if (x.edits.size() > kMostEdits) return too_many(x.edits.size(), kMostEdits);
@@ -120,7 +107,7 @@ void fields(Proposal& x, FieldList& f) {
   f("candidates", x.candidates).required().about("At most as many as are wanted");
   f("insight", x.insight).omitted().about("What it learnt, for requests to come");
   f("usage", x.usage);
-  f.rule("insight", [&x] { return too_long(x.insight); });
+  f.rule("insight", [&x] { return too_long(x.insight, kLongestThought); });
 }
 
 Result<Proposal> parse_proposal(std::string_view line) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/text.hpp"
 #include "judge/protocol/server.hpp"
 
 namespace fatune {
@@ -68,7 +69,7 @@ class JsonLines final : public Dialect {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
     const Result<Json> message = parse_json(line, "line");
     if (!message) return {.answer = unreadable(message.error().message)};
-    const Result<ClientLine> asked = read_value<ClientLine>(*message, "line");
+    const Result<ClientLine> asked = read_value<ClientLine>(without_nulls(*message), "line");
     if (!asked) return {.answer = refused(*message, asked.error().message)};
     if (asked->cancel) return {.cancelled = dump(*asked->cancel)};
     if (!asked->resource.empty()) return {.answer = read(*asked)};
@@ -78,7 +79,7 @@ class JsonLines final : public Dialect {
     const auto tool = find_tool(services_.tools, asked->tool);
     if (!tool) return {.answer = failed(begin(*asked), tool.error())};
     call.tool = *tool;
-    call.arguments = std::make_shared<const Json>(asked->arguments);
+    call.arguments = std::make_shared<const Json>(without_nulls(asked->arguments));
     if (asked->progress) call.progress = "true";
     return {.call = std::move(call)};
   }
@@ -125,7 +126,7 @@ class JsonLines final : public Dialect {
 
   std::string read(const ClientLine& asked) const {
     Json line = begin(asked);
-    line["resource"] = asked.resource;
+    line["resource"] = excerpt(asked.resource);
     const auto found = services_.resources.read(asked.resource);
     if (!found) return failed(std::move(line), found.error());
     line["mime_type"] = found->mime_type;
@@ -135,7 +136,7 @@ class JsonLines final : public Dialect {
 
   std::string fill(const ClientLine& asked) const {
     Json line = begin(asked);
-    line["prompt"] = asked.prompt;
+    line["prompt"] = excerpt(asked.prompt);
     const auto text = fill_prompt(services_.prompts, asked.prompt, asked.arguments);
     if (!text) return failed(std::move(line), text.error());
     line["text"] = *text;

@@ -14,6 +14,7 @@
 
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {
@@ -56,7 +57,11 @@ Status Server::handle(const LineReader::Line& line) {
     return send(dialect_.unreadable(
         fmt::format("a line of more than {} bytes is not read", limits_.line_bytes)));
   }
-  ParsedLine parsed = dialect_.parse(line.text);
+  return act(dialect_.parse(line.text));
+}
+
+Status Server::act(ParsedLine parsed) {
+  for (ParsedLine& part : parsed.parts) FATUNE_TRY_STATUS(act(std::move(part)));
   FATUNE_TRY_STATUS(send(parsed.answer));
   if (!parsed.cancelled.empty()) FATUNE_TRY_STATUS(cancel(parsed.cancelled));
   return parsed.call ? admit(*std::move(parsed.call)) : Status();
@@ -65,7 +70,7 @@ Status Server::handle(const LineReader::Line& line) {
 std::string Server::reason_against(const ToolCall& call) {
   const auto same = [&](const ToolCall& other) { return !call.id.empty() && other.id == call.id; };
   if (std::ranges::any_of(calls_, same))
-    return fmt::format("id {} is that of a call which is not answered yet", call.id);
+    return fmt::format("id {} is that of a call which is not answered yet", excerpt(call.id));
   if (calls_.size() - (running_ ? 1 : 0) >= limits_.waiting)
     return fmt::format("{} calls are waiting; ask again when some are answered", limits_.waiting);
   const Clock::time_point time = now();
@@ -138,6 +143,7 @@ Status LineReader::wait(std::chrono::milliseconds patience) {
 std::optional<LineReader::Line> LineReader::next() {
   const std::size_t end = buffer_.find('\n', searched_);
   if (end != std::string::npos) return take(end);
+  buffer_.erase(0, std::exchange(taken_, 0));
   if (buffer_.size() > limit_) {
     dropping_ = true;
     buffer_.clear();
@@ -148,9 +154,9 @@ std::optional<LineReader::Line> LineReader::next() {
 }
 
 LineReader::Line LineReader::take(std::size_t end) {
-  Line line{buffer_.substr(0, end), std::exchange(dropping_, false) || end > limit_};
-  buffer_.erase(0, end + 1);
-  searched_ = 0;
+  const std::size_t size = end - taken_;
+  Line line{buffer_.substr(taken_, size), std::exchange(dropping_, false) || size > limit_};
+  taken_ = searched_ = std::min(end + 1, buffer_.size());
   if (line.too_long) line.text.clear();
   return line;
 }

@@ -29,7 +29,8 @@ struct ToolCall {
 struct ParsedLine {
   std::string answer{};  ///< line to send at once
   std::optional<ToolCall> call{};
-  std::string cancelled{};  ///< id of the call that the client cancelled
+  std::string cancelled{};          ///< id of the call that the client cancelled
+  std::vector<ParsedLine> parts{};  ///< requests of a batch, each answered by a line of its own
 };
 
 /// Translates lines without their line breaks. The server sends nothing where a text is empty.
@@ -47,7 +48,7 @@ class Dialect {
   virtual std::string progress(const ToolCall& call, int step, std::string_view phase) const = 0;
 };
 
-/// Makes the Model Context Protocol: revision 2026-07-28, which has no sessions, and the two older
+/// Makes the Model Context Protocol: revision 2026-07-28, which has no sessions, and four older
 /// revisions that start with `initialize`. `services` must outlive the dialect.
 std::unique_ptr<Dialect> make_mcp(const Services& services);
 /// Makes plain JSON lines: `{"id": 1, "tool": "list_problems", "arguments": {}}`, `{"resource":
@@ -76,6 +77,7 @@ class LineReader {
   int descriptor_;
   std::size_t limit_;
   std::string buffer_;
+  std::size_t taken_ = 0;     ///< bytes of the buffer that were returned
   std::size_t searched_ = 0;  ///< bytes of the buffer already searched for a line break
   bool dropping_ = false;     ///< the reader discards bytes up to the next line break
   bool ended_ = false;
@@ -105,6 +107,7 @@ class Server {
  private:
   Status read_lines(std::chrono::milliseconds patience);
   Status handle(const LineReader::Line& line);
+  Status act(ParsedLine parsed);
   Status admit(ToolCall call);
   Status cancel(const std::string& id);
   Status serve_next();

@@ -21,19 +21,19 @@ Result<const Row*> find_row(const std::vector<Row>& rows, const std::string& nam
     names.push_back(row.name);
   }
   return usage_error(
-      fmt::format("there is no {} '{}'{}", noun, name,
+      fmt::format("there is no {} '{}'{}", noun, excerpt(name),
                   nearest_hint(name, names, "; did you mean {}?",
                                fmt::format("; the {}s are {}", noun, join(names, ", ")))));
 }
 
 Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) {
   PromptArguments arguments;
-  if (!given.is_null() && !given.is_object())
-    return usage_error("field 'arguments' " + wrong_type("an object", given));
+  if (!given.is_object()) return usage_error("field 'arguments' " + wrong_type("an object", given));
   for (const auto& [key, value] : given.items()) {
     const auto known = [&name = key](const PromptArgument& each) { return each.name == name; };
     if (std::ranges::none_of(prompt.arguments, known))
-      return usage_error(fmt::format("the prompt {} has no argument '{}'", prompt.name, key));
+      return usage_error(
+          fmt::format("the prompt {} has no argument '{}'", prompt.name, excerpt(key)));
     if (!value.is_string())
       return usage_error(fmt::format("argument '{}' {}", key, wrong_type("a string", value)));
     arguments[key] = value.get<std::string>();
@@ -48,6 +48,15 @@ Result<PromptArguments> read_arguments(const Prompt& prompt, const Json& given) 
 
 }  // namespace
 
+Json without_nulls(const Json& given) {
+  if (!given.is_null() && !given.is_object()) return given;
+  Json kept = Json::object();
+  for (const auto& [key, value] : given.items()) {
+    if (!value.is_null()) kept[key] = value;
+  }
+  return kept;
+}
+
 Result<const Tool*> find_tool(const Toolbox& tools, const std::string& name) {
   return find_row(tools, name, "tool");
 }
@@ -55,7 +64,7 @@ Result<const Tool*> find_tool(const Toolbox& tools, const std::string& name) {
 Result<std::string> fill_prompt(const std::vector<Prompt>& prompts, const std::string& name,
                                 const Json& arguments) {
   FATUNE_TRY(const Prompt* prompt, find_row(prompts, name, "prompt"));
-  FATUNE_TRY(const PromptArguments given, read_arguments(*prompt, arguments));
+  FATUNE_TRY(const PromptArguments given, read_arguments(*prompt, without_nulls(arguments)));
   return prompt->text(given);
 }
 

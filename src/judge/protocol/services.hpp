@@ -20,6 +20,7 @@ struct Tool {
   std::string name, title, description;
   std::function<Json()> input_schema, output_schema;  ///< JSON Schema 2020-12
   std::function<Result<Json>(const Json& arguments, const Heartbeat& beat)> run;
+  bool reads_only = true;  ///< a call leaves nothing behind
 };
 /// Clients see the tools in this order.
 using Toolbox = std::vector<Tool>;
@@ -58,6 +59,10 @@ struct Services {
   ResourceProvider resources;
   std::vector<Prompt> prompts;
 };
+
+/// Returns the members of an object that are not null; clients send null for what they leave out.
+/// Null becomes an empty object, and other values stay.
+Json without_nulls(const Json& given);
 
 /// Usage errors name the nearest prompt, or the argument that is unknown, missing or not a text.
 /// `arguments` is an object, or null for no arguments.

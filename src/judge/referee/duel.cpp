@@ -66,7 +66,7 @@ Result<KernelComparison> decide_duel(std::vector<FinalRecord> records) {
 void fields(AskComparison& x, FieldList& f) {
   f("ids", x.ids).required().about("2 to 8 judgements of one problem; the others over the first");
   f("rounds", x.rounds).range(10, 200).about("In which they take turns [40]");
-  f.closed();
+  f.by_hand();
   f.rule("ids", [&x] {
     return std::string(x.ids.size() < 2 || x.ids.size() > 8 ? "must have 2 to 8 ids" : "");
   });

@@ -112,11 +112,15 @@ class DeviceExaminer final : public Examiner {
 
   Result<SweepResult> search(const SearchOrder& order, const Heartbeat& beat) override {
     FATUNE_TRY_STATUS(open());
-    FATUNE_TRY_STATUS(check_recording(order, beat));
+    const KernelRef& first = order.kernels.front();
+    if (first->author == Author::kStranger)
+      FATUNE_TRY_STATUS(check_recording(first, order.problem.problem, beat));
     SweepOptions options;
     options.plan = order.plan;
     options.plan.problems = {order.problem};
-    options.plan.kernels = {order.kernel->manifest.name};
+    for (const KernelRef& kernel : order.kernels)
+      options.plan.kernels.push_back(kernel->manifest.name);
+    options.known = order.known;
     if (!environment_->recorded) options.plan.seed = unknown_seed();
     options.finals.seed = options.plan.seed;
     options.finals.secret_inputs = true;
@@ -125,7 +129,7 @@ class DeviceExaminer final : public Examiner {
     options.reference_is_baseline = false;
     options.out = order.out;
     options.on_progress = [this](const SweepProgress& now) { phase_ = words_of(now); };
-    auto result = search_watched(options, order.kernel, beat);
+    auto result = search_watched(options, order.kernels, beat);
     if (!result) return failed(std::move(result).error());
     return result;
   }
@@ -161,10 +165,10 @@ class DeviceExaminer final : public Examiner {
     return examined;
   }
 
-  Result<SweepResult> search_watched(const SweepOptions& options, const KernelRef& kernel,
-                                     const Heartbeat& beat) {
+  Result<SweepResult> search_watched(const SweepOptions& options,
+                                     const std::vector<KernelRef>& kernels, const Heartbeat& beat) {
     WatchedEvaluator watched(*evaluator_, [&] { return beat(phase_); });
-    FATUNE_TRY(SweepResult result, run_sweep(options, {kernel}, reference_, watched));
+    FATUNE_TRY(SweepResult result, run_sweep(options, kernels, reference_, watched));
     if (result.interrupted) return Error{ErrorKind::kInterrupted, "the search was interrupted"};
     return result;
   }
@@ -177,10 +181,9 @@ class DeviceExaminer final : public Examiner {
   }
 
   /// Checks that a recording has the kernel: a recording knows configs by name, not by kernel text.
-  Status check_recording(const SearchOrder& order, const Heartbeat& beat) {
+  Status check_recording(const KernelRef& kernel, const Problem& problem, const Heartbeat& beat) {
     if (!environment_->recorded) return {};
-    const Candidate usual{order.kernel, default_config(order.kernel->manifest),
-                          order.problem.problem};
+    const Candidate usual{kernel, default_config(kernel->manifest), problem};
     FATUNE_TRY(const Examined examined,
                examine({implementation_of(usual)}, examination_plan(Scrutiny::kCheck), beat));
     const FinalRecord& record = examined.records.front();
@@ -241,7 +244,7 @@ class CompileExaminer final : public Examiner {
     record.resources = with_compiler_log(std::nullopt, compiled, plan);
     record.outcome = Outcome::kUnavailable;
     record.reason =
-        fmt::format("compiled for {}; no gate ran, as there is no GPU here", name(limits_.arch));
+        fmt::format("not judged: compiled for {}, and there is no GPU here", name(limits_.arch));
     return record;
   }
 

@@ -19,13 +19,14 @@ struct Examined {
   std::vector<ErrorRegion> regions;  ///< regions of wrong outputs of the first contestant
 };
 
-/// A search among the configs of a submitted kernel.
+/// A search among the configs of a submitted kernel, or of fatune's kernels.
 struct SearchOrder {
   NamedProblem problem;
-  KernelRef kernel;
+  std::vector<KernelRef> kernels;
   RunPlan plan;  ///< strategy and budget; the examiner fills in the other members
   MakeBaselines baselines;
-  std::filesystem::path out;  ///< folder of the run
+  std::filesystem::path out;            ///< folder of the run
+  std::vector<SavedConfig> known = {};  ///< configs to begin with
 };
 
 /// Opens compilers and device at the first candidate. A bad candidate is no error.

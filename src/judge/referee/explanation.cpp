@@ -43,7 +43,7 @@ Explanation explain(const JudgedKernel& judgement, const std::string& source) {
 
 void fields(AskExplanation& x, FieldList& f) {
   f("id", x.id).required().filled().about("Of a judgement");
-  f.closed();
+  f.by_hand();
 }
 
 void fields(Explanation& x, FieldList& f) {
@@ -60,7 +60,7 @@ void fields(Explanation& x, FieldList& f) {
 
 void fields(AskProfile& x, FieldList& f) {
   f("id", x.id).required().filled().about("Of a judgement that no gate refused");
-  f.closed();
+  f.by_hand();
 }
 
 void fields(KernelProfile& x, FieldList& f) {

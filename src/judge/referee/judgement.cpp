@@ -10,12 +10,16 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/record_lines.hpp"
+#include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/results/document.hpp"
 
 namespace fatune {
 namespace {
 
+/// In bytes; chosen: names and reasons from a manifest, a thought, and 2 KB of figures.
+constexpr std::size_t kLongestJudgement = std::size_t{1} << 20U;
+constexpr const char* kJudgements = "judgements.jsonl";
 constexpr const char* kKernels = "kernels";  // subfolder for submissions, one folder per id
 
 }  // namespace
@@ -25,12 +29,22 @@ Result<JudgementLog> JudgementLog::open(const std::filesystem::path& folder) {
   log.folder_ = folder;
   FATUNE_TRY_STATUS(make_directories(folder));
   FATUNE_TRY(log.file_,
-             open_record_lines<JudgedKernel>(folder / "judgements.jsonl", kLargeFile,
+             open_record_lines<JudgedKernel>(folder / kJudgements, kLargeFile,
                                              [&](JudgedKernel judgement, const std::string&) {
                                                log.judgements_.push_back(std::move(judgement));
                                                return Status();
                                              }));
   return log;
+}
+
+Status JudgementLog::check_room() const {
+  if (!file_) return {};
+  FATUNE_TRY(const std::uint64_t size, file_->size());
+  if (size + kLongestJudgement <= kLargeFile) return {};
+  return file_error(fmt::format(
+      "{}: holds {} of the {} that are read, which leaves no room for a judgement; begin another "
+      "folder with --out",
+      (folder_ / kJudgements).string(), describe(Bytes(size)), describe(Bytes(kLargeFile))));
 }
 
 Status JudgementLog::add(const JudgedKernel& judgement, const Submission& submission,
@@ -40,9 +54,10 @@ Status JudgementLog::add(const JudgedKernel& judgement, const Submission& submis
     FATUNE_TRY_STATUS(write_below(folder_, name / kernel.source.path, submission.source));
     FATUNE_TRY_STATUS(write_below(folder_, name / kernel.manifest.where, submission.manifest));
     FATUNE_TRY_STATUS(file_->append_line(dump(to_json(judgement))));
+  } else {
+    submissions_.insert_or_assign(judgement.record.id, submission);
   }
   judgements_.push_back(judgement);
-  submissions_.insert_or_assign(judgement.record.id, submission);
   return {};
 }
 
@@ -50,7 +65,8 @@ Result<JudgedKernel> JudgementLog::find(const std::string& id) const {
   for (auto each = judgements_.rbegin(); each != judgements_.rend(); ++each) {
     if (each->record.id == id) return *each;
   }
-  return usage_error(fmt::format("there is no judgement '{}'; history says which there are", id));
+  return usage_error(
+      fmt::format("there is no judgement '{}'; history says which there are", excerpt(id)));
 }
 
 Result<Submission> JudgementLog::submission_of(const JudgedKernel& judgement) const {
@@ -102,7 +118,9 @@ void fields(JudgedKernel& x, FieldList& f) {
       .about("Of text, manifest, config and problem");
   f("problem_id", x.problem_id).required();
   f("mode", x.mode).about("check: nothing is timed; rank: few rounds; final: edge problems, too");
-  f.derived("passed", x.passed()).about("Every gate that this mode has");
+  f.derived("passed", x.passed())
+      .absent_if(x.record.outcome == Outcome::kUnavailable)
+      .about("Every gate that this mode has; absent: not judged");
   outcome_fields(x.record, f);
   f("gate", x.gate).omitted().about("That refused it; 'reason' says where and by how much");
   f("kernel", x.record.kernel);
@@ -126,7 +144,7 @@ void fields(JudgedKernel& x, FieldList& f) {
 void fields(AskHistory& x, FieldList& f) {
   f("problem", x.problem).about("Its id; absent: every problem");
   f("last", x.last).range(1, 1000).about("So many, the newest last [20]");
-  f.closed();
+  f.by_hand();
 }
 
 void fields(History& x, FieldList& f) { f("judgements", x.judgements).required(); }

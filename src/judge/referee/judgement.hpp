@@ -76,6 +76,8 @@ class JudgementLog {
   /// layout of --kernel-dir. Fails if another judge uses the folder.
   static Result<JudgementLog> open(const std::filesystem::path& folder);
 
+  /// Fails when one more judgement could make the file longer than its reader's limit.
+  Status check_room() const;
   Status add(const JudgedKernel& judgement, const Submission& submission, const Kernel& kernel);
   History history(const AskHistory& wanted) const;
   const std::vector<JudgedKernel>& judgements() const { return judgements_; }
@@ -89,7 +91,7 @@ class JudgementLog {
   std::filesystem::path folder_;  ///< empty if there is no folder
   std::optional<AppendFile> file_;
   std::vector<JudgedKernel> judgements_;
-  std::map<std::string, Submission> submissions_;  ///< submissions of this process by id
+  std::map<std::string, Submission> submissions_;  ///< by id, if there is no folder
 };
 
 }  // namespace fatune

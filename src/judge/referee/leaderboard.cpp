@@ -113,7 +113,7 @@ Leaderboard leaderboard(const std::vector<JudgedKernel>& judgements, const AskLe
 void fields(AskLeaderboard& x, FieldList& f) {
   f("problem", x.problem).required().filled().about("Its id, as list_problems has it");
   f("first", x.first).range(1, 100).about("So many places [10]");
-  f.closed();
+  f.by_hand();
 }
 
 void fields(LeaderboardRow& x, FieldList& f) {
@@ -170,6 +170,9 @@ void fields(ListedProblem& x, FieldList& f) {
   f("known", x.known).omitted();
 }
 
-void fields(ProblemList& x, FieldList& f) { f("problems", x.problems).required(); }
+void fields(ProblemList& x, FieldList& f) {
+  f("problems", x.problems).required();
+  f("next", x.next).omitted().about("There are more: 'after' of the next page");
+}
 
 }  // namespace fatune

@@ -54,6 +54,7 @@ struct ListedProblem {
 };
 struct ProblemList {
   std::vector<ListedProblem> problems;
+  std::string next;  ///< id of the last problem; empty if there are no more
 };
 void fields(KnownTime& x, FieldList& f);
 void fields(ListedProblem& x, FieldList& f);

@@ -79,12 +79,15 @@ std::vector<StatedMacro> macros_of(const Problem& problem) {
 
 }  // namespace
 
-std::vector<BookedProblem> ProblemBook::list(const ListProblems& wanted) const {
+Result<std::vector<BookedProblem>> ProblemBook::list(const ListProblems& wanted) const {
   std::vector<BookedProblem> list;
+  bool behind = !wanted.after;
+  if (!behind) FATUNE_TRY_STATUS(find(*wanted.after));
   const std::string filter = lower(wanted.filter.value_or(""));
   for (const BookedProblem& each : problems_) {
     const std::string text = lower(each.id + " " + describe(each.named.problem));
-    if (text.find(filter) != std::string::npos) list.push_back(each);
+    if (behind && text.find(filter) != std::string::npos) list.push_back(each);
+    behind = behind || each.id == *wanted.after;
   }
   return list;
 }
@@ -96,7 +99,7 @@ Result<BookedProblem> ProblemBook::find(const std::string& id) const {
     ids.push_back(each.id);
   }
   return usage_error(fmt::format(
-      "there is no problem '{}'{}", id,
+      "there is no problem '{}'{}", excerpt(id),
       nearest_hint(id, ids, "; did you mean {}?", "; list_problems says which there are")));
 }
 
@@ -151,12 +154,14 @@ void fields(BookedProblem& x, FieldList& f) {
 
 void fields(ListProblems& x, FieldList& f) {
   f("filter", x.filter).about("A part of an id or label, say causal; none: all problems");
-  f.closed();
+  f("first", x.first).range(1, 1000).about("At most so many [50]");
+  f("after", x.after).about("The id in 'next' of the page before");
+  f.by_hand();
 }
 
 void fields(GetProblem& x, FieldList& f) {
   f("id", x.id).required().filled().about("As list_problems has it");
-  f.closed();
+  f.by_hand();
 }
 
 void fields(StatedTensor& x, FieldList& f) {

@@ -20,8 +20,11 @@ struct BookedProblem {
   NamedProblem named;
 };
 
+inline constexpr std::int64_t kUsualPage = 50;
 struct ListProblems {
-  std::optional<std::string> filter;  ///< substring of ids or labels; empty for all problems
+  std::optional<std::string> filter = {};  ///< substring of ids or labels; empty for all problems
+  std::optional<std::int64_t> first = {};  ///< maximum number of problems; kUsualPage if empty
+  std::optional<std::string> after = {};   ///< id of the last problem of the page before
 };
 void fields(BookedProblem& x, FieldList& f);
 void fields(ListProblems& x, FieldList& f);
@@ -69,7 +72,8 @@ class ProblemBook {
   /// Takes attention problems with distinct ids.
   explicit ProblemBook(std::vector<BookedProblem> problems) : problems_(std::move(problems)) {}
 
-  std::vector<BookedProblem> list(const ListProblems& wanted) const;
+  /// Returns all problems behind `after` that match; the caller ends the page.
+  Result<std::vector<BookedProblem>> list(const ListProblems& wanted) const;
   Result<ProblemStatement> state(const GetProblem& wanted) const;
   /// Returns a problem, or a usage error that names the nearest id.
   Result<BookedProblem> find(const std::string& id) const;

@@ -108,11 +108,15 @@ std::vector<KnownTime> Referee::known_times(const BookedProblem& booked) const {
   return known;
 }
 
-ProblemList Referee::list(const ListProblems& wanted) {
+Result<ProblemList> Referee::list(const ListProblems& wanted) {
+  FATUNE_TRY(std::vector<BookedProblem> page, problems_.list(wanted));
   const auto opened = examiner_->environment();
   const Environment* device = opened ? *opened : nullptr;
   ProblemList list;
-  for (BookedProblem& each : problems_.list(wanted)) {
+  const auto most = static_cast<std::size_t>(wanted.first.value_or(kUsualPage));
+  if (page.size() > most) list.next = page[most - 1].id;
+  page.resize(std::min(page.size(), most));
+  for (BookedProblem& each : page) {
     ListedProblem listed{each, std::nullopt, known_times(each)};
     if (device != nullptr) listed.floors = physics_floor(each.named.problem, *device);
     if (listed.floors && !listed.floors->unknown.empty()) listed.floors.reset();
@@ -124,20 +128,16 @@ ProblemList Referee::list(const ListProblems& wanted) {
 Result<JudgedKernel> Referee::judge(const Submission& submission, const Heartbeat& beat) {
   FATUNE_TRY(const BookedProblem booked, problems_.find(submission.problem));
   FATUNE_TRY(const Candidate candidate, read_submission(submission, booked.named.problem));
+  FATUNE_TRY_STATUS(log_.check_room());
   FATUNE_TRY_STATUS(beat("compiling"));
   FATUNE_TRY(JudgedKernel judgement, examine(candidate, submission.mode, beat));
   FATUNE_TRY_STATUS(keep(booked, submission, *candidate.kernel, judgement));
   return judgement;
 }
 
-/// Judges the best config from the rounds of the search's final phase. A recording numbers its
-/// records itself, so the config is examined like a submission.
-Result<JudgedKernel> Referee::judge_best(const ProblemResult& found, const Submission& submission,
-                                         const Environment& device, const Heartbeat& beat) {
-  if (device.recorded) {
-    FATUNE_TRY(const Candidate candidate, read_submission(submission, found.problem.problem));
-    return examine(candidate, Scrutiny::kFinal, beat);
-  }
+/// Judges the best config from the rounds of the search's final phase.
+static Result<JudgedKernel> judgement_of_best(const ProblemResult& found,
+                                              const Environment& device) {
   JudgedKernel best = judgement_of(*found.best(), Scrutiny::kFinal, &device);
   std::vector<FinalRecord> baselines;
   std::ranges::copy_if(found.finals, std::back_inserter(baselines), &FinalRecord::is_baseline);
@@ -145,27 +145,80 @@ Result<JudgedKernel> Referee::judge_best(const ProblemResult& found, const Submi
   return best;
 }
 
+/// A recording numbers its records itself, so the config is examined like a submission.
+Result<JudgedKernel> Referee::judge_best(const ProblemResult& found, const Submission& submission,
+                                         const Environment& device, const Heartbeat& beat) {
+  if (!device.recorded) return judgement_of_best(found, device);
+  FATUNE_TRY(const Candidate candidate, read_submission(submission, found.problem.problem));
+  return examine(candidate, Scrutiny::kFinal, beat);
+}
+
+/// Runs a search in a new folder; `found` is its problem's result.
+Result<TunedKernel> Referee::search(SearchOrder order, const SearchBudget& budget,
+                                    const Heartbeat& beat, ProblemResult& found) {
+  FATUNE_TRY(order.plan, plan_of(budget));
+  FATUNE_TRY(const std::string run, new_run());
+  order.out = runs_folder().parent_path() / run;
+  FATUNE_TRY(SweepResult result, examiner_->search(order, beat));
+  found = std::move(result.problems.front());
+  FATUNE_TRY(TunedKernel tuned, read_tuning(found, order.out));
+  tuned.run = run;
+  return tuned;
+}
+
 Result<TunedKernel> Referee::tune(const TuneKernel& asked, const Heartbeat& beat) {
   FATUNE_TRY(const BookedProblem booked, problems_.find(asked.submission.problem));
   Submission submission = asked.submission;
   submission.mode = Scrutiny::kFinal;
   FATUNE_TRY(const Candidate usual, read_submission(submission, booked.named.problem));
-  SearchOrder order{booked.named, usual.kernel, {}, aids_.baselines, {}};
-  FATUNE_TRY(order.plan, plan_of(asked));
+  FATUNE_TRY_STATUS(log_.check_room());
   FATUNE_TRY(const Environment* device, examiner_->environment());
-  FATUNE_TRY(const std::string run, new_run());
-  order.out = runs_folder().parent_path() / run;
-  FATUNE_TRY(const SweepResult result, examiner_->search(order, beat));
-  const ProblemResult& found = result.problems.front();
-  FATUNE_TRY(TunedKernel tuned, read_tuning(found, order.out));
-  tuned.run = run;
+  ProblemResult found;
+  FATUNE_TRY(TunedKernel tuned,
+             search({booked.named, {usual.kernel}, {}, aids_.baselines, {}}, asked, beat, found));
   if (found.best() == nullptr) return tuned;
   submission.config = dump(found.best()->config);
   FATUNE_TRY(JudgedKernel best, judge_best(found, submission, *device, beat));
-  best.run = run;
+  best.run = tuned.run;
   FATUNE_TRY_STATUS(keep(booked, submission, *usual.kernel, best));
   tuned.best = std::move(best);
   return tuned;
+}
+
+Result<TunedKernel> Referee::sweep(const SweepProblem& asked, const Heartbeat& beat) {
+  FATUNE_TRY(const BookedProblem booked,
+             asked.problem ? problems_.find(*asked.problem) : problem_of_shape(asked));
+  FATUNE_TRY(const auto kernels, aids_.choose(asked.kernels));
+  FATUNE_TRY(const Environment* device, examiner_->environment());
+  ProblemResult found;
+  FATUNE_TRY(
+      TunedKernel tuned,
+      search({booked.named, kernels, {}, aids_.baselines, {}, aids_.shipped}, asked, beat, found));
+  if (found.best() == nullptr) return tuned;
+  FATUNE_TRY(tuned.best, judgement_of_best(found, *device));
+  tuned.best->problem_id = booked.id;
+  tuned.best->run = tuned.run;
+  return tuned;
+}
+
+Result<ExportedWinner> Referee::export_winner(const AskExport& asked) const {
+  FATUNE_TRY(const std::filesystem::path folder, folder_of(asked.run));
+  KernelRef submitted;
+  for (const JudgedKernel& each : log_.judgements()) {
+    if (each.run != asked.run) continue;
+    FATUNE_TRY(const Candidate candidate, candidate_of(each));
+    submitted = candidate.kernel;
+  }
+  FATUNE_TRY(const auto files, aids_.write_winner(folder, asked, submitted));
+  ExportedWinner winner;
+  for (const std::filesystem::path& file : files) {
+    ExportedFile written{file.string(), ""};
+    if (file.extension() != ".cubin") {
+      FATUNE_TRY(written.text, read_file(file));
+    }
+    winner.files.push_back(std::move(written));
+  }
+  return winner;
 }
 
 Result<Candidate> Referee::candidate_of(const JudgedKernel& judgement) const {
@@ -276,11 +329,16 @@ Result<std::string> Referee::new_run() {
   return run;
 }
 
-Result<std::string> Referee::journal_of(const std::string& run) const {
+Result<std::filesystem::path> Referee::folder_of(const std::string& run) const {
   const std::vector<std::string> known = runs();
   if (std::ranges::find(known, run) == known.end())
-    return usage_error(fmt::format("there is no run '{}'", run));
-  return read_file(runs_folder().parent_path() / run / "journal.jsonl", kJournalFile);
+    return usage_error(fmt::format("there is no run '{}'", excerpt(run)));
+  return runs_folder().parent_path() / run;
+}
+
+Result<std::string> Referee::journal_of(const std::string& run) const {
+  FATUNE_TRY(const std::filesystem::path folder, folder_of(run));
+  return read_file(folder / "journal.jsonl", kJournalFile);
 }
 
 }  // namespace fatune

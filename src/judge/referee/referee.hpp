@@ -25,6 +25,14 @@ struct RefereeAids {
   MakeBaselines baselines = nullptr;      ///< makes the baselines of a problem
   std::vector<SavedConfig> shipped = {};  ///< best shipped configs per problem
   CountKernel count = nullptr;            ///< reads hardware counters with ncu
+  /// Finds kernels of fatune by name; without names, those that are tuned by default.
+  std::function<Result<std::vector<KernelRef>>(const std::vector<std::string>& names)> choose =
+      nullptr;
+  /// Writes the best of a run into the run's folder and returns the files. `submitted` is the
+  /// kernel of a run that tuned a submission.
+  std::function<Result<std::vector<std::filesystem::path>>(
+      const std::filesystem::path& run, const AskExport& asked, const KernelRef& submitted)>
+      write_winner = nullptr;
   /// Disassembles a candidate's machine code.
   std::function<Result<std::string>(const Candidate&, const DeviceLimits&)> disassemble = nullptr;
 };
@@ -41,10 +49,14 @@ class Referee {
   const ProblemBook& problems() const { return problems_; }
   const JudgementLog& log() const { return log_; }
   /// Lists problems; opens the device to compute floors, and omits floors without a device.
-  ProblemList list(const ListProblems& wanted);
+  Result<ProblemList> list(const ListProblems& wanted);
   /// Fails for a manifest that cannot be read; such a submission gets no judgement.
   Result<JudgedKernel> judge(const Submission& submission, const Heartbeat& beat);
   Result<TunedKernel> tune(const TuneKernel& asked, const Heartbeat& beat);
+  /// Searches fatune's kernels. The best is no submission, and not part of the history.
+  Result<TunedKernel> sweep(const SweepProblem& asked, const Heartbeat& beat);
+  /// Exports the best of a run of tune() or sweep().
+  Result<ExportedWinner> export_winner(const AskExport& asked) const;
   Result<KernelComparison> compare(const AskComparison& asked, const Heartbeat& beat);
   Result<KernelProfile> profile(const AskProfile& asked, const Heartbeat& beat);
   Result<Explanation> explain(const AskExplanation& asked) const;
@@ -59,6 +71,9 @@ class Referee {
  private:
   Result<JudgedKernel> examine(const Candidate& candidate, Scrutiny scrutiny,
                                const Heartbeat& beat);
+  Result<TunedKernel> search(SearchOrder order, const SearchBudget& budget, const Heartbeat& beat,
+                             ProblemResult& found);
+  Result<std::filesystem::path> folder_of(const std::string& run) const;
   Result<JudgedKernel> judge_best(const ProblemResult& found, const Submission& submission,
                                   const Environment& device, const Heartbeat& beat);
   Result<Candidate> candidate_of(const JudgedKernel& judgement) const;

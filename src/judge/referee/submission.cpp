@@ -2,6 +2,7 @@
 #include "judge/referee/submission.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -18,16 +19,18 @@ namespace fatune {
 namespace {
 
 /// Requires a file name without folders, so that the tree holds only the submission.
-Result<std::string> name_of_source(const std::string& manifest) {
-  FATUNE_TRY(const Json json, parse_json(manifest, kManifestName));
-  const Fields fields(json, kManifestName);
-  FATUNE_TRY(const std::string schema, fields.text("schema"));
-  if (!schema.starts_with("fatune.kernel/"))
-    return fields.error("schema", fmt::format("is '{}', not fatune.kernel/1", schema));
-  FATUNE_TRY(std::string source, fields.text("source"));
-  if (source != file_name(source) || !source.ends_with(".cu"))
-    return fields.error("source", fmt::format("is '{}', not a name such as kernel.cu", source));
-  return source;
+Result<std::string> name_of_source(const std::string& text) {
+  FATUNE_TRY(const Json json, parse_json(text, kManifestName));
+  auto manifest = read_value<Manifest>(json, kManifestName);
+  if (!manifest) {
+    Error error = std::move(manifest).error();
+    error.message += "; the schema of a manifest is fatune://schema/kernel";
+    return error;
+  }
+  const std::string& source = manifest->source;
+  if (source == file_name(source) && source.ends_with(".cu")) return source;
+  return Fields(json, kManifestName)
+      .error("source", fmt::format("is '{}', not a name such as kernel.cu", excerpt(source)));
 }
 
 /// Token pasting could build __has_include. Line comments, such as headings, cannot paste.
@@ -54,18 +57,15 @@ std::string hidden_include_reason(const std::string& source) {
 }
 
 Result<KernelRef> load(const Submission& submission) {
-  if (submission.source.size() > kLongestSource) {
-    return usage_error(fmt::format("source: has {} bytes, more than {}", submission.source.size(),
-                                   kLongestSource));
-  }
+  std::string fault = too_long(submission.source, kLongestSource);
+  if (!fault.empty()) return usage_error("source: " + fault);
+  fault = too_long(submission.manifest, kLongestManifest);
+  if (!fault.empty()) return usage_error("manifest: " + fault);
   if (const std::string reason = hidden_include_reason(submission.source); !reason.empty())
     return usage_error("source: " + reason);
   FATUNE_TRY(const std::string source, name_of_source(submission.manifest));
   SourceTree tree = {{kManifestName, submission.manifest}, {source, submission.source}};
-  for (SourceFile& shipped : embedded_source_tree()) {
-    if (shipped.path.starts_with("common/") && shipped.path.ends_with(".cuh"))
-      tree.push_back(std::move(shipped));
-  }
+  std::ranges::move(common_headers(), std::back_inserter(tree));
   std::ranges::sort(tree, {}, &SourceFile::path);
   FATUNE_TRY(const std::vector<KernelRef> kernels, load_kernels(tree));
   Kernel kernel = *kernels.front();
@@ -87,6 +87,22 @@ std::string forbidden(const Manifest& manifest) {
 
 }  // namespace
 
+std::vector<SourceFile> common_headers() {
+  std::vector<SourceFile> headers = embedded_source_tree();
+  std::erase_if(headers, [](const SourceFile& each) {
+    return !each.path.starts_with("common/") || !each.path.ends_with(".cuh");
+  });
+  return headers;
+}
+
+std::string too_long(const std::string& text, std::size_t most) {
+  return text.size() <= most ? "" : fmt::format("has {} bytes, more than {}", text.size(), most);
+}
+
+std::string too_many(std::size_t count, std::size_t most) {
+  return count <= most ? "" : fmt::format("has {} elements, more than {}", count, most);
+}
+
 Result<Candidate> read_submission(const Submission& submission, const Problem& problem) {
   Candidate candidate;
   FATUNE_TRY(candidate.kernel, load(submission));
@@ -105,7 +121,7 @@ std::string submission_id(const std::string& candidate_id, const Submission& sub
   return Hasher().add(candidate_id).add(submission.manifest).hex().substr(0, candidate_id.size());
 }
 
-void fields(Submission& x, FieldList& f) {
+void submission_fields(Submission& x, FieldList& f) {
   f("problem", x.problem).required().filled().about("Its id, as list_problems has it");
   f("source", x.source).required().filled().about("CUDA C++ for NVRTC, without host code");
   f.packed("manifest", x.manifest)
@@ -113,19 +129,26 @@ void fields(Submission& x, FieldList& f) {
       .object()
       .about(
           "fatune.kernel/1: parameters, constraints, launches; its 'source' is a name such as "
-          "k.cu");
+          "k.cu; its schema is fatune://schema/kernel");
+  f("thought", x.thought).about("Why it should work; kept for the history");
+  f("parents", x.parents)
+      .matching(kIdPattern, "the id of a judgement")
+      .about("Ids of the judgements that it builds on");
+  f.rule("thought", [&x] { return too_long(x.thought, kLongestThought); });
+  f.rule("parents", [&x] { return too_many(x.parents.size(), kMostParents); });
+  f.by_hand();
+}
+
+void fields(Submission& x, FieldList& f) {
+  submission_fields(x, f);
   f.packed("config", x.config)
       .object()
-      .omitted()
       .schema(kConfigSchema)
       .about("A value of each parameter; absent: their defaults");
   f("mode", x.mode)
       .about(
           "check: compiler and gates; rank: timed, too, in a few rounds; final: edge problems, and "
           "rounds beside the baselines [check]");
-  f("thought", x.thought).omitted().about("Why it should work; kept for the history");
-  f("parents", x.parents).omitted().about("Ids of the judgements that it builds on");
-  f.closed();
 }
 
 }  // namespace fatune

@@ -30,12 +30,21 @@ std::vector<std::string> reasons_of(const std::vector<CandidateRecord>& candidat
 
 }  // namespace
 
-Result<RunPlan> plan_of(const TuneKernel& asked) {
+Result<BookedProblem> problem_of_shape(const SweepProblem& asked) {
+  FATUNE_TRY(Problem problem, parse_shape(asked.shape.value_or(""), "arguments: field 'shape'"));
+  problem.dtype = asked.dtype;
+  problem.out_dtype = default_out_dtype(asked.dtype);
+  problem.mask = asked.mask;
+  FATUNE_TRY_STATUS(validate(problem));
+  return book("", {{"", problem}}).front();
+}
+
+Result<RunPlan> plan_of(const SearchBudget& asked) {
   std::vector<std::string> known;
   for (const StrategyInfo& info : strategies()) known.emplace_back(info.name);
   if (std::ranges::find(known, asked.strategy) == known.end()) {
     return usage_error(
-        fmt::format("strategy: '{}' is not one of {}", asked.strategy, join(known, ", ")));
+        fmt::format("strategy: '{}' is not one of {}", excerpt(asked.strategy), join(known, ", ")));
   }
   RunPlan plan;
   plan.strategy = asked.strategy;
@@ -54,27 +63,35 @@ Result<TunedKernel> read_tuning(const ProblemResult& found, const std::filesyste
   tuned.raw_points = found.raw_points;
   tuned.reasons = reasons_of(found.candidates);
   FATUNE_TRY(const auto recordings, read_recordings(folder));
+  if (recordings.size() != 1) return tuned;  // several kernels have no parameters in common
   const ParameterImportance importance = importance_of(recordings.front());
   if (importance.measured >= kFewestForImportance) tuned.importance = importance;
   return tuned;
 }
 
-void fields(TuneKernel& x, FieldList& f) {
-  f("problem", x.submission.problem).required().filled().about("Its id, as list_problems has it");
-  f("source", x.submission.source)
-      .required()
-      .filled()
-      .about("CUDA C++ for NVRTC, without host code");
-  f.packed("manifest", x.submission.manifest)
-      .required()
-      .object()
-      .about("fatune.kernel/1, with the parameters, their values and constraints");
+static void budget_fields(SearchBudget& x, FieldList& f) {
   f("evaluations", x.evaluations).range(1, 2000).about("At most so many configs [60]");
   f("seconds", x.seconds).range(1, 3600).about("At most so long; absent: no limit");
   f("strategy", x.strategy).about("As in `fatune sweep` [evo]");
-  f("thought", x.submission.thought).omitted().about("Why it should work; kept for the history");
-  f("parents", x.submission.parents).omitted().about("Ids of the judgements that it builds on");
-  f.closed();
+  f.by_hand();
+}
+
+void fields(TuneKernel& x, FieldList& f) {
+  submission_fields(x.submission, f);
+  budget_fields(x, f);
+}
+
+void fields(SweepProblem& x, FieldList& f) {
+  f("problem", x.problem).about("An id of list_problems; or 'shape'");
+  f("shape", x.shape).about("BATCH,HEADS,SEQ,HEAD_DIM such as 4,8,512,64; or 'problem'");
+  f("kernels", x.kernels).about("Names such as fa_mma; absent: those that are tuned by default");
+  f("dtype", x.dtype).about("With 'shape' [f16]");
+  f("mask", x.mask).about("With 'shape' [none]");
+  budget_fields(x, f);
+  f.rule("", [&x] {
+    const bool one = x.problem.has_value() != x.shape.has_value();
+    return std::string(one ? "" : "one of 'problem' and 'shape' says what is computed");
+  });
 }
 
 void fields(TunedKernel& x, FieldList& f) {
@@ -87,5 +104,20 @@ void fields(TunedKernel& x, FieldList& f) {
   f("reasons", x.reasons).omitted().about("Of configs that failed, each once");
   f("importance", x.importance).about("What each parameter explains of the variance");
 }
+
+void fields(AskExport& x, FieldList& f) {
+  f("run", x.run).required().filled().about("As sweep_problem or tune_kernel named it");
+  f("format", x.format).about("header, source, cubin, torch, json or wisdom [header]");
+  f("unverified", x.unverified).about("Also code that no gate has checked; every file says so");
+  f.by_hand();
+}
+
+void fields(ExportedFile& x, FieldList& f) {
+  f.record("exported_file");
+  f("path", x.path).required().about("Where it lies while the judge runs, or in its --out");
+  f("text", x.text).omitted().about("Absent: machine code");
+}
+
+void fields(ExportedWinner& x, FieldList& f) { f("files", x.files).required(); }
 
 }  // namespace fatune

@@ -36,7 +36,8 @@ struct Config {
 
 /// Schemas of the text that to_json(Config) writes and of candidate_id()'s result.
 inline constexpr const char* kConfigSchema =
-    R"({"type":"object","additionalProperties":{"type":["integer","boolean","string"]}})";
+    R"({"type":"object","additionalProperties":
+        {"anyOf":[{"type":"integer"},{"type":"boolean"},{"type":"string"}]}})";
 inline constexpr const char* kIdPattern = "[0-9a-f]{16}";
 
 std::string describe(const Config& config);       ///< "BLOCK_M=128 BLOCK_N=64 REDUCE=warp"

@@ -21,7 +21,8 @@ constexpr std::size_t kRank = 4;
 constexpr std::size_t kDimensions = 3;
 constexpr std::size_t kMostValues = 4096;                       // chosen: a list, not a range
 constexpr std::int64_t kLargestNumber = std::int64_t{1} << 53;  // exact in expressions
-constexpr const char* kValueSchema = R"({"type":["integer","boolean","string"]})";
+constexpr const char* kValueSchema =
+    R"({"anyOf":[{"type":"integer"},{"type":"boolean"},{"type":"string"}]})";
 constexpr const char* kOperationConditions = R"({
   "if": {"not": {"required": ["operation"]}},
   "then": {"properties": {"supports": {"required": ["masks"]}}},
@@ -208,13 +209,14 @@ static void fields(Parameter& x, FieldList& f) {
   f.read_by("values", x, read_values)
       .required()
       .refers_to<FaultValue>()
-      .schema(R"({"type":"array","minItems":1,"items":{"oneOf":[
-                  {"type":["integer","boolean","string"]},{"$ref":"#/$defs/fault"}]}})");
+      .schema(R"({"type":"array","minItems":1,"items":{"anyOf":[
+                  {"type":"integer"},{"type":"boolean"},{"type":"string"},
+                  {"$ref":"#/$defs/fault"}]}})");
   f.read_by("default", x, read_default).required().schema(kValueSchema);
   f("meaning", x.meaning).required().filled();
   f.read_by("when", x, read_when)
       .refers_to<Rule>()
-      .schema(R"({"oneOf":[{"type":"string"},{"type":"array","items":{"$ref":"#/$defs/rule"}}]})")
+      .schema(R"({"anyOf":[{"type":"string"},{"type":"array","items":{"$ref":"#/$defs/rule"}}]})")
       .about("Where the parameter is a choice; an expression is short for one rule that prunes");
   f.read_by("otherwise", x, read_otherwise)
       .schema(kValueSchema)
@@ -241,7 +243,7 @@ static void fields(TensorMapSpec& x, FieldList& f) {
   f("sizes", x.sizes).items(kRank).about("Of a scratch only: expressions, fastest dimension first");
   f("box", x.box).required().items(kRank).about("Expressions, fastest dimension first");
   f.read_by("swizzle", x, read_swizzle)
-      .schema(R"({"anyOf":[{"enum":[0,32,64,128]},{"type":"string"}]})")
+      .schema(R"({"anyOf":[{"type":"integer","enum":[0,32,64,128]},{"type":"string"}]})")
       .about("Bytes, or an expression");
 }
 
@@ -293,7 +295,7 @@ void fields(Manifest& x, FieldList& f) {
   f("needs_toolkit_headers", x.needs_toolkit_headers);
   f.read_by("operation", x, read_operation)
       .refers_to<DeclaredOperation>()
-      .schema(R"({"oneOf":[{"type":"string","pattern":"^[a-z][a-z0-9_]*$"},
+      .schema(R"({"anyOf":[{"type":"string","pattern":"^[a-z][a-z0-9_]*$"},
                            {"$ref":"#/$defs/operation"}]})")
       .about(
           "A name: the operation that this kernel computes; an object, in the reference: declares "

@@ -149,7 +149,8 @@ FieldWord<Mask> word_of(const Mask*) {
 }
 
 Result<Problem> parse_shape(std::string_view text, std::string_view where) {
-  const std::string prefix = fmt::format("{}{}{}: ", where, where.empty() ? "" : " ", text);
+  const std::string prefix =
+      fmt::format("{}{}{}: ", where, where.empty() ? "" : " ", excerpt(text));
   const std::vector<std::string> parts = split(text, ',');
   if (parts.size() != kParts.size()) {
     return usage_error(fmt::format("{}has {} part{}, but a shape is batch,heads,seq,head_dim",

@@ -185,7 +185,9 @@ void fields(TensorMapFacts& x, FieldList& f) {
   f("sizes", x.sizes).required().range(1, kMost32);
   f("strides_bytes", x.strides_bytes).required().range(1, kMostBytes);
   f("box", x.box).required().range(1, kMostBox);
-  f("swizzle_bytes", x.swizzle_bytes).required().schema(R"({"enum":[0,32,64,128]})");
+  f("swizzle_bytes", x.swizzle_bytes)
+      .required()
+      .schema(R"({"type":"integer","enum":[0,32,64,128]})");
   f.rule("swizzle_bytes", [&x] {
     const int bytes = x.swizzle_bytes;
     const bool known = bytes == 0 || bytes == 32 || bytes == 64 || bytes == 128;

@@ -21,8 +21,8 @@ namespace {
 
 constexpr const char* kMissing = "not in the recording";
 constexpr const char* kUnknownText =
-    "not in the recording, which answers for the text of kernels that fatune has alone; a GPU "
-    "judges new ones: --device cuda:N";
+    "not in the recording, which answers for text and launches of kernels that fatune has alone; a "
+    "GPU judges new ones: --device cuda:N";
 constexpr const char* kRecorded = "recorded";  // stands for the compiler in ids
 // Chosen: nothing is compiled or timed, but strategies that ask in batches need a few candidates in
 // flight.
@@ -34,7 +34,7 @@ class RecordedEvaluator : public Evaluator {
                     std::span<const KernelRef> kernels)
       : environment_(std::move(environment)) {
     environment_.recorded = true;
-    for (const KernelRef& kernel : kernels) known_texts_.insert(kernel->text_hash);
+    for (const KernelRef& kernel : kernels) kernels_[kernel->manifest.name] = kernel;
     finals_ = LastFinals(records);
     for (Record& record : records) {
       if (auto* candidate = std::get_if<CandidateRecord>(&record)) {
@@ -107,11 +107,24 @@ class RecordedEvaluator : public Evaluator {
     if (contestant.outside) return recall_final(contestant);
     FATUNE_TRY(const std::string broken, impossible_reason(candidate, environment_.limits));
     if (!broken.empty()) return unmeasured(contestant, Outcome::kInfeasible, broken);
-    if (!known_texts_.contains(candidate.kernel->text_hash))
-      return unmeasured(contestant, Outcome::kUnavailable, kUnknownText);
+    if (!answers_for(candidate)) return unmeasured(contestant, Outcome::kUnavailable, kUnknownText);
     FinalRecord record = recall_final(contestant);
     record.id = candidate_id(candidate, kRecorded);
     return record;
+  }
+
+  /// The recording names kernels and configs: they stand for the text and the launches of the
+  /// kernel that has the name.
+  bool answers_for(const Candidate& asked) const {
+    const auto named = kernels_.find(asked.kernel->manifest.name);
+    if (named == kernels_.end() || named->second->text_hash != asked.kernel->text_hash)
+      return false;
+    const auto launches = [&](const KernelRef& kernel) {
+      const auto plan = launch_plan({kernel, asked.config, asked.problem}, environment_.limits);
+      return plan ? dump(to_json(*plan)) : "";
+    };
+    const std::string known = launches(named->second);
+    return !known.empty() && launches(asked.kernel) == known;
   }
 
   static FinalRecord unmeasured(const Implementation& contestant, Outcome outcome,
@@ -180,7 +193,7 @@ class RecordedEvaluator : public Evaluator {
   std::map<std::string, CandidateRecord> by_key_;
   LastFinals finals_;
   std::set<Problem> problems_;
-  std::set<std::string> known_texts_;  ///< hashes of the kernels that may be asked about
+  std::map<std::string, KernelRef> kernels_;  ///< that may be asked about, by name
   std::deque<CandidateRecord> waiting_;
 };
 

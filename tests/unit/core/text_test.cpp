@@ -96,6 +96,12 @@ TEST_CASE("a number is the whole text") {
   }
 }
 
+TEST_CASE("a quoted text ends after 200 bytes, between characters") {
+  CHECK(excerpt("short") == "short");
+  CHECK(excerpt(std::string(201, 'a')) == std::string(200, 'a') + "...");
+  CHECK(excerpt(std::string(199, 'a') + "\xc3\xa4") == std::string(199, 'a') + "...");
+}
+
 TEST_CASE("the nearest name is offered only when it is near") {
   const std::vector<std::string> names = {"exhaustive", "random", "ga", "BLOCK_M"};
   CHECK(nearest_name("randon", names) == "random");
@@ -105,6 +111,8 @@ TEST_CASE("the nearest name is offered only when it is near") {
   CHECK_FALSE(nearest_name("x", names));
   CHECK_FALSE(nearest_name("annealing", names));
   CHECK_FALSE(nearest_name("", names));
+  const std::vector<std::string> long_names = {std::string(150, 'x')};
+  CHECK_FALSE(nearest_name(std::string(149, 'x'), long_names));
 }
 
 TEST_CASE("a terminal gets our colours and nothing else that commands it") {

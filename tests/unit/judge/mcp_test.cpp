@@ -1,4 +1,4 @@
-// mcp_test.cpp: Tests messages of three MCP revisions and of clients without a revision.
+// mcp_test.cpp: Tests messages of five MCP revisions and of clients without a revision.
 #include <catch2/catch_test_macros.hpp>
 
 #include "judge_fakes.hpp"
@@ -31,7 +31,7 @@ std::string initialize(const std::string& revision) {
          revision + R"(","capabilities":{},"clientInfo":{"name":"t","version":"1"}}})";
 }
 
-const Json kKnown = {"2026-07-28", "2025-11-25", "2025-06-18"};
+const Json kKnown = {"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 }  // namespace
 
@@ -79,9 +79,10 @@ TEST_CASE("texts and prompts are listed, read and filled in") {
   }
 }
 
-TEST_CASE("clients of both older revisions begin with initialize") {
-  for (const char* revision : {"2025-06-18", "2025-11-25"}) {
+TEST_CASE("clients of older revisions begin with initialize") {
+  for (const char* revision : {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}) {
     const auto mcp = make_mcp(tools());
+    CHECK(answer_to(*mcp, R"({"jsonrpc":"2.0","id":1,"method":"ping"})").at("result").empty());
     const std::string list = R"({"jsonrpc":"2.0","id":"a","method":"tools/list"})";
     const Json early = answer_to(*mcp, list);
     CHECK(code_of(early) == -32602);
@@ -98,14 +99,16 @@ TEST_CASE("clients of both older revisions begin with initialize") {
   }
 }
 
-TEST_CASE("an unknown revision is answered with those that are known") {
-  const auto mcp = make_mcp(tools());
-  for (const char* revision : {"1900-01-01", "2024-11-05", "2026-07-28", ""}) {
-    const Json refused = answer_to(*mcp, initialize(revision));
-    CHECK(code_of(refused) == -32602);
-    CHECK(refused.at("error").at("data").at("supported") == kKnown);
-    CHECK(refused.at("error").at("data").at("requested") == revision);
+TEST_CASE("initialize offers the newest session for a revision that is unknown or has none") {
+  const std::string none = R"({"jsonrpc":"2.0","id":0,"method":"initialize"})";
+  for (const std::string& line :
+       {initialize("1900-01-01"), initialize("2026-07-28"), initialize(""), none}) {
+    const auto mcp = make_mcp(tools());
+    CHECK(answer_to(*mcp, line).at("result").at("protocolVersion") == "2025-11-25");
+    const Json list = answer_to(*mcp, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})");
+    CHECK(list.contains("result"));
   }
+  const auto mcp = make_mcp(tools());
   std::string other = stateless("tools/list");
   other.replace(other.find("2026-07-28"), 10, "2031-01-01");
   const Json refused = answer_to(*mcp, other);
@@ -144,6 +147,35 @@ TEST_CASE("calls carry their tool, arguments and progress token") {
   CHECK(failed.at("result").at("isError") == true);
   CHECK(failed.at("result").at("content")[0].at("text") == "no");
   CHECK(mcp->cancelled(*line.call).empty());
+}
+
+TEST_CASE("null stands for what is left out, and an empty cursor for the first page") {
+  const auto mcp = make_mcp(tools());
+  const auto call = [&](const std::string& arguments) {
+    return *mcp->parse(stateless("tools/call", R"(,"name":"echo","arguments":)" + arguments))
+                .call->arguments;
+  };
+  CHECK(call(R"({"a":null,"b":1,"c":{"d":null}})") == Json{{"b", 1}, {"c", {{"d", nullptr}}}});
+  CHECK(call("null") == Json::object());
+  for (const char* cursor : {R"(,"cursor":"")", R"(,"cursor":null)"})
+    CHECK(answer_to(*mcp, stateless("tools/list", cursor)).contains("result"));
+  const std::string greet = R"(,"name":"greet","arguments":{"whom":"you","how":null})";
+  CHECK(answer_to(*mcp, stateless("prompts/get", greet)).contains("result"));
+}
+
+TEST_CASE("a batch is read in the revision that has them") {
+  const std::string batch = R"([{"jsonrpc":"2.0","id":1,"method":"ping"},)"
+                            R"({"jsonrpc":"2.0","id":2,"method":"tools/call",)"
+                            R"("params":{"name":"echo"}},7])";
+  const auto mcp = make_mcp(tools());
+  CHECK(code_of(answer_to(*mcp, batch)) == -32600);
+  answer_to(*mcp, initialize("2025-03-26"));
+  const ParsedLine parsed = mcp->parse(batch);
+  REQUIRE(parsed.parts.size() == 3);
+  CHECK(test::parsed(parsed.parts[0].answer).at("id") == 1);
+  CHECK(parsed.parts[1].call->tool->name == "echo");
+  CHECK(code_of(test::parsed(parsed.parts[2].answer)) == -32600);
+  CHECK(code_of(answer_to(*mcp, "[]")) == -32600);
 }
 
 TEST_CASE("an unknown tool and arguments of another type are told") {

@@ -26,13 +26,26 @@ ProblemBook two_problems() {
 
 TEST_CASE("a problem's id is its suite's name and its own") {
   const ProblemBook problems = two_problems();
-  CHECK(problems.list({}).size() == 2);
-  const std::vector<BookedProblem> causal = problems.list({"CAUSAL"});
-  REQUIRE(causal.size() == 1);
-  CHECK(causal[0].id == "mission/wide-causal");
+  CHECK(problems.list({})->size() == 2);
+  const auto causal = problems.list({"CAUSAL"});
+  REQUIRE(causal->size() == 1);
+  CHECK(causal->front().id == "mission/wide-causal");
   CHECK(book("", {{"", kWide}}).front().id == "4-8-512-128-f16");
   CHECK(problems.state({"mission/wid"}).error().message ==
         "there is no problem 'mission/wid'; did you mean mission/wide?");
+}
+
+TEST_CASE("problems are listed in pages") {
+  Referee referee(two_problems(), make_compile_examiner(nullptr, {}), {});
+  const auto page = referee.list({.first = 1});
+  REQUIRE(page);
+  CHECK(page->problems.size() == 1);
+  CHECK(page->next == "mission/wide");
+  const auto last = referee.list({.after = page->next});
+  REQUIRE(last->problems.size() == 1);
+  CHECK(last->problems[0].booked.id == "mission/wide-causal");
+  CHECK(last->next.empty());
+  CHECK_FALSE(referee.list({.after = "mission/wid"}));
 }
 
 TEST_CASE("a statement says what is computed, how tensors lie and what decides") {
@@ -68,5 +81,6 @@ TEST_CASE("arguments that no tool has are refused by name") {
   const auto beat = [](std::string_view) { return Status(); };
   const auto refused = tools[1].run(Json{{"problem", "mission/wide"}}, beat);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "arguments: field 'problem' is unknown; known are id");
+  CHECK(refused.error().message ==
+        "arguments: field 'problem' is unknown; known are id; field 'id' is missing");
 }

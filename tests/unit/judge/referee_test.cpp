@@ -107,11 +107,46 @@ TEST_CASE("without a GPU a kernel is compiled, and no gate is said to have passe
   Referee referee = compiling();
   const JudgedKernel judgement = judged(referee, tiled());
   CHECK(judgement.record.outcome == Outcome::kUnavailable);
-  CHECK(judgement.record.reason == "compiled for sm_90a; no gate ran, as there is no GPU here");
-  CHECK_FALSE(judgement.passed());
+  CHECK(judgement.record.reason == "not judged: compiled for sm_90a, and there is no GPU here");
+  CHECK_FALSE(to_json(judgement).contains("passed"));
   CHECK(judgement.gate.empty());
   CHECK(judgement.record.id.size() == 16);
   CHECK(judgement.record.config == Json{{"TILE", 2}});
+}
+
+TEST_CASE("a manifest's refusal names every field at once, and its schema") {
+  Submission submission = tiled();
+  submission.manifest = R"({"schema": "fatune.kernel/1", "nam": 1, "supports": {}})";
+  const std::string refused = refusal_of(submission);
+  CHECK(refused.starts_with("manifest.json: field 'nam' is unknown; did you mean 'name'?; field "));
+  for (const char* field : {"summary", "source", "supports.dtypes", "stages"})
+    CHECK(refused.find(fmt::format("field '{}' is missing", field)) != std::string::npos);
+  CHECK(refused.ends_with("the schema of a manifest is fatune://schema/kernel"));
+}
+
+TEST_CASE("what enters a judgement is limited, and a full file is refused before work") {
+  const auto refused = [](Json arguments) {
+    arguments.update({{"problem", "p"}, {"source", "s"}, {"manifest", Json::object()}});
+    const auto read = read_value<Submission>(arguments, "arguments");
+    return read ? "" : read.error().message;
+  };
+  CHECK(refused({{"thought", std::string(5000, 't')}}) ==
+        "arguments: field 'thought' has 5000 bytes, more than 4096");
+  CHECK(refused({{"parents", {"mine"}}}) ==
+        "arguments: field 'parents[0]' is 'mine', not the id of a judgement");
+  CHECK(refused({{"parents", std::vector<std::string>(9, "0123456789abcdef")}}) ==
+        "arguments: field 'parents' has 9 elements, more than 8");
+
+  const test::TemporaryFolder folder;
+  JudgedKernel long_one;
+  long_one.record.id = "0123456789abcdef";
+  long_one.thought = std::string(kLargeFile - (std::size_t{1} << 19U), 't');
+  REQUIRE(replace_file(folder.path() / "judgements.jsonl", dump(to_json(long_one)) + "\n"));
+  auto log = JudgementLog::open(folder.path());
+  if (!log) FAIL(log.error().message);
+  const Status room = log->check_room();
+  REQUIRE_FALSE(room);
+  CHECK(room.error().message.find("begin another folder with --out") != std::string::npos);
 }
 
 TEST_CASE("the example of a problem can be submitted as it is") {
@@ -170,11 +205,11 @@ TEST_CASE("of a listed problem baselines and the best judged kernel are told") {
   device.outside_us = [](const std::string&) { return std::optional(10.0); };
   int asked = 0;
   Referee referee = on_device(device, nullptr, library(&asked));
-  REQUIRE(referee.list({}).problems.size() == 1);
-  CHECK(referee.list({}).problems.front().known.empty());
-  CHECK(referee.list({"causal"}).problems.empty());
+  REQUIRE(referee.list({})->problems.size() == 1);
+  CHECK(referee.list({})->problems.front().known.empty());
+  CHECK(referee.list({"causal"})->problems.empty());
   const JudgedKernel judgement = judged(referee, tiled_in(Scrutiny::kRank));
-  const std::vector<KnownTime> known = referee.list({}).problems.front().known;
+  const std::vector<KnownTime> known = referee.list({})->problems.front().known;
   REQUIRE(known.size() == 2);
   CHECK(known[0].impl == "cudnn");
   CHECK(known[0].source == "baseline");
@@ -249,17 +284,17 @@ TEST_CASE("a kernel that a gate refuses has no times, and costs no baseline") {
 }
 
 TEST_CASE("a submission reaches no file and no library, and stands for no reference") {
-  for (const char* source :
-       {"../fa_mma/fa_mma.cu", "/etc/passwd", "a/b.cu", "..", "notes.txt", ""}) {
+  for (const char* source : {"../fa_mma/fa_mma.cu", "/etc/passwd", "a/b.cu", "..", "notes.txt"}) {
     INFO(source);
     CHECK(refusal_of(with("source", source)) == "manifest.json: field 'source' is '" +
                                                     std::string(source) +
                                                     "', not a name such as kernel.cu");
   }
+  CHECK(refusal_of(with("source", "")).starts_with("manifest.json: field 'source' must not be"));
   CHECK(refusal_of(with("role", "reference")).find("role") != std::string::npos);
   CHECK(refusal_of(with("role", "fault")).find("role") != std::string::npos);
-  CHECK(refusal_of(with("schema", "fatune.best/1")) ==
-        "manifest.json: field 'schema' is 'fatune.best/1', not fatune.kernel/1");
+  CHECK(refusal_of(with("schema", "fatune.best/1"))
+            .starts_with("manifest.json: field 'schema' is 'fatune.best/1', not fatune.kernel/1"));
   CHECK(refusal_of(with("supports", 1)).starts_with("manifest.json: field 'supports'"));
 
   Submission includes = tiled();

@@ -69,9 +69,19 @@ struct Workshop {
                 test::tiled_kernel("naive", "reference")),
             std::move(log),
             {.count = [this](const Candidate&, const DeviceLimits&) -> Result<NcuOutcome> {
-              ++counted;
-              return no_ncu();
-            }}) {}
+               ++counted;
+               return no_ncu();
+             },
+             .choose = [](const std::vector<std::string>&) -> Result<std::vector<KernelRef>> {
+               return std::vector{test::tiled_kernel("tiled", "attention")};
+             },
+             .write_winner =
+                 [](const std::filesystem::path& run, const AskExport& asked,
+                    const KernelRef& submitted) -> Result<std::vector<std::filesystem::path>> {
+               const auto file = run / (asked.format + (submitted ? ".submitted" : ".own"));
+               FATUNE_TRY_STATUS(replace_file(file, "code"));
+               return std::vector{file};
+             }}) {}
 
   JudgedKernel judged(const Submission& submission) {
     auto judgement = referee.judge(submission, kQuiet);
@@ -113,6 +123,75 @@ TEST_CASE("a template is tuned, and its best config is a judgement like others")
   auto unknown = tuning();
   unknown.strategy = "magic";
   CHECK_FALSE(shop.referee.tune(unknown, kQuiet));
+}
+
+namespace {
+
+/// Clients refuse all tools for a property without one type, or for a list of types.
+void check_strict(const Json& schema, const std::string& where) {
+  INFO(where << ": " << dump(schema));
+  const bool typed = schema.contains("type") && schema.at("type").is_string();
+  CHECK((typed || schema.contains("anyOf") || schema.contains("$ref")));
+  for (const char* fixed : {"enum", "const"}) CHECK((typed || !schema.contains(fixed)));
+  for (const char* list : {"properties", "$defs"}) {
+    if (!schema.contains(list)) continue;
+    for (const auto& [key, inner] : schema.at(list).items()) check_strict(inner, where + "." + key);
+  }
+  if (schema.contains("items")) check_strict(schema.at("items"), where + "[]");
+  const Json& more = schema.value("additionalProperties", Json(false));
+  if (more.is_object()) check_strict(more, where + ".*");
+  if (!schema.contains("anyOf")) return;
+  for (const Json& choice : schema.at("anyOf")) check_strict(choice, where + "|");
+}
+
+}  // namespace
+
+TEST_CASE("the schemas of tools hold the strict rules of clients") {
+  Workshop shop;
+  for (const Tool& tool : judge_tools(shop.referee)) {
+    check_strict(tool.input_schema(), tool.name);
+    check_strict(tool.output_schema(), tool.name);
+    for (const Json& each : tool.input_schema().value("required", Json::array())) {
+      Json lacking = Json::object();
+      for (const Json& other : tool.input_schema().at("required"))
+        if (other != each)
+          lacking[other.get<std::string>()] = other == "manifest" ? Json::object() : Json("x");
+      const auto answer = tool.run(lacking, kQuiet);
+      REQUIRE_FALSE(answer);
+      CHECK(answer.error().message.find(each.get<std::string>() + "' is missing") !=
+            std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("fatune's kernels are searched for a problem or a shape, and the winner is exported") {
+  Workshop shop;
+  SweepProblem asked;
+  asked.problem = "mission/mission";
+  const auto swept = shop.referee.sweep(asked, kQuiet);
+  if (!swept) FAIL(swept.error().message);
+  REQUIRE(swept->best);
+  CHECK(swept->best->record.config == Json{{"TILE", 4}});
+  CHECK(swept->best->problem_id == "mission/mission");
+  CHECK(shop.referee.log().judgements().empty());
+  asked.problem.reset();
+  asked.shape = "1,2,128,64";
+  asked.mask = Mask::kCausal;
+  const auto shaped = shop.referee.sweep(asked, kQuiet);
+  if (!shaped) FAIL(shaped.error().message);
+  CHECK(shaped->best->record.problem.mask == Mask::kCausal);
+  CHECK(shaped->run == "runs/2");
+  asked.shape = "1,2,128";
+  CHECK_FALSE(shop.referee.sweep(asked, kQuiet));
+
+  const auto exported = shop.referee.export_winner({"runs/1"});
+  REQUIRE(exported);
+  REQUIRE(exported->files.size() == 1);
+  CHECK(exported->files[0].path.ends_with("runs/1/header.own"));
+  CHECK(exported->files[0].text == "code");
+  const std::string run = shop.referee.tune(tuning(), kQuiet)->run;
+  CHECK(shop.referee.export_winner({run})->files[0].path.ends_with("header.submitted"));
+  CHECK_FALSE(shop.referee.export_winner({"../runs/1"}));
 }
 
 TEST_CASE("one text with two manifests is two kernels") {
@@ -310,7 +389,8 @@ TEST_CASE("every resource that is listed can be read") {
   REQUIRE(shop.referee.tune(tuning(), kQuiet));
   const Services services = judge_services(shop.referee);
   const auto descriptions = services.resources.list();
-  CHECK(descriptions.size() == 5);  // problem, source, manifest, journal, judgements
+  // The problem, source, manifest, journal and judgements; the schema of manifests; headers.
+  CHECK(descriptions.size() == 6 + common_headers().size());
   for (const ResourceDescription& card : descriptions) {
     INFO(card.uri);
     const auto text = services.resources.read(card.uri);

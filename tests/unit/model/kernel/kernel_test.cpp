@@ -108,7 +108,7 @@ TEST_CASE("manifests are found by schema, and by their template") {
   REQUIRE(kernels);
   CHECK(kernels->size() == 1);
   CHECK(load_error({{"sample.cu", ""}, {"sample.json", sample_with("\"schema\"", "\"shema\"")}}) ==
-        "sample.json: field 'schema' is missing");
+        "sample.json: field 'shema' is unknown; did you mean 'schema'?");
   CHECK(load_error({{"broken.json", "{"}}).starts_with("broken.json: not valid JSON at column "));
 }
 

@@ -62,7 +62,7 @@ TEST_CASE("errors of a log-sum-exp are there when there is one") {
   CHECK(*read_value<Verification>(reread(x), "x") == x);
   CHECK(read_value<Verification>(*parse_json(R"({"passed":true,"margin":1,"lse":{}})", "x"), "x")
             .error()
-            .message == "x: field 'lse.margin' is missing");
+            .message == "x: field 'lse.margin' is missing; field 'lse.max_abs_diff' is missing");
 }
 
 TEST_CASE("an infinite margin, as of an output with NaN, survives") {

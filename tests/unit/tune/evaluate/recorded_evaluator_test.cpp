@@ -124,7 +124,7 @@ TEST_CASE("a recording without measurements is refused") {
   CHECK_FALSE(make_recorded_evaluator({}, {EndRecord{"complete", 1}}));
 }
 
-TEST_CASE("submitted kernels are known by their text, and have no times in a check") {
+TEST_CASE("submitted kernels are known by text and launches, and have no times in a check") {
   const KernelRef known = tiled_kernel("k");
   const Candidate candidate = make_candidate(known, 1);
   Environment environment;
@@ -149,4 +149,8 @@ TEST_CASE("submitted kernels are known by their text, and have no times in a che
   CHECK(unknown.recorded);
   CHECK(unknown.id == candidate_id(make_candidate(rewritten, 1), "recorded"));
   CHECK(times_of(make_candidate(known, 7), Scrutiny::kRank).outcome == Outcome::kInfeasible);
+
+  auto repeated = std::make_shared<Kernel>(*known);  // launches of its own for the same text
+  repeated->manifest.stages.push_back(repeated->manifest.stages.front());
+  CHECK(times_of(make_candidate(repeated, 1), Scrutiny::kRank).outcome == Outcome::kUnavailable);
 }
