@@ -11,6 +11,7 @@
 #include "model/space/rules.hpp"
 #include "tune/evaluate/forecast.hpp"
 #include "worker/protocol/compilation.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune {
 namespace {
@@ -231,13 +232,14 @@ class CompileExaminer final : public Examiner {
       record.outcome = Outcome::kInfeasible;
       return record;
     }
-    FATUNE_TRY(const Compiled compiled, compile(candidate, beat));
+    FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits_));
+    FATUNE_TRY(Compiled done, compile(candidate, beat));
+    const Compiled compiled = checked(std::move(done), plan);
     if (!compiled.ok) {
       record.outcome = Outcome::kCompileError;
       record.reason = compiled.problem;
       return record;
     }
-    FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits_));
     record.resources = with_compiler_log(std::nullopt, compiled, plan);
     record.outcome = Outcome::kUnavailable;
     record.reason =
