@@ -34,7 +34,7 @@ constexpr ExitCode kCodes[] = {
      "Interrupted; the journal is intact, fatune resume continues it."}};
 
 // In the order of ErrorKind.
-constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted};
+constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted, kAnswerIsNo};
 
 }  // namespace
 

@@ -17,16 +17,17 @@
 #include "search/strategies/strategy.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/forecast.hpp"
+#include "tune/sweep/problem_sweep.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune::cli {
 namespace {
 
 /// Resources of a config from the compiler and the launch plan, in the form of a measurement.
-Result<Resources> resources_of(const Candidate& candidate, const DeviceLimits& limits,
-                               const Compiled& compiled) {
-  FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
+Resources resources_of(const Problem& problem, const LaunchPlan& plan, const DeviceLimits& limits,
+                       const Compiled& compiled) {
   Resources used = with_compiler_log(std::nullopt, compiled, plan).value_or(Resources{});
-  const Forecast expected = forecast(candidate.problem, plan, limits, &compiled);
+  const Forecast expected = forecast(problem, plan, limits, &compiled);
   if (!expected.stages.empty())
     used.blocks_per_sm = static_cast<int>(expected.stages.front().resident_blocks);
   return used;
@@ -65,9 +66,10 @@ Status compile_space(const Space& space, const std::string& name, const CompileT
     result.problem = {name, candidate.problem};
     result.kernel = candidate.kernel->manifest.name;
     result.config = to_json(candidate.config);
-    result.compiled = pool.take(tickets[i]);
-    if (!result.compiled.ok) continue;
-    FATUNE_TRY(result.resources, resources_of(candidate, limits, result.compiled));
+    FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
+    result.compiled = checked(pool.take(tickets[i]), plan);
+    if (result.compiled.ok)
+      result.resources = resources_of(candidate.problem, plan, limits, result.compiled);
   }
   return {};
 }
@@ -127,26 +129,32 @@ std::string summary_text(const std::vector<CompiledConfig>& results, const Paint
   return text;
 }
 
-/// Compiles all configs of a problem. Leaves out kernels that do not support it; if none does,
-/// returns their reasons as an error.
+/// Compiles configs of a problem. Leaves out kernels without a valid config.
 Status compile_problem(const NamedProblem& named, const std::vector<KernelRef>& kernels,
                        const CompileTask& task, CompilePool& pool,
                        std::vector<CompiledConfig>& results) {
-  const DeviceLimits& limits = task.limits;
-  std::vector<std::string> left_out;
-  for (const KernelRef& kernel : kernels) {
-    FATUNE_TRY(const std::string reason,
-               unsupported_reason(kernel->manifest, named.problem, limits));
-    if (!reason.empty()) {
-      left_out.push_back(kernel->manifest.name + " cannot do " + describe(named.problem) + " on " +
-                         name(limits.arch) + ": " + reason);
-      continue;
-    }
-    FATUNE_TRY(const Space space, Space::build(kernel, named.problem, limits));
+  ProblemResult facts;
+  facts.problem = named;
+  FATUNE_TRY(const KernelSpaces built, build_spaces(kernels, task.limits, facts));
+  for (const Space& space : built.spaces)
     FATUNE_TRY_STATUS(compile_space(space, named.name, task, pool, results));
+  for (const std::string& reason : facts.left_out)
+    log::info("left out for " + label(named) + ": " + reason);
+  return {};
+}
+
+/// Compiles what can be compiled, and leaves out the other problems; none left is an error.
+Status compile_problems(const SweepSubject& subject, const CompileTask& task, CompilePool& pool,
+                        std::vector<CompiledConfig>& results) {
+  std::vector<std::string> left_out;
+  for (const NamedProblem& named : subject.problems) {
+    Status done = compile_problem(named, subject.kernels, task, pool, results);
+    if (!done && done.error().kind != ErrorKind::kImpossible) return done;
+    if (!done)
+      left_out.push_back(named.name + (named.name.empty() ? "" : ": ") + done.error().message);
   }
-  if (left_out.size() == kernels.size()) return usage_error(join(left_out, "\n  "));
-  for (const std::string& reason : left_out) log::info("left out: " + reason);
+  if (results.empty()) return impossible_error(join(left_out, "\n"));
+  for (const std::string& reason : left_out) log::warn("left out: " + reason);
   return {};
 }
 
@@ -166,8 +174,7 @@ Result<int> run_compile(const SweepArgs& args, const Settings& settings) {
   }
   FATUNE_TRY(CompilePool pool, open_pool(settings, use.jobs));
   std::vector<CompiledConfig> results;
-  for (const NamedProblem& named : subject.problems)
-    FATUNE_TRY_STATUS(compile_problem(named, subject.kernels, task, pool, results));
+  FATUNE_TRY_STATUS(compile_problems(subject, task, pool, results));
   const bool all = std::all_of(results.begin(), results.end(),
                                [](const CompiledConfig& r) { return r.compiled.ok; });
   const CompileDocument document{settings.head, name(arch), pool.compiler_version(), results};

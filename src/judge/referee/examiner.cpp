@@ -173,7 +173,7 @@ class DeviceExaminer final : public Examiner {
   /// Drops the evaluator, because its device may be lost or still busy. The next examination opens
   /// a fresh device without the old watcher.
   Error failed(Error error) {
-    if (error.kind != ErrorKind::kUsage) evaluator_.reset();
+    if (!is_of_problem(error)) evaluator_.reset();
     return error;
   }
 

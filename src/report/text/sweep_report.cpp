@@ -263,7 +263,10 @@ std::string devices_text(const FleetTimeline& timeline, const Paint& paint) {
 
 std::string problem_report(const ProblemResult& problem, const SweepResult& run,
                            const Paint& paint) {
-  std::string text = headline(problem, run) + "\n\n" + outcomes(problem, run, paint);
+  std::string text = headline(problem, run) + "\n\n";
+  if (const std::string why = problem.why_not_tried(); !why.empty())
+    return text + paint.fitted("left out: " + why);
+  text += outcomes(problem, run, paint);
   if (!problem.finals.empty()) text += "\n" + finalists(problem, run, paint);
   if (!problem.score_note.empty()) text += problem.score_note + "\n";
   if (problem.best() != nullptr && problem.best()->timed_again)
