@@ -13,6 +13,7 @@
 #include "cli/options/problems.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
+#include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "evolve/report/text.hpp"
@@ -270,6 +271,7 @@ Result<int> show_proof(const ReportArgs& args, const std::string& format, const 
 Result<int> report(const ReportArgs& args, const Settings& settings) {
   const std::string format = format_of(args);
   FATUNE_TRY_STATUS(check_format(args, format));
+  if (!args.sass) end_on_interrupt();
   if (is_evolution(args.runs.front())) return show_evolution(args, format, settings);
   if (const auto page = proof_page(args.runs.front())) return show_proof(args, format, *page);
   if (is_page(format) || settings.json) return show_pages(args, format, settings);

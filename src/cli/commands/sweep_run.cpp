@@ -1,16 +1,15 @@
 // sweep_run.cpp: Opens devices, watches the sweep and answers with its result.
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/live_progress.hpp"
 #include "cli/commands/ready_sweep.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
@@ -18,7 +17,6 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "report/page/live_server.hpp"
-#include "report/text/progress.hpp"
 #include "report/text/sweep_report.hpp"
 #include "tune/sweep/best.hpp"
 
@@ -72,9 +70,11 @@ int print_result(const ReadySweep& ready, const SweepResult& result, const Setti
                                                    (lines.empty() ? "" : "\n")));
   if (result.interrupted) {
     const SweepUse& use = ready.use;
-    log::warn(fmt::format("interrupted; continue with: fatune {} {}{}",
-                          use.finals_only ? "finals" : "resume", shell_word(result.folder.string()),
-                          use.names_device ? " --device " + shell_word(use.device) : ""));
+    const std::string run = shell_word(result.folder.string()) +
+                            (use.names_device ? " --device " + shell_word(use.device) : "");
+    log::warn(fmt::format("interrupted; continue with: fatune {} {}",
+                          use.finals_only ? "finals" : "resume", run) +
+              (use.finals_only ? "" : "\n  or end the search there: fatune finals " + run));
     return kInterrupted;
   }
   if (!found) {
@@ -101,33 +101,6 @@ Status sanitize_winners(const ReadySweep& ready, const Settings& settings, Sweep
   }
   return save_best(result);
 }
-
-constexpr std::size_t kColumnsUnknown = 100;
-
-/// Progress display: silent with --quiet, redrawn in place on a terminal, plain lines elsewhere.
-class LiveProgress {
- public:
-  explicit LiveProgress(const Settings& settings) {
-    if (settings.quiet) return;
-    display_.emplace(
-        std::cerr, settings.live ? ProgressStyle::kLive : ProgressStyle::kPlain,
-        [] { return terminal_columns(STDERR_FILENO, kColumnsUnknown); }, settings.live_paint);
-    log::set_interlude([this] { display_->clear(); }, [this] { display_->draw(); });
-  }
-  ~LiveProgress() {
-    if (!display_) return;
-    log::set_interlude(nullptr, nullptr);
-    display_->clear();
-  }
-  LiveProgress(const LiveProgress&) = delete;
-  LiveProgress& operator=(const LiveProgress&) = delete;
-  void show(const SweepProgress& progress) {
-    if (display_) display_->show(progress);
-  }
-
- private:
-  std::optional<ProgressDisplay> display_;
-};
 
 class OneDevice final : public SweepDevices {
  public:

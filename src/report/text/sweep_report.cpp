@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "model/results/sol_score.hpp"
 #include "report/text/cells.hpp"
+#include "report/text/report_text.hpp"
 #include "report/text/suite_summary.hpp"
 
 namespace fatune {
@@ -202,11 +203,22 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
 }
 
 /// Writes the winner's times and its ratio to the fastest baseline.
+/// Names the fastest candidate of an interrupted search.
+std::string best_so_far(const ProblemResult& problem, const RunPlan& plan) {
+  const Time time = search_time(plan.objective);
+  const std::vector<Ranked> ranked = rank_candidates(problem.candidates, time);
+  const std::string ended = "interrupted before the final phase";
+  if (ranked.empty()) return ended;
+  const CandidateRecord& best = *ranked.front().record;
+  return fmt::format("{}; best so far: {}, {} (an estimate of the search)", ended, best.kernel,
+                     describe(Micros(searched_timing(best, time)->median_us)));
+}
+
 std::string winner(const ProblemResult& problem, const SweepResult& run) {
   const FinalRecord* best = problem.best();
   if (best == nullptr) {
     if (!problem.finals.empty()) return "no candidate passed the final phase";
-    return run.interrupted ? "interrupted before the final phase" : "no correct candidate";
+    return run.interrupted ? best_so_far(problem, run.plan) : "no correct candidate";
   }
   const Time time = final_time(problem.finals, run.plan.objective);
   const auto& timing = timing_of(*best, time);
