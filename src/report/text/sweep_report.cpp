@@ -189,7 +189,8 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run, const
   }
   // An interrupted search may not have built all spaces.
   const bool whole = !run.interrupted || !problem.finals.empty();
-  const std::string of = whole ? fmt::format(" of {} valid", problem.valid_points) : "";
+  const std::string of =
+      whole && problem.valid_points > 0 ? fmt::format(" of {} valid", problem.valid_points) : "";
   std::string text = fmt::format("Tried: {}{} configs in {}{}\n", problem.candidates.size(), of,
                                  describe(Seconds(problem.seconds)), skip_mark(run));
   text += table.text(paint.columns());
@@ -202,7 +203,6 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
   return label(problem.problem) + " on " + device_text(run.environment) + skip_mark(run);
 }
 
-/// Writes the winner's times and its ratio to the fastest baseline.
 /// Names the fastest candidate of an interrupted search.
 std::string best_so_far(const ProblemResult& problem, const RunPlan& plan) {
   const Time time = search_time(plan.objective);
@@ -214,6 +214,7 @@ std::string best_so_far(const ProblemResult& problem, const RunPlan& plan) {
                      describe(Micros(searched_timing(best, time)->median_us)));
 }
 
+/// Writes the winner's times and its ratio to the fastest baseline.
 std::string winner(const ProblemResult& problem, const SweepResult& run) {
   const FinalRecord* best = problem.best();
   if (best == nullptr) {
@@ -291,6 +292,23 @@ std::string problem_report(const ProblemResult& problem, const SweepResult& run,
   const std::string known = known_line(problem);
   if (!known.empty()) text += paint.fitted(known);
   return text + paint.fitted(paint(Tone::kStrong, winner(problem, run)));
+}
+
+SweepResult sweep_result_of(PageRun run) {
+  SweepResult result;
+  for (PageProblem& problem : run.problems) {
+    for (const TriedConfig& each : tried(problem))
+      problem.result.candidates.push_back(each.config->record);
+    result.problems.push_back(std::move(problem.result));
+  }
+  result.plan = std::move(run.header.plan);
+  result.environment = std::move(run.header.environment);
+  result.helpers = std::move(run.header.helpers);
+  result.fleet = std::move(run.fleet);
+  result.folder = std::filesystem::path(run.source).parent_path();
+  result.interrupted = run.status != "complete";
+  result.seconds = run.seconds;
+  return result;
 }
 
 std::string sweep_report(const SweepResult& result, const Paint& paint) {
