@@ -33,13 +33,15 @@ std::string shard_notice(const RunPlan& plan) {
 
 /// Creates the folder, or NAME-2, NAME-3 if runs of the same second exist.
 Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
-  FATUNE_TRY_STATUS(make_directories(wanted.parent_path()));
+  constexpr const char* kRemedy = "; name another folder with --out DIR";
+  if (const Status made = make_directories(wanted.parent_path()); !made)
+    return Error{made.error().kind, made.error().message + kRemedy};
   std::filesystem::path folder = wanted;
   std::error_code failure;
   for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
     if (failure) {
-      return file_error(
-          fmt::format("{}: cannot create this folder: {}", folder.string(), failure.message()));
+      return file_error(fmt::format("{}: cannot create this folder: {}{}", folder.string(),
+                                    failure.message(), kRemedy));
     }
     folder = fmt::format("{}-{}", wanted.string(), number);
   }
@@ -130,6 +132,8 @@ Result<SweepResult> run_watched(ReadySweep& ready, SweepDevices& devices, LiveSe
   return result;
 }
 
+constexpr std::string_view kPrefix = "fatune: ";  // of a message on stderr
+
 /// Adds known configs for the devices' architecture.
 void find_known(ReadySweep& ready, const Arch& arch) {
   std::vector<SavedConfig>& known = ready.options.known;
@@ -138,7 +142,8 @@ void find_known(ReadySweep& ready, const Arch& arch) {
   known.insert(known.begin(), imported.begin(), imported.end());
   if (ready.options.resume) return;
   const std::string said = known_notice(ready.options.plan, known, arch);
-  if (!said.empty()) log::info(said);
+  if (!said.empty())
+    log::info(join(wrap(said, text_columns() - std::min(text_columns(), kPrefix.size())), "\n  "));
 }
 
 Result<int> sweep_and_print(ReadySweep& ready, SweepDevices& devices, LiveServer* server,
