@@ -21,38 +21,63 @@ struct CommandInfo {
   const char* name;
   const char* summary;
   Runner (*setup)(CLI::App&);
-  /// Not in --help's list: for packages, for a shell's setup, and for programs that read fatune's
-  /// files.
-  bool hidden = false;
+  const char* group;  ///< title in --help
 };
 
+constexpr const char* kTune = "Find a kernel";
+constexpr const char* kUse = "Use and compare the result";
+constexpr const char* kLook = "Look inside";
+constexpr const char* kServe = "Let programs write kernels";
+constexpr const char* kMachine = "Machine and shell";
+
 constexpr CommandInfo kCommands[] = {
-    {"sweep", "Find the fastest correct kernel for a problem", setup_sweep},
-    {"resume", "Continue an interrupted run, without repeating finished work", setup_resume},
+    {"sweep", "Find the fastest correct kernel for a problem", setup_sweep, kTune},
+    {"resume", "Continue an interrupted run, without repeating finished work", setup_resume, kTune},
     {"finals", "Skip to the final phase of a run; repeat it where a baseline was unavailable",
-     setup_finals},
-    {"compile", "Compile a kernel's configs and show their resources, without a GPU",
-     setup_compile},
-    {"bench", "Measure configs and implementations, with samples and intervals", setup_bench},
-    {"verify", "Run every correctness gate on a config or a kernel", setup_verify},
-    {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate},
-    {"profile", "Explain what limits a config, from hardware counters read by ncu", setup_profile},
-    {"export", "Export a best config to other programs: machine code, source, header",
-     setup_export},
-    {"merge", "Join the runs of a suite's shards into one run", setup_merge},
-    {"report", "Show what a run tried, or convert it for other tuners", setup_report},
-    {"replay", "Score search strategies on recorded data, with no GPU", setup_replay},
-    {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect},
-    {"judge", "Judge the kernels of a program or a model, over stdin and stdout", setup_judge},
-    {"evolve", "Let a program propose kernels, and keep the correct and fast ones", setup_evolve},
-    {"kernels", "List the kernels that can be tuned; `kernels lint` checks them", setup_kernels},
-    {"devices", "List the GPUs of this machine", setup_devices},
-    {"doctor", "Check whether this machine can tune and is quiet enough", setup_doctor},
+     setup_finals, kTune},
+    {"compile", "Compile a kernel's configs and show their resources, without a GPU", setup_compile,
+     kTune},
+    {"merge", "Join the runs of a suite's shards into one run", setup_merge, kTune},
+    {"export", "Export a best config to other programs: machine code, source, header", setup_export,
+     kUse},
+    {"report", "Show the result of a run, or convert it for other tuners", setup_report, kUse},
+    {"bench", "Measure configs and implementations, with samples and intervals", setup_bench, kUse},
+    {"verify", "Run every correctness gate on a config or a kernel", setup_verify, kUse},
+    {"gate", "Decide whether a candidate is faster than its baselines: exit 0 or 1", setup_gate,
+     kUse},
+    {"inspect", "Show a kernel's space, resources, and why a config is ruled out", setup_inspect,
+     kLook},
+    {"profile", "Explain what limits a config, from hardware counters read by ncu", setup_profile,
+     kLook},
+    {"kernels", "List the kernels that can be tuned; `kernels lint` checks them", setup_kernels,
+     kLook},
+    {"replay", "Score search strategies on recorded data, with no GPU", setup_replay, kLook},
+    {"judge", "Judge the kernels of a program or a model, over stdin and stdout", setup_judge,
+     kServe},
+    {"evolve", "Let a program propose kernels, and keep the correct and fast ones", setup_evolve,
+     kServe},
+    {"doctor", "Check whether this machine can tune and is quiet enough", setup_doctor, kMachine},
+    {"devices", "List the GPUs of this machine", setup_devices, kMachine},
     {"completions", "Print the script that completes fatune's words in a shell", setup_completions,
-     true},
-    {"man", "Print a manual page, or write all of them", setup_man, true},
-    {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema, true},
+     kMachine},
+    {"man", "Print a manual page, or write all of them", setup_man, kMachine},
+    {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema, kMachine},
 };
+
+struct PythonCommand {
+  const char* name;
+  const char* summary;
+};
+/// Commands of the Python package.
+constexpr PythonCommand kPython[] = {
+    {"optimize", "Tune the attention calls of a PyTorch script, and run it with the winners"},
+    {"capture", "Write the attention calls of a PyTorch script as a suite"},
+    {"import", "Turn a task of another benchmark into a suite"},
+};
+
+std::string python_line(const PythonCommand& command) {
+  return fmt::format("python -m fatune {}", command.name);
+}
 
 /// Formats --help in two columns, wrapped to the width of the terminal.
 class HelpFormatter : public CLI::Formatter {
@@ -79,6 +104,8 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {
     std::string text = CLI::Formatter::make_subcommands(app, mode);
     if (app->get_parent() != nullptr) return text;
+    text += "\nIn Python:\n";
+    for (const PythonCommand& each : kPython) text += entry("  " + python_line(each), each.summary);
     CommonArgs args;
     CLI::App common;
     add_options(common, common_table(args));
@@ -135,7 +162,7 @@ std::optional<std::string> unknown_word(const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   const std::string& word = words.front();
   if (word.starts_with("-")) {
-    const std::vector<std::string> options = {"--help", "--version", "-h"};
+    const std::vector<std::string> options = {"--help", "--version", "-h", "-V"};
     if (std::find(options.begin(), options.end(), word) != options.end()) return std::nullopt;
     return fmt::format(
         "there is no option {}{}", word,
@@ -144,7 +171,10 @@ std::optional<std::string> unknown_word(const std::vector<std::string>& words) {
   std::vector<std::string> known;
   for (const CommandInfo& info : kCommands) {
     if (word == info.name) return std::nullopt;
-    if (!info.hidden) known.emplace_back(info.name);
+    known.emplace_back(info.name);
+  }
+  for (const PythonCommand& each : kPython) {
+    if (word == each.name) return "this command runs in Python: " + python_line(each);
   }
   return fmt::format(
       "there is no command '{}'{}", word,
@@ -271,13 +301,13 @@ struct Program {
   std::map<std::string, Runner> runners;
 
   Program() {
-    app.set_version_flag("--version", std::function<std::string()>(version_text));
+    app.set_version_flag("-V,--version", std::function<std::string()>(version_text));
     app.require_subcommand(1);
     app.footer(footer());
     app.formatter(std::make_shared<HelpFormatter>(text_columns()));
     for (const CommandInfo& info : kCommands) {
       CLI::App* command = app.add_subcommand(info.name, info.summary);
-      if (info.hidden) command->group("");
+      command->group(info.group);
       runners[info.name] = info.setup(*command);
     }
   }
@@ -340,8 +370,7 @@ CommandDoc describe_commands(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options(every_option))
     doc.options.push_back(describe_option(*option));
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    (command->get_group().empty() ? doc.hidden : doc.commands)
-        .push_back(describe_commands(*command));
+    doc.commands.push_back(describe_commands(*command));
   return doc;
 }
 

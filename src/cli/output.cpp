@@ -34,17 +34,19 @@ constexpr ExitCode kCodes[] = {
      "Interrupted; the journal is intact, fatune resume continues it."}};
 
 // In the order of ErrorKind.
-constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted};
+constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted, kAnswerIsNo};
 
 }  // namespace
 
 std::span<const ExitCode> exit_codes() { return kCodes; }
 
 Invocation read_invocation(std::vector<std::string> words) {
-  if (!words.empty() && words.front() == "help") {
+  if (words.empty()) words.emplace_back("help");
+  if (words.front() == "help") {
     words.erase(words.begin());
     words.push_back("--help");
   }
+  if (words.front() == "version") words.front() = "--version";
   Invocation invocation{std::move(words), {FATUNE_VERSION, "fatune", false}};
   for (const std::string& word : invocation.words) {
     invocation.json = invocation.json || word == "--json";

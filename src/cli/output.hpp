@@ -35,7 +35,8 @@ struct Invocation {
   DocumentHead head{};               ///< head of the command's document
   bool json = false;                 ///< an error is also answered by a document
 };
-/// Reads the typed words. "help sweep" becomes "sweep --help".
+/// Reads the typed words. "help sweep" becomes "sweep --help", "version" becomes "--version", and
+/// no word "--help".
 Invocation read_invocation(std::vector<std::string> words);
 
 /// Prints text with a final newline. Control characters appear as \u001b.

@@ -10,10 +10,11 @@ namespace fatune {
 namespace {
 
 std::atomic<bool> flag = false;
+std::atomic<bool> ends_at_once = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "the handler may only use lock-free atomics");
 
 extern "C" void note_interrupt(int) {
-  if (flag.exchange(true)) ::_exit(130);
+  if (flag.exchange(true) || ends_at_once) ::_exit(130);
 }
 
 }  // namespace
@@ -32,6 +33,12 @@ void install_interrupt_handler() {
 }
 
 bool interrupted() noexcept { return flag; }
+
+void end_on_interrupt() noexcept {
+  ends_at_once = true;
+  if (flag) ::_exit(130);
+}
+
 void request_interrupt() noexcept { flag = true; }
 void clear_interrupt() noexcept { flag = false; }
 

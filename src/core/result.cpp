@@ -37,6 +37,11 @@ Error environment_error(std::string message) {
 }
 Error file_error(std::string message) { return {ErrorKind::kFile, std::move(message)}; }
 Error device_error(std::string message) { return {ErrorKind::kDevice, std::move(message)}; }
+Error impossible_error(std::string message) { return {ErrorKind::kImpossible, std::move(message)}; }
+
+bool is_of_problem(const Error& error) {
+  return error.kind == ErrorKind::kUsage || error.kind == ErrorKind::kImpossible;
+}
 
 // No allocation, destructor or exit handler runs, because the program's state may be corrupt.
 void fail_check(const char* condition, const char* why, const char* file, int line) noexcept {

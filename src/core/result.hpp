@@ -15,7 +15,7 @@ namespace fatune {
                              int line) noexcept;
 
 /// The kind decides the exit code; the message names flag, file or field.
-enum class ErrorKind { kUsage, kEnvironment, kFile, kDevice, kInterrupted };
+enum class ErrorKind { kUsage, kEnvironment, kFile, kDevice, kInterrupted, kImpossible };
 
 /// Members are defined in result.cpp, because every call that can fail has code for an Error.
 struct Error {
@@ -37,6 +37,10 @@ Error usage_error(std::string message);
 Error environment_error(std::string message);
 Error file_error(std::string message);
 Error device_error(std::string message);
+/// Nothing that was asked for can be done: the answer is no.
+Error impossible_error(std::string message);
+/// Tells whether the error is of one problem, so that others of a suite can be done.
+bool is_of_problem(const Error& error);
 
 template <typename T>
 class [[nodiscard]] Result {

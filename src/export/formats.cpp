@@ -160,6 +160,13 @@ Status make_target(std::span<const ExportFormat* const> formats,
         "--out {}: names a file, which --to {} alone writes; name a folder, or say --to {}",
         target.string(), format.name, format.name));
   }
+  std::error_code ignored;
+  if (formats.size() == 1 && !formats.front()->extension.empty() && !extension.empty() &&
+      !std::filesystem::is_directory(target, ignored)) {
+    return usage_error(fmt::format("--out {}: --to {} writes a file that ends in {}, or a folder",
+                                   target.string(), formats.front()->name,
+                                   formats.front()->extension));
+  }
   return make_directories(target);
 }
 

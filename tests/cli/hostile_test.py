@@ -13,6 +13,7 @@ import pathlib
 import random
 import re
 import shlex
+import signal
 import stat
 import subprocess
 import sys
@@ -82,6 +83,32 @@ class Streams(Hostile):
 
     def test_a_closed_pipe_is_no_error_of_ours(self):
         self.shell("set -o pipefail; fatune kernels | true; test ${PIPESTATUS[0]} -eq 0 -o ${PIPESTATUS[0]} -eq 141")
+
+
+class Interrupts(Hostile):
+    """Ctrl-C ends each command with 130, once it has said on stderr what it does."""
+
+    def interrupted(self, words, line):
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+        with subprocess.Popen([FATUNE, *words.split()], env=env, cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            for said in process.stderr:
+                if line in said:
+                    break
+                if "NVRTC" in said:
+                    self.skipTest(said)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, (out, err))
+        return out, err
+
+    def test_compile_keeps_its_table(self):
+        out, err = self.interrupted("compile --shape 4,8,512,64 --kernel fa_mma --budget 400 --jobs 1", "compile fa_mma 0/")
+        self.assertTrue(out.startswith("compiled for sm_90a"), out)
+        self.assertIn("interrupted; what was compiled is in the cache", err)
+
+    def test_lint_ends(self):
+        self.interrupted("kernels lint fa_mma", "compiling configs of fa_mma")
 
 
 class Clients(Hostile):

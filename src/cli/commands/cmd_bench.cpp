@@ -106,12 +106,17 @@ Result<Session> open(const BenchArgs& args, const Settings& settings) {
 }
 
 /// Exit code 1 if a problem's candidate was not timed; without a candidate, if no implementation
-/// was. Unavailable implementations give exit code 3.
+/// was. Unavailable implementations give exit code 3. Problems that cannot be done do not count
+/// beside others.
 int exit_code(const BenchResult& result, const BenchArgs& args) {
   int code = kDone;
+  std::size_t left_out = 0;
   for (const BenchProblem& problem : result.problems) {
     std::span<const FinalRecord> counting = problem.rows;
     if (has_choice(args)) counting = counting.first(std::min<std::size_t>(1, counting.size()));
+    const bool impossible = std::ranges::all_of(
+        counting, [](const FinalRecord& row) { return row.outcome == Outcome::kInfeasible; });
+    if (impossible && ++left_out < result.problems.size()) continue;
     if (std::ranges::any_of(counting, &FinalRecord::is_timed)) continue;
     const bool unavailable = std::ranges::all_of(
         counting, [](const FinalRecord& row) { return row.outcome == Outcome::kUnavailable; });

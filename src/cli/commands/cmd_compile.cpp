@@ -1,5 +1,6 @@
 // cmd_compile.cpp: Compiles configs without a GPU, and prints resources and failures as a table.
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
+#include "cli/commands/live_progress.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/sweep_plan.hpp"
 #include "core/fields.hpp"
@@ -17,16 +19,17 @@
 #include "search/strategies/strategy.hpp"
 #include "tune/compile/pool.hpp"
 #include "tune/evaluate/forecast.hpp"
+#include "tune/sweep/problem_sweep.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune::cli {
 namespace {
 
 /// Resources of a config from the compiler and the launch plan, in the form of a measurement.
-Result<Resources> resources_of(const Candidate& candidate, const DeviceLimits& limits,
-                               const Compiled& compiled) {
-  FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits));
+Resources resources_of(const Problem& problem, const LaunchPlan& plan, const DeviceLimits& limits,
+                       const Compiled& compiled) {
   Resources used = with_compiler_log(std::nullopt, compiled, plan).value_or(Resources{});
-  const Forecast expected = forecast(candidate.problem, plan, limits, &compiled);
+  const Forecast expected = forecast(problem, plan, limits, &compiled);
   if (!expected.stages.empty())
     used.blocks_per_sm = static_cast<int>(expected.stages.front().resident_blocks);
   return used;
@@ -47,29 +50,109 @@ Result<std::vector<Point>> some_points(const Space& space, const CompileTask& ta
   return strategy->ask(static_cast<std::size_t>(std::min(task.budget, space.size())));
 }
 
-Status compile_space(const Space& space, const std::string& name, const CompileTask& task,
-                     CompilePool& pool, std::vector<CompiledConfig>& results) {
-  const DeviceLimits& limits = task.limits;
-  FATUNE_TRY(const std::vector<Point> points, some_points(space, task));
+/// Compiles configs, shows progress, and keeps the results, also those of an interrupted command.
+class Compilation {
+ public:
+  Compilation(CompileTask task, CompilePool& pool, const Settings& settings)
+      : task_(task), pool_(pool), display_(settings) {}
+
+  /// Compiles what can be compiled, and leaves out the other problems; none left is an error.
+  Status run(const SweepSubject& subject);
+  std::vector<CompiledConfig> results() && { return std::move(results_); }
+
+ private:
+  Status compile_problem(const NamedProblem& named, const std::vector<KernelRef>& kernels);
+  Status compile_space(const Space& space, const NamedProblem& named);
+  Status take(const Candidate& candidate, const NamedProblem& named, Compiled compiled);
+  void show();
+
+  CompileTask task_;
+  CompilePool& pool_;
+  LiveProgress display_;
+  SweepProgress progress_ = {};
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::vector<CompiledConfig> results_;
+};
+
+void Compilation::show() {
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - began_;
+  progress_.elapsed_s = elapsed.count();
+  display_.show(progress_);
+}
+
+Status Compilation::take(const Candidate& candidate, const NamedProblem& named, Compiled compiled) {
+  FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, task_.limits));
+  CompiledConfig& result = results_.emplace_back();
+  result.problem = named;
+  result.kernel = candidate.kernel->manifest.name;
+  result.config = to_json(candidate.config);
+  result.compiled = checked(std::move(compiled), plan);
+  if (result.compiled.ok) {
+    result.resources = resources_of(named.problem, plan, task_.limits, result.compiled);
+  } else {
+    ++progress_.outcomes[Outcome::kCompileError];
+  }
+  ++progress_.done;
+  return {};
+}
+
+Status Compilation::compile_space(const Space& space, const NamedProblem& named) {
+  FATUNE_TRY(const std::vector<Point> points, some_points(space, task_));
   std::vector<Ticket> tickets;
   for (const Point& point : points)
-    tickets.push_back(pool.submit(compile_request(space.candidate(point), limits)));
+    tickets.push_back(pool_.submit(compile_request(space.candidate(point), task_.limits)));
+  progress_.phase = "compile " + space.kernel().manifest.name;
+  progress_.done = 0;
+  progress_.all = points.size();
+  progress_.outcomes.clear();
   for (std::size_t i = 0; i < tickets.size(); ++i) {
-    while (!pool.ready(tickets[i])) {
-      if (interrupted())
-        return Error{ErrorKind::kInterrupted, "interrupted; what was compiled is in the cache"};
-      FATUNE_TRY_STATUS(pool.pump(std::chrono::milliseconds(200)));
+    while (!pool_.ready(tickets[i])) {
+      if (interrupted()) return {};
+      show();
+      FATUNE_TRY_STATUS(pool_.pump(std::chrono::milliseconds(200)));
     }
-    const Candidate candidate = space.candidate(points[i]);
-    CompiledConfig& result = results.emplace_back();
-    result.problem = {name, candidate.problem};
-    result.kernel = candidate.kernel->manifest.name;
-    result.config = to_json(candidate.config);
-    result.compiled = pool.take(tickets[i]);
-    if (!result.compiled.ok) continue;
-    FATUNE_TRY(result.resources, resources_of(candidate, limits, result.compiled));
+    FATUNE_TRY_STATUS(take(space.candidate(points[i]), named, pool_.take(tickets[i])));
+    show();
   }
   return {};
+}
+
+/// Compiles configs of a problem. Leaves out kernels without a valid config.
+Status Compilation::compile_problem(const NamedProblem& named,
+                                    const std::vector<KernelRef>& kernels) {
+  progress_.problem = label(named);
+  ProblemResult facts;
+  facts.problem = named;
+  FATUNE_TRY(const KernelSpaces built, build_spaces(kernels, task_.limits, facts));
+  for (const Space& space : built.spaces) FATUNE_TRY_STATUS(compile_space(space, named));
+  for (const std::string& reason : facts.left_out)
+    log::info("left out for " + label(named) + ": " + reason);
+  return {};
+}
+
+Status Compilation::run(const SweepSubject& subject) {
+  std::vector<std::string> left_out;
+  progress_.problems = subject.problems.size();
+  for (const NamedProblem& named : subject.problems) {
+    Status done = compile_problem(named, subject.kernels);
+    ++progress_.problem_number;
+    if (!done && done.error().kind != ErrorKind::kImpossible) return done;
+    if (!done)
+      left_out.push_back(named.name + (named.name.empty() ? "" : ": ") + done.error().message);
+    if (interrupted()) return {};
+  }
+  if (results_.empty()) return impossible_error(join(left_out, "\n"));
+  for (const std::string& reason : left_out) log::warn("left out: " + reason);
+  return {};
+}
+
+/// Returns once the progress is no longer on the screen.
+Result<std::vector<CompiledConfig>> compile_all(const SweepSubject& subject,
+                                                const CompileTask& task, CompilePool& pool,
+                                                const Settings& settings) {
+  Compilation compilation(task, pool, settings);
+  FATUNE_TRY_STATUS(compilation.run(subject));
+  return std::move(compilation).results();
 }
 
 /// Results of one kernel's configs for one problem.
@@ -127,29 +210,6 @@ std::string summary_text(const std::vector<CompiledConfig>& results, const Paint
   return text;
 }
 
-/// Compiles all configs of a problem. Leaves out kernels that do not support it; if none does,
-/// returns their reasons as an error.
-Status compile_problem(const NamedProblem& named, const std::vector<KernelRef>& kernels,
-                       const CompileTask& task, CompilePool& pool,
-                       std::vector<CompiledConfig>& results) {
-  const DeviceLimits& limits = task.limits;
-  std::vector<std::string> left_out;
-  for (const KernelRef& kernel : kernels) {
-    FATUNE_TRY(const std::string reason,
-               unsupported_reason(kernel->manifest, named.problem, limits));
-    if (!reason.empty()) {
-      left_out.push_back(kernel->manifest.name + " cannot do " + describe(named.problem) + " on " +
-                         name(limits.arch) + ": " + reason);
-      continue;
-    }
-    FATUNE_TRY(const Space space, Space::build(kernel, named.problem, limits));
-    FATUNE_TRY_STATUS(compile_space(space, named.name, task, pool, results));
-  }
-  if (left_out.size() == kernels.size()) return usage_error(join(left_out, "\n  "));
-  for (const std::string& reason : left_out) log::info("left out: " + reason);
-  return {};
-}
-
 Result<int> run_compile(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(const SweepUse use, resolve_use(args));
   if (use.ranks > 1)
@@ -165,16 +225,18 @@ Result<int> run_compile(const SweepArgs& args, const Settings& settings) {
     task.budget = static_cast<std::uint64_t>(most);
   }
   FATUNE_TRY(CompilePool pool, open_pool(settings, use.jobs));
-  std::vector<CompiledConfig> results;
-  for (const NamedProblem& named : subject.problems)
-    FATUNE_TRY_STATUS(compile_problem(named, subject.kernels, task, pool, results));
-  const bool all = std::all_of(results.begin(), results.end(),
-                               [](const CompiledConfig& r) { return r.compiled.ok; });
+  FATUNE_TRY(const auto results, compile_all(subject, task, pool, settings));
   const CompileDocument document{settings.head, name(arch), pool.compiler_version(), results};
   print(settings.json
             ? dump_pretty(to_json(document))
             : fmt::format("compiled for {} with NVRTC {}, nothing was run\n{}", document.arch,
                           document.nvrtc, summary_text(results, settings.paint)));
+  if (interrupted()) {
+    log::warn("interrupted; what was compiled is in the cache, and the same command goes on");
+    return kInterrupted;
+  }
+  const bool all =
+      std::ranges::all_of(results, [](const CompiledConfig& result) { return result.compiled.ok; });
   return all ? kDone : kAnswerIsNo;
 }
 

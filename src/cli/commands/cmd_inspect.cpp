@@ -16,6 +16,7 @@
 #include "tune/compile/inert.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 #include "tune/evaluate/forecast.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -97,7 +98,8 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
   FATUNE_TRY(const Space space, Space::build(subject.kernel, subject.problem, subject.limits));
   if (args.inert && space.size() > 0) {
     FATUNE_TRY(CompilePool pool, open_pool(settings));
-    FATUNE_TRY(document.parameters, parameter_effects(space, subject.limits, pool, 3));
+    CompileFaults faults;
+    FATUNE_TRY(document.parameters, parameter_effects(space, subject.limits, pool, 3, faults));
   }
   document.space = summary_of(space);
   if (settings.json) {
@@ -147,7 +149,8 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
   }
   FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, subject.limits));
   FATUNE_TRY(CompilePool pool, open_pool(settings));
-  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, subject.limits)));
+  FATUNE_TRY(Compiled done, pool.compile(compile_request(candidate, subject.limits)));
+  const Compiled compiled = checked(std::move(done), plan);
   if (args.census && compiled.ok) document.census = census_of(compiled.cubin_path, settings);
   add_compiled(subject, plan, compiled, document);
   if (settings.json) {

@@ -8,6 +8,8 @@
 #include "cli/commands/documents.hpp"
 #include "cli/options/catalog.hpp"
 #include "core/fields.hpp"
+#include "core/interrupt.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/space/lint.hpp"
 #include "search/datasets/spaces.hpp"
@@ -93,7 +95,19 @@ std::vector<Problem> lint_problems(const Manifest& manifest) {
   return {mission, wide, decode};
 }
 
-/// Finds inert parameters of a kernel in its machine code.
+/// Compiles a reference in the two forms in which it also runs.
+Status compile_forms(const Space& space, const DeviceLimits& limits, CompilePool& pool,
+                     CompileFaults& faults) {
+  for (const char* form : {"OUT_F32=1", "ROUND_INTERMEDIATES=1"}) {
+    FATUNE_TRY(
+        const Compiled compiled,
+        pool.compile(compile_request(space.candidate(*space.default_point()), limits, {form})));
+    if (!compiled.ok) faults.try_emplace(compiled.problem, CompileFault{form, 1});
+  }
+  return {};
+}
+
+/// Finds configs that cannot be compiled or launched, and inert parameters, in the machine code.
 Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const DeviceLimits& limits,
                                            CompilePool& pool) {
   std::vector<LintFinding> findings;
@@ -102,7 +116,15 @@ Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const Device
     if (!reason.empty()) continue;
     FATUNE_TRY(const Space space, Space::build(kernel, problem, limits));
     if (space.size() == 0) continue;
-    FATUNE_TRY(const auto effects, parameter_effects(space, limits, pool, 2));
+    CompileFaults faults;
+    FATUNE_TRY(const auto effects, parameter_effects(space, limits, pool, 2, faults));
+    if (kernel->manifest.role == Role::kReference && space.default_point())
+      FATUNE_TRY_STATUS(compile_forms(space, limits, pool, faults));
+    for (const auto& [why, fault] : faults) {
+      findings.push_back({Severity::kError, kernel->manifest.where,
+                          fmt::format("{} cannot be run, such as {}: {}",
+                                      counted(fault.configs, "config"), fault.config, why)});
+    }
     for (const ParameterEffect& effect : effects) {
       if (!effect.inert()) continue;
       findings.push_back(
@@ -127,7 +149,9 @@ Result<std::vector<LintFinding>> lint_all(const KernelsArgs& args, const Setting
   FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
   FATUNE_TRY(CompilePool pool, open_pool(settings));
   for (const KernelRef& kernel : kernels) {
+    if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted"};
     if (is_fault(kernel)) continue;
+    log::info("compiling configs of " + kernel->manifest.name);
     FATUNE_TRY(auto found, lint_code(kernel, limits, pool));
     for (LintFinding& finding : found) findings.push_back(std::move(finding));
   }

@@ -13,12 +13,14 @@
 #include "cli/options/problems.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
+#include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "evolve/report/text.hpp"
 #include "report/page/report_page.hpp"
 #include "report/text/report_text.hpp"
 #include "report/text/suite_summary.hpp"
+#include "report/text/sweep_report.hpp"
 #include "search/datasets/journal_dataset.hpp"
 #include "search/datasets/recording.hpp"
 
@@ -34,6 +36,7 @@ struct ReportArgs {
   std::string format;  ///< empty: by the suffix of `out`, else text
   std::vector<std::string> kernels;
   std::string out;
+  bool all = false;
   bool sass = false;
   bool salvage = false;
 };
@@ -70,6 +73,14 @@ Status check_format(const ReportArgs& args, const std::string& format) {
     return usage_error(
         "--out " + args.out +
         ": svg is a folder of pictures; add --format svg and name a folder with --out");
+  const std::string suffix = std::filesystem::path(args.out).extension().string();
+  const bool fits = suffix.empty() || suffix == ".txt" || suffix == "." + format ||
+                    (args.common.json && suffix == ".json");
+  if (args.format.empty() && !fits) {
+    return usage_error(fmt::format(
+        "--out {}: no format has the suffix {}; end in .html, .md, .csv or .txt, or add --format",
+        args.out, suffix));
+  }
   if (args.sass && format != "html")
     return usage_error("--sass puts machine code into a page: name one with --out FILE.html");
   if (format == "svg" && args.out.empty())
@@ -139,8 +150,12 @@ Result<int> write_interchange(const ReportArgs& args, const std::string& format,
 }
 
 Status write_or_print(const std::string& out, const std::string& text) {
-  if (!out.empty()) return replace_file(out, text);
-  print(text);
+  if (out.empty()) {
+    print(text);
+    return {};
+  }
+  FATUNE_TRY_STATUS(replace_file(out, text));
+  log::info(fmt::format("wrote {} ({})", out, describe(Bytes(text.size()))));
   return {};
 }
 
@@ -270,6 +285,7 @@ Result<int> show_proof(const ReportArgs& args, const std::string& format, const 
 Result<int> report(const ReportArgs& args, const Settings& settings) {
   const std::string format = format_of(args);
   FATUNE_TRY_STATUS(check_format(args, format));
+  if (!args.sass) end_on_interrupt();
   if (is_evolution(args.runs.front())) return show_evolution(args, format, settings);
   if (const auto page = proof_page(args.runs.front())) return show_proof(args, format, *page);
   if (is_page(format) || settings.json) return show_pages(args, format, settings);
@@ -280,8 +296,13 @@ Result<int> report(const ReportArgs& args, const Settings& settings) {
     return write_interchange(args, format, groups, journal);
   std::string text = report_text(groups, journal, format, settings.paint);
   if (format != "csv" && args.kernels.empty()) {
-    FATUNE_TRY(const PageRun run, page_run_of(std::move(journal), file));
-    text += suite_summary(SuiteFinals(run), format, settings.paint);
+    FATUNE_TRY(PageRun run, page_run_of(std::move(journal), file));
+    const SuiteFinals finals(run);
+    if (format == "text" && !args.all && !finals.problems.empty()) {
+      text = sweep_report(sweep_result_of(std::move(run)), settings.paint);
+    } else {
+      text += suite_summary(finals, format, settings.paint);
+    }
   }
   FATUNE_TRY_STATUS(write_or_print(args.out, text));
   return kDone;
@@ -302,6 +323,9 @@ OptionTable report_table(ReportArgs& a) {
         {"-o,--out", &a.out, "PATH",
          "Write to this file. svg, and t4 and kernel-tuner with several problems, write to this "
          "folder"},
+        {"--all", &a.all, "",
+         "As text, show the search in place of its result: the best configs of each kernel, and "
+         "what the parameters explain"},
         {"--sass", &a.sass, "",
          "Add the finalists' disassembled machine code to the page, for comparison; compile it "
          "again where the cache lacks it"},

@@ -87,7 +87,8 @@ void fields(ErrorDocument& x, FieldList& f) {
   f.document("fatune.error");
   document::head_fields(x.head, f);
   f.group("error", [&x](FieldList& error) {
-    error("kind", x.kind).one_of("usage, environment, files, device, bug, interrupted");
+    error("kind", x.kind)
+        .one_of("the answer is no, usage, environment, files, device, bug, interrupted");
     error("message", x.message);
     error("exit_code", x.exit_code);
   });

@@ -1,16 +1,15 @@
 // sweep_run.cpp: Opens devices, watches the sweep and answers with its result.
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/live_progress.hpp"
 #include "cli/commands/ready_sweep.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
@@ -18,7 +17,6 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "report/page/live_server.hpp"
-#include "report/text/progress.hpp"
 #include "report/text/sweep_report.hpp"
 #include "tune/sweep/best.hpp"
 
@@ -35,13 +33,15 @@ std::string shard_notice(const RunPlan& plan) {
 
 /// Creates the folder, or NAME-2, NAME-3 if runs of the same second exist.
 Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
-  FATUNE_TRY_STATUS(make_directories(wanted.parent_path()));
+  constexpr const char* kRemedy = "; name another folder with --out DIR";
+  if (const Status made = make_directories(wanted.parent_path()); !made)
+    return Error{made.error().kind, made.error().message + kRemedy};
   std::filesystem::path folder = wanted;
   std::error_code failure;
   for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
     if (failure) {
-      return file_error(
-          fmt::format("{}: cannot create this folder: {}", folder.string(), failure.message()));
+      return file_error(fmt::format("{}: cannot create this folder: {}{}", folder.string(),
+                                    failure.message(), kRemedy));
     }
     folder = fmt::format("{}-{}", wanted.string(), number);
   }
@@ -72,9 +72,11 @@ int print_result(const ReadySweep& ready, const SweepResult& result, const Setti
                                                    (lines.empty() ? "" : "\n")));
   if (result.interrupted) {
     const SweepUse& use = ready.use;
-    log::warn(fmt::format("interrupted; continue with: fatune {} {}{}",
-                          use.finals_only ? "finals" : "resume", shell_word(result.folder.string()),
-                          use.names_device ? " --device " + shell_word(use.device) : ""));
+    const std::string run = shell_word(result.folder.string()) +
+                            (use.names_device ? " --device " + shell_word(use.device) : "");
+    log::warn(fmt::format("interrupted; continue with: fatune {} {}",
+                          use.finals_only ? "finals" : "resume", run) +
+              (use.finals_only ? "" : "\n  or end the search there: fatune finals " + run));
     return kInterrupted;
   }
   if (!found) {
@@ -101,33 +103,6 @@ Status sanitize_winners(const ReadySweep& ready, const Settings& settings, Sweep
   }
   return save_best(result);
 }
-
-constexpr std::size_t kColumnsUnknown = 100;
-
-/// Progress display: silent with --quiet, redrawn in place on a terminal, plain lines elsewhere.
-class LiveProgress {
- public:
-  explicit LiveProgress(const Settings& settings) {
-    if (settings.quiet) return;
-    display_.emplace(
-        std::cerr, settings.live ? ProgressStyle::kLive : ProgressStyle::kPlain,
-        [] { return terminal_columns(STDERR_FILENO, kColumnsUnknown); }, settings.live_paint);
-    log::set_interlude([this] { display_->clear(); }, [this] { display_->draw(); });
-  }
-  ~LiveProgress() {
-    if (!display_) return;
-    log::set_interlude(nullptr, nullptr);
-    display_->clear();
-  }
-  LiveProgress(const LiveProgress&) = delete;
-  LiveProgress& operator=(const LiveProgress&) = delete;
-  void show(const SweepProgress& progress) {
-    if (display_) display_->show(progress);
-  }
-
- private:
-  std::optional<ProgressDisplay> display_;
-};
 
 class OneDevice final : public SweepDevices {
  public:
@@ -157,6 +132,8 @@ Result<SweepResult> run_watched(ReadySweep& ready, SweepDevices& devices, LiveSe
   return result;
 }
 
+constexpr std::string_view kPrefix = "fatune: ";  // of a message on stderr
+
 /// Adds known configs for the devices' architecture.
 void find_known(ReadySweep& ready, const Arch& arch) {
   std::vector<SavedConfig>& known = ready.options.known;
@@ -165,7 +142,8 @@ void find_known(ReadySweep& ready, const Arch& arch) {
   known.insert(known.begin(), imported.begin(), imported.end());
   if (ready.options.resume) return;
   const std::string said = known_notice(ready.options.plan, known, arch);
-  if (!said.empty()) log::info(said);
+  if (!said.empty())
+    log::info(join(wrap(said, text_columns() - std::min(text_columns(), kPrefix.size())), "\n  "));
 }
 
 Result<int> sweep_and_print(ReadySweep& ready, SweepDevices& devices, LiveServer* server,

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
 #include "core/fields.hpp"
+#include "core/interrupt.hpp"
 #include "core/text.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 
@@ -68,10 +69,15 @@ Checks all_checks(const Settings& settings) {
   const GpusSeen seen = look_at_gpus();
   const HostSystem host = look_at_host(settings, driver_version(seen));
   Checks checks;
-  for (const Checks& part :
-       {gpu_checks(seen, host), compiler_checks(settings, host), machine_checks(settings),
-        baseline_checks(settings, host), tool_checks(settings, host)})
+  const auto add = [&](const Checks& part) {
     checks.insert(checks.end(), part.begin(), part.end());
+  };
+  add(gpu_checks(seen, host));
+  add(compiler_checks(settings, host));
+  end_on_interrupt();  // the compiler's folder is removed
+  add(machine_checks(settings));
+  add(baseline_checks(settings, host));
+  add(tool_checks(settings, host));
   return checks;
 }
 

@@ -149,9 +149,6 @@ ManFacts facts() {
 
 Result<std::string> page(const CommandDoc& program, const std::string& name) {
   if (name.empty()) return program_page(program, facts());
-  for (const CommandDoc& command : program.hidden) {
-    if (command.name == name) return command_page(program, command, facts());
-  }
   std::vector<std::string> names;
   for (const CommandDoc& command : program.commands) {
     if (command.name == name) return command_page(program, command, facts());

@@ -29,7 +29,6 @@ struct CommandDoc {
   std::vector<OptionDoc> options{};
   std::vector<CommandDoc> commands{};
   std::vector<std::string> examples{};  ///< command lines
-  std::vector<CommandDoc> hidden{};     ///< commands with a page that --help does not list
 };
 
 /// Definitions that --help prints, without hidden options.

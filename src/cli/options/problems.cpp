@@ -11,6 +11,7 @@
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/json.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 
 namespace fatune::cli {
@@ -153,6 +154,7 @@ Error task_error(const std::string& path) {
 /// Loads a suite. --layout applies to all of its problems if the suite sets no layout.
 Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
   FATUNE_TRY(Suite suite, load_suite(args.suite));
+  for (const std::string& each : suite.left_out) log::warn("left out: " + each);
   ProblemArgs others = args;
   others.layout.clear();
   FATUNE_TRY_STATUS(refuse_companions(others, "--suite " + args.suite));
@@ -191,16 +193,23 @@ Result<std::vector<Implementation>> from_kernel(const ChoiceArgs& args, const Ca
   return chosen;
 }
 
+/// Chooses the config of each problem. Leaves out configs that cannot be used, if others can.
 Result<std::vector<Implementation>> from_file(const ChoiceArgs& args, const Catalog& catalog) {
   FATUNE_TRY(const BestFile file, load_best_file(args.config));
   const std::vector<SavedConfig> saved = configs_of(file);
   FATUNE_TRY(const auto uses, config_uses(saved, args.problem, args.config, catalog));
   std::vector<Implementation> chosen;
+  std::vector<Error> refused;
   for (const ConfigUse& use : uses) {
-    FATUNE_TRY(Implementation candidate,
-               chosen_of(saved[use.position], use.problem, args.config, catalog));
-    chosen.push_back(std::move(candidate));
+    auto candidate = chosen_of(saved[use.position], use.problem, args.config, catalog);
+    if (candidate) {
+      chosen.push_back(*std::move(candidate));
+    } else {
+      refused.push_back(std::move(candidate).error());
+    }
   }
+  if (chosen.empty()) return refused.front();
+  for (const Error& each : refused) log::warn("left out: " + each.message);
   return chosen;
 }
 

@@ -41,13 +41,14 @@ Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
   FATUNE_TRY(Journal journal, load_recording(request.device.recording));
   FATUNE_TRY(auto evaluator, make_recorded_evaluator(std::move(journal.header.environment),
                                                      std::move(journal.records), request.catalog));
+  Status held;
   for (const NamedProblem& named : request.problems) {
-    const Status held = evaluator->begin_problem(named.problem, {});
-    if (held) continue;
-    return request.device.fell_back ? no_driver(held.error())
-                                    : environment_error(held.error().message);
+    held = evaluator->begin_problem(named.problem, {});
+    if (held) break;
   }
-  return evaluator;
+  if (held) return evaluator;
+  return request.device.fell_back ? no_driver(held.error())
+                                  : environment_error(held.error().message);
 }
 
 bool is_uuid(const std::string& word) { return word.starts_with("GPU-"); }

@@ -94,15 +94,16 @@ std::string known_notice(const RunPlan& plan, const std::vector<SavedConfig>& kn
   if (first.empty()) return "";
   if (problems.size() > 1) {
     return fmt::format(
-        "known: an exact config for {} of {} problems; --budget 0 takes the known configs",
+        "tuned kernels are known for {} of {} problems; --budget 0 uses them without a search",
         first.size(), problems.size());
   }
   const SavedConfig& best = first.front();
-  std::string text = fmt::format("known: {} for exactly {}", best.kernel, describe(*best.problem));
+  std::string text = "a tuned kernel for this problem ";
+  text += best.source.starts_with(kShippedFolder) ? "ships with fatune" : "is in " + best.source;
   if (best.median_us)
-    text += fmt::format(", {} {}", describe(Micros(*best.median_us)),
+    text += fmt::format(" ({} {})", describe(Micros(*best.median_us)),
                         describe(best.time.value_or(Time::kHot)));
-  return text + fmt::format(", from {}; --budget 0 takes it", best.source);
+  return text + "; --budget 0 uses it without a search";
 }
 
 Result<std::vector<Recording>> read_imports(const std::vector<std::string>& paths) {

@@ -147,7 +147,7 @@ class DeviceBench final : public Bench {
     if (draft.settings || draft.kernel->manifest.parameters.empty())
       return examine_config(candidate, order, name);
     auto searched = search(draft, problem.problem, order);
-    if (!searched && searched.error().kind == ErrorKind::kUsage) {
+    if (!searched && is_of_problem(searched.error())) {
       refused.reason = searched.error().message;
       return refused;
     }

@@ -43,7 +43,8 @@ void fields(ClientLine& x, FieldList& f) {
 }
 
 std::string_view word_for(ErrorKind kind) {
-  constexpr std::string_view kWords[] = {"usage", "environment", "files", "device", "interrupted"};
+  constexpr std::string_view kWords[] = {"usage",  "environment", "files",
+                                         "device", "interrupted", "impossible"};
   return kWords[static_cast<std::size_t>(kind)];
 }
 

@@ -11,6 +11,7 @@
 #include "model/space/rules.hpp"
 #include "tune/evaluate/forecast.hpp"
 #include "worker/protocol/compilation.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune {
 namespace {
@@ -176,7 +177,7 @@ class DeviceExaminer final : public Examiner {
   /// Drops the evaluator, because its device may be lost or still busy. The next examination opens
   /// a fresh device without the old watcher.
   Error failed(Error error) {
-    if (error.kind != ErrorKind::kUsage) evaluator_.reset();
+    if (!is_of_problem(error)) evaluator_.reset();
     return error;
   }
 
@@ -234,13 +235,14 @@ class CompileExaminer final : public Examiner {
       record.outcome = Outcome::kInfeasible;
       return record;
     }
-    FATUNE_TRY(const Compiled compiled, compile(candidate, beat));
+    FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits_));
+    FATUNE_TRY(Compiled done, compile(candidate, beat));
+    const Compiled compiled = checked(std::move(done), plan);
     if (!compiled.ok) {
       record.outcome = Outcome::kCompileError;
       record.reason = compiled.problem;
       return record;
     }
-    FATUNE_TRY(const LaunchPlan plan, launch_plan(candidate, limits_));
     record.resources = with_compiler_log(std::nullopt, compiled, plan);
     record.outcome = Outcome::kUnavailable;
     record.reason =

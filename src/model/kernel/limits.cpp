@@ -50,6 +50,10 @@ constexpr std::int64_t kMaxBox = 256;
 constexpr std::int64_t kBoxRowMultiple = 16;  // bytes
 constexpr std::array<char, 3> kAxisNames = {'x', 'y', 'z'};
 
+std::int64_t most_in_cluster(const DeviceLimits& limits) {
+  return limits.arch.number >= kFirstArchWithClusters ? kMaxCluster : 1;
+}
+
 /// Writes the reason, if wanted, and returns false.
 template <typename... Parts>
 bool refuse(std::string* why, fmt::format_string<Parts...> format, Parts&&... parts) {
@@ -126,6 +130,12 @@ bool block_fits(std::span<const std::int64_t> block, const DeviceLimits& limits,
                 limits.max_threads_block);
 }
 
+std::string describe_grid_limits(const DeviceLimits& limits) {
+  return fmt::format(
+      "the device allows grids of {} blocks in x, {} in y and {} in z, and clusters of {}",
+      kMaxGrid[0], kMaxGrid[1], kMaxGrid[2], most_in_cluster(limits));
+}
+
 bool grid_fits(std::span<const std::int64_t> grid, std::span<const std::int64_t> cluster,
                const DeviceLimits& limits, std::string* why) {
   double blocks = 1;
@@ -143,7 +153,7 @@ bool grid_fits(std::span<const std::int64_t> grid, std::span<const std::int64_t>
     }
     blocks *= static_cast<double>(cluster[i]);
   }
-  const std::int64_t allowed = limits.arch.number >= kFirstArchWithClusters ? kMaxCluster : 1;
+  const std::int64_t allowed = most_in_cluster(limits);
   if (blocks <= static_cast<double>(allowed)) return true;
   return refuse(why, "needs clusters of {:.0f} blocks, the device allows {}", blocks, allowed);
 }

@@ -53,6 +53,8 @@ bool block_fits(std::span<const std::int64_t> block, const DeviceLimits& limits,
 /// `grid` and `cluster`: blocks in x, y, z.
 bool grid_fits(std::span<const std::int64_t> grid, std::span<const std::int64_t> cluster,
                const DeviceLimits& limits, std::string* why);
+/// "the device allows grids of 2147483647 blocks in x, 65535 in y ..."
+std::string describe_grid_limits(const DeviceLimits& limits);
 /// Tells whether a tensor map supports a swizzle of this many bytes.
 bool is_swizzle(std::int64_t bytes);
 /// `box`: elements of a tensor map's four dimensions, fastest first.

@@ -36,10 +36,27 @@ std::string complete(Problem& x) {
   return valid ? "" : valid.error().message;
 }
 
+void unchecked_fields(Problem& x, FieldList& f) {
+  f.by_hand();
+  f.read_by("shape", x, read_shape)
+      .required()
+      .schema(R"({"type":"string"})")
+      .about("batch,heads,seq,head_dim");
+  f("kv_heads", x.kv_heads);
+  f("seq_kv", x.seq_kv);
+  f("dtype", x.dtype);
+  f("out_dtype", x.out_dtype);
+  f("quant", x.quant);
+  f.read_by("causal", x, read_causal).schema(R"({"type":"boolean"})");
+  f("lse", x.lse);
+  f("layout", x.layouts);
+  f("scale", x.scale).finite().about("Scale of the scores before the softmax [1/sqrt(head_dim)]");
+}
+
 void entry_fields(NamedProblem& x, FieldList& f) {
   f.by_hand();
   f("name", x.name).required().filled();
-  suite_fields(x.problem, f);
+  unchecked_fields(x.problem, f);
   f.read_by("source", x, read_source)
       .schema(R"({"type":"string"})")
       .about("Where the sizes are from");
@@ -58,23 +75,29 @@ std::string repeat_fault(const std::vector<NamedProblem>& problems) {
   return {};
 }
 
+/// Completes the problems, and leaves out those that contradict themselves. Returns the fault of a
+/// suite with two equal problems, or with no other.
+std::string settle(Suite& x) {
+  std::vector<std::string> faults;
+  for (NamedProblem& each : x.problems) faults.push_back(complete(each.problem));
+  if (std::string repeated = repeat_fault(x.problems); !repeated.empty()) return repeated;
+  std::vector<NamedProblem> sound;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (faults[i].empty()) {
+      sound.push_back(std::move(x.problems[i]));
+    } else {
+      x.left_out.push_back(fmt::format("{}: {}", x.problems[i].name, faults[i]));
+    }
+  }
+  if (sound.empty()) return "[0] " + faults.front();
+  x.problems = std::move(sound);
+  return {};
+}
+
 }  // namespace
 
 void suite_fields(Problem& x, FieldList& f) {
-  f.by_hand();
-  f.read_by("shape", x, read_shape)
-      .required()
-      .schema(R"({"type":"string"})")
-      .about("batch,heads,seq,head_dim");
-  f("kv_heads", x.kv_heads);
-  f("seq_kv", x.seq_kv);
-  f("dtype", x.dtype);
-  f("out_dtype", x.out_dtype);
-  f("quant", x.quant);
-  f.read_by("causal", x, read_causal).schema(R"({"type":"boolean"})");
-  f("lse", x.lse);
-  f("layout", x.layouts);
-  f("scale", x.scale).finite().about("Scale of the scores before the softmax [1/sqrt(head_dim)]");
+  unchecked_fields(x, f);
   f.rule("", [&x] { return complete(x); });
 }
 
@@ -87,7 +110,7 @@ void fields(Suite& x, FieldList& f) {
   f.read_by("capture", [](const Json&, const FieldPlace&) {
      return Status();
    }).about("The report of `python -m fatune capture`");
-  f.rule_within("problems", [&x] { return repeat_fault(x.problems); });
+  f.rule_within("problems", [&x] { return settle(x); });
 }
 
 void fields(NamedProblem& x, FieldList& f) {

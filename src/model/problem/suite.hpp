@@ -21,6 +21,7 @@ struct Suite {
   std::string name;
   std::string summary;
   std::vector<NamedProblem> problems;
+  std::vector<std::string> left_out;  ///< "name: why", for problems that contradict themselves
 };
 
 /// `fatune schema problems` prints the format.

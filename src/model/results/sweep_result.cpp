@@ -56,6 +56,10 @@ const SavedConfig* ProblemResult::known_best() const {
   return found == warm_starts.end() ? nullptr : &*found;
 }
 
+std::string ProblemResult::why_not_tried() const {
+  return valid_points == 0 && !left_out.empty() ? left_out.front() : "";
+}
+
 bool has_time(const FinalRecord& record, Time time) {
   const std::size_t rounds = rounds_of(record, time).size();
   return timing_of(record, time) && (rounds == 0 || rounds >= kLeastSamples);

@@ -66,6 +66,8 @@ struct ProblemResult {
   const FinalRecord* best() const;
   /// Warm start with the best's config; null: the search found the config.
   const SavedConfig* known_best() const;
+  /// Why the problem was left out of a run of several; empty if a kernel was tried.
+  std::string why_not_tried() const;
 };
 
 struct SweepResult {

@@ -105,8 +105,8 @@ class RuleCompiler {
         begin(CompiledRule::Kind::kBlock, "threads of " + stage.entry,
               fmt::format("the device allows {} threads a block", limits_.max_threads_block));
     FATUNE_TRY_STATUS(add_all(block, stage.block, path + ".block"));
-    CompiledRule& grid = begin(CompiledRule::Kind::kGrid, "grid of " + stage.entry,
-                               "the device limits grids and clusters");
+    CompiledRule& grid =
+        begin(CompiledRule::Kind::kGrid, "grid of " + stage.entry, describe_grid_limits(limits_));
     FATUNE_TRY_STATUS(add_all(grid, stage.grid, path + ".grid"));
     return add_all(grid, stage.cluster, path + ".cluster");
   }

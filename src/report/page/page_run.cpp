@@ -142,6 +142,12 @@ PageProblem page_problem(const NamedProblem& named, const RunPlan& plan, Problem
   }
   problem.result.finals = std::move(records.finals);
   const auto entry = published.find(named.problem);
+  if (entry != published.end() && entry->second.search) {
+    const BestSearch& search = *entry->second.search;
+    problem.result.seconds = search.seconds;
+    problem.result.valid_points = search.valid_points;
+    problem.result.warm_starts = search.warm_starts;
+  }
   if (entry != published.end() && settle_as_published(entry->second, problem.result))
     return problem;
   Scoring scoring;

@@ -75,7 +75,7 @@ std::vector<Column> time_heads(const std::vector<TimeColumn>& times) {
   for (std::size_t i = 0; i < times.size(); ++i) {
     const int place = static_cast<int>(i);
     heads.emplace_back(">" + times[i].title, i == 0 ? 0 : i == 1 ? 2 : 5 + place);
-    heads.emplace_back(">95 %", i == 0 ? 0 : 10 + place);
+    heads.emplace_back(">95 %", i == 0 ? kLastSpare : 10 + place);
   }
   return heads;
 }

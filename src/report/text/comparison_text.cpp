@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "report/text/cells.hpp"
+#include "tune/sweep/comparison.hpp"
 
 namespace fatune {
 namespace {
@@ -138,7 +139,16 @@ std::string comparison_cell(const GateRow& row) {
   return outcome == Outcome::kMeasured ? "not compared" : std::string(name(outcome));
 }
 
-std::string pass_cell(bool passed) { return passed ? "pass" : "FAIL"; }
+/// Nothing is decided without a ratio.
+std::string pass_cell(const GateRow& row, const GateResult& result) {
+  if (row.passed) return "pass";
+  return has_answer(result) ? "FAIL" : "-";
+}
+
+std::string decision(const GateResult& result, const Paint& paint) {
+  return has_answer(result) ? decision_text(result.passed, paint)
+                            : paint(Tone::kWarn, "not decided");
+}
 
 std::string candidate_line(const GateProblem& problem, const GateResult& result) {
   const FinalRecord& candidate = problem.candidate;
@@ -169,7 +179,7 @@ std::string problem_text(const GateProblem& problem, const GateResult& result, c
     table.add({baseline_cell(row), median_cell(timing), interval_cell(timing),
                ratio_cell(row.ratio), ratio_interval_cell(row.ratio), comparison_cell(row),
                row.verdict.empty() ? "-" : row.verdict,
-               paint(row.passed ? Tone::kGood : Tone::kBad, pass_cell(row.passed))});
+               paint(row.passed ? Tone::kGood : Tone::kBad, pass_cell(row, result))});
     if (!row.ratio) reasons += row.reason + "\n";
   }
   if (!table.empty()) text += table.text(paint.columns());
@@ -203,7 +213,7 @@ std::string gate_report(const GateResult& result, const Paint& paint) {
   for (const GateProblem& problem : result.problems)
     text += problem_text(problem, result, paint) + "\n";
   if (result.problems.size() > 1) text += means_text(result);
-  return text + "Gate: " + decision_text(result.passed, paint) + " (" + limit_text(result) + ")\n";
+  return text + "Gate: " + decision(result, paint) + " (" + limit_text(result) + ")\n";
 }
 
 std::string gate_markdown(const GateResult& result) {
@@ -212,7 +222,9 @@ std::string gate_markdown(const GateResult& result) {
                                [](const GateRow& row) { return !row.source.empty(); });
   });
   std::string text = fmt::format("### fatune gate: {}\n\n{}, driver {}, {} rounds{}; {}.\n\n",
-                                 result.passed ? "pass" : "**fail**",
+                                 result.passed        ? "pass"
+                                 : has_answer(result) ? "**fail**"
+                                                      : "not decided",
                                  markdown_text(device_text(result.environment)),
                                  markdown_text(result.environment.driver), result.rounds,
                                  apart ? "" : ", interleaved", limit_text(result));
@@ -230,7 +242,7 @@ std::string gate_markdown(const GateResult& result) {
     for (const GateRow& row : problem.rows) {
       table.add({name, problem.candidate.impl, median_cell(time), baseline_cell(row),
                  median_cell(timing_of(row.baseline, problem.time)), ratio_cell(row.ratio),
-                 ratio_interval_cell(row.ratio), comparison_cell(row), pass_cell(row.passed)});
+                 ratio_interval_cell(row.ratio), comparison_cell(row), pass_cell(row, result)});
       if (!row.ratio) reasons += line(row.reason);
     }
     if (!problem.reason.empty()) reasons += line(problem.reason);

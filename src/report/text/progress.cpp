@@ -48,8 +48,13 @@ std::string describe_place(const SweepProgress& progress) {
   return fmt::format("[{}/{}] {}", progress.problem_number, progress.problems, progress.problem);
 }
 
+/// Only a search has a best: not "compile fa_mma".
+std::string no_best(const SweepProgress& progress) {
+  return progress.phase.starts_with("compile") ? "" : "no correct candidate yet";
+}
+
 std::string describe_best(const SweepProgress& progress) {
-  if (!progress.best_us) return "no correct candidate yet";
+  if (!progress.best_us) return no_best(progress);
   return "best " + describe(Micros(*progress.best_us)) + " " + progress.best_config;
 }
 
@@ -82,7 +87,7 @@ std::string live_lines(const SweepProgress& progress, std::size_t columns, const
   if (progress.left_s) first += ", about " + describe(Seconds(*progress.left_s)) + " left";
   const std::string spark = sparkline(progress.best_history_us, kSparkWidth);
   std::string second = (spark.empty() ? "" : spark + " ") + describe_best(progress);
-  if (!progress.activity.empty()) second += " · " + progress.activity;
+  if (!progress.activity.empty()) second += (second.empty() ? "" : " · ") + progress.activity;
   second = cut(second, columns > 2 ? columns - 2 : 0);
   // Adds colours after the cut, because escapes have no width, and only if the sparkline is whole.
   if (!spark.empty() && second.starts_with(spark + " "))
@@ -92,8 +97,9 @@ std::string live_lines(const SweepProgress& progress, std::size_t columns, const
 
 std::string plain_line(const SweepProgress& progress) {
   std::string text = describe_place(progress) + ": " + describe_counts(progress);
-  text += progress.best_us ? ", best " + describe(Micros(*progress.best_us))
-                           : ", no correct candidate yet";
+  const std::string none = no_best(progress);
+  if (progress.best_us) text += ", best " + describe(Micros(*progress.best_us));
+  if (!progress.best_us && !none.empty()) text += ", " + none;
   text += ", " + describe(Seconds(progress.elapsed_s));
   if (progress.left_s) text += ", about " + describe(Seconds(*progress.left_s)) + " left";
   return text;

@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "model/results/sol_score.hpp"
 #include "report/text/cells.hpp"
+#include "report/text/report_text.hpp"
 #include "report/text/suite_summary.hpp"
 
 namespace fatune {
@@ -188,7 +189,8 @@ std::string outcomes(const ProblemResult& problem, const SweepResult& run, const
   }
   // An interrupted search may not have built all spaces.
   const bool whole = !run.interrupted || !problem.finals.empty();
-  const std::string of = whole ? fmt::format(" of {} valid", problem.valid_points) : "";
+  const std::string of =
+      whole && problem.valid_points > 0 ? fmt::format(" of {} valid", problem.valid_points) : "";
   std::string text = fmt::format("Tried: {}{} configs in {}{}\n", problem.candidates.size(), of,
                                  describe(Seconds(problem.seconds)), skip_mark(run));
   text += table.text(paint.columns());
@@ -201,12 +203,23 @@ std::string headline(const ProblemResult& problem, const SweepResult& run) {
   return label(problem.problem) + " on " + device_text(run.environment) + skip_mark(run);
 }
 
+/// Names the fastest candidate of an interrupted search.
+std::string best_so_far(const ProblemResult& problem, const RunPlan& plan) {
+  const Time time = search_time(plan.objective);
+  const std::vector<Ranked> ranked = rank_candidates(problem.candidates, time);
+  const std::string ended = "interrupted before the final phase";
+  if (ranked.empty()) return ended;
+  const CandidateRecord& best = *ranked.front().record;
+  return fmt::format("{}; best so far: {}, {} (an estimate of the search)", ended, best.kernel,
+                     describe(Micros(searched_timing(best, time)->median_us)));
+}
+
 /// Writes the winner's times and its ratio to the fastest baseline.
 std::string winner(const ProblemResult& problem, const SweepResult& run) {
   const FinalRecord* best = problem.best();
   if (best == nullptr) {
     if (!problem.finals.empty()) return "no candidate passed the final phase";
-    return run.interrupted ? "interrupted before the final phase" : "no correct candidate";
+    return run.interrupted ? best_so_far(problem, run.plan) : "no correct candidate";
   }
   const Time time = final_time(problem.finals, run.plan.objective);
   const auto& timing = timing_of(*best, time);
@@ -263,7 +276,10 @@ std::string devices_text(const FleetTimeline& timeline, const Paint& paint) {
 
 std::string problem_report(const ProblemResult& problem, const SweepResult& run,
                            const Paint& paint) {
-  std::string text = headline(problem, run) + "\n\n" + outcomes(problem, run, paint);
+  std::string text = headline(problem, run) + "\n\n";
+  if (const std::string why = problem.why_not_tried(); !why.empty())
+    return text + paint.fitted("left out: " + why);
+  text += outcomes(problem, run, paint);
   if (!problem.finals.empty()) text += "\n" + finalists(problem, run, paint);
   if (!problem.score_note.empty()) text += problem.score_note + "\n";
   if (problem.best() != nullptr && problem.best()->timed_again)
@@ -276,6 +292,23 @@ std::string problem_report(const ProblemResult& problem, const SweepResult& run,
   const std::string known = known_line(problem);
   if (!known.empty()) text += paint.fitted(known);
   return text + paint.fitted(paint(Tone::kStrong, winner(problem, run)));
+}
+
+SweepResult sweep_result_of(PageRun run) {
+  SweepResult result;
+  for (PageProblem& problem : run.problems) {
+    for (const TriedConfig& each : tried(problem))
+      problem.result.candidates.push_back(each.config->record);
+    result.problems.push_back(std::move(problem.result));
+  }
+  result.plan = std::move(run.header.plan);
+  result.environment = std::move(run.header.environment);
+  result.helpers = std::move(run.header.helpers);
+  result.fleet = std::move(run.fleet);
+  result.folder = std::filesystem::path(run.source).parent_path();
+  result.interrupted = run.status != "complete";
+  result.seconds = run.seconds;
+  return result;
 }
 
 std::string sweep_report(const SweepResult& result, const Paint& paint) {

@@ -8,6 +8,7 @@
 
 #include "core/fields.hpp"
 #include "core/json.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune {
 namespace {
@@ -53,7 +54,8 @@ void count(const Space& space, const Neighbour& pair, const Programs& programs,
 
 Result<std::vector<ParameterEffect>> parameter_effects(const Space& space,
                                                        const DeviceLimits& limits,
-                                                       CompilePool& pool, int bases) {
+                                                       CompilePool& pool, int bases,
+                                                       CompileFaults& faults) {
   std::vector<Neighbour> pairs;
   std::map<Point, Ticket> tickets;
   const auto submit = [&](const Point& point) {
@@ -71,9 +73,14 @@ Result<std::vector<ParameterEffect>> parameter_effects(const Space& space,
   }
   Programs programs;
   for (const auto& [point, ticket] : tickets) {
-    FATUNE_TRY(const Compiled compiled, wait_for(pool, ticket));
-    if (!compiled.ok) continue;
+    FATUNE_TRY(Compiled done, wait_for(pool, ticket));
     FATUNE_TRY(const LaunchPlan plan, launch_plan(space.candidate(point), limits));
+    const Compiled compiled = checked(std::move(done), plan);
+    if (!compiled.ok) {
+      CompileFault& fault = faults[compiled.problem];
+      if (fault.configs++ == 0) fault.config = describe(space.config(point));
+      continue;
+    }
     programs[point] = compiled.cubin_hash + dump(to_json(plan));
   }
   std::vector<ParameterEffect> effects;

@@ -1,6 +1,7 @@
 // inert.hpp: Finds parameters that change neither machine code nor launch.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,20 @@ struct ParameterEffect {
   bool inert() const { return neighbours > 0 && changed == 0; }
 };
 
+/// Configs that fail to compile for one reason.
+struct CompileFault {
+  std::string config;  ///< the first of them
+  int configs = 0;
+};
+/// By the compiler's first line, or by the difference of machine code and manifest.
+using CompileFaults = std::map<std::string, CompileFault>;
+
 /// Compiles one-parameter neighbours of the default config and of `bases` - 1 other valid configs,
-/// chosen with a fixed seed. Configs that do not compile are skipped. The space must not be empty.
+/// chosen with a fixed seed. Configs that do not compile are added to `faults`. The space must not
+/// be empty.
 Result<std::vector<ParameterEffect>> parameter_effects(const Space& space,
                                                        const DeviceLimits& limits,
-                                                       CompilePool& pool, int bases);
+                                                       CompilePool& pool, int bases,
+                                                       CompileFaults& faults);
 
 }  // namespace fatune

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/interrupt.hpp"
 #include "core/result.hpp"
 #include "worker/protocol/compilation.hpp"
 
@@ -31,9 +32,12 @@ class CompileService {
   virtual std::vector<int> descriptors() const = 0;  ///< to poll
 };
 
-/// Pumps until the ticket is ready, and takes the result.
+/// Pumps until the ticket is ready or the user interrupts, and takes the result.
 inline Result<Compiled> wait_for(CompileService& service, Ticket ticket) {
-  while (!service.ready(ticket)) FATUNE_TRY_STATUS(service.pump(std::chrono::milliseconds(100)));
+  while (!service.ready(ticket)) {
+    if (interrupted()) return Error{ErrorKind::kInterrupted, "interrupted"};
+    FATUNE_TRY_STATUS(service.pump(std::chrono::milliseconds(100)));
+  }
   return service.take(ticket);
 }
 

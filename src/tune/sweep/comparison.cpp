@@ -22,7 +22,7 @@ namespace {
 Result<std::string> begin_or_reason(const Problem& problem, bool several, Evaluator& evaluator) {
   Status begun = evaluator.begin_problem(problem, {});
   if (begun) return std::string();
-  if (several && begun.error().kind == ErrorKind::kUsage) return begun.error().message;
+  if (several && is_of_problem(begun.error())) return begun.error().message;
   return std::move(begun).error();
 }
 
@@ -295,7 +295,8 @@ Status save_suite(const SweepResult& sweep, const std::string& date) {
   result.objective = sweep.plan.objective;
   result.skip_correctness = sweep.plan.skip_correctness;
   for (const ProblemResult& problem : sweep.problems) {
-    if (!problem.finals.empty()) result.problems.push_back({problem.problem, problem.finals, ""});
+    if (!problem.finals.empty() || !problem.why_not_tried().empty())
+      result.problems.push_back({problem.problem, problem.finals, problem.why_not_tried()});
   }
   const auto& problems = sweep.plan.problems;
   const bool is_suite = problems.size() > 1 || !problems.front().name.empty();

@@ -76,21 +76,25 @@ Environment measured_on(const OpenRun& run, const Environment& here) {
   return several;
 }
 
-/// Finds unsupported problems before anything is measured or written.
+/// Refuses a plan of which no problem can be done, before anything is measured or written.
 Status check_problems(const RunPlan& plan, const std::vector<KernelRef>& kernels,
                       const DeviceLimits& limits) {
-  for (const NamedProblem& problem : shard_problems(plan)) {
+  std::vector<std::string> reasons;
+  for (const NamedProblem& problem : plan.problems) {
     ProblemResult scratch;
     scratch.problem = problem;
-    FATUNE_TRY(const auto built, build_spaces(kernels, limits, scratch));
-    for (const std::string& left_out : scratch.left_out) {
-      log::debug(describe(problem.problem) + ": left out " + left_out);
+    const auto built = build_spaces(kernels, limits, scratch);
+    if (!built && !is_of_problem(built.error())) return built.error();
+    if (!built) {
+      reasons.push_back(built.error().message);
+    } else if (plan.strategy == kKnownStrategy) {
+      return {};
+    } else {
+      const auto made = make_strategy(plan.strategy, built->spaces.front().lattice(), {});
+      return made ? Status() : made.error();
     }
-    if (plan.strategy == kKnownStrategy) continue;
-    auto strategy = make_strategy(plan.strategy, built.spaces.front().lattice(), {});
-    if (!strategy) return std::move(strategy).error();
   }
-  return {};
+  return impossible_error(join(reasons, "\n"));
 }
 
 RunPlan complete_plan(RunPlan plan, const std::vector<KernelRef>& kernels) {
@@ -118,8 +122,9 @@ std::map<std::string, std::vector<ToolVerdict>> saved_verdicts(
 
 /// With finals_only every search counts as ended if it has begun.
 bool all_were_searched(const SweepResult& result) {
-  return std::ranges::none_of(
-      result.problems, [](const ProblemResult& problem) { return problem.candidates.empty(); });
+  return std::ranges::none_of(result.problems, [](const ProblemResult& problem) {
+    return problem.candidates.empty() && problem.why_not_tried().empty();
+  });
 }
 
 std::size_t place_of(const std::vector<NamedProblem>& problems, const Problem& problem) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/log.hpp"
 #include "tune/sweep/search_loop.hpp"
 #include "tune/sweep/warm_start.hpp"
 
@@ -200,8 +201,8 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
     }
   }
   if (built.spaces.empty()) {
-    return usage_error(fmt::format("no kernel can do {} on {}:\n  {}", describe(problem),
-                                   name(limits.arch), fmt::join(result.left_out, "\n  ")));
+    return impossible_error(fmt::format("no kernel can do {} on {}:\n  {}", describe(problem),
+                                        name(limits.arch), fmt::join(result.left_out, "\n  ")));
   }
   std::ranges::stable_sort(built.spaces, {}, &Space::size);
   return built;
@@ -248,10 +249,8 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
   return result;
 }
 
-}  // namespace
-
-Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
-                                    RunState& run) {
+Result<ProblemResult> search_and_settle(const NamedProblem& problem, const SavedConfigs& known,
+                                        RunState& run) {
   const bool was_over = run.is_over();
   FATUNE_TRY(ProblemResult result, search_problem(problem, known, run));
   const bool cut_off = run.is_over() && !was_over;
@@ -260,6 +259,20 @@ Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConf
   }
   FATUNE_TRY_STATUS(settle_problem(run, result));
   return result;
+}
+
+}  // namespace
+
+Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
+                                    RunState& run) {
+  auto swept = search_and_settle(problem, known, run);
+  if (swept || run.plan.problems.size() == 1 || !is_of_problem(swept.error())) return swept;
+  ProblemResult left_out;
+  left_out.problem = problem;
+  left_out.left_out = {swept.error().message};
+  if (run.evaluator != nullptr)
+    log::warn("left out: " + label(problem) + ": " + left_out.why_not_tried());
+  return left_out;
 }
 
 }  // namespace fatune

@@ -18,7 +18,7 @@ struct KernelSpaces {
   std::vector<Candidate> barred;  ///< default configs of kernels without a valid config
 };
 /// Builds the spaces of the kernels that support the problem. Exclusions are noted in `result`. No
-/// valid config at all is a usage error with the reasons.
+/// valid config at all is an impossible_error() with the reasons.
 Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const DeviceLimits& limits,
                                   ProblemResult& result);
 
@@ -30,7 +30,8 @@ Status settle_problem(RunState& run, ProblemResult& result);
 /// Turns an interrupt while waiting into success, so that results are kept.
 Status unless_interrupted(Status done, RunState& run);
 /// Searches a problem and runs its final phase. An interrupt sets `run.interrupted`; the result
-/// then has journalled records only, or no final phase. A run that is over measures nothing.
+/// then has journalled records only, or no final phase. A run that is over measures nothing. One of
+/// several problems that cannot be swept is left out with a warning (why_not_tried()).
 Result<ProblemResult> sweep_problem(const NamedProblem& problem, const SavedConfigs& known,
                                     RunState& run);
 

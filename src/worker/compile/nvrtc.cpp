@@ -105,6 +105,14 @@ Output run(const Api& api, const CompileRequest& request, const std::vector<std:
   return output;
 }
 
+/// Remedy for a header that is not found.
+const char* header_remedy(const CompileRequest& request) {
+  return request.toolkit_headers
+             ? " (headers of the host are not there: use the compiler's own types, such as long "
+               "long)"
+             : " (toolkit headers need \"needs_toolkit_headers\": true in the manifest)";
+}
+
 /// The word after `marker`.
 std::string word_after(const std::string& text, std::string_view marker) {
   const std::size_t at = text.find(marker);
@@ -285,6 +293,8 @@ Compiled Nvrtc::compile_freely(const CompileRequest& request, std::string& cubin
     return compiled;
   }
   compiled.problem = first_error(compiled.log);
+  if (compiled.problem.find("not open source file") != std::string::npos)
+    compiled.problem += header_remedy(request);
   if (!compiled.problem.empty()) return compiled;
   compiled.problem =
       output.code == NVRTC_SUCCESS
@@ -300,12 +310,7 @@ std::string first_error(std::string_view log) {
     // fatal   : ..."
     for (const char* marker : {"error:", "error :", "error   :", "fatal   :", "fatal :"}) {
       if (text.find(marker) == std::string_view::npos) continue;
-      std::string problem(text);
-      if (problem.find("cannot open source file") != std::string::npos ||
-          problem.find("could not open source file") != std::string::npos) {
-        problem += " (toolkit headers need \"needs_toolkit_headers\": true in the manifest)";
-      }
-      return problem;
+      return std::string(text);
     }
   }
   return "";

@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <vector>
 
-#include <elf.h>
 #include <fmt/format.h>
 
 #include "core/text.hpp"
 #include "model/kernel/gate_table.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune {
 namespace {
@@ -24,45 +23,6 @@ std::string refusal(std::string_view ptx, std::string_view cubin) {
                        describe(Bytes(cubin.size())), describe(Bytes(kMostMachineCode)));
   }
   return state_finding(ptx, cubin);
-}
-
-// ---- Machine code: an ELF file
-// -------------------------------------------------------------------
-
-template <typename T>
-std::optional<T> read_at(std::string_view bytes, std::uint64_t at) {
-  if (at > bytes.size() || bytes.size() - at < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-/// The text up to its zero byte; empty outside of the file.
-std::string text_at(std::string_view bytes, std::uint64_t at) {
-  if (at >= bytes.size()) return "";
-  return std::string(bytes.substr(at, bytes.find('\0', at) - at));
-}
-
-struct Section : Elf64_Shdr {
-  std::string name;
-};
-
-/// Empty if this is no ELF file, or if its sections lie outside of it.
-std::vector<Section> sections_of(std::string_view elf) {
-  const auto header = read_at<Elf64_Ehdr>(elf, 0);
-  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-      header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr))
-    return {};
-  std::vector<Section> sections;
-  for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
-    const auto found = read_at<Elf64_Shdr>(elf, header->e_shoff + i * sizeof(Elf64_Shdr));
-    if (!found) return {};
-    sections.push_back({*found, ""});
-  }
-  if (header->e_shstrndx >= sections.size()) return {};
-  const std::uint64_t names = sections[header->e_shstrndx].sh_offset;
-  for (Section& section : sections) section.name = text_at(elf, names + section.sh_name);
-  return sections;
 }
 
 /// The name of a function that is called and not in the file; empty if there is none.
@@ -79,9 +39,6 @@ std::string foreign_function(std::string_view elf, const std::vector<Section>& s
   }
   return "";
 }
-
-// ---- PTX: words
-// ----------------------------------------------------------------------------------
 
 constexpr std::string_view kWord = "A-Za-z0-9_$%.";
 

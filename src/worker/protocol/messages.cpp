@@ -10,8 +10,8 @@
 namespace fatune {
 
 /// Names of the error kinds, in the order of ErrorKind.
-constexpr std::array<std::string_view, 5> kErrorKinds = {"usage", "environment", "file", "device",
-                                                         "interrupted"};
+constexpr std::array<std::string_view, 6> kErrorKinds = {"usage",  "environment", "file",
+                                                         "device", "interrupted", "impossible"};
 
 static std::string_view name(ErrorKind kind) { return kErrorKinds[static_cast<std::size_t>(kind)]; }
 

@@ -102,7 +102,21 @@ TEST_CASE("a captured suite says what was seen and which scale") {
   CHECK_FALSE(suite->problems.at(1).problem.scale);
   CHECK(slug(suite->problems.at(0).problem) == "4-8-1500-64-f16-scale1");
   CHECK(fault(R"([{"name":"a","shape":"1,1,1,64","scale":0}])") ==
-        "s.json: field 'problems[0]': scale must be a number greater than 0, not 0");
+        "s.json: field 'problems[0]' scale must be a number greater than 0, not 0");
+}
+
+TEST_CASE("a problem that contradicts itself is left out beside others") {
+  const auto suite = parse_suite(
+      R"({"schema":"fatune.problems/1","name":"s","problems":[
+          {"name":"a","shape":"1,1,1,64","scale":-1},{"name":"b","shape":"1,1,1,64"},
+          {"name":"c","shape":"1,1,1,64","layout":"q=packed"}]})",
+      "s.json");
+  REQUIRE(suite);
+  REQUIRE(suite->problems.size() == 1);
+  CHECK(suite->problems.front().name == "b");
+  CHECK(suite->left_out ==
+        std::vector<std::string>{"a: scale must be a number greater than 0, not -1",
+                                 "c: q, k and v are packed together, or none of them is"});
 }
 
 TEST_CASE("errors name file and field") {
@@ -118,7 +132,7 @@ TEST_CASE("errors name file and field") {
   CHECK(fault(R"([{"name":"a","shape":"1,1,1,64","casual":true}])") ==
         "s.json: field 'problems[0].casual' is unknown; did you mean 'causal'?");
   CHECK(fault(R"([{"name":"a","shape":"1,8,1,64","kv_heads":3}])") ==
-        "s.json: field 'problems[0]': kv_heads must divide heads, but 3 does not divide 8");
+        "s.json: field 'problems[0]' kv_heads must divide heads, but 3 does not divide 8");
   CHECK(
       fault(R"([{"name":"a","shape":"1,1,1,64","dtype":"e4m4"}])") ==
       "s.json: field 'problems[0].dtype' is wrong: dtype 'e4m4' is unknown; did you mean 'e4m3'?");

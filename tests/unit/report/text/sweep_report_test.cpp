@@ -155,7 +155,8 @@ TEST_CASE("without a correct candidate the report says so and names no best.json
   CHECK(count(text, "no correct candidate\n") == 1);
   CHECK(count(text, "best.json") == 0);
   result.interrupted = true;
-  CHECK(count(sweep_report(result), "interrupted before the final phase\n") == 1);
+  CHECK(count(sweep_report(result), "interrupted before the final phase; best so far: fa_mma, ") ==
+        1);
   CHECK(count(sweep_report(result), "Tried: 5 configs in 3.0 s\n") == 1);
 }
 

@@ -333,7 +333,7 @@ TEST_CASE("an empty space is an error that lists the rules, before anything is w
   fixture.kernels = {
       test::make_kernel({.axes = {{"TILE", "[16, 32]", ""}}, .rules = {"TILE > 16", "TILE < 32"}})};
   FakeEvaluator evaluator(toy_device());
-  const std::string message = error_of(fixture, evaluator, ErrorKind::kUsage);
+  const std::string message = error_of(fixture, evaluator, ErrorKind::kImpossible);
   CHECK(message.find("TILE > 16 excludes 1 (rule 1 of the test)") != std::string::npos);
   CHECK(message.find("TILE < 32 excludes 1 (rule 2 of the test)") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(fixture.options.out));
@@ -342,7 +342,9 @@ TEST_CASE("an empty space is an error that lists the rules, before anything is w
 TEST_CASE("a kernel that cannot do the problem is left out; if none can, that is an error") {
   SweepFixture fixture;
   const KernelRef unable = test::make_kernel(
-      {.name = "unable", .axes = {{"TILE", "[16]", ""}}, .problem_rules = {"HEAD_DIM == 128"}});
+      {.name = "unable",
+       .axes = {{"TILE", "[64]", ""}, {"WARPS", "[4]", ""}, {"STAGES", "[2]", ""}},
+       .problem_rules = {"HEAD_DIM == 128"}});
   fixture.kernels.push_back(unable);
   FakeEvaluator evaluator(toy_device());
   const SweepResult result = fixture.run_well(evaluator);
@@ -351,14 +353,20 @@ TEST_CASE("a kernel that cannot do the problem is left out; if none can, that is
 
   SweepFixture hopeless;
   hopeless.kernels = {unable};
-  CHECK(error_of(hopeless, evaluator, ErrorKind::kUsage).find("unable: ") != std::string::npos);
+  CHECK(error_of(hopeless, evaluator, ErrorKind::kImpossible).find("unable: ") !=
+        std::string::npos);
 
-  // The problems of this shard are possible; the shard with the rest reports the impossible one.
+  // Of several problems the impossible one is left out with its reason; the run is complete.
   NamedProblem able = hopeless.options.plan.problems.front();
+  able.name = "able";
   able.problem.head_dim = 128;
   hopeless.options.plan.problems.push_back(able);
-  hopeless.options.plan.shard = Shard{.number = 2, .of = 2, .problems = {1}};
-  CHECK(hopeless.run_well(evaluator).problems.size() == 1);
+  const SweepResult rest = hopeless.run_well(evaluator);
+  REQUIRE(rest.problems.size() == 2);
+  CHECK(rest.problems.front().why_not_tried().find("unable: ") != std::string::npos);
+  CHECK(rest.problems.back().best() != nullptr);
+  const Journal journal = *load_journal(hopeless.options.out / "journal.jsonl");
+  CHECK(std::get<EndRecord>(journal.records.back()).status == "complete");
 }
 
 TEST_CASE("unknown strategies and objectives are usage errors") {

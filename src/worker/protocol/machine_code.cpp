@@ -1,0 +1,135 @@
+// machine_code.cpp: Finds entries, parameters and shared memory in machine code, an ELF file.
+#include "worker/protocol/machine_code.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/file.hpp"
+#include "core/text.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::string_view kOfEntry = ".nv.constant0.";  // only an entry has this section
+constexpr std::string_view kFacts = ".nv.info.";
+
+// As nvdisasm prints .nv.info: two bytes of kind, two of size or value, then the value.
+constexpr std::uint16_t kParameter = 0x1704;  // EIATTR_KPARAM_INFO with a value of 12 bytes
+constexpr std::uint8_t kSized = 4;            // the low byte of a kind whose value follows
+constexpr int kParameterSizeShift = 18;       // in the last word of the value
+
+constexpr std::uint32_t kPointerBytes = 8, kTensorMapBytes = 128;
+
+/// Returns the bytes of each parameter, in order.
+std::vector<std::uint32_t> parameters_in(std::string_view facts) {
+  std::map<std::uint16_t, std::uint32_t> by_number;
+  for (std::uint64_t at = 0; at + 4 <= facts.size();) {
+    const auto kind = *read_at<std::uint16_t>(facts, at);
+    const auto size = *read_at<std::uint16_t>(facts, at + 2);
+    const auto number = read_at<std::uint16_t>(facts, at + 8);
+    const auto word = read_at<std::uint32_t>(facts, at + 12);
+    if (kind == kParameter && number && word) by_number[*number] = *word >> kParameterSizeShift;
+    at += 4 + ((kind & 0xff) == kSized ? size : 0);
+  }
+  std::vector<std::uint32_t> sizes;
+  for (const auto& [number, bytes] : by_number) sizes.push_back(bytes);
+  return sizes;
+}
+
+/// Parameters of each entry; empty without entries.
+std::map<std::string, std::vector<std::uint32_t>> entries_in(std::string_view cubin,
+                                                             const std::vector<Section>& sections) {
+  std::map<std::string, std::vector<std::uint32_t>> entries;
+  for (const Section& each : sections) {
+    if (each.name.starts_with(kOfEntry)) entries[each.name.substr(kOfEntry.size())];
+  }
+  for (const Section& each : sections) {
+    if (!each.name.starts_with(kFacts) || each.sh_offset > cubin.size()) continue;
+    const auto entry = entries.find(each.name.substr(kFacts.size()));
+    if (entry != entries.end())
+      entry->second = parameters_in(cubin.substr(each.sh_offset, each.sh_size));
+  }
+  return entries;
+}
+
+std::vector<std::uint32_t> arguments_of(const StagePlan& stage, const LaunchPlan& plan) {
+  std::vector<std::uint32_t> sizes;
+  for (const std::string& argument : stage.arguments) {
+    const bool map = std::ranges::count(plan.tensor_maps, argument, &TensorMapPlan::name) > 0;
+    sizes.push_back(map ? kTensorMapBytes : kPointerBytes);
+  }
+  return sizes;
+}
+
+/// "has no entry vad, only vadd"
+std::string absence(const std::string& entry, const auto& entries) {
+  std::vector<std::string> names;
+  for (const auto& [name, parameters] : entries) names.push_back(name);
+  return fmt::format(
+      "the machine code has no entry {}{}; declare it extern \"C\" __global__, and not as a "
+      "template",
+      entry, names.empty() ? "" : ", only " + join(names, ", "));
+}
+
+std::string launch_fault(const Compiled& compiled, std::string_view cubin, const LaunchPlan& plan) {
+  const std::vector<Section> sections = sections_of(cubin);
+  if (sections.empty()) return {};
+  const auto entries = entries_in(cubin, sections);
+  for (const StagePlan& stage : plan.stages) {
+    if (stage.gemm) continue;
+    const auto entry = entries.find(stage.entry);
+    if (entry == entries.end()) return absence(stage.entry, entries);
+    if (const auto passed = arguments_of(stage, plan); entry->second != passed) {
+      return fmt::format(
+          "{} has {} of bytes [{}], but the manifest passes {} of [{}]: pointers of 8, tensor maps "
+          "of 128",
+          stage.entry, counted(entry->second.size(), "parameter"), fmt::join(entry->second, ", "),
+          counted(passed.size(), "argument"), fmt::join(passed, ", "));
+    }
+    const auto logged = compiled.entries.find(stage.entry);
+    if (logged == compiled.entries.end()) continue;
+    const std::int64_t bytes = logged->second.static_shared_bytes;
+    if (bytes != stage.static_shared_bytes) {
+      return fmt::format(
+          "{} has {} bytes of static shared memory, but its static_shared_bytes is {}", stage.entry,
+          bytes, stage.static_shared_bytes);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string text_at(std::string_view bytes, std::uint64_t at) {
+  if (at >= bytes.size()) return "";
+  return std::string(bytes.substr(at, bytes.find('\0', at) - at));
+}
+
+std::vector<Section> sections_of(std::string_view elf) {
+  const auto header = read_at<Elf64_Ehdr>(elf, 0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+      header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr))
+    return {};
+  std::vector<Section> sections;
+  for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
+    const auto found = read_at<Elf64_Shdr>(elf, header->e_shoff + i * sizeof(Elf64_Shdr));
+    if (!found) return {};
+    sections.push_back({*found, ""});
+  }
+  if (header->e_shstrndx >= sections.size()) return {};
+  const std::uint64_t names = sections[header->e_shstrndx].sh_offset;
+  for (Section& section : sections) section.name = text_at(elf, names + section.sh_name);
+  return sections;
+}
+
+Compiled checked(Compiled compiled, const LaunchPlan& plan) {
+  if (!compiled.ok) return compiled;
+  const auto cubin = read_file(compiled.cubin_path);
+  if (cubin) compiled.problem = launch_fault(compiled, *cubin, plan);
+  compiled.ok = compiled.problem.empty();
+  return compiled;
+}
+
+}  // namespace fatune

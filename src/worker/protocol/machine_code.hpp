@@ -1,0 +1,41 @@
+// machine_code.hpp: Reads the ELF file of machine code, and compares its entries with a launch
+// plan.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <elf.h>
+
+#include "model/kernel/candidate.hpp"
+#include "worker/protocol/compilation.hpp"
+
+namespace fatune {
+
+template <typename T>
+std::optional<T> read_at(std::string_view bytes, std::uint64_t at) {
+  if (at > bytes.size() || bytes.size() - at < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+/// The text up to its zero byte; empty outside of the file.
+std::string text_at(std::string_view bytes, std::uint64_t at);
+
+struct Section : Elf64_Shdr {
+  std::string name;
+};
+
+/// Empty if this is no ELF file, or if its sections lie outside of it.
+std::vector<Section> sections_of(std::string_view elf);
+
+/// Fails a compilation whose machine code lacks an entry of the plan, or has one with other
+/// parameters or other static shared memory. Machine code that is no ELF file passes.
+Compiled checked(Compiled compiled, const LaunchPlan& plan);
+
+}  // namespace fatune

@@ -1,0 +1,43 @@
+// machine_code_test.cpp: Checks that machine code which a plan cannot launch is refused by name.
+#include "worker/protocol/machine_code.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "support/pool_fixture.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace fatune;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+
+TEST_CASE("entries, parameters and static shared memory are those of the manifest") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder.path());
+  const auto fault = [&](const std::string& text, const std::string& entry = "k",
+                         std::vector<std::string> arguments = {"a", "b"}) {
+    LaunchPlan plan;
+    plan.tensor_maps.push_back({"map", "a"});
+    plan.stages.emplace_back().entry = entry;
+    plan.stages.back().arguments = std::move(arguments);
+    return checked(*pool.compile(test::request("x", text)), plan).problem;
+  };
+  const std::string body = "(const float* a, float* b) { *b = *a; }";
+  CHECK(fault("extern \"C\" __global__ void k" + body).empty());
+  CHECK(fault("struct Map { char bytes[128]; };"
+              "extern \"C\" __global__ void k(Map m, float* b) { *b = m.bytes[3]; }",
+              "k", {"map", "b"})
+            .empty());
+  CHECK_THAT(fault("__global__ void k" + body),
+             StartsWith("the machine code has no entry k, only _Z"));
+  CHECK_THAT(fault("template <typename T> __global__ void k(T a, T b) {}"),
+             StartsWith("the machine code has no entry k; declare it extern"));
+  CHECK_THAT(fault("extern \"C\" __global__ void k" + body, "q"), ContainsSubstring("only k"));
+  CHECK_THAT(
+      fault("extern \"C\" __global__ void k(const float* a, float* b, int n) { *b = n; }"),
+      StartsWith("k has 3 parameters of bytes [8, 8, 4], but the manifest passes 2 arguments "
+                 "of [8, 8]"));
+  CHECK_THAT(fault("extern \"C\" __global__ void k(const float* a, float* b) {"
+                   "__shared__ float s[64]; s[threadIdx.x] = *a; __syncthreads(); *b = s[3]; }"),
+             StartsWith("k has 256 bytes of static shared memory"));
+}
