@@ -80,7 +80,7 @@ class Suite:
     def load(cls, path: "str | Path") -> "Suite":
         """Reads a file that save() wrote. Raises FatuneError (4) for any other file."""
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
         except (OSError, ValueError) as error:
             raise FatuneError(f"{path} cannot be read: {error}", FILES) from error
         if not isinstance(document, dict) or document.get("schema") != "fatune.problems/1":

@@ -32,7 +32,7 @@ class Result:
         """
         path, suite = Path(folder) / "best.json", suite_file(Path(folder))
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(path.read_text(encoding="utf-8-sig"))
             held = document.get("schema") if isinstance(document, dict) else None
             if held != _SCHEMA:
                 raise FatuneError(f"{path} holds {held or 'no result'}, not {_SCHEMA}: sweep again",
@@ -133,7 +133,7 @@ def _check_plan(folder: Path, suite: Suite, budget: "str | int | None",
     if began.exists() and _problems_text(Suite.load(began)) != _problems_text(suite):
         raise FatuneError(f"{folder} is a run of other problems: those of {began}", USAGE)
     try:
-        with (folder / "journal.jsonl").open(encoding="utf-8") as journal:
+        with (folder / "journal.jsonl").open(encoding="utf-8-sig") as journal:
             plan = json.loads(journal.readline())["plan"]
     except (OSError, ValueError, KeyError, TypeError):
         return  # the program says what is wrong with the journal

@@ -18,6 +18,7 @@
 #include "core/descriptor.hpp"
 #include "core/gzip.hpp"
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {
@@ -143,8 +144,11 @@ Status check_size(std::string_view text, std::size_t limit, const std::string& w
 
 Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   FATUNE_TRY(std::string bytes, read_bytes(path, limit));
-  if (path.extension() != ".gz") return bytes;
-  return gunzip(bytes, path.string(), limit);
+  if (path.extension() == ".gz") {
+    FATUNE_TRY(bytes, gunzip(bytes, path.string(), limit));
+  }
+  drop_byte_order_mark(bytes);
+  return bytes;
 }
 
 Status make_directories(const fs::path& path) {

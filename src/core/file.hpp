@@ -14,7 +14,8 @@ inline constexpr std::size_t kUsualFile = std::size_t{16} << 20U;
 inline constexpr std::size_t kLargeFile = std::size_t{60} << 20U;  ///< journals, results
 /// Fails for a larger text, because parsing needs several times its size.
 Status check_size(std::string_view text, std::size_t limit, const std::string& where);
-/// Reads the whole file; a path ending in .gz is decompressed. A FIFO silent for 30 s is an error.
+/// Reads the whole file without a byte-order mark; a path ending in .gz is decompressed. A FIFO
+/// silent for 30 s is an error.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = kUsualFile);
 /// Writes a new file and renames it, so that readers see the old or the new content. A path ending
 /// in .gz is compressed. Symbolic links are followed and permissions are kept. A path that is no

@@ -33,7 +33,7 @@ def read_text(path: Path, limit: int = LARGEST_FILE) -> str:
             data = file.read(limit + 1)
         if len(data) > limit:
             fail(str(path), f"holds more than {limit >> 10} KiB")
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except OSError as error:
         fail(str(path), f"cannot be read: {error.strerror}")
     except UnicodeDecodeError:
