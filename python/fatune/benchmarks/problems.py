@@ -95,10 +95,16 @@ class Suite:
     def __init__(self, name: str, source: str) -> None:
         self.name, self.source = name, source
         self.problems: Dict[str, Problem] = {}
+        self._names: Dict[Problem, str] = {}
+
+    def add(self, name: str, problem: Problem) -> None:
+        """Takes a problem that the suite does not have."""
+        self.problems[name] = problem
+        self._names[problem] = name
 
     def same_as(self, problem: Problem) -> Optional[str]:
         """The name under which the suite has the problem."""
-        return next((name for name, each in self.problems.items() if each == problem), None)
+        return self._names.get(problem)
 
     def text(self) -> str:
         """The document that `fatune sweep --suite` reads, a line for each problem."""

@@ -55,7 +55,7 @@ def parse_kernelbench(text: str, dtype: Optional[str], where: str) -> Suite:
     problem = attention_of(forward, tensors, module, where)
     problem = dataclasses.replace(problem, dtype=dtype or _told_dtype(tensors, where))
     suite = Suite(Path(where).stem, where)
-    suite.problems[suite.name] = checked(problem, where)
+    suite.add(suite.name, checked(problem, where))
     return suite
 
 
@@ -118,7 +118,7 @@ def suite_of_task(benchmarks: List[Dict[str, int]], reference: str, where: str) 
         if same:
             note(f"{place} is the same problem as {same}")
         else:
-            suite.problems[f"benchmark-{number + 1}"] = problem
+            suite.add(f"benchmark-{number + 1}", problem)
     return suite
 
 

@@ -247,7 +247,7 @@ def _add(definition: Definition, workloads: List[Workload], suite: Suite) -> Non
         if same:
             note(f"{definition.where}: workload {workload.uuid} is the same problem as {same}")
         else:
-            suite.problems[_name(definition.name, workload, len(workloads) > 1, suite)] = problem
+            suite.add(_name(definition.name, workload, len(workloads) > 1, suite), problem)
 
 
 def _name(base: str, workload: Workload, several: bool, suite: Suite) -> str:

@@ -131,6 +131,8 @@ Status LineReader::wait(std::chrono::milliseconds patience) {
   const ssize_t count = ::read(descriptor_, bytes.data(), bytes.size());
   if (count < 0) return errno == EINTR || errno == EAGAIN ? Status() : broken_input(errno);
   ended_ = count == 0;
+  searched_ -= begin_;
+  buffer_.erase(0, std::exchange(begin_, 0));
   buffer_.append(bytes.data(), static_cast<std::size_t>(count));
   return {};
 }
@@ -138,19 +140,19 @@ Status LineReader::wait(std::chrono::milliseconds patience) {
 std::optional<LineReader::Line> LineReader::next() {
   const std::size_t end = buffer_.find('\n', searched_);
   if (end != std::string::npos) return take(end);
-  if (buffer_.size() > limit_) {
+  if (buffer_.size() - begin_ > limit_) {
     dropping_ = true;
-    buffer_.clear();
+    begin_ = buffer_.size();
   }
   searched_ = buffer_.size();
-  if (!ended_ || (buffer_.empty() && !dropping_)) return std::nullopt;
+  if (!ended_ || (begin_ == buffer_.size() && !dropping_)) return std::nullopt;
   return take(buffer_.size());
 }
 
 LineReader::Line LineReader::take(std::size_t end) {
-  Line line{buffer_.substr(0, end), std::exchange(dropping_, false) || end > limit_};
-  buffer_.erase(0, end + 1);
-  searched_ = 0;
+  Line line{buffer_.substr(begin_, end - begin_),
+            std::exchange(dropping_, false) || end - begin_ > limit_};
+  begin_ = searched_ = std::min(end + 1, buffer_.size());
   if (line.too_long) line.text.clear();
   return line;
 }

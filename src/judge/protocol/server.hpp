@@ -76,6 +76,7 @@ class LineReader {
   int descriptor_;
   std::size_t limit_;
   std::string buffer_;
+  std::size_t begin_ = 0;     ///< of the oldest unread line
   std::size_t searched_ = 0;  ///< bytes of the buffer already searched for a line break
   bool dropping_ = false;     ///< the reader discards bytes up to the next line break
   bool ended_ = false;
