@@ -1,4 +1,5 @@
 // main.cpp: Runs a command or the body of a child process, and returns its exit code.
+#include <csignal>
 #include <exception>
 #include <new>
 #include <optional>
@@ -53,6 +54,7 @@ std::optional<int> run_worker(std::span<const std::string> args) {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // writing fails with EFBIG, which is told with the file's name
   std::set_new_handler(report_no_memory);
   const auto invocation = fatune::cli::read_invocation({argv + 1, argv + argc});
   try {

@@ -140,7 +140,7 @@ def _check_plan(folder: Path, suite: Suite, budget: "str | int | None",
     if began.exists() and _problems_text(Suite.load(began)) != _problems_text(suite):
         raise FatuneError(f"{folder} is a run of other problems: those of {began}", USAGE)
     try:
-        with (folder / "journal.jsonl").open(encoding="utf-8") as journal:
+        with (folder / "journal.jsonl").open(encoding="utf-8-sig") as journal:
             header = parse_json(journal.readline(LARGEST_FILE), str(folder))
         check(header, {"plan": {"problems": [{"name": str, "problem": {}}], "baselines": [str]}},
               str(folder))

@@ -93,6 +93,7 @@ void close_from(int first) {
   auto descriptors = launch.descriptors;
   for (int& each : descriptors) {
     each = ::fcntl(each, F_DUPFD, 16);
+    if (each < 0 && errno == EINVAL) errno = EMFILE;  // the limit is below 17
     if (each < 0) give_up(launch.descriptors.back());
   }
   for (int place = 0; const int each : descriptors) {

@@ -17,6 +17,7 @@
 
 #include "core/gzip.hpp"
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {
@@ -206,8 +207,11 @@ Status check_size(std::string_view text, std::size_t limit, const std::string& w
 
 Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   FATUNE_TRY(std::string bytes, read_bytes(path, limit, 0));
-  if (path.extension() != ".gz") return bytes;
-  return gunzip(bytes, path.string(), limit);
+  if (path.extension() == ".gz") {
+    FATUNE_TRY(bytes, gunzip(bytes, path.string(), limit));
+  }
+  drop_byte_order_mark(bytes);
+  return bytes;
 }
 
 Result<std::string> read_own_file(const fs::path& path, std::size_t limit) {

@@ -16,7 +16,8 @@ inline constexpr std::size_t kLargeFile = std::size_t{60} << 20U;     ///< resul
 inline constexpr std::size_t kJournalFile = std::size_t{512} << 20U;  ///< 260,000 candidates
 /// Fails for a larger text, because parsing needs several times its size.
 Status check_size(std::string_view text, std::size_t limit, const std::string& where);
-/// Reads the whole file; a path ending in .gz is decompressed. A FIFO silent for 30 s is an error.
+/// Reads the whole file without a byte-order mark; a path ending in .gz is decompressed. A FIFO
+/// silent for 30 s is an error.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = kUsualFile);
 /// Reads a file of fatune's own. Neither a link nor a FIFO or device in its place is read.
 Result<std::string> read_own_file(const std::filesystem::path& path,

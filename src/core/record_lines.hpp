@@ -12,7 +12,7 @@
 #include "core/append_file.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "core/text.hpp"
+#include "core/lines.hpp"
 
 namespace fatune {
 
@@ -21,7 +21,7 @@ namespace fatune {
 template <typename T, typename Take>
 Status read_record_lines(std::string_view text, const std::string& where, const Take& take) {
   std::size_t number = 0;
-  for (const std::string& line : split(text.substr(0, text.rfind('\n') + 1), '\n')) {
+  for (const std::string_view line : Lines(text.substr(0, text.rfind('\n') + 1))) {
     ++number;
     if (line.empty()) continue;
     const std::string place = fmt::format("line {} of {}", number, where);
@@ -41,7 +41,9 @@ Result<AppendFile> open_record_lines(const std::filesystem::path& path, std::siz
   FATUNE_TRY_STATUS(file.lock_exclusively());
   FATUNE_TRY(const std::string text, read_file(path, limit));
   FATUNE_TRY_STATUS(read_record_lines<T>(text, path.string(), take));
-  FATUNE_TRY_STATUS(file.cut(text.rfind('\n') + 1));
+  // The file may begin with a byte-order mark, which the text has no more.
+  FATUNE_TRY(const std::uint64_t bytes, file.size());
+  FATUNE_TRY_STATUS(file.cut(bytes - (text.size() - (text.rfind('\n') + 1))));
   return file;
 }
 

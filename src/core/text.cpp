@@ -11,6 +11,7 @@
 #include <regex.h>
 
 #include "core/result.hpp"
+#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {
@@ -50,11 +51,20 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+bool is_colour(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= kColourMark && byte < kColourMark + kColours;
+}
+
 /// Reads one code point and moves past it; an invalid byte is its own code point.
 char32_t next_code_point(std::string_view utf8, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(utf8[i]); };
   const unsigned first = byte(at++);
-  const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : first >= 0xC0 ? 1 : 0;
+  const int more = first >= 0xF8   ? 0
+                   : first >= 0xF0 ? 3
+                   : first >= 0xE0 ? 2
+                   : first >= 0xC0 ? 1
+                                   : 0;
   if (more == 0) return first;
   char32_t point = first & (0x3FU >> more);
   for (int i = 0; i < more && at < utf8.size() && (byte(at) & 0xC0U) == 0x80U; ++i) {
@@ -120,7 +130,8 @@ std::string describe(Micros t) {
 }
 
 std::string describe(Seconds t) {
-  if (!(std::abs(t.value) >= 59.95) || !std::isfinite(t.value)) return fixed(t.value, 1) + " s";
+  const bool minutes = std::abs(t.value) >= 59.95 && std::abs(t.value) < 1e15;  // fits llround()
+  if (!minutes) return fixed(t.value, 1) + " s";
   const auto whole = static_cast<std::int64_t>(std::llround(std::abs(t.value)));
   const char* sign = t.value < 0 ? "-" : "";
   if (whole < 3600) return fmt::format("{}{} min {:02} s", sign, whole / 60, whole % 60);
@@ -261,18 +272,17 @@ bool matches(std::string_view text, const char* pattern) {
 }
 
 std::string printable(std::string_view text) {
-  static constexpr std::array<std::string_view, 6> kColours = {"\x1b[0m",  "\x1b[1m",  "\x1b[2m",
-                                                               "\x1b[31m", "\x1b[32m", "\x1b[33m"};
+  static constexpr std::array<std::string_view, kColours> kEscapes = {
+      "\x1b[0m", "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[2m"};
   std::string safe;
   for (std::size_t at = 0; at < text.size();) {
-    const auto* colour = std::ranges::find_if(
-        kColours, [&](std::string_view each) { return text.substr(at).starts_with(each); });
+    if (is_colour(text[at])) {
+      safe += kEscapes[static_cast<unsigned char>(text[at++]) - kColourMark];
+      continue;
+    }
     const std::size_t begin = at;
     const char32_t point = next_code_point(text, at);
-    if (colour != kColours.end()) {
-      at = begin + colour->size();
-      safe += *colour;
-    } else if (is_unprintable(point)) {
+    if (is_unprintable(point)) {
       safe += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(point));
     } else {
       safe += text.substr(begin, at - begin);
@@ -293,14 +303,9 @@ std::string file_name(std::string_view text) {
 std::size_t display_width(std::string_view utf8) {
   std::size_t width = 0;
   for (std::size_t at = 0; at < utf8.size();) {
-    if (utf8.substr(at, 2) == "\x1b[") {  // a colour: parameters, then one letter
-      at += 2;
-      while (at < utf8.size() && !(utf8[at] >= '@' && utf8[at] <= '~')) ++at;
-      ++at;
-      continue;
-    }
+    const bool colour = is_colour(utf8[at]);
     const char32_t point = next_code_point(utf8, at);
-    if (!is_zero_width(point)) width += is_wide(point) ? 2U : 1U;
+    if (!colour && !is_zero_width(point)) width += is_wide(point) ? 2U : 1U;
   }
   return width;
 }

@@ -28,7 +28,7 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 /// Quotes a word for a POSIX shell if necessary.
 std::string shell_word(std::string_view text);
 /// Escapes text for a terminal: control characters and direction marks become \u001b as in JSON.
-/// Line breaks, tabs and fatune's colours stay.
+/// Line breaks and tabs stay, and colour marks (core/utf8.hpp) become escapes.
 std::string printable(std::string_view text);
 /// Makes a file name from a name in a file: letters, digits, '-', '_' and dots that do not lead.
 /// Other characters become '_'.

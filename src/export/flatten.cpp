@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/lines.hpp"
 #include "core/text.hpp"
 #include "export/export_kernel.hpp"
 #include "model/kernel/includes.hpp"
@@ -51,18 +52,19 @@ class Flattener {
     for (const Include& each : includes_of(file.text)) {
       if (each.quoted) includes[each.line] = each.name;
     }
-    std::vector<std::string> lines = split(file.text, '\n');
-    if (!lines.empty() && lines.back().empty()) lines.pop_back();
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      const auto found = includes.find(i + 1);
+    std::string_view text = file.text;
+    if (text.ends_with('\n')) text.remove_suffix(1);
+    std::size_t number = 0;
+    for (const std::string_view line : Lines(text)) {
+      const auto found = includes.find(++number);
       const auto header = found == includes.end() ? headers_.end() : headers_.find(found->second);
       if (header != headers_.end()) {
         FATUNE_TRY_STATUS(include(*header->second, depth));
         continue;
       }
-      if (is_pragma_once(lines[i])) continue;
-      count_condition(lines[i]);
-      text_ += lines[i] + "\n";
+      if (is_pragma_once(line)) continue;
+      count_condition(line);
+      text_.append(line) += '\n';
     }
     return {};
   }
@@ -78,8 +80,8 @@ class Flattener {
 
   /// Below a condition, writes the header at every include: only the preprocessor can decide.
   Status include(const SourceFile& header, int depth) {
-    const std::vector<std::string> lines = split(header.text, '\n');
-    const bool once = std::ranges::any_of(lines, is_pragma_once);
+    bool once = false;
+    for (const std::string_view line : Lines(header.text)) once = once || is_pragma_once(line);
     if (once && written_.contains(header.path)) return {};
     const bool guarded = once && (conditions_ > 0 || guarded_.contains(header.path));
     if (once) (conditions_ > 0 ? guarded_ : written_).insert(header.path);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 #include "judge/services.hpp"
 
 namespace fatune {
@@ -65,8 +66,9 @@ std::string kernel_text(const JudgedKernel& judgement, const Submission& submiss
     if (comparison.ratio)
       text += fmt::format(" {:.3f} of the time of {}.", comparison.ratio->value, comparison.impl);
   }
-  return text + "\n\nSource:\n\n" + fenced(submission.source.substr(0, kLongestQuote), "cuda") +
-         "\nManifest:\n\n" + fenced(submission.manifest.substr(0, kLongestQuote), "json");
+  return text + "\n\nSource:\n\n" +
+         fenced(std::string(head(submission.source, kLongestQuote)), "cuda") + "\nManifest:\n\n" +
+         fenced(std::string(head(submission.manifest, kLongestQuote)), "json");
 }
 
 Result<std::string> kernels_text(const std::string& problem_id, std::int64_t most,
@@ -86,7 +88,7 @@ Result<std::string> kernels_text(const std::string& problem_id, std::int64_t mos
 }
 
 std::string quoted_thought(const std::string& thought) {
-  return dump(Json(thought.substr(0, kShownThought)));
+  return dump(Json(head(thought, kShownThought)));
 }
 
 const JudgedKernel* timed_parent(const std::vector<JudgedKernel>& judgements,

@@ -43,6 +43,11 @@ class Command(unittest.TestCase):
             code = commands.main(["import", *map(str, words), "-o", str(self.out)])
         return code, said.getvalue()
 
+    def test_a_byte_order_mark_is_no_part_of_a_reference(self):
+        task = self.folder / "task.py"
+        task.write_bytes(b"\xef\xbb\xbf" + (DATA / "kernelbench/7_CausalAttention.py").read_bytes())
+        self.assertEqual(self.run_import(task, "--dtype", "bf16")[0], 0)
+
     def test_the_program_reads_the_suites(self):
         """Labels are the program's own, of each kind of task."""
         for task, labels in (([DATA / "traces"], [

@@ -122,6 +122,8 @@ std::vector<SavedConfig> import_known(const std::vector<Recording>& recordings,
                                       const std::vector<NamedProblem>& problems, const Arch& arch) {
   std::vector<SavedConfig> known;
   for (const Recording& recording : recordings) {
+    for (const std::string& remark : recording.remarks)
+      log::info("--import " + recording.where + ": " + remark);
     const std::size_t before = known.size();
     for (const KernelRef& kernel : kernels) {
       if (!applies_to(recording, kernel, kernels)) continue;

@@ -7,6 +7,7 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {
@@ -64,7 +65,7 @@ void failure_fields(Trial& x, FieldList& f) {
   f.derived("id", x.id()).required();
   f("lever", x.lever).omitted();
   f("step", x.step).required();
-  f.derived("reason", x.reason.substr(0, kLongestExcerpt))
+  f.derived("reason", std::string(head(x.reason, kLongestExcerpt)))
       .required()
       .about("Its first 2048 bytes; quoted from tools: data");
 }

@@ -15,6 +15,7 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 #include "evolve/protocol/request.hpp"
 #include "evolve/run/ledger.hpp"
 #include "evolve/run/population.hpp"
@@ -40,7 +41,7 @@ TranscriptEntry checked(TranscriptEntry entry) {
   const auto proposal = parse_proposal(entry.answer);
   if (proposal) return entry;
   entry.failure = proposal.error().message;
-  entry.answer = printable(entry.answer.substr(0, kKept));
+  entry.answer = printable(head(entry.answer, kKept));
   return entry;
 }
 
@@ -229,7 +230,7 @@ class Evolution {
       if (parent == nullptr || !parent->valid()) {
         trial.parents.clear();
         return refuse(std::move(trial),
-                      fmt::format("parents: no trial '{}' has passed", id.substr(0, 40)));
+                      fmt::format("parents: no trial '{}' has passed", head(id, 40)));
       }
       parents.push_back(parent);
     }

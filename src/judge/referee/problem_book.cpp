@@ -139,6 +139,9 @@ std::vector<BookedProblem> book(const std::string& suite,
   return booked;
 }
 
+/// More is no whole number in 64 bits.
+static constexpr double kMostOperations = 9.2e18;
+
 void fields(BookedProblem& x, FieldList& f) {
   f.record("booked_problem", "A problem that kernels can be submitted for");
   f("id", x.id).required().about("Of this problem in every tool");
@@ -146,7 +149,9 @@ void fields(BookedProblem& x, FieldList& f) {
   f("name", x.named.name).omitted();
   f.derived("label", describe(x.named.problem)).about("For people");
   f("problem", x.named.problem);
-  f.derived("flops", static_cast<std::int64_t>(flops(x.named.problem).value))
+  const double work = flops(x.named.problem).value;
+  const bool counted = work < kMostOperations;
+  f.derived("flops", counted ? std::optional(static_cast<std::int64_t>(work)) : std::nullopt)
       .about("Operations that any right kernel does");
   f.derived("least_bytes", static_cast<std::int64_t>(least_bytes(x.named.problem).value))
       .about("Inputs read once, outputs written once");

@@ -12,6 +12,7 @@ namespace fatune {
 namespace {
 
 constexpr std::size_t kIdLength = 16;
+constexpr double kLargestExact = 9007199254740992;  // 2^53
 
 /// Nine significant digits reproduce every float exactly; a literal needs a point or an exponent
 /// before its f.
@@ -43,7 +44,7 @@ void add_terms(const Candidate& candidate, const DeviceLimits& limits,
     const Result<Expression> expression = Expression::parse(term.expanded, term.name);
     if (!expression) continue;
     const Result<double> value = expression->evaluate(scope);
-    if (value && std::nearbyint(*value) == *value) {
+    if (value && std::nearbyint(*value) == *value && std::abs(*value) <= kLargestExact) {
       macros.push_back(macro(term.name, static_cast<std::int64_t>(*value)));
     }
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kLongestQuoted = 1000;        // in messages; chosen
 }  // namespace
 
 Error Expression::error(const std::string& problem) const {
-  const std::string_view shown = std::string_view(text_).substr(0, kLongestQuoted);
+  const std::string_view shown = head(text_, kLongestQuoted);
   return file_error(fmt::format("{}: '{}{}' {}", where_, shown,
                                 shown.size() < text_.size() ? "..." : "", problem));
 }
@@ -90,7 +91,8 @@ Result<bool> Expression::test() const {
 
 Result<std::int64_t> Expression::count() const {
   FATUNE_TRY(const double value, evaluate());
-  if (value < 0 || value > kLargestCount || value != std::floor(value)) {
+  if (value > kLargestCount) return static_cast<std::int64_t>(kLargestCount);
+  if (value < 0 || value != std::floor(value)) {
     return error(fmt::format("is {}, which is not a whole number >= 0{}", value, values_text()));
   }
   return static_cast<std::int64_t>(value);

@@ -26,8 +26,8 @@ class Scope {
 };
 
 /// `kManifest`: kernels/README.md lists operators and functions. `kPython`: and, or, not, chained
-/// comparisons, in, + - * /, // and % that round down, min, max, True, False. A text has at most 64
-/// KB.
+/// comparisons, in, + - * / ** << >>, // and % that round down, min, max, int, float, abs, round,
+/// True, False. A text has at most 64 KB.
 enum class Syntax { kManifest, kPython };
 
 /// Returns names, numbers, operators and quoted strings as views of the text.
@@ -48,7 +48,7 @@ class Expression {
   /// not finite.
   Result<double> evaluate(const Scope& scope) const;
   Result<bool> test(const Scope& scope) const;
-  /// Returns a whole number >= 0, for grid sizes and bytes.
+  /// Returns a whole number >= 0, for grid sizes and bytes; 2^53, which no device has, for more.
   Result<std::int64_t> count(const Scope& scope) const;
 
   /// For loops over many values: set() writes one variable by its index in variables(), and the

@@ -35,8 +35,10 @@ double modulo(double a, double b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+double shifted(double a, double b) { return defined(a, b, a * std::exp2(b)); }
+
 using Function = double (*)(double, double);
-enum Level { kOr, kAnd, kNot, kComparison, kSum, kProduct, kUnary };
+enum Level { kOr, kAnd, kNot, kComparison, kShift, kSum, kProduct, kUnary, kPower };
 
 /// An operator with its spelling in each syntax; empty if the syntax lacks it.
 struct Operator {
@@ -55,6 +57,8 @@ constexpr Operator kOperators[] = {
     {"!=", "!=", kComparison, [](double a, double b) { return defined(a, b, a != b); }},
     {"", "in", kComparison, nullptr},
     {"", "not", kComparison, nullptr},  // not in
+    {"", "<<", kShift, [](double a, double b) { return shifted(a, b); }},
+    {"", ">>", kShift, [](double a, double b) { return std::floor(shifted(a, -b)); }},
     {"+", "+", kSum, [](double a, double b) { return a + b; }},
     {"-", "-", kSum, [](double a, double b) { return a - b; }},
     {"*", "*", kProduct, [](double a, double b) { return a * b; }},
@@ -62,6 +66,7 @@ constexpr Operator kOperators[] = {
     {"", "//", kProduct, floor_div},
     {"%", "", kProduct, remainder_of},
     {"", "%", kProduct, modulo},
+    {"", "**", kPower, [](double a, double b) { return defined(a, b, std::pow(a, b)); }},
 };
 constexpr Operator kPrefixes[] = {
     {"-", "-", kUnary, [](double a, double) { return -a; }},
@@ -81,6 +86,10 @@ constexpr NamedFunction kFunctions[] = {
     {"floor_div", "", 2, floor_div},
     {"round_up", "", 2, [](double a, double b) { return std::ceil(quotient(a, b)) * b; }},
     {"log2", "", 1, [](double a, double) { return a > 0 ? std::log2(a) : kNotDefined; }},
+    {"", "int", 1, [](double a, double) { return std::trunc(a); }},
+    {"", "float", 1, [](double a, double) { return a; }},
+    {"", "abs", 1, [](double a, double) { return std::abs(a); }},
+    {"", "round", 1, [](double a, double) { return std::nearbyint(a); }},
 };
 constexpr std::array<std::string_view, 6> kNoNames = {"and", "or", "not", "in", "if", "else"};
 
@@ -101,8 +110,8 @@ std::size_t end_of_word(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax) {
-  static constexpr std::array<std::string_view, 8> kPairs = {
-      "==", "!=", "<=", ">=", "&&", "||", "//", "**"};
+  static constexpr std::array<std::string_view, 10> kPairs = {"==", "!=", "<=", ">=", "&&",
+                                                              "||", "//", "**", "<<", ">>"};
   const bool python = syntax == Syntax::kPython;
   std::vector<std::string_view> tokens;
   for (std::size_t at = 0; at < text.size();) {
@@ -110,6 +119,8 @@ std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax) {
     std::size_t end = at + 1;
     if (in_word(c)) {
       end = end_of_word(text, at);
+    } else if ((static_cast<unsigned char>(c) & 0x80U) != 0) {
+      while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) ++end;
     } else if (python && (c == '\'' || c == '"')) {
       end = std::min(text.find(c, end), text.size() - 1) + 1;
     } else if (std::find(kPairs.begin(), kPairs.end(), text.substr(at, 2)) != kPairs.end()) {
@@ -247,7 +258,11 @@ class ExpressionParser {
   Status right_side(const Operator& sign) {
     const bool decides = sign.level <= kAnd;
     const std::size_t decided = decides ? emit(sign.level == kOr ? Do::kOrElse : Do::kAndThen) : 0;
-    FATUNE_TRY_STATUS(operands(static_cast<Level>(sign.level + 1)));
+    // Python's 2 ** -3 ** 2 means 2 ** (-(3 ** 2)).
+    const bool power = sign.level == kPower;
+    if (power) FATUNE_TRY_STATUS(descend());
+    FATUNE_TRY_STATUS(operands(power ? kUnary : static_cast<Level>(sign.level + 1)));
+    if (power) --depth_;
     const Operator* link = python_ && sign.level == kComparison ? next_in(kOperators) : nullptr;
     const bool goes_on = link != nullptr && link->level == kComparison && link->function != nullptr;
     if (goes_on) emit(Do::kKeep, kept_);

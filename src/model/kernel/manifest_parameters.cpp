@@ -1,6 +1,5 @@
 // manifest_parameters.cpp: Checks the parameters of a manifest and reads configs.
-
-#include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,11 +19,18 @@ std::string choices(const std::vector<Value>& values) {
 
 /// Takes a macro's name: parameters and word constants share the names.
 Status take_macro(const Checks& check, const std::string& path, const std::string& macro,
-                  std::vector<std::string>& taken) {
-  if (std::ranges::count(taken, macro) > 0)
-    return check.error(path, fmt::format("defines {} a second time", macro));
-  taken.push_back(macro);
-  return {};
+                  std::set<std::string>& taken) {
+  if (taken.insert(macro).second) return {};
+  return check.error(path, fmt::format("defines {} a second time", macro));
+}
+
+/// Finds the number or truth value that a text spells, as other programs write them: "64", "True".
+std::optional<std::size_t> position_of_text(const std::string& text, const Parameter& parameter) {
+  for (std::size_t i = 0; i < parameter.values.size(); ++i) {
+    const bool truth = parameter.values[i].kind == Value::Kind::kBoolean;
+    if (describe(parameter.values[i]) == (truth ? lower(text) : text)) return i;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -37,14 +43,15 @@ std::optional<std::size_t> position_of(const Json& value, const Parameter& param
 }
 
 std::string not_a_value(const Json& value, const Parameter& parameter) {
+  const bool words = parameter.values.front().kind == Value::Kind::kWord;
   return fmt::format("is {}, which is not one of {}",
-                     value.is_string() ? value.get<std::string>() : dump(value),
+                     words && value.is_string() ? value.get<std::string>() : dump(value),
                      choices(parameter.values));
 }
 
 Status check_parameters(const Manifest& manifest) {
   const Checks check{manifest.where};
-  std::vector<std::string> macros;
+  std::set<std::string> macros;
   for (std::size_t i = 0; i < manifest.parameters.size(); ++i) {
     const Parameter& parameter = manifest.parameters[i];
     const std::string path = fmt::format("parameters[{}].", i);
@@ -77,7 +84,9 @@ Result<Config> config_from_json(const Manifest& manifest, const Json& object,
   Config config;
   for (const Parameter& parameter : manifest.parameters) {
     FATUNE_TRY(const Json* value, fields.value(parameter.name));
-    const auto position = position_of(*value, parameter);
+    auto position = position_of(*value, parameter);
+    if (!position && value->is_string())
+      position = position_of_text(value->get_ref<const std::string&>(), parameter);
     if (!position) return fields.error(parameter.name, not_a_value(*value, parameter));
     config.settings.push_back({parameter.name, parameter.values[*position]});
   }

@@ -32,7 +32,11 @@ Result<Layout> parse_layout(std::string_view text) {
   std::vector<std::int64_t> values;
   for (const std::string& part : parts) {
     const auto value = parse_integer(trim(part));
-    if (value && *value >= 1 && *value <= kLargestTensor) values.push_back(*value);
+    if (value && parts.size() == 3 && (*value < 1 || *value > kLargestTensor)) {
+      return usage_error(fmt::format("'{}' has a stride of {}; strides are from 1 to {} elements",
+                                     text, *value, kLargestTensor));
+    }
+    if (value) values.push_back(*value);
   }
   if (parts.size() != 3 || values.size() != 3) {
     const std::vector<std::string> kinds(kKinds.begin(), kKinds.end());

@@ -129,8 +129,13 @@ std::string quant_fault(const Problem& problem) {
 
 /// Returns the fault of the softmax scale; empty for a valid scale.
 std::string scale_fault(const Problem& problem) {
-  if (!problem.scale || (std::isfinite(*problem.scale) && *problem.scale > 0)) return {};
-  return fmt::format("must be a number greater than 0, not {}", *problem.scale);
+  // Kernels compute with the scale and with the scale times log2(e) in fp32.
+  constexpr double kLeast = 1.2e-38, kMost = 2.3e38;
+  if (!problem.scale || (*problem.scale >= kLeast && *problem.scale <= kMost)) return {};
+  if (!(*problem.scale > 0))
+    return fmt::format("must be a number greater than 0, not {}", *problem.scale);
+  return fmt::format("must be from {} to {}, as fp32 holds it, not {}", kLeast, kMost,
+                     *problem.scale);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ std::string_view name(Quant quant);  ///< "given", "fused", "smooth_k"
 Result<Quant> parse_quant(std::string_view text);
 FieldWord<Quant> word_of(const Quant*);
 
-/// Largest value of a size: kernels count in 32 bits.
-inline constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - 1;
+/// Largest value of a size: kernels count in 32 bits, rounded up to tiles of up to 2^16 rows.
+inline constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
 /// Largest tensor in bytes; chosen, beyond any device.
 inline constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;
 

@@ -291,7 +291,11 @@ Result<JournalWriter> JournalWriter::resume(const std::filesystem::path& folder)
   FATUNE_TRY(writer.file_, open_locked(writer.path_));
   FATUNE_TRY(const std::string text, read_file(writer.path_, kJournalFile));
   FATUNE_TRY(const Parsed parsed, parse(text, writer.path_.string(), Damage::kRefuse));
-  if (parsed.journal.cut) FATUNE_TRY_STATUS(writer.file_.cut(parsed.whole_bytes));
+  if (parsed.journal.cut) {
+    // The file may begin with a byte-order mark, which the text has no more.
+    FATUNE_TRY(const std::uint64_t bytes, writer.file_.size());
+    FATUNE_TRY_STATUS(writer.file_.cut(bytes - (text.size() - parsed.whole_bytes)));
+  }
   return writer;
 }
 

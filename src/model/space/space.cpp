@@ -30,10 +30,10 @@ Error too_large(const Manifest& manifest, const Problem& problem) {
   const auto longest = std::ranges::max_element(
       manifest.parameters, {}, [](const Parameter& each) { return each.values.size(); });
   return usage_error(
-      fmt::format("kernel {} has more than {} valid configs for {}; fix a parameter or shorten a "
-                  "list of values "
-                  "in {} (the longest is that of {}, with {})",
-                  manifest.name, Space::kMaxEnumerated, describe(problem), manifest.where,
+      fmt::format("kernel {} has more than {} valid configs{}; fix a parameter or shorten a list "
+                  "of values in {} (the longest is that of {}, with {})",
+                  manifest.name, Space::kMaxEnumerated,
+                  manifest.stages.empty() ? "" : " for " + describe(problem), manifest.where,
                   longest->name, longest->values.size()));
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,7 @@ constexpr std::int64_t kMostThreads = 1024;      ///< of a block, on every archi
 constexpr std::int64_t kMostClusterBlocks = 16;  ///< CUDA: with the non-portable size
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  ///< as of a tensor: validate()
 constexpr std::int64_t kMostBox = 256;                      ///< cuTensorMapEncodeTiled
+constexpr std::size_t kMostTensorMaps = 256;  ///< chosen: parameters of a kernel have 4 or 32 KB
 /// Restricts names of entries, scratch and tensor maps: exporters write them into programs.
 constexpr const char* kIdentifier = "[A-Za-z_][A-Za-z0-9_]*";
 
@@ -32,12 +34,12 @@ std::string cluster_fault(const StageFacts& stage) {
 
 std::string scratch_map_fault(const TensorMapFacts& map, const ScratchFacts& scratch,
                               const Problem& problem) {
-  const TensorMapFacts wanted = scratch_map_of(map.tensor, map.sizes, problem);
-  if (map.element != wanted.element || map.strides_bytes != wanted.strides_bytes)
-    return fmt::format(" is not of a contiguous tensor in {}", name(problem.dtype));
   double bytes = size_of(problem.dtype);
   for (const std::int64_t size : map.sizes) bytes *= static_cast<double>(size);
-  return bytes > static_cast<double>(scratch.bytes) ? ".sizes exceed " + map.tensor : "";
+  if (bytes > static_cast<double>(scratch.bytes)) return ".sizes exceed " + map.tensor;
+  const TensorMapFacts wanted = scratch_map_of(map.tensor, map.sizes, problem);
+  if (map.element == wanted.element && map.strides_bytes == wanted.strides_bytes) return {};
+  return fmt::format(" is not of a contiguous tensor in {}", name(problem.dtype));
 }
 
 /// The map must cover exactly the named tensor, or at most the scratch.
@@ -60,6 +62,8 @@ std::string map_fault(const TensorMapFacts& map, const KernelFacts& facts) {
 }
 
 std::string maps_fault(const KernelFacts& facts) {
+  if (facts.tensor_maps.size() > kMostTensorMaps)
+    return fmt::format(" has more than {}", kMostTensorMaps);
   for (std::size_t i = 0; i < facts.tensor_maps.size(); ++i) {
     const std::string fault = map_fault(facts.tensor_maps[i], facts);
     if (!fault.empty()) return fmt::format("[{}]{}", i, fault);
@@ -70,15 +74,17 @@ std::string maps_fault(const KernelFacts& facts) {
 /// Every argument is a tensor, a scratch or a map, and names are unique. Errors begin with the
 /// field.
 std::string names_fault(const KernelFacts& facts) {
-  std::vector<std::string> known;
+  std::set<std::string> known;
   const bool custom = facts.problem.custom.has_value();
-  if (!custom) known = attention_tensors(facts.problem);
+  if (!custom) {
+    const std::vector<std::string> tensors = attention_tensors(facts.problem);
+    known.insert(tensors.begin(), tensors.end());
+  }
   std::string fault;
   const auto add = [&](std::string_view field, const auto& list) {
     for (const auto& each : list) {
-      const bool twice = std::ranges::count(known, each.name) > 0;
+      const bool twice = !known.insert(each.name).second;
       if (twice && fault.empty()) fault = fmt::format("{} {} is named twice", field, each.name);
-      known.push_back(each.name);
     }
   };
   if (custom) add("tensors", facts.tensors);
@@ -86,7 +92,7 @@ std::string names_fault(const KernelFacts& facts) {
   add("tensor_maps", facts.tensor_maps);
   for (const StageFacts& stage : facts.stages) {
     for (const std::string& argument : stage.arguments) {
-      if (!fault.empty() || std::ranges::count(known, argument) > 0) continue;
+      if (!fault.empty() || known.contains(argument)) continue;
       fault = fmt::format("stages argument '{}' of {} is no tensor, scratch or tensor map",
                           argument, stage.entry);
     }
@@ -212,12 +218,12 @@ void fields(CubinFacts& x, FieldList& f) {
 }
 
 void fields(MeasuredFacts& x, FieldList& f) {
-  f("hot_us", x.hot_us).required().finite();
-  f("ci95_us", x.ci95_us).finite();
+  f("hot_us", x.hot_us).required().finite().positive();
+  f("ci95_us", x.ci95_us).finite().positive();
   f("baseline", x.baseline).omitted();
-  f("ratio", x.ratio).finite();
+  f("ratio", x.ratio).finite().positive();
   f("time", x.time).about("That the ratio is of; hot unless told");
-  f("us", x.us).omitted().finite().about("That time");
+  f("us", x.us).omitted().finite().positive().about("That time");
 }
 
 std::pair<bool, double> speed_rank(const std::optional<MeasuredFacts>& measured) {

@@ -14,7 +14,7 @@ std::string interval_text(double low, double high, int decimals) {
 }
 
 int decimals_for(double time_us) {
-  if (!(time_us > 0)) return 2;
+  if (!(time_us > 0 && std::isfinite(time_us))) return 2;
   return std::clamp(3 - static_cast<int>(std::floor(std::log10(time_us))), 0, 4);
 }
 

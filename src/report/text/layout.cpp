@@ -1,4 +1,4 @@
-// layout.cpp: Paints text with ECMA-48 escapes and lays out cells as text, Markdown or CSV.
+// layout.cpp: Paints text with colour marks and lays out cells as text, Markdown or CSV.
 #include "report/text/layout.hpp"
 
 #include <algorithm>
@@ -9,13 +9,10 @@
 
 #include "core/result.hpp"
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {
-
-// In the order of Tone.
-constexpr std::string_view kBegin[] = {"\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[2m"};
-constexpr std::string_view kReset = "\x1b[0m";
 
 constexpr std::size_t kGap = 2;         // spaces between columns
 constexpr std::size_t kShortCell = 20;  // chosen: no column is wrapped to less
@@ -89,7 +86,8 @@ std::string markdown_code(std::string_view text) {
 
 std::string Paint::operator()(Tone tone, std::string_view text) const {
   if (colour_ == Colour::kNone || text.empty()) return std::string(text);
-  return fmt::format("{}{}{}", kBegin[static_cast<std::size_t>(tone)], text, kReset);
+  const auto mark = [](int place) { return static_cast<char>(kColourMark + place); };
+  return fmt::format("{}{}{}", mark(1 + static_cast<int>(tone)), text, mark(0));
 }
 
 std::string Paint::fitted(std::string_view text) const {

@@ -125,7 +125,7 @@ void ProgressDisplay::show(const SweepProgress& progress) {
   clear();
   shown_ = progress;
   any_ = true;
-  if (style_ == ProgressStyle::kPlain) out_ << plain_line(progress) << '\n';
+  if (style_ == ProgressStyle::kPlain) out_ << printable(plain_line(progress)) << '\n';
   draw();
   out_.flush();
 }
@@ -139,7 +139,7 @@ void ProgressDisplay::clear() {
 void ProgressDisplay::draw() {
   if (style_ != ProgressStyle::kLive || !any_ || on_screen_) return;
   const std::size_t columns = columns_();
-  out_ << live_lines(shown_, columns > 1 ? columns - 1 : 1, paint_);
+  out_ << printable(live_lines(shown_, columns > 1 ? columns - 1 : 1, paint_));
   on_screen_ = true;
 }
 

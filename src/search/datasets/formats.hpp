@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/json.hpp"
@@ -77,8 +78,12 @@ struct ListedConfig {
 
 struct ListedAxis {
   std::string name;
-  std::vector<Value> declared;  ///< values the axis may take; empty: the values that configs have
+  std::vector<Value> declared{};  ///< values the axis may take; empty: those that configs have
+  std::unordered_map<std::string, Value> printed{};  ///< the declared by their text in Python
 };
+
+/// Fails for more than 256 parameters, as many as a config in JSON may have.
+Status check_parameters(std::size_t count, const std::string& where);
 
 /// Converts a parameter's value. Whole numbers are numbers in any notation. A fraction is a word
 /// that reads as a number; null, lists and objects are words.
@@ -94,6 +99,20 @@ inline bool is_numeric(const Value& value) { return numeric(value).has_value(); 
 std::optional<double> number_at(const Json& object, const std::string& name);
 /// Returns the mean of a member that lists numbers, or pairs that end in a number (HIP files).
 std::optional<double> mean_at(const Json& object, const std::string& name);
+
+enum class Better { kUnknown, kLess, kMore };
+/// Tells by the name or the unit of an objective. Rates are known in any spelling.
+Better better_of(std::string_view objective);
+bool is_time(std::string_view objective);  ///< "time", "time_ms"
+/// Reads an objective, or a list of them as Kernel Tuner writes since 1.4; "time" if there is none.
+Result<std::vector<std::string>> read_objectives(const Fields& fields, const char* key);
+/// The first objective counts; a remark names the others.
+void take_first(const std::vector<std::string>& objectives, Recording& recording);
+/// Kernel Tuner up to 0.4.0 wrote this time for configs that failed.
+inline constexpr double kNoTime = 1e20;
+/// Converts the entries' values to costs. Values that are not finite, times that are not positive
+/// and times from kNoTime on become failures; the remarks count them.
+Status settle_costs(Recording& recording);
 
 /// Fills axes, lattice and entries, and turns objectives of which more is better. `recording` has
 /// the other members. The last of repeated configs counts. A value outside the declared ones and a

@@ -167,8 +167,7 @@ Result<Recording> recording_of(const JournalGroup& group, const Journal& journal
   recording.remarks = cautions(journal.header);
   if (journal.cut) recording.remarks.emplace_back("cut last line: dropped");
   std::vector<ListedAxis> axes;
-  for (const auto& item : group.configs.front().record.config.items())
-    axes.push_back({item.key(), {}});
+  for (const auto& item : group.configs.front().record.config.items()) axes.push_back({item.key()});
   std::vector<ListedConfig> configs;
   for (const ToldRecord& journalled : group.configs) {
     FATUNE_TRY(ListedConfig config, read_config(journalled, axes, where));

@@ -47,17 +47,21 @@ struct Oddities {
 Result<std::vector<ListedAxis>> read_axes(const Fields& header) {
   FATUNE_TRY(const auto names, header.texts_or("tune_params_keys", {}));
   std::vector<ListedAxis> axes;
-  for (const std::string& name : names) axes.push_back({name, {}});
+  FATUNE_TRY_STATUS(check_parameters(names.size(), header.where()));
+  for (const std::string& name : names) axes.push_back({name});
   if (!header.has("tune_params")) return axes;
   FATUNE_TRY(const Fields declared, header.object("tune_params"));
   if (axes.empty()) {
-    for (const auto& item : declared.json().items()) axes.push_back({item.key(), {}});
+    for (const auto& item : declared.json().items()) axes.push_back({item.key()});
   }
   for (ListedAxis& axis : axes) {
     if (!declared.has(axis.name)) continue;
     FATUNE_TRY(const Json* values, declared.value(axis.name));
     if (!values->is_array()) return declared.error(axis.name, "must be a list of values");
-    for (const Json& value : *values) axis.declared.push_back(value_from_json(value));
+    for (const Json& value : *values) {
+      axis.declared.push_back(value_from_json(value));
+      axis.printed.emplace(python_text(axis.declared.back()), axis.declared.back());
+    }
   }
   return axes;
 }
@@ -86,25 +90,18 @@ Result<Header> read_header(const Json& json, const std::string& where) {
   recording.format = "kernel-tuner";
   FATUNE_TRY(recording.name, fields.text_or("kernel_name", ""));
   FATUNE_TRY(recording.device, fields.text_or("device_name", ""));
-  FATUNE_TRY(recording.objective, fields.text_or("objective", "time"));
+  FATUNE_TRY(recording.remarks, fields.texts_or(kOurCautions, {}));
+  FATUNE_TRY(const auto objectives, read_objectives(fields, "objective"));
+  take_first(objectives, recording);
   const bool rate = recording.objective.find('/') != std::string::npos;
   if (rate) recording.unit = recording.objective;
-  if (recording.objective.starts_with("time")) recording.unit = "ms";
+  if (is_time(recording.objective)) recording.unit = "ms";
   FATUNE_TRY(recording.problem, problem_text(fields));
-  FATUNE_TRY(recording.remarks, fields.texts_or(kOurCautions, {}));
   FATUNE_TRY(header.axes, read_axes(fields));
   if (header.axes.empty())
     return file_error(where +
                       ": names no parameters: tune_params_keys and tune_params are missing");
   return header;
-}
-
-/// Returns the declared value that Python prints as `text`.
-Value value_of_text(std::string_view text, const std::vector<Value>& declared) {
-  for (const Value& value : declared) {
-    if (python_text(value) == text) return value;
-  }
-  return value_from_python(text);
 }
 
 Result<std::vector<Value>> values_of(const Json& entry, const std::string& key,
@@ -124,8 +121,11 @@ Result<std::vector<Value>> values_of(const Json& entry, const std::string& key,
                                   key, parts.size(), header.axes.size()));
   }
   values.clear();
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    values.push_back(value_of_text(parts[i], header.axes[i].declared));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto declared = header.axes[i].printed.find(parts[i]);
+    const bool known = declared != header.axes[i].printed.end();
+    values.push_back(known ? declared->second : value_from_python(parts[i]));
+  }
   return values;
 }
 
@@ -142,7 +142,7 @@ std::string failure_of(const Json& entry, const Header& header) {
     }
     if (name == "__error__") return "runtime";
   }
-  return "";
+  return number_at(entry, "time").value_or(0) >= kNoTime ? "runtime" : "";
 }
 
 /// Returns the objective's value. `time` is used and not `times`, which may disagree.

@@ -1,6 +1,7 @@
 // ktt.cpp: Reads results of the Kernel Tuning Toolkit.
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,6 +23,12 @@ struct KttKernel {
   std::string name;
   std::vector<ListedAxis> axes;
   std::vector<ListedConfig> configs;
+};
+
+/// Kernels in the order of their first results.
+struct KttKernels {
+  std::vector<KttKernel> list;
+  std::unordered_map<std::string, std::size_t> places;
 };
 
 /// Reads the members that all kernels share.
@@ -51,10 +58,11 @@ Result<std::string> failure_by_status(const Fields& result) {
 /// Returns the values in the parameter order of the kernel's first result.
 Result<std::vector<Value>> read_configuration(const Fields& result, KttKernel& kernel) {
   FATUNE_TRY(const auto pairs, result.objects_or_empty("Configuration"));
+  FATUNE_TRY_STATUS(check_parameters(pairs.size(), result.where()));
   if (kernel.configs.empty()) {
     for (const Fields& pair : pairs) {
       FATUNE_TRY(std::string name, pair.text("Name"));
-      kernel.axes.push_back({std::move(name), {}});
+      kernel.axes.push_back({std::move(name)});
     }
   }
   if (pairs.size() != kernel.axes.size()) {
@@ -76,17 +84,12 @@ Result<std::vector<Value>> read_configuration(const Fields& result, KttKernel& k
   return values;
 }
 
-KttKernel& find_or_add(std::vector<KttKernel>& kernels, const std::string& name) {
-  const auto found = std::ranges::find(kernels, name, &KttKernel::name);
-  if (found != kernels.end()) return *found;
-  kernels.push_back({name, {}, {}});
-  return kernels.back();
-}
-
 Status read_result(const Fields& result, const std::string& unit, const std::string& place,
-                   std::vector<KttKernel>& kernels) {
+                   KttKernels& kernels) {
   FATUNE_TRY(const std::string name, result.text_or("KernelName", ""));
-  KttKernel& kernel = find_or_add(kernels, name);
+  const auto [at, fresh] = kernels.places.try_emplace(name, kernels.list.size());
+  if (fresh) kernels.list.push_back({name, {}, {}});
+  KttKernel& kernel = kernels.list[at->second];
   ListedConfig config;
   config.place = place;
   FATUNE_TRY(config.values, read_configuration(result, kernel));
@@ -104,16 +107,16 @@ Status read_result(const Fields& result, const std::string& unit, const std::str
 
 Result<std::vector<Recording>> read_ktt(std::string_view text, const std::string& where) {
   FATUNE_TRY(const Recording metadata, read_ktt_metadata(text, where));
-  std::vector<KttKernel> kernels;
+  KttKernels kernels;
   const auto take = [&](const Json& json, const std::string& place) {
     return read_result(Fields(json, where + ": " + place), metadata.unit, place, kernels);
   };
   FATUNE_TRY_STATUS(for_each_in(text, "Results", where, take));
-  if (kernels.empty()) return file_error(where + ": holds no config");
+  if (kernels.list.empty()) return file_error(where + ": holds no config");
   std::vector<Recording> recordings;
-  for (KttKernel& kernel : kernels) {
+  for (KttKernel& kernel : kernels.list) {
     Recording recording = metadata;
-    recording.where = kernels.size() > 1 ? where + ": " + kernel.name : where;
+    recording.where = kernels.list.size() > 1 ? where + ": " + kernel.name : where;
     recording.name = kernel.name;
     FATUNE_TRY(recording,
                assemble(std::move(recording), std::move(kernel.axes), std::move(kernel.configs)));

@@ -18,6 +18,7 @@
 #include "core/gzip.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 #include "search/datasets/formats.hpp"
 
 namespace fatune {
@@ -97,7 +98,10 @@ Result<std::vector<std::uint64_t>> encode(const std::vector<RecordedAxis>& axes,
     for (const Value& value : axis.values) positions.emplace(identity(value), positions.size());
     for (std::size_t row = 0; row < configs.size(); ++row) {
       const Value& value = configs[row].values[i];
-      const auto found = positions.find(identity(value));
+      auto found = positions.find(identity(value));
+      const std::string text = python_text(value);  // 64 may be written "64", here or there
+      for (const Value& alike : {value_from_python(text), word_value(text)})
+        if (found == positions.end()) found = positions.find(identity(alike));
       if (found == positions.end()) {
         return file_error(fmt::format("{}: {}: {}={} is not one of the declared values {}", where,
                                       configs[row].place, axis.name, describe(value),
@@ -137,12 +141,6 @@ void fill_lattice(std::vector<std::uint64_t> codes, std::vector<ListedConfig>& c
   recording.lattice = Lattice(std::move(axes), std::move(distinct));
 }
 
-constexpr std::array<std::string_view, 8> kMaximised = {"score",      "fitness",   "accuracy",
-                                                        "throughput", "bandwidth", "performance",
-                                                        "speedup",    "speed-up"};
-constexpr std::array<std::string_view, 4> kPerWhat = {"/s", "/W", "/J", "/ms"};
-constexpr std::array<std::string_view, 6> kMinimised = {"time",     "energy", "cost",
-                                                        "duration", "hot",    "cold"};
 struct Unit {
   std::string_view name, short_name;
   double seconds;
@@ -162,72 +160,11 @@ const Unit* find_unit(std::string_view unit) {
   return found == std::end(kUnits) ? nullptr : found;
 }
 
-bool known_to_be_minimised(std::string_view objective) {
-  return std::ranges::any_of(kMinimised, [&](std::string_view word) {
-    return lower(objective).find(word) != std::string::npos;
-  });
-}
-
-/// Replaces values that no search can use by failures.
-void drop_unusable(Recording& recording) {
-  const bool times = seconds_per(recording.unit) > 0;
-  std::size_t infinite = 0, negative = 0;
-  for (RecordedEntry& entry : recording.entries) {
-    if (!entry.cost) continue;
-    const bool finite = std::isfinite(*entry.cost);
-    if (finite && (!times || *entry.cost > 0)) continue;
-    ++(finite ? negative : infinite);
-    entry.cost.reset();
-    entry.failure = "unusable";
-  }
-  if (infinite > 0) {
-    recording.remarks.push_back(
-        fmt::format("{} values are not numbers: taken as failed", infinite));
-  }
-  if (negative > 0) {
-    recording.remarks.push_back(
-        fmt::format("{} times are not above zero: taken as failed", negative));
-  }
-}
-
-double turned(double value, Turned how) {
-  if (how == Turned::kNo) return value;
-  return how == Turned::kInverse ? 1 / value : -value;
-}
-
-/// True for rates ("GFLOP/s", "GB/s", "GFLOPS/W"), "score", "fitness" and the like.
-bool more_is_better(std::string_view objective) {
-  if (std::ranges::find(kMaximised, lower(objective)) != kMaximised.end()) return true;
-  return std::ranges::any_of(kPerWhat,
-                             [&](std::string_view end) { return objective.ends_with(end); });
-}
-
-/// Converts the entries' values to costs. Values that are not finite and times that are not
-/// positive become failures; the remarks count them.
-void settle_costs(Recording& recording) {
-  drop_unusable(recording);
-  if (!more_is_better(recording.objective)) {
-    if (seconds_per(recording.unit) <= 0 && !known_to_be_minimised(recording.objective)) {
-      recording.remarks.push_back(
-          fmt::format("objective '{}' is taken as one of which less is "
-                      "better",
-                      recording.objective));
-    }
-    return;
-  }
-  const bool positive = all_positive(recording);
-  recording.turned = positive ? Turned::kInverse : Turned::kNegative;
-  for (RecordedEntry& entry : recording.entries) {
-    if (entry.cost) entry.cost = turned(*entry.cost, recording.turned);
-  }
-  recording.remarks.push_back(fmt::format("of objective '{}' more is better: costs are {}",
-                                          recording.objective, positive ? "1 / value" : "-value"));
-}
-
 namespace fs = std::filesystem;
 
 struct Reader {
   Result<std::vector<Recording>> (*read)(std::string_view text, const std::string& where);
+  bool lines = false;  ///< of a document each
 };
 
 /// Adapts the reader of a format that has one recording in a file.
@@ -258,7 +195,7 @@ Result<Reader> recognise(std::string_view text, const std::string& where) {
     if (name == "ConfigurationSpace") return unknown(where, "a T1 space, which has no results");
     FATUNE_TRY(const std::string_view value, pieces.value());
     if (name == "schema") {
-      if (value.starts_with("\"fatune.journal/")) return Reader{read_journal};
+      if (value.starts_with("\"fatune.journal/")) return Reader{read_journal, true};
       return unknown(where, "of schema " + std::string(value));
     }
     FATUNE_TRY(more, pieces.another('}'));
@@ -266,7 +203,20 @@ Result<Reader> recognise(std::string_view text, const std::string& where) {
   return unknown(where, "JSON of another kind");
 }
 
+/// Fails if the file goes on behind its first document. The readers judge a document that is cut.
+Status refuse_second(std::string_view text, const std::string& where) {
+  JsonPieces pieces(text, where);
+  if (!pieces.value() || pieces.at_end()) return {};
+  return pieces.error("text follows the end of the results; a file holds one document");
+}
+
 }  // namespace
+
+Status check_parameters(std::size_t count, const std::string& where) {
+  constexpr std::size_t kMost = 256;
+  if (count <= kMost) return {};
+  return file_error(fmt::format("{}: has {} parameters; at most {} are read", where, count, kMost));
+}
 
 Value value_from_json(const Json& json) {
   if (json.is_boolean()) return boolean_value(json.get<bool>());
@@ -327,17 +277,8 @@ Result<Recording> assemble(Recording recording, std::vector<ListedAxis> axes,
   }
   FATUNE_TRY(auto codes, encode(recording.axes, configs, recording.where));
   fill_lattice(std::move(codes), configs, recording);
-  settle_costs(recording);
+  FATUNE_TRY_STATUS(settle_costs(recording));
   return recording;
-}
-
-bool all_positive(const Recording& recording) {
-  return std::ranges::all_of(
-      recording.entries, [](const RecordedEntry& entry) { return !entry.cost || *entry.cost > 0; });
-}
-
-double recorded_value(const Recording& recording, double cost) {
-  return turned(cost, recording.turned);  // each conversion is its own inverse
 }
 
 std::string_view short_unit(std::string_view unit) {
@@ -372,10 +313,12 @@ Result<std::vector<Recording>> read_recordings(const fs::path& path) {
   if (text.starts_with("\x1f\x8b")) {  // gzip without the .gz suffix
     FATUNE_TRY(text, gunzip(text, where, kJournalFile));
   }
+  drop_byte_order_mark(text);
   FATUNE_TRY(const Reader reader, recognise(text, where));
-  if (reader.read != read_journal) {  // the others make one document of the whole text
+  if (!reader.lines) {  // one document of the whole text
     FATUNE_TRY_STATUS(check_size(text, kLargeFile, where));
     FATUNE_TRY_STATUS(check_values(text, where));
+    FATUNE_TRY_STATUS(refuse_second(text, where));
   }
   return reader.read(text, where);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,91 +19,6 @@
 
 namespace fatune {
 namespace {
-
-constexpr std::uint64_t kLongestRange = 65'535;  // values of a range; positions have 16 bits
-
-/// Parses the text of a Python list.
-class ListReader {
- public:
-  ListReader(std::string_view text, const std::string& where)
-      : text_(text), where_(where), tokens_(tokens_of(text, Syntax::kPython)) {}
-
-  Result<std::vector<Value>> list() {
-    const bool wrapped = tokens_.size() > 1 && tokens_[0] == "list" && tokens_[1] == "(";
-    if (wrapped) at_ = 2;
-    const bool range = next() == "range";
-    FATUNE_TRY(std::vector<Value> values, range ? numbers_of_range() : items("[", "]"));
-    if (wrapped && !skip(")")) return wrong();
-    if (at_ < tokens_.size()) return wrong();
-    return values;
-  }
-
- private:
-  std::string_view next() const { return at_ < tokens_.size() ? tokens_[at_] : std::string_view(); }
-  bool skip(std::string_view token) {
-    if (next() != token) return false;
-    ++at_;
-    return true;
-  }
-  Error wrong() const {
-    const std::string found = at_ < tokens_.size() ? fmt::format("'{}'", next()) : "the end";
-    return file_error(fmt::format("{}: '{}' is not understood at {}", where_, text_, found));
-  }
-
-  Result<std::vector<Value>> items(std::string_view opening, std::string_view closing) {
-    std::vector<Value> values;
-    if (!skip(opening)) return wrong();
-    while (!skip(closing)) {
-      FATUNE_TRY(Value value, item());
-      values.push_back(std::move(value));
-      if (!skip(",") && next() != closing) return wrong();
-    }
-    return values;
-  }
-
-  Result<Value> item() {
-    const bool negative = skip("-");
-    const std::string_view token = next();
-    if (token.empty()) return wrong();
-    const bool quoted = token.size() > 1 && (token.front() == '\'' || token.front() == '"') &&
-                        token.back() == token.front();
-    if (quoted && !negative) {
-      ++at_;
-      return Value{Value::Kind::kWord, 0, std::string(token.substr(1, token.size() - 2))};
-    }
-    const bool boolean = token == "True" || token == "False";
-    if (!(parse_number(token) || (boolean && !negative))) return wrong();
-    ++at_;
-    return value_from_python(fmt::format("{}{}", negative ? "-" : "", token));
-  }
-
-  /// Parses range(end), range(begin, end) or range(begin, end, step).
-  Result<std::vector<Value>> numbers_of_range() {
-    ++at_;
-    FATUNE_TRY(const std::vector<Value> bounds, items("(", ")"));
-    const bool whole = std::ranges::all_of(
-        bounds, [](Value::Kind kind) { return kind == Value::Kind::kNumber; }, &Value::kind);
-    if (bounds.empty() || bounds.size() > 3 || !whole) return wrong();
-    const std::int64_t begin = bounds.size() > 1 ? bounds[0].number : 0;
-    const std::int64_t end = bounds.size() > 1 ? bounds[1].number : bounds[0].number;
-    const std::int64_t step = bounds.size() > 2 ? bounds[2].number : 1;
-    if (step <= 0) return wrong();
-    if (end <= begin) return std::vector<Value>();
-    // Unsigned, because the widest range exceeds int64_t.
-    const std::uint64_t span = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
-    const std::uint64_t steps = (span - 1) / static_cast<std::uint64_t>(step);
-    if (steps >= kLongestRange) return wrong();
-    std::vector<Value> values;
-    for (std::uint64_t i = 0; i <= steps; ++i)
-      values.push_back({Value::Kind::kNumber, begin + static_cast<std::int64_t>(i) * step, {}});
-    return values;
-  }
-
-  std::string_view text_;
-  const std::string& where_;
-  std::vector<std::string_view> tokens_;
-  std::size_t at_ = 0;
-};
 
 bool is_word(const Value& value) { return value.kind == Value::Kind::kWord; }
 
@@ -119,19 +35,14 @@ Result<std::vector<Value>> read_values(const Fields& parameter) {
   return values;
 }
 
-/// Finds the value that is written like `wanted`.
-auto find_alike(const std::vector<Value>& values, const Value& wanted) {
-  return std::ranges::find_if(
-      values, [&](const Value& value) { return describe(value) == describe(wanted); });
-}
-
 /// Returns the place of the default; 0 if the file names no value of the list.
 std::size_t default_position(const Fields& fields, const std::vector<Value>& values) {
   const auto found = fields.json().find("Default");
   if (found == fields.json().end()) return 0;
   const Value wanted =
       value_from_json(found->is_array() && found->size() == 1 ? found->front() : *found);
-  const auto at = find_alike(values, wanted);
+  const auto at = std::ranges::find_if(
+      values, [&](const Value& value) { return describe(value) == describe(wanted); });
   return at == values.end() ? 0 : static_cast<std::size_t>(at - values.begin());
 }
 
@@ -199,6 +110,7 @@ Result<Manifest> read_manifest(const Json& json, const std::string& where) {
   manifest.dtypes = {Problem().dtype};
   manifest.masks = {Problem().mask};
   FATUNE_TRY(const auto parameters, space.objects_or_empty("TuningParameters"));
+  FATUNE_TRY_STATUS(check_parameters(parameters.size(), where));
   for (const Fields& fields : parameters) {
     FATUNE_TRY(Parameter parameter, read_parameter(fields));
     if (manifest.find(parameter.name) != nullptr)
@@ -230,10 +142,12 @@ Result<std::vector<AxisMatch>> match_axes(const Recording& recording, const Spac
                          " of the space");
     AxisMatch& match = matches.emplace_back();
     match.place = static_cast<std::size_t>(found - recording.axes.begin());
+    std::map<std::string, int> ours;
+    for (const Value& value : parameter.values)
+      ours.emplace(describe(value), static_cast<int>(ours.size()));
     for (const Value& theirs : found->values) {
-      const auto ours = find_alike(parameter.values, theirs);
-      match.positions.push_back(
-          ours == parameter.values.end() ? -1 : static_cast<int>(ours - parameter.values.begin()));
+      const auto place = ours.find(describe(theirs));
+      match.positions.push_back(place == ours.end() ? -1 : place->second);
     }
   }
   if (matches.size() == recording.axes.size()) return matches;
@@ -289,10 +203,6 @@ std::optional<Json> map_config(const Recording& recording, std::size_t index,
 }
 
 }  // namespace
-
-Result<std::vector<Value>> list_from_python(std::string_view text, const std::string& where) {
-  return ListReader(text, where).list();
-}
 
 Result<Space> read_t1_space(const std::filesystem::path& path) {
   FATUNE_TRY(const Json json, load_json(path));

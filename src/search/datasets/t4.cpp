@@ -62,11 +62,6 @@ Result<Recording> read_metadata(std::string_view text, const std::string& where)
   return recording;
 }
 
-Result<std::string> objective_of(const Fields& result) {
-  FATUNE_TRY(const auto objectives, result.texts_or("objectives", {}));
-  return objectives.empty() ? std::string("time") : objectives.front();
-}
-
 const Json* find_measurement(const Json& result, const std::string& name) {
   const auto measurements = result.find("measurements");
   if (measurements == result.end() || !measurements->is_array()) return nullptr;
@@ -79,11 +74,12 @@ const Json* find_measurement(const Json& result, const std::string& name) {
 /// Adds the shared values of the first result; the recording takes the unit of its times.
 Status read_first(const Fields& result, Common& common) {
   Recording& recording = common.recording;
-  FATUNE_TRY(recording.objective, objective_of(result));
+  FATUNE_TRY(const auto objectives, read_objectives(result, "objectives"));
+  take_first(objectives, recording);
   FATUNE_TRY(const Fields configuration, result.object("configuration"));
-  for (const auto& item : configuration.json().items()) common.axes.push_back({item.key(), {}});
+  for (const auto& item : configuration.json().items()) common.axes.push_back({item.key()});
   common.seconds_per_time = seconds_per(recording.unit);
-  if (!recording.objective.starts_with("time")) recording.unit.clear();
+  if (!is_time(recording.objective)) recording.unit.clear();
   if (const Json* measurement = find_measurement(result.json(), recording.objective)) {
     FATUNE_TRY(const std::string own, Fields(*measurement, result.where()).text_or("unit", ""));
     if (!own.empty()) recording.unit = short_unit(own);
@@ -147,7 +143,8 @@ Result<ListedConfig> read_result(const Fields& result, const Common& common,
   config.place = place;
   FATUNE_TRY(const Fields configuration, result.object("configuration"));
   FATUNE_TRY(config.values, values_of(configuration, common));
-  FATUNE_TRY(const std::string objective, objective_of(result));
+  FATUNE_TRY(const auto objectives, read_objectives(result, "objectives"));
+  const std::string& objective = objectives.front();
   if (objective != common.recording.objective) {
     return result.error("objectives", fmt::format("begins with '{}', that of the first with '{}'",
                                                   objective, common.recording.objective));

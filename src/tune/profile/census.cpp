@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/fields.hpp"
+#include "core/lines.hpp"
 #include "core/result.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
@@ -172,7 +173,7 @@ void fields(Census& x, FieldList& f) {
 
 std::vector<Census> parse_sass(std::string_view text) {
   std::vector<Census> found;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string_view line : Lines(text)) {
     if (std::string entry = heading_of(line); !entry.empty()) {
       found.push_back({std::move(entry), 0, std::vector<std::int64_t>(kClasses.size())});
     } else if (const auto opcode = found.empty() ? std::nullopt : opcode_of(instruction_in(line))) {
@@ -184,7 +185,7 @@ std::vector<Census> parse_sass(std::string_view text) {
 
 std::vector<std::string> sass_lines(std::string_view text) {
   std::vector<std::string> lines;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string_view line : Lines(text)) {
     const std::string entry = heading_of(line);
     const std::string_view instruction = instruction_in(line);
     if (!entry.empty()) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/fields.hpp"
+#include "core/lines.hpp"
 #include "core/text.hpp"
 #include "model/results/document.hpp"
 
@@ -218,7 +219,7 @@ std::vector<std::string> csv_fields(std::string_view line) {
 Result<NcuTable> parse_ncu_csv(std::string_view text, const std::vector<std::string>& asked) {
   std::vector<std::string> titles, units;
   NcuTable table;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string_view line : Lines(text)) {
     if (trim(line).empty() || line.starts_with("==")) continue;
     std::vector<std::string> fields = csv_fields(line);
     if (titles.empty()) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/file.hpp"
+#include "core/lines.hpp"
 #include "core/run_program.hpp"
 #include "core/scratch_folder.hpp"
 #include "core/text.hpp"
@@ -110,12 +111,12 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request,
 std::vector<std::string> unknown_metrics(std::string_view messages) {
   constexpr std::string_view kComplaint = "Failed to find metric ";
   std::vector<std::string> names;
-  for (const std::string& line : split(messages, '\n')) {
+  for (const std::string_view line : Lines(messages)) {
     const std::size_t at = line.find(kComplaint);
     if (at == std::string::npos) continue;
-    const std::string rest = line.substr(at + kComplaint.size());
-    const std::string name = rest.substr(0, rest.find_first_of(" ,;\r"));
-    if (!name.empty()) names.push_back(name);
+    const std::string_view rest = line.substr(at + kComplaint.size());
+    const std::string_view name = rest.substr(0, rest.find_first_of(" ,;\r"));
+    if (!name.empty()) names.emplace_back(name);
   }
   return names;
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/lines.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 #include "model/kernel/operation.hpp"
@@ -85,7 +86,7 @@ ToolVerdict read_sanitizer(const std::string& tool, bool succeeded, std::string_
   Quotes quotes;
   std::int64_t found = 0;
   int summaries = 0;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string_view line : Lines(text)) {
     if (const auto count = summary_count(line)) {
       found += *count;
       ++summaries;

@@ -14,6 +14,7 @@
 #include "core/log.hpp"
 #include "core/result.hpp"
 #include "core/text.hpp"
+#include "core/utf8.hpp"
 #include "model/problem/tensor.hpp"
 #include "worker/timing/layer.hpp"
 #include "worker/timing/sampler.hpp"
@@ -123,7 +124,8 @@ Result<Json> TorchProcess::answer(std::chrono::milliseconds patience) {
   log::debug("from the PyTorch helper: " + **line);
   auto answer = parse_json(**line, "the PyTorch helper's answer");
   if (!answer || !answer->is_object() || !answer->contains("ok"))
-    return give_up("said '" + (*line)->substr(0, kQuoted) + "' instead of an answer and was ended");
+    return give_up(fmt::format("said '{}'", head(**line, kQuoted)) +
+                   " instead of an answer and was ended");
   const Fields fields(*answer, "the PyTorch helper's answer");
   FATUNE_TRY(const bool ends, fields.boolean_or("ends", false));
   if (ends) end();

@@ -61,6 +61,14 @@ TEST_CASE("replace_file then read_file gives the same bytes") {
   CHECK(count_files(folder.path()) == 2);  // nothing left beside
 }
 
+TEST_CASE("a byte-order mark is not part of a file's text") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"plain", "packed.gz"}) {
+    REQUIRE(replace_file(folder / name, "\xEF\xBB\xBF{}\xEF\xBB\xBF"));
+    CHECK(*read_file(folder / name) == "{}\xEF\xBB\xBF");
+  }
+}
+
 TEST_CASE("what is replaced keeps its permissions, and a link to it stays") {
   const test::TemporaryFolder folder;
   REQUIRE(replace_file(folder / "secret", "old"));

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/run_program.hpp"
+#include "core/utf8.hpp"
 
 using namespace fatune;
 
@@ -116,8 +117,9 @@ TEST_CASE("the nearest name is offered only when it is near") {
 }
 
 TEST_CASE("a terminal gets our colours and nothing else that commands it") {
-  CHECK(printable("a\tb\n\x1b[31mred\x1b[0m \xc3\xa9 \xe2\x82\xac") ==
+  CHECK(printable("a\tb\n\xfcred\xf8 \xc3\xa9 \xe2\x82\xac") ==
         "a\tb\n\x1b[31mred\x1b[0m \xc3\xa9 \xe2\x82\xac");
+  CHECK(printable("\x1b[31mred") == "\\u001b[31mred");
   CHECK(printable("\x1b[2J\x1b]0;title\x07\r\x7f") ==
         "\\u001b[2J\\u001b]0;title\\u0007\\u000d\\u007f");
   CHECK(printable("\xc2\x9b"
@@ -125,6 +127,13 @@ TEST_CASE("a terminal gets our colours and nothing else that commands it") {
   CHECK(printable("\xe2\x80\xae"
                   "evil\xe2\x81\xa6") == "\\u202eevil\\u2066");
   CHECK(printable("\x1b[8mhidden") == "\\u001b[8mhidden");
+}
+
+TEST_CASE("text is cut between characters") {
+  CHECK(head("a\xc3\xa9x", 2) == "a");
+  CHECK(head("a\xc3\xa9x", 3) == "a\xc3\xa9");
+  CHECK(head("abc", 9) == "abc");
+  CHECK(head("\x80\x80\x80\x80\x80\x80", 5).size() == 2);  // no UTF-8
 }
 
 TEST_CASE("a file's name has no folder in it") {
@@ -142,7 +151,7 @@ TEST_CASE("display width counts columns") {
   CHECK(display_width("\xe2\x96\x88\xe2\x96\x91") == 2);  // blocks of a bar
   CHECK(display_width("\xe6\xbc\xa2") == 2);              // a wide character
   CHECK(display_width("e\xcc\x81") == 1);                 // combining accent
-  CHECK(display_width("\x1b[1;32mok\x1b[0m") == 2);       // colour
+  CHECK(display_width("\xfaok\xf8") == 2);                // colour
   CHECK(display_width("\xe2\x96") == 1);                  // cut in the middle
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/doctor/doctor.hpp"
 #include "core/fields.hpp"
+#include "core/text.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -36,7 +37,7 @@ TEST_CASE("something missing is the conclusion, and the way out is named") {
 }
 
 TEST_CASE("colours change no column") {
-  const std::string text = checks_text(sample(), Paint(Colour::kAnsi));
+  const std::string text = printable(checks_text(sample(), Paint(Colour::kAnsi)));
   CHECK(text.find("  \x1b[32mok\x1b[0m       NVRTC: 13.0.88\n") != std::string::npos);
   CHECK(text.find("  \x1b[33mnoisy\x1b[0m    fan: loud\n") != std::string::npos);
 }

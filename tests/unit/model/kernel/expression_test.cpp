@@ -133,10 +133,11 @@ TEST_CASE("Python's operators mean what they mean there") {
   CHECK(python("A in [1, 7] and A in (7,) and B not in [1, A, 3]") == 1);
   CHECK(python("A + 1 in [7, 9] or not B in [2]") == 0);
   CHECK(python("A\t==\n7") == 1);
+  CHECK(python("-A ** 2 + 2 ** -1 + 2 ** 3 ** 2 + int(-2.5) + abs(-3)") == 464.5);
 }
 
 TEST_CASE("what is not understood of Python is quoted with its place") {
-  CHECK(python_error("a ** 2 == 4") == "t1: 'a ** 2 == 4' is not understood at '**'");
+  CHECK(python_error("\xd0\xb0 == 4") == "t1: '\xd0\xb0 == 4' is not understood at '\xd0\xb0'");
   CHECK(python_error("a if b else c") == "t1: 'a if b else c' is not understood at 'if'");
   CHECK(python_error("sum(a) == 1") == "t1: 'sum(a) == 1' is not understood at 'sum'");
   CHECK(python_error("w == 'x'") == "t1: 'w == 'x'' is not understood at ''x''");
@@ -223,7 +224,7 @@ TEST_CASE("a count is a whole number that is not negative") {
         "f: 'A / B' is 3.5, which is not a whole number >= 0 with A=7 B=2");
   CHECK(count("B - A").error().message ==
         "f: 'B - A' is -5, which is not a whole number >= 0 with A=7 B=2");
-  CHECK_FALSE(count("1e300"));
+  CHECK(*count("1e300") == std::int64_t{1} << 53);  // more than any device has
 }
 
 TEST_CASE("slots written by set() are what an evaluation without a scope uses") {

@@ -291,6 +291,10 @@ TEST_CASE("a config is read back, and its mistakes are named") {
   CHECK(to_json(*config).dump() ==
         R"({"BLOCK_M":128,"BLOCK_N":16,"REDUCE":"serial","EXP2":false})");
   CHECK(*config_from_json(*manifest, to_json(*config), "again") == *config);
+  CHECK(*read(R"({"REDUCE": "serial", "BLOCK_M": "128", "BLOCK_N": "16", "EXP2": "False"})") ==
+        *config);
+  CHECK(read(R"({"BLOCK_M": "1e2", "BLOCK_N": 16})").error().message ==
+        "best.json: field 'BLOCK_M' is \"1e2\", which is not one of 32, 64, 128");
   CHECK(read(R"({"BLOCK_M": 128})").error().message == "best.json: field 'BLOCK_N' is missing");
   CHECK(read(R"({"BLOCK_M": 96, "BLOCK_N": 16, "REDUCE": "warp", "EXP2": true})").error().message ==
         "best.json: field 'BLOCK_M' is 96, which is not one of 32, 64, 128");

@@ -39,7 +39,7 @@ TEST_CASE("text that means no layouts is refused with what is wrong") {
   refused("", "'' is no layout");
   refused("1:2:3", "does not say of which tensor: say q=1:2:3");
   refused("q=1:2", "'1:2' is no layout");
-  refused("q=0:64:64", "'0:64:64' is no layout");
+  refused("q=0:64:64", "'0:64:64' has a stride of 0; strides are from 1 to 1099511627776 elements");
   refused("lse=bhsd", "'lse' is not one of q, k, v, out");
   refused("q=bshd,q=bhsd", "q has two layouts");
   refused("q=bshd,packed", "'packed' must stand first");

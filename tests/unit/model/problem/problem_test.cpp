@@ -50,9 +50,9 @@ TEST_CASE("a wrong shape names the part and what is wrong with it") {
   CHECK(shape_fault("4,8,51.2,64") ==
         "--shape 4,8,51.2,64: seq must be a whole number, not '51.2' (third part)");
   CHECK(shape_fault("4,8,2147483648,64") ==
-        "--shape 4,8,2147483648,64: seq must be at most 2147483647 (third part)");
+        "--shape 4,8,2147483648,64: seq must be at most 2147418112 (third part)");
   CHECK(shape_fault("4,8,99999999999999999999,64") ==
-        "--shape 4,8,99999999999999999999,64: seq must be at most 2147483647 (third part)");
+        "--shape 4,8,99999999999999999999,64: seq must be at most 2147418112 (third part)");
   CHECK(shape_fault("4,8,-99999999999999999999,64") ==
         "--shape 4,8,-99999999999999999999,64: seq must be at least 1 (third part)");
   CHECK(shape_fault("4,8,512") ==
@@ -77,8 +77,8 @@ TEST_CASE("validate looks at what the shape does not say") {
   p.kv_heads = 2;
   CHECK(validate(p));
   p.seq_kv = std::int64_t{1} << 31;
-  CHECK(validate(p).error().message == "seq_kv must be at most 2147483647, but is 2147483648");
-  p.seq_kv = (std::int64_t{1} << 31) - 1;
+  CHECK(validate(p).error().message == "seq_kv must be at most 2147418112, but is 2147483648");
+  p.seq_kv = kLargestSize;
   CHECK(validate(p).error().message == "k and v would be larger than 1 TiB each");
 }
 
@@ -208,6 +208,9 @@ TEST_CASE("a scale counts where it is not the usual one") {
   CHECK(*read_value<Problem>(to_json(unscaled), "x") == unscaled);
   CHECK(validate(with_scale(usual, -1)).error().message ==
         "scale must be a number greater than 0, not -1");
+  CHECK(validate(with_scale(usual, 1e39)).error().message ==
+        "scale must be from 1.2e-38 to 2.3e+38, as fp32 holds it, not 1e+39");
+  CHECK_FALSE(validate(with_scale(usual, 1e-40)));
 }
 
 TEST_CASE("wrong JSON names the field") {

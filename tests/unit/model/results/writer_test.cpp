@@ -115,6 +115,18 @@ TEST_CASE("a resumed journal loses its cut line, and only that") {
   }
 }
 
+TEST_CASE("a journal that an editor gave a byte-order mark is resumed whole") {
+  const test::TemporaryFolder folder;
+  write_sample(folder.path());
+  const fs::path path = folder / "journal.jsonl";
+  const std::string marked = "\xEF\xBB\xBF" + text_of(path);
+  for (const char* rest : {"", "{\"cut"}) {
+    REQUIRE(replace_file(path, marked + rest));
+    REQUIRE(JournalWriter::resume(folder.path()));
+    CHECK("\xEF\xBB\xBF" + text_of(path) == marked);
+  }
+}
+
 TEST_CASE("there is nothing to resume in a folder without a journal") {
   const test::TemporaryFolder folder;
   const auto writer = JournalWriter::resume(folder / "none");

@@ -163,4 +163,12 @@ TEST_CASE("a damaged or made-up launch is refused, with file and field") {
                  }),
                  "'problem.operation'"));
   CHECK(contains(complaint([](Json& j) { j["measured"]["ci95_us"] = {1}; }), "two numbers"));
+  CHECK(contains(complaint([](Json& j) { j["measured"]["hot_us"] = 0; }), "more than 0"));
+  CHECK(contains(complaint([](Json& j) { j["measured"]["ratio"] = -1; }), "more than 0"));
+  CHECK(contains(complaint([](Json& j) { j["measured"]["us"] = -5; }), "more than 0"));
+  CHECK(contains(complaint([](Json& j) {
+                   j["tensor_maps"][0]["tensor"] = j["scratch"][0]["name"];
+                   j["tensor_maps"][0]["sizes"] = {2147483647, 2147483647, 2147483647, 2147483647};
+                 }),
+                 "exceed"));
 }

@@ -163,6 +163,56 @@ TEST_CASE("of a rate more is better") {
   CHECK(recorded_value(scores, *test::best_of(scores)) == Catch::Approx(0.517));
 }
 
+TEST_CASE("a list of objectives counts by its first") {
+  const std::string entries = entry(1, "x", R"("time": 3, "energy": 1)");
+  const Recording one = recording_of(cache_of(entries, "}}", "time"));
+  const auto listed = [&](const std::string& names) {
+    std::string text = cache_of(entries, "}}", "time");
+    return recording_of(text.replace(text.find("\"time\", \"cache"), 6, names));
+  };
+  CHECK(listed(R"(["time"])").entries[0].cost == 3.0);
+  CHECK(listed(R"(["time"])").remarks.empty());
+  CHECK(listed(R"(["energy", "time"])").entries[0].cost == 1.0);
+  CHECK(listed(R"(["energy", "time"])").remarks[0] ==
+        "objectives energy, time: only the first counts");
+}
+
+TEST_CASE("the direction of an objective is told by its name, or asked for") {
+  for (const char* rate : {"GFLOPS", "TFLOPs", "gflop/s", "TOPS", "fps", "MLUPS", "GUPS", "QPS",
+                           "ops_per_watt", "images per second", "GFLOPS/W", "ns/day", "hash_rate",
+                           "timesteps_per_s", "energy_efficiency", "Bandwidth (GB/s)", "MTEPS"}) {
+    CAPTURE(rate);
+    const auto read =
+        recording_of(cache_of(entry(1, "x", '"' + std::string(rate) + "\": 5"), "}}", rate));
+    CHECK(read.turned == Turned::kInverse);
+  }
+  for (const char* cost :
+       {"time", "runtime_ms", "energy", "time_per_step", "latency per op", "error_rate", "s/iter",
+        "total cycles", "performance_loss", "EDP cost"}) {
+    CAPTURE(cost);
+    const auto read =
+        recording_of(cache_of(entry(1, "x", '"' + std::string(cost) + "\": 5"), "}}", cost));
+    CHECK(read.turned == Turned::kNo);
+  }
+  for (const char* unknown : {"quality", "steps", "registers", "bytes/flop_x", ""})
+    CHECK(error_of(cache_of(entry(1, "x", "\"time\": 1"), "}}", unknown)).find("_score'") !=
+          std::string::npos);
+}
+
+TEST_CASE("1e20 as a time is a failure, whatever the objective") {
+  const std::string entries = entry(1, "x", R"("time": 1e20, "GB/s": 1e-12)") + "," +
+                              entry(2, "x", R"("time": 2, "GB/s": 30)");
+  CHECK(test::failures(recording_of(cache_of(entries)), "runtime") == 1);
+  CHECK(test::failures(recording_of(cache_of(entries, "}}", "GB/s")), "runtime") == 1);
+}
+
+TEST_CASE("numbers and truth values written as text are the declared ones") {
+  const Recording recording = recording_of(
+      R"({"tune_params_keys": ["A", "B"], "tune_params": {"A": [8, 64], "B": [true, false]},
+          "cache": {"64,True": {"A": "64", "B": "True", "time": 1}}})");
+  CHECK(recording.lattice.point(0) == Point{1, 1});
+}
+
 TEST_CASE("values that are no times become failures") {
   const Recording recording = recording_of(
       cache_of(entry(1, "x", R"("time": NaN)") + "," + entry(2, "x", R"("time": -3)") + "," +

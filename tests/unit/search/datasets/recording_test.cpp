@@ -51,6 +51,19 @@ TEST_CASE("T4 results in the schema's spelling, with every invalidity") {
             .starts_with("file.json: results[1]: field 'configuration' is missing"));
 }
 
+TEST_CASE("a second document in a file is refused with its line, a byte-order mark is not read") {
+  const std::string cache = test::cache_of(test::entry(1, "x", R"("time": 1)"));
+  const std::string ktt =
+      R"({"Results": [{"TotalDuration": 1, "Configuration": [{"Name": "A", "Value": 1}]}]})";
+  const std::string t4 = R"({"results": [{"configuration": {"A": 1}, "invalidity": "compile"}]})";
+  for (const std::string& text : {cache, ktt, t4}) {
+    CHECK(test::read_text("\xEF\xBB\xBF" + text));
+    CHECK(test::read_text(text + "\n \n"));
+    CHECK(error_of(text + "\n" + text).find("text follows the end") != std::string::npos);
+  }
+  CHECK(error_of(ktt + "\n\n" + ktt).starts_with("file.json: line 3: "));
+}
+
 TEST_CASE("results of the Kernel Tuning Toolkit") {
   const Recording recording = recording_in("coulomb3d_ktt.json");
   CHECK(recording.format == "ktt");

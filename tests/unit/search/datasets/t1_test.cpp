@@ -58,11 +58,27 @@ TEST_CASE("Python's lists become values") {
   CHECK(list_of("range(-9223372036854775807, 9223372036854775807, 9223372036854775807)") ==
         "-9223372036854775807;0;");
   for (const char* wrong :
-       {"", "[1, 2", "[i for i in range(3)]", "range(1e9)", "range(3, 9, 0)", "[1] + [2]", "['a]",
-        "range(99999999999)", "range(65536)", "range(-9223372036854775807, 9223372036854775807)"}) {
+       {"", "[1, 2", "[i for i in range(3)", "range(1e9)", "range(3, 9, 0)", "[1] + 2", "['a]",
+        "range(99999999999)", "[j for i in range(2)]", "[i for i in [1, 2] if]", "[1 / 0]",
+        "[0 for i in range(9999) for j in range(9999) if 0]", "[x + 1 for x in ['a']]",
+        "range(-9223372036854775807, 9223372036854775807)", "[\xd0\xb0 for i in [1]]"}) {
     CAPTURE(wrong);
     CHECK(list_of(wrong).starts_with("t1: '"));
   }
+}
+
+TEST_CASE("values have Python's arithmetic, joined lists and comprehensions") {
+  CHECK(list_of("list(range(64, 256 + 1, 2**6))") == "64;128;192;256;");
+  CHECK(list_of("[2**i for i in range(3)] + [-2**2, 2**-1, 2**3**2, (1 + 2) * 3]") ==
+        "1;2;4;-4;0.5;512;9;");
+  CHECK(list_of("range(8, 0, -3)") == "8;5;2;");
+  CHECK(list_of("([1] + list(range(2, 4)))") == "1;2;3;");
+  CHECK(list_of("[i * j for i in (2, 3) if i != 2 for j in range(1, i)]") == "3;6;");
+  CHECK(list_of("[i for i in [] for j in range(3) if j]").empty());
+  CHECK(list_of("['v%d', 7 // 2, 6 / 2, int(2.5 * 2), True]") == "v%d;3;3;5;true;");
+  CHECK(list_of("[w for w in ['a', 'b']]") == "a;b;");
+  CHECK(list_of("[1 << 3, 9 >> 1, *range(2)]") == "8;4;0;1;");
+  CHECK(list_of("list(1 << i for i in range(3)) + tuple([7])") == "1;2;4;7;");
 }
 
 TEST_CASE("a T1 file that does not map says where") {
