@@ -196,8 +196,8 @@ Result<Manifest> read_manifest(const Json& json, const std::string& where) {
     FATUNE_TRY(const Fields kernel, file.object("KernelSpecification"));
     FATUNE_TRY(manifest.name, kernel.text_or("KernelName", "t1"));
   }
-  manifest.dtypes = {Problem().dtype};
-  manifest.masks = {Problem().mask};
+  manifest.dtypes = {Attention().dtype};
+  manifest.masks = {Attention().mask};
   FATUNE_TRY(const auto parameters, space.objects_or_empty("TuningParameters"));
   for (const Fields& fields : parameters) {
     FATUNE_TRY(Parameter parameter, read_parameter(fields));
