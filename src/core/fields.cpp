@@ -49,7 +49,7 @@ Field& FieldList::add(const char* key, void* value, const FieldType& type) {
   return fields_.emplace_back(key, value, type);
 }
 
-bool FieldList::choose(const char* key, bool now) {
+bool FieldList::chooses(const char* key, bool now) {
   branches_ = true;
   if (branch_) return *branch_;
   return input_ == nullptr ? now : input_->contains(key);

@@ -261,10 +261,11 @@ class FieldList {
   /// is then listed, and else what it replaces.
   template <typename T>
   bool chooses(const char* key, std::optional<T>& part) {
-    const bool chosen = choose(key, part.has_value());
+    const bool chosen = chooses(key, part.has_value());
     if (chosen && !part) part.emplace();
     return chosen;
   }
+  bool chooses(const char* key, bool now);  ///< the same of a part that the caller makes
 
  private:
   friend class RecordType;
@@ -283,7 +284,6 @@ class FieldList {
     kept_.push_back(kept);
     return *kept;
   }
-  bool choose(const char* key, bool now);
 
   std::vector<Field> fields_;
   std::vector<Rule> rules_;
@@ -298,8 +298,8 @@ class FieldList {
   bool closed_ = false;
   bool by_hand_ = false;
   const Json* input_ = nullptr;  ///< while reading
-  std::optional<bool> branch_;   ///< for schemas: what choose() answers
-  bool branches_ = false;        ///< choose() was asked
+  std::optional<bool> branch_;   ///< for schemas: what chooses() answers
+  bool branches_ = false;        ///< chooses() was asked
 };
 
 /// A type that is written as a word; found as `FieldWord<T> word_of(const T*)`, beside `name(x)`.

@@ -101,9 +101,10 @@ constexpr const char* kEnd = R"(
 
 /// Defines the types of the passed elements, and of `out` where it differs.
 std::string type_constants(const Problem& p) {
-  const Dtype passed = p.custom ? p.dtype : dtype_of(p, "q");
+  const Dtype passed = p.custom() ? p.dtype() : dtype_of(p.as_attention(), "q");
   std::string text = fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(passed));
-  if (is_fp8(p)) text += fmt::format("#define @NAME@_OUT_DTYPE \"{}\"\n", name(out_dtype(p)));
+  if (p.is(is_fp8))
+    text += fmt::format("#define @NAME@_OUT_DTYPE \"{}\"\n", name(out_dtype(p.as_attention())));
   return text;
 }
 
@@ -116,10 +117,10 @@ std::string constants(const KernelFacts& facts) {
     text += fmt::format("#define @NAME@_{} {}\n", key, value);
   };
   for (const NamedSize& size : named_sizes(p)) {
-    if (!p.custom && size.name == "CAUSAL") text += types;
-    define(p.custom ? "SIZE_" + size.name : size.name, size.value);
+    if (!p.custom() && size.name == "CAUSAL") text += types;
+    define(p.custom() ? "SIZE_" + size.name : size.name, size.value);
   }
-  text += p.custom ? types : fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
+  text += p.custom() ? types : fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
   text += fmt::format("#define @NAME@_ARCH \"{}\"\n", facts.arch);
   define("VERIFIED", facts.verified ? 1 : 0);
   define("RECORDED", facts.recorded ? 1 : 0);
@@ -127,7 +128,7 @@ std::string constants(const KernelFacts& facts) {
 }
 
 /// Describes fp8: element types, and whether the caller or the kernel computes the factors.
-std::string fp8_text(const Problem& p) {
+std::string fp8_text(const Attention& p) {
   if (!is_fp8(p)) return "";
   if (!has_descales(p)) {
     return fmt::format("\n * q, k, v and out are {}; the kernel itself quantizes q, k and v to {}.",
@@ -142,25 +143,25 @@ std::string fp8_text(const Problem& p) {
 }
 
 /// Lists shape and strides of each tensor if tensors are not contiguous; factors always are.
-std::string strides_text(const KernelFacts& facts) {
+std::string strides_text(const Attention& problem, const KernelFacts& facts) {
   std::string text = "Shapes, and strides in elements, all of\n * them compiled in:";
   for (const TensorFacts& tensor : facts.tensors) {
     if (is_descale(tensor.name)) continue;
     text += fmt::format("\n *   {}: {} [{}] by [{}]", tensor.name, tensor.type,
                         fmt::join(tensor.shape, ", "), fmt::join(tensor.strides, ", "));
   }
-  if (facts.problem.layouts.q.kind == LayoutKind::kPacked) {
+  if (problem.layouts.q.kind == LayoutKind::kPacked) {
     text += fmt::format("\n * In the packed tensor q is first, k begins {} elements further, v {}.",
-                        packed_offset(facts.problem, "k"), packed_offset(facts.problem, "v"));
+                        packed_offset(problem, "k"), packed_offset(problem, "v"));
   }
   return text + fmt::format("\n * Each begins on 16 bytes.{}{}",
-                            facts.problem.lse ? "" : " lse is not written: pass 0.",
-                            fp8_text(facts.problem));
+                            problem.lse ? "" : " lse is not written: pass 0.", fp8_text(problem));
 }
 
 /// Describes the tensor layout, after "Queues the kernel on the stream and returns."
 std::string tensors_text(const KernelFacts& facts) {
-  if (facts.problem.custom) {
+  const Attention* const attention = facts.problem.attention();
+  if (attention == nullptr) {
     std::string text = "The tensors are contiguous, on 16\n * bytes each:";
     for (const TensorFacts& tensor : facts.tensors) {
       text += fmt::format("\n *   d_{}: {} [{}], {}", tensor.name, tensor.type,
@@ -168,12 +169,12 @@ std::string tensors_text(const KernelFacts& facts) {
     }
     return text;
   }
-  if (!facts.tensors.empty()) return strides_text(facts);
+  if (!facts.tensors.empty()) return strides_text(*attention, facts);
   return fmt::format(
       "q and out are contiguous [batch, heads, seq_q,\n"
       " * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.{}\n * {}",
-      fp8_text(facts.problem),
-      facts.problem.lse
+      fp8_text(*attention),
+      attention->lse
           ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q], on 16 bytes."
           : "lse is not written: pass 0.");
 }
@@ -214,7 +215,7 @@ std::string c_header(const ExportedKernel& kernel) {
   const KernelFacts& facts = kernel.facts;
   std::string text =
       fmt::format("/* @name@.h - one {} kernel, for one {}: machine code and launch.\n *\n",
-                  operation_name(facts.problem), facts.problem.custom ? "problem" : "shape");
+                  operation_name(facts.problem), facts.problem.custom() ? "problem" : "shape");
   for (const std::string& line : provenance(facts)) text += comment_line(line);
   text += kIntroduction + constants(facts) + kDeclarations + byte_array(kernel.cubin) + "\n" +
           c_functions(facts) + kEnd;

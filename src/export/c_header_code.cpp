@@ -150,13 +150,13 @@ std::string misaligned(const std::vector<std::string>& pointers, int bytes) {
 /// Checks that required pointers are not null and are aligned as declared.
 std::string check_pointers(const KernelFacts& facts) {
   std::vector<std::string> tensors = tensor_parameters(facts);
-  const bool no_lse = !facts.problem.custom && !facts.problem.lse;
+  const bool no_lse = facts.problem.attention() && !facts.problem.as_attention().lse;
   if (no_lse) tensors.pop_back();
   std::vector<std::string> rows, factors;
   std::string text = "  if (";
   for (const std::string& tensor : tensors) {
     text += fmt::format("{} == 0 ||{}", tensor, tensor == tensors.back() ? "\n      " : " ");
-    const bool factor = has_descales(facts.problem) && is_descale(tensor);
+    const bool factor = facts.problem.is(has_descales) && is_descale(tensor);
     (factor ? factors : rows).push_back(tensor);
   }
   text += misaligned(rows, kRowAlignment);
@@ -216,7 +216,7 @@ std::string argument_value(const KernelFacts& facts, const std::string& argument
   if (std::any_of(facts.tensor_maps.begin(), facts.tensor_maps.end(), named))
     return "tensor_" + argument;
   if (std::any_of(facts.scratch.begin(), facts.scratch.end(), named)) return "&scratch_" + argument;
-  return facts.problem.custom ? "&d_" + argument : "&" + argument;
+  return facts.problem.custom() ? "&d_" + argument : "&" + argument;
 }
 
 std::string launch_stages(const KernelFacts& facts) {
@@ -257,7 +257,7 @@ std::int64_t scratch_bytes(const KernelFacts& facts) {
 }
 
 std::vector<std::string> tensor_parameters(const KernelFacts& facts) {
-  if (!facts.problem.custom) return attention_tensors(facts.problem);
+  if (const Attention* attention = facts.problem.attention()) return attention_tensors(*attention);
   std::vector<std::string> names;
   for (const TensorFacts& tensor : facts.tensors) names.push_back("d_" + tensor.name);
   return names;

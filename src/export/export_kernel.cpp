@@ -116,7 +116,7 @@ Result<std::string> source_of(const ExportRequest& request, const KernelFacts& f
              flatten(*request.candidate.kernel, macros_of(request.candidate, request.limits)));
   std::string text =
       fmt::format("// {}.cu - one {} kernel, for one {}.\n//\n", request.name,
-                  operation_name(facts.problem), facts.problem.custom ? "problem" : "shape");
+                  operation_name(facts.problem), facts.problem.custom() ? "problem" : "shape");
   for (const std::string& line : provenance(facts)) text += "// " + line + "\n";
   text += fmt::format("//\n// Options of NVRTC: --std=c++17 --gpu-architecture={}", facts.arch);
   if (request.candidate.kernel->manifest.needs_toolkit_headers)
@@ -141,13 +141,13 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
   facts.compute_major = limits.arch.number / 10;
   facts.compute_minor = limits.arch.number % 10;
   facts.exact_compute = limits.arch.suffix == 'a';
-  if (candidate.problem.custom || !candidate.problem.layouts.plain()) {
+  const Attention* const attention = candidate.problem.attention();
+  if (!attention || !attention->layouts.plain()) {
     const Operation& operation = *candidate.kernel->manifest.operation;
     FATUNE_TRY(const OperationPlan tensors, operation.plan(candidate.problem));
     for (const TensorPlan& tensor : tensors.tensors) facts.tensors.push_back(facts_of(tensor));
   }
-  if (!candidate.problem.custom)
-    facts.scale = static_cast<double>(softmax_scale(candidate.problem));
+  if (attention) facts.scale = static_cast<double>(softmax_scale(*attention));
   facts.sm_count = limits.sm_count;
   facts.stages.assign(plan.stages.begin(), plan.stages.end());
   for (const TensorMapPlan& map : plan.tensor_maps)

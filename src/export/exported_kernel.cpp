@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "model/problem/suite.hpp"
 #include "report/text/cells.hpp"
 
 namespace fatune {
@@ -26,7 +27,7 @@ constexpr const char* kRecorded =
 /// Describes the tensors or the formula, and the problem.
 std::string describe_computation(const KernelFacts& facts) {
   const Problem& p = facts.problem;
-  if (p.custom) {
+  if (p.custom()) {
     std::vector<std::string> read, written;
     for (const TensorFacts& tensor : facts.tensors)
       (tensor.output ? written : read).push_back(tensor.name);
@@ -34,22 +35,19 @@ std::string describe_computation(const KernelFacts& facts) {
                        describe(p));
   }
   std::string text = fmt::format("out = softmax({:.9g} q k^T) v for {}", facts.scale, describe(p));
-  if (p.mask == Mask::kCausal) text += " (query i sees key j when j <= i + seq_kv - seq_q)";
+  if (p.as_attention().mask == Mask::kCausal)
+    text += " (query i sees key j when j <= i + seq_kv - seq_q)";
   return text;
 }
 
 }  // namespace
 
-std::string export_name(std::string_view kernel, const Problem& p) {
+std::string export_name(std::string_view kernel, const Problem& problem) {
   std::string text(kernel);
-  if (p.custom) {
-    for (const NamedSize& size : p.custom->sizes) {
-      text += '_';
-      for (const char c : size.name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-      text += fmt::format("{}", size.value);
-    }
-    text += fmt::format("_{}", name(p.dtype));
+  if (const CustomProblem* own = problem.custom()) {
+    text += size_slug(*own);
   } else {
+    const Attention& p = problem.as_attention();
     text += fmt::format("_b{}_h{}", p.batch, p.heads);
     if (p.kv_heads != p.heads) text += fmt::format("_kvh{}", p.kv_heads);
     text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));

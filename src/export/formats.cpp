@@ -76,13 +76,13 @@ constexpr std::size_t kDimensions = 3;  ///< dimensions of a problem in kernel_l
 
 /// kernel_launcher makes the file name from the key and keeps only letters, digits and "_-.".
 std::string key_of(const KernelFacts& facts) {
-  const Problem& p = facts.problem;
-  if (p.custom) {
-    std::string key = fmt::format("{}-{}", facts.kernel, name(p.dtype));
-    for (std::size_t i = kDimensions; i < p.custom->sizes.size(); ++i)
-      key += fmt::format("-{}{}", p.custom->sizes[i].name, p.custom->sizes[i].value);
+  if (const CustomProblem* own = facts.problem.custom()) {
+    std::string key = fmt::format("{}-{}", facts.kernel, name(own->dtype));
+    for (std::size_t i = kDimensions; i < own->sizes.size(); ++i)
+      key += fmt::format("-{}{}", own->sizes[i].name, own->sizes[i].value);
     return key;
   }
+  const Attention& p = facts.problem.as_attention();
   const std::int64_t group = p.heads / p.kv_heads;
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
   const std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
@@ -95,11 +95,11 @@ std::string key_of(const KernelFacts& facts) {
 }
 
 /// Returns the first sizes of a custom operation; the key has the other sizes.
-Json problem_size(const Problem& p) {
-  if (!p.custom) return {p.seq_q, p.seq_kv, p.batch * p.heads};
+Json problem_size(const Problem& problem) {
+  if (const Attention* p = problem.attention()) return {p->seq_q, p->seq_kv, p->batch * p->heads};
   Json sizes = Json::array();
-  for (std::size_t i = 0; i < std::min(kDimensions, p.custom->sizes.size()); ++i)
-    sizes.push_back(p.custom->sizes[i].value);
+  const std::vector<NamedSize> all = named_sizes(problem);
+  for (std::size_t i = 0; i < std::min(kDimensions, all.size()); ++i) sizes.push_back(all[i].value);
   return sizes;
 }
 

@@ -20,10 +20,10 @@ const std::vector<std::string_view> kAttentionParts = {
 const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
                                                     "torch_queue.py", "torch_custom_operator.py"};
 
-bool is_custom(const ExportedKernel& kernel) { return kernel.facts.problem.custom.has_value(); }
+bool is_custom(const ExportedKernel& kernel) { return kernel.facts.problem.custom(); }
 
 /// Returns PyTorch's strides of attention's tensors, in elements: batch, head, row, column.
-Json strides_json(const Problem& problem) {
+Json strides_json(const Attention& problem) {
   Json json;
   for (const char* tensor : {"q", "k", "v", "out"})
     json[tensor] = strides_of(problem, tensor).all();
@@ -32,7 +32,7 @@ Json strides_json(const Problem& problem) {
 
 Json facts_for_torch(const KernelFacts& facts) {
   Json json = to_json(facts);
-  if (!facts.problem.custom) json["strides"] = strides_json(facts.problem);
+  if (!facts.problem.custom()) json["strides"] = strides_json(facts.problem.as_attention());
   return json;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 /// Returns all that decides the computation, apart from the number of key heads; see fit(). With a
 /// mask the rows of a query head count, without a mask all rows of a key head.
-auto work_of(const Problem& problem) {
+auto work_of(const Attention& problem) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const bool masked = problem.mask == Mask::kCausal && problem.seq_q > 1;
   return std::tuple(masked ? Mask::kCausal : Mask::kNone, masked ? group : 1,
@@ -24,9 +24,9 @@ auto work_of(const Problem& problem) {
                     problem.head_dim, problem.dtype, problem.lse);
 }
 
-std::int64_t key_heads(const Problem& problem) { return problem.batch * problem.kv_heads; }
+std::int64_t key_heads(const Attention& problem) { return problem.batch * problem.kv_heads; }
 
-bool parts_are_aligned(const Problem& tuned) {
+bool parts_are_aligned(const Attention& tuned) {
   const PartBytes parts = part_bytes(tuned);
   const auto aligned = [](std::int64_t bytes) {
     return static_cast<std::uint64_t>(bytes) % kTensorAlignment == 0;
@@ -57,7 +57,7 @@ constexpr std::pair<const char*, Layout Layouts::*> kLayouts[] = {
     {"q", &Layouts::q}, {"k", &Layouts::k}, {"v", &Layouts::v}, {"out", &Layouts::out}};
 
 /// Returns the strides, with head_dim for dimensions of size 1.
-Strides stepped_strides(const Problem& problem, const char* tensor) {
+Strides stepped_strides(const Attention& problem, const char* tensor) {
   const TensorSizes sizes = sizes_of(problem, tensor);
   Strides strides = strides_of(problem, tensor);
   if (sizes.batch == 1) strides.batch = sizes.columns;
@@ -66,7 +66,7 @@ Strides stepped_strides(const Problem& problem, const char* tensor) {
   return strides;
 }
 
-bool same_but_for_layouts(Problem a, const Problem& b) {
+bool same_but_for_layouts(Attention a, const Attention& b) {
   a.layouts = b.layouts;
   return a == b;
 }
@@ -74,7 +74,7 @@ bool same_but_for_layouts(Problem a, const Problem& b) {
 /// Distance of two problems, chosen. A doubled length counts 1 and a doubled number of heads 1/2,
 /// because kernels tile lengths but take heads one by one. Mask and head_dim change the kernel's
 /// loop, layouts only addresses.
-double distance(const Problem& a, const Problem& b) {
+double distance(const Attention& a, const Attention& b) {
   const double mask = a.mask == b.mask ? 0 : 4;
   const double lse = a.lse == b.lse ? 0 : 0.5;
   const double layout = with_named_layouts(a).layouts == b.layouts ? 0 : 0.25;
@@ -87,9 +87,9 @@ double distance(const Problem& a, const Problem& b) {
 
 }  // namespace
 
-Problem with_named_layouts(Problem problem) {
+Attention with_named_layouts(Attention problem) {
   Layouts named;
-  Problem other = problem;
+  Attention other = problem;
   const auto lies_so = [&](const char* tensor, Layout Layouts::*layout, LayoutKind kind) {
     other.layouts.*layout = {kind, {}};
     return stepped_strides(problem, tensor) == stepped_strides(other, tensor);
@@ -108,9 +108,9 @@ Problem with_named_layouts(Problem problem) {
   return problem;
 }
 
-std::optional<Fit> fit(Problem tuned, Problem wanted) {
-  tuned = with_named_layouts(std::move(tuned));
-  wanted = with_named_layouts(std::move(wanted));
+std::optional<Fit> fit(Attention tuned, Attention wanted) {
+  tuned = with_named_layouts(tuned);
+  wanted = with_named_layouts(wanted);
   if (tuned == wanted) return Fit{};
   if (!tuned.layouts.plain() || !wanted.layouts.plain()) return std::nullopt;
   if (work_of(tuned) != work_of(wanted)) return std::nullopt;
@@ -121,7 +121,7 @@ std::optional<Fit> fit(Problem tuned, Problem wanted) {
   return Fit{FATUNE_RT_REPEATED, launches};
 }
 
-PartBytes part_bytes(const Problem& tuned) {
+PartBytes part_bytes(const Attention& tuned) {
   const std::int64_t element = size_of(tuned.dtype);
   return {.query = tuned.query_elements() * element,
           .key = tuned.key_elements() * element,
@@ -130,7 +130,7 @@ PartBytes part_bytes(const Problem& tuned) {
 
 Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
                        const DeviceFacts& device) {
-  const Problem wanted = with_named_layouts(wish.problem);
+  const Attention wanted = with_named_layouts(wish.problem);
   const std::string problem = describe(wanted);
   std::optional<Choice> best;
   std::vector<std::string> other_layouts;
@@ -153,9 +153,9 @@ Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
       "run `fatune sweep` there and export its result to this folder";
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const KernelFacts& facts = kernels[i].facts;
-    const std::optional<Fit> found = fit(facts.problem, wanted);
-    if (!found && same_but_for_layouts(facts.problem, wanted))
-      other_layouts.push_back(name(facts.problem.layouts));
+    const std::optional<Fit> found = fit(facts.problem.as_attention(), wanted);
+    if (!found && same_but_for_layouts(facts.problem.as_attention(), wanted))
+      other_layouts.push_back(name(facts.problem.as_attention().layouts));
     if (!found) continue;
     const Choice choice{i, *found};
     if (found->launches > wish.max_launches) {
@@ -191,13 +191,13 @@ Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
                   kernels.size(), problem, join(other_layouts, "; "), name(wanted.layouts))};
 }
 
-std::optional<std::size_t> nearest(std::span<const StoredKernel> kernels, const Problem& problem) {
+std::optional<std::size_t> nearest(std::span<const StoredKernel> kernels, const Attention& wanted) {
   std::optional<std::size_t> best;
   double least = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const Problem& tuned = kernels[i].facts.problem;
-    if (tuned.dtype != problem.dtype) continue;
-    const double away = distance(tuned, problem);
+    const Attention& tuned = kernels[i].facts.problem.as_attention();
+    if (tuned.dtype != wanted.dtype) continue;
+    const double away = distance(tuned, wanted);
     if (best && away >= least) continue;
     best = i;
     least = away;

@@ -57,7 +57,7 @@ struct Fit {
 
 /// Names layouts: strides of a named layout become the name. The stride of a dimension of size 1
 /// becomes head_dim.
-Problem with_named_layouts(Problem problem);
+Attention with_named_layouts(Attention problem);
 
 /// Returns how a kernel tuned for one problem serves another; empty if it would compute something
 /// else or touch other memory.
@@ -77,7 +77,7 @@ Problem with_named_layouts(Problem problem);
 /// A kernel with an n-th of the problem's key heads computes it in n launches: launch i computes
 /// the i-th n-th of each tensor. Parts are whole adjacent blocks, and their first elements must be
 /// aligned as kernels expect of a tensor.
-std::optional<Fit> fit(Problem tuned, Problem wanted);
+std::optional<Fit> fit(Attention tuned, Attention wanted);
 
 /// Bytes; kernels read and write 16 bytes at once, and tensor maps require this alignment.
 constexpr std::uint64_t kTensorAlignment = 16;
@@ -88,7 +88,7 @@ struct PartBytes {
   std::int64_t key = 0;
   std::int64_t lse = 0;
 };
-PartBytes part_bytes(const Problem& tuned);
+PartBytes part_bytes(const Attention& tuned);
 
 struct DeviceFacts {
   std::string name;
@@ -99,7 +99,7 @@ struct DeviceFacts {
 
 /// A request for a kernel.
 struct Wish {
-  Problem problem;
+  Attention problem;
   double scale = 0;
   std::int64_t max_launches = 1;
   bool unverified = false;  ///< kernels that passed no gates may be chosen
@@ -123,6 +123,6 @@ Outcome<Choice> choose(std::span<const StoredKernel> kernels, const Wish& wish,
 
 /// Returns the kernel tuned for the most similar problem of the element type; empty if there is
 /// none. Mask and head_dim weigh most, then lengths, then heads.
-std::optional<std::size_t> nearest(std::span<const StoredKernel> kernels, const Problem& problem);
+std::optional<std::size_t> nearest(std::span<const StoredKernel> kernels, const Attention& wanted);
 
 }  // namespace fatune::rt

@@ -8,9 +8,9 @@
 
 #include "runtime/wisdom.hpp"
 
+using fatune::Attention;
 using fatune::KernelFacts;
 using fatune::Mask;
-using fatune::Problem;
 using fatune::rt::Done;
 using fatune::rt::Failure;
 using fatune::rt::Outcome;
@@ -50,13 +50,13 @@ Failure null_argument(const char* name) {
 }
 
 /// Returns zeros if all tensors are contiguous.
-fatune_rt_strides strides_to_c(const Problem& problem, std::string_view tensor) {
+fatune_rt_strides strides_to_c(const Attention& problem, std::string_view tensor) {
   if (problem.layouts.plain()) return {};
   const fatune::Strides strides = strides_of(problem, tensor);
   return {strides.batch, strides.head, strides.row};
 }
 
-fatune_rt_problem to_c(const Problem& problem, double scale) {
+fatune_rt_problem to_c(const Attention& problem, double scale) {
   return {problem.batch,
           problem.heads,
           problem.kv_heads,
@@ -80,7 +80,7 @@ fatune_rt_kernel_info info_of(const KernelFacts& facts) {
           facts.arch.c_str(),
           facts.device_name.c_str(),
           facts.command.c_str(),
-          to_c(facts.problem, facts.scale),
+          to_c(facts.problem.as_attention(), facts.scale),
           facts.measured ? facts.measured->hot_us : 0,
           facts.verified ? 1 : 0,
           facts.recorded ? 1 : 0};

@@ -49,7 +49,7 @@ Layout layout_of(const fatune_rt_strides& given) {
 }
 
 /// Converts and checks a problem and names its layouts; errors name the field.
-Outcome<Problem> problem_of(const fatune_rt_problem& given) {
+Outcome<Attention> problem_of(const fatune_rt_problem& given) {
   const auto bad = [](std::string message) -> Failure {
     return {FATUNE_RT_BAD_ARGUMENT, "problem." + std::move(message)};
   };
@@ -60,20 +60,20 @@ Outcome<Problem> problem_of(const fatune_rt_problem& given) {
     return bad(fmt::format("mask is {}, not a fatune_rt_mask", given.mask));
   }
   if (!std::isfinite(given.scale)) return bad("scale is not finite");
-  Problem problem{.batch = given.batch,
-                  .heads = given.heads,
-                  .kv_heads = given.kv_heads,
-                  .seq_q = given.seq_q,
-                  .seq_kv = given.seq_kv,
-                  .head_dim = given.head_dim,
-                  .dtype = static_cast<Dtype>(given.dtype),  // both enums have equal numbers
-                  .mask = given.mask == FATUNE_RT_MASK_CAUSAL ? Mask::kCausal : Mask::kNone,
-                  .lse = given.lse != 0,
-                  .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype))};
+  Attention problem{.batch = given.batch,
+                    .heads = given.heads,
+                    .kv_heads = given.kv_heads,
+                    .seq_q = given.seq_q,
+                    .seq_kv = given.seq_kv,
+                    .head_dim = given.head_dim,
+                    .dtype = static_cast<Dtype>(given.dtype),  // both enums have equal numbers
+                    .mask = given.mask == FATUNE_RT_MASK_CAUSAL ? Mask::kCausal : Mask::kNone,
+                    .lse = given.lse != 0,
+                    .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype))};
   if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
   problem.layouts = {layout_of(given.q), layout_of(given.k), layout_of(given.v),
                      layout_of(given.out)};
-  problem = with_named_layouts(std::move(problem));
+  problem = with_named_layouts(problem);
   if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
   return problem;
 }
@@ -93,7 +93,7 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
   kernels.reserve(index.kernels.size());
   for (KernelFacts& each : index.kernels) {
     FATUNE_TRY(std::string cubin, load_cubin(wisdom_cubin_path(folder, each), each.cubin));
-    each.problem.scale.reset();  // compared separately, as facts.scale
+    each.problem.as_attention().scale.reset();  // compared separately, as facts.scale
     kernels.push_back({std::move(each), std::move(cubin)});
   }
   return kernels;
@@ -185,7 +185,7 @@ Outcome<std::unique_ptr<fatune_rt_plan>> Wisdom::make_plan(const Query& query) {
   plan->kernel = choice.kernel;
   plan->device = query.device;
   plan->fit = choice.fit;
-  plan->parts = part_bytes(kernels_[choice.kernel].facts.problem);
+  plan->parts = part_bytes(kernels_[choice.kernel].facts.problem.as_attention());
   plan->lse = wish.problem.lse;
   return plan;
 }
@@ -217,7 +217,7 @@ Outcome<const fatune_rt_plan*> Wisdom::find(const fatune_rt_problem& problem,
 }
 
 Outcome<std::size_t> Wisdom::nearest(const fatune_rt_problem& given) const {
-  FATUNE_TRY(const Problem problem, problem_of(given));
+  FATUNE_TRY(const Attention problem, problem_of(given));
   if (const auto found = rt::nearest(kernels_, problem)) return *found;
   return Failure{FATUNE_RT_NO_KERNEL, fmt::format("none of the {} kernels is for {}",
                                                   kernels_.size(), name(problem.dtype))};

@@ -25,7 +25,7 @@ std::size_t tensor_named(const std::string& name) {
 
 }  // namespace
 
-Result<TensorBuffers> make_tensors(const gpu::Context& context, const Problem& problem) {
+Result<TensorBuffers> make_tensors(const gpu::Context& context, const Attention& problem) {
   const OperationPlan plan = attention_plan(problem);
   TensorBuffers tensors;
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {

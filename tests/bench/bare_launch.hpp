@@ -14,7 +14,7 @@ namespace fatune {
 
 /// q, k, v, out, lse; the last is null when the problem has none.
 using TensorBuffers = std::array<gpu::Buffer, 5>;
-Result<TensorBuffers> make_tensors(const gpu::Context& context, const Problem& problem);
+Result<TensorBuffers> make_tensors(const gpu::Context& context, const Attention& problem);
 
 /// Everything that a launch passes stays where it is; launch() is one cuLaunchKernelEx a stage.
 class BareLaunch {

@@ -140,7 +140,7 @@ Result<std::string> time_launches(const std::filesystem::path& folder, const Loa
   std::vector<TensorBuffers> buffers(kSets);
   std::vector<fatune_rt_tensors> tensors;
   for (TensorBuffers& set : buffers) {
-    FATUNE_TRY(set, make_tensors(context, facts.problem));
+    FATUNE_TRY(set, make_tensors(context, facts.problem.as_attention()));
     tensors.push_back(tensors_of(set));
   }
   FATUNE_TRY(const auto bare,

@@ -16,7 +16,7 @@ Referee make_referee() {
   OpenCompilers none = []() -> Result<Compilers> { return environment_error("no compilers"); };
   const auto limits = typical_limits({90, 'a'});
   FATUNE_CHECK(limits, "sm_90a has limits");
-  return Referee(ProblemBook(book("", {{"it", Problem()}})),
+  return Referee(ProblemBook(book("", {{"it", Attention()}})),
                  make_compile_examiner(std::move(none), *limits), JudgementLog());
 }
 

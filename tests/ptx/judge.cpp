@@ -24,7 +24,7 @@ void place(const std::vector<TensorPlan>& plans, const BufferPlan& buffer,
                                      static_cast<std::size_t>(plans[i].first) * plans[i].width()};
 }
 
-Tensors tensors_of(const Problem& problem, const HostInputs& inputs) {
+Tensors tensors_of(const Attention& problem, const HostInputs& inputs) {
   const OperationPlan plan = attention_plan(problem);
   const std::vector<HostTensor> elements = host_tensors(inputs);
   Tensors tensors;
@@ -51,7 +51,7 @@ std::vector<std::byte> elements_of(const TensorPlan& tensor, const Tensors& tens
 struct HostResult {
   std::vector<float> out, lse;
 };
-HostResult attention(const Problem& problem, const HostInputs& inputs) {
+HostResult attention(const Attention& problem, const HostInputs& inputs) {
   HostResult result;
   for (std::int64_t row = 0; row < problem.rows(); ++row) {
     const std::int64_t head = row / problem.seq_q;
@@ -65,8 +65,8 @@ HostResult attention(const Problem& problem, const HostInputs& inputs) {
 
 /// What the low-precision reference writes. It takes no layouts, and quantized inputs.
 Result<Tensors> low_precision_of(const Setting& setting, const KernelRef& naive,
-                                 const Problem& problem, const HostInputs& inputs) {
-  Problem plain = with_given_factors(problem);
+                                 const Attention& problem, const HostInputs& inputs) {
+  Attention plain = with_given_factors(problem);
   plain.layouts = {};
   Tensors tensors = tensors_of(plain, is_fused(problem) ? quantize(problem, inputs) : inputs);
   const Candidate low_precision{naive, default_config(naive->manifest), plain};
@@ -88,7 +88,7 @@ Examined refused(const std::string& reason) { return {false, reason, kWorstMargi
 
 }  // namespace
 
-Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Problem& problem,
+Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Attention& problem,
                         const InputCase& wanted) {
   const InputCase which = before_spoiling(wanted);
   for (int doublings = 0;; ++doublings) {

@@ -12,7 +12,7 @@ namespace fatune::ptx {
 
 /// Inputs of an attention problem and what is right for them.
 struct Expected {
-  Problem problem;
+  Attention problem;
   HostInputs inputs;
   TensorReference out;
   std::optional<LseReference> lse;
@@ -20,7 +20,7 @@ struct Expected {
 /// The reference is attention in fp64; the low-precision reference, from which limits come, is
 /// `naive` with rounded intermediates, interpreted. An error when the low-precision reference
 /// breaks its own limits.
-Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Problem& problem,
+Result<Expected> expect(const Setting& setting, const KernelRef& naive, const Attention& problem,
                         const InputCase& which = {});
 
 struct Examined {

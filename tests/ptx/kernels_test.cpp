@@ -44,9 +44,9 @@ const ptx::Workbench& small_bench() {
 }
 
 /// References are made once for all kernels that a problem has.
-const ptx::Expected& expected_of(const Problem& problem,
+const ptx::Expected& expected_of(const Attention& problem,
                                  Distribution inputs = Distribution::kNormal) {
-  static std::map<std::pair<Problem, Distribution>, ptx::Expected> known;
+  static std::map<std::pair<Attention, Distribution>, ptx::Expected> known;
   const auto found = known.find({problem, inputs});
   if (found != known.end()) return found->second;
   auto made = ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {inputs});
@@ -54,24 +54,24 @@ const ptx::Expected& expected_of(const Problem& problem,
   return known.emplace(std::pair(problem, inputs), *std::move(made)).first->second;
 }
 
-ptx::Examined examine(const std::string& kernel, const std::string& config, const Problem& problem,
-                      Asynchrony asynchrony = Asynchrony::kLate,
+ptx::Examined examine(const std::string& kernel, const std::string& config,
+                      const Attention& problem, Asynchrony asynchrony = Asynchrony::kLate,
                       Distribution inputs = Distribution::kNormal) {
   const auto candidate = bench().candidate(kernel, config, problem);
   if (!candidate) FAIL(candidate.error().message);
   return ptx::examine(bench().setting(), expected_of(problem, inputs), *candidate, asynchrony);
 }
 
-ptx::Examined examine(const std::string& kernel, const std::string& config, const Problem& problem,
-                      Distribution inputs) {
+ptx::Examined examine(const std::string& kernel, const std::string& config,
+                      const Attention& problem, Distribution inputs) {
   return examine(kernel, config, problem, Asynchrony::kLate, inputs);
 }
 
-Problem plain() { return *parse_shape("1,2,128,64"); }
+Attention plain() { return *parse_shape("1,2,128,64"); }
 
 /// Grouped heads, more keys than queries, lengths that are no multiple of a tile.
-Problem ragged() {
-  Problem problem{.batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 40, .seq_kv = 200};
+Attention ragged() {
+  Attention problem{.batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 40, .seq_kv = 200};
   problem.head_dim = 128;
   problem.dtype = Dtype::kBf16;
   problem.mask = Mask::kCausal;
@@ -79,46 +79,46 @@ Problem ragged() {
   return problem;
 }
 
-Problem packed() {
-  Problem problem = *parse_shape("2,2,72,64");
+Attention packed() {
+  Attention problem = *parse_shape("2,2,72,64");
   problem.layouts = *parse_layouts("packed");
   problem.mask = Mask::kCausal;
   return problem;
 }
 
-Problem decoding() {
+Attention decoding() {
   return {.batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 1, .seq_kv = 300, .head_dim = 128};
 }
 
-Problem in_fp8(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
+Attention in_fp8(Attention problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
   problem.dtype = dtype;
   problem.out_dtype = out;
   return problem;
 }
 
-Problem fused(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
+Attention fused(Attention problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
   problem = in_fp8(std::move(problem), dtype, out);
   problem.quant = Quant::kFused;
   return problem;
 }
 
-Problem smooth_k(Problem problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
+Attention smooth_k(Attention problem, Dtype dtype = Dtype::kE4m3, Dtype out = Dtype::kBf16) {
   problem = fused(std::move(problem), dtype, out);
   problem.quant = Quant::kSmoothK;
   return problem;
 }
 
 /// More queries than keys, of which the first see none: a whole tile of them.
-Problem unseeing() {
-  Problem problem = *parse_shape("1,1,200,64");
+Attention unseeing() {
+  Attention problem = *parse_shape("1,1,200,64");
   problem.seq_kv = 100;
   problem.mask = Mask::kCausal;
   return problem;
 }
 
 /// Keys of one KV block, which leaves other splits without any.
-Problem one_block() {
-  Problem problem = *parse_shape("1,2,65,64");
+Attention one_block() {
+  Attention problem = *parse_shape("1,2,65,64");
   problem.seq_kv = 63;
   return problem;
 }
@@ -129,7 +129,7 @@ std::string fault_config(const char* fault) { return std::string("FAULT=") + fau
 struct Case {
   const char* kernel;
   const char* config;
-  Problem problem;
+  Attention problem;
 };
 
 // What the kernels' paths differ in: copies, products, masks, splits, stores.
@@ -217,11 +217,11 @@ TEST_CASE("interpreted persistent kernels go on to other work tiles") {
   const std::string pairs =
       "GRID_ORDER=paired,STORE=registers,BLOCK_M=64,PINGPONG=false,INTRA_WG_OVERLAP=on,RESCALE="
       "late";
-  Problem ragged = *parse_shape("1,5,70,64");
+  Attention ragged = *parse_shape("1,5,70,64");
   ragged.dtype = Dtype::kBf16;
   // Pairs of long and short work tiles: of one head, and of two whose three tiles are an odd
   // number; the last round has few pairs.
-  Problem one = *parse_shape("1,10,66,64"), two = *parse_shape("1,6,129,64");
+  Attention one = *parse_shape("1,10,66,64"), two = *parse_shape("1,6,129,64");
   one.mask = two.mask = Mask::kCausal;
   const Case cases[] = {
       {"fa_wgmma", "BLOCK_M=128,PINGPONG=true,INTRA_WG_OVERLAP=on,RESCALE=late",
@@ -257,7 +257,7 @@ TEST_CASE("interpreted work tiles come in sections of heads") {
   const auto small_cache = ptx::Workbench::open("sm_90a", {kernels});
   if (!small_cache && small_cache.error().kind == ErrorKind::kEnvironment) SKIP("no NVRTC");
   REQUIRE(small_cache);
-  Problem problem = *parse_shape("1,5,128,64");
+  Attention problem = *parse_shape("1,5,128,64");
   problem.mask = Mask::kCausal;
   const auto candidate = small_cache->candidate(
       "fa_wgmma", "GRID_ORDER=l2_swizzle,BLOCK_M=64,PINGPONG=false,INTRA_WG_OVERLAP=on", problem);
@@ -285,7 +285,7 @@ TEST_CASE("interpreted kernels with a fault are refused for it") {
            Fault{"traps", Mask::kNone, "gives up"},
        }) {
     INFO(fault.name);
-    Problem problem = plain();
+    Attention problem = plain();
     problem.mask = fault.mask;
     const ptx::Examined seen = examine("faults", fault_config(fault.name), problem);
     CHECK_FALSE(seen.passed);
@@ -305,7 +305,7 @@ TEST_CASE("interpreted kernels with a fault of fp8 are refused, where f16 has no
 }
 
 TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
-  Problem problem = in_fp8(*parse_shape("1,1,128,64"));
+  Attention problem = in_fp8(*parse_shape("1,1,128,64"));
   problem.seq_kv = 512;
   const std::pair<std::string, std::string> right[] = {
       {"fa_wgmma_fp8", "PV_COLUMNS=32"},
@@ -328,7 +328,7 @@ TEST_CASE("promoted sums of fp8 products keep values of 1 at 512 keys") {
 }
 
 TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
-  Problem problem = in_fp8(*parse_shape("1,2,256,64"));
+  Attention problem = in_fp8(*parse_shape("1,2,256,64"));
   problem.seq_kv = 512;
   const std::pair<std::string, std::string> rows[] = {
       {"fa_wgmma_fp8", "PV_COLUMNS=256,ROW_SUM=mma,EX2_LINEAR=16"},
@@ -346,7 +346,7 @@ TEST_CASE("linear exponentials keep what outliers leave of the other keys") {
 }
 
 TEST_CASE("a weight of half a row, rounded, is no error of a kernel in fp8") {
-  Problem problem = in_fp8(*parse_shape("1,3,127,96"));
+  Attention problem = in_fp8(*parse_shape("1,3,127,96"));
   problem.seq_kv = 129;
   for (const char* kernel : {"fa_mma_fp8", "fa_wgmma_fp8", "fa_wgmma_fp8_interleaved"}) {
     const ptx::Examined seen = examine(kernel, "", problem, Distribution::kOutliers);
@@ -357,7 +357,7 @@ TEST_CASE("a weight of half a row, rounded, is no error of a kernel in fp8") {
 }
 
 TEST_CASE("P that has come out too large is computed once more") {
-  Problem problem = *parse_shape("1,2,128,64");
+  Attention problem = *parse_shape("1,2,128,64");
   problem.seq_kv = 448;
   const std::pair<std::string, std::string> late[] = {
       {"fa_mma", "RESCALE=late"},
@@ -373,7 +373,7 @@ TEST_CASE("P that has come out too large is computed once more") {
 }
 
 TEST_CASE("an offset that all keys share costs no bits where K is smoothed") {
-  Problem problem = smooth_k(ragged(), Dtype::kE4m3, Dtype::kF16);
+  Attention problem = smooth_k(ragged(), Dtype::kE4m3, Dtype::kF16);
   REQUIRE(problem.lse);
   const auto expected = ptx::expect(bench().setting(), *bench().kernel("naive"), problem);
   REQUIRE(expected);
@@ -389,7 +389,7 @@ TEST_CASE("an offset that all keys share costs no bits where K is smoothed") {
 }
 
 TEST_CASE("a kernel that quantizes is right about heads of zeros and heads that are not finite") {
-  Problem problem = fused({.batch = 1, .heads = 6, .kv_heads = 3, .seq_q = 48, .seq_kv = 80});
+  Attention problem = fused({.batch = 1, .heads = 6, .kv_heads = 3, .seq_q = 48, .seq_kv = 80});
   problem.lse = true;
   problem.mask = Mask::kCausal;
   for (const Distribution inputs : {Distribution::kZeros, Distribution::kNotFinite}) {
@@ -408,7 +408,7 @@ TEST_CASE("kernels that quantize wrongly are refused for it") {
     Distribution inputs;
     const char* reason;
   };
-  const Problem problem = fused(*parse_shape("1,4,64,64"));
+  const Attention problem = fused(*parse_shape("1,4,64,64"));
   for (const Fault& fault : {
            Fault{"fp8_fused_divides_by_zero", Distribution::kZeros, "finite: "},
            Fault{"fp8_fused_drops_infinity", Distribution::kNotFinite, "not_finite: "},
@@ -428,7 +428,7 @@ TEST_CASE("kernels that do not wait for asynchronous work are refused") {
     const char* wait;  ///< text that is taken out
     Asynchrony asynchrony;
   };
-  Problem problem = plain();
+  Attention problem = plain();
   problem.seq_kv = 320;  // more tiles than stages
   for (const Mistake& mistake : {
            Mistake{"fa_mma", "cp_async_wait<max_of(STAGES, 2) - 1>();", Asynchrony::kLate},

@@ -46,8 +46,8 @@ std::string or_else(const Options& options, const std::string& name, const std::
   return found == options.end() ? fallback : found->second;
 }
 
-Result<Problem> read_problem(const Options& options) {
-  FATUNE_TRY(Problem problem, parse_shape(options.at("--shape")));
+Result<Attention> read_problem(const Options& options) {
+  FATUNE_TRY(Attention problem, parse_shape(options.at("--shape")));
   FATUNE_TRY(problem.dtype, parse_dtype(or_else(options, "--dtype", "f16")));
   problem.out_dtype = default_out_dtype(problem.dtype);
   FATUNE_TRY(problem.quant, parse_quant(or_else(options, "--quant", "given")));
@@ -63,7 +63,7 @@ Result<Problem> read_problem(const Options& options) {
 }
 
 Result<int> run(const Options& options) {
-  FATUNE_TRY(const Problem problem, read_problem(options));
+  FATUNE_TRY(const Attention problem, read_problem(options));
   std::vector<std::filesystem::path> folders;
   if (options.contains("--kernel-dir")) folders.emplace_back(options.at("--kernel-dir"));
   FATUNE_TRY(const ptx::Workbench bench,

@@ -39,7 +39,7 @@ Result<KernelRef> Workbench::kernel(const std::string& name) const {
 }
 
 Result<Candidate> Workbench::candidate(const std::string& name, const std::string& config,
-                                       const Problem& problem) const {
+                                       const Attention& problem) const {
   FATUNE_TRY(const KernelRef found, kernel(name));
   const Manifest& manifest = found->manifest;
   Json settings = to_json(default_config(manifest));

@@ -24,7 +24,7 @@ struct Workbench {
   /// "BLOCK_M=64,REDUCE=warp": what differs from the default config. An error when the candidate
   /// cannot run.
   Result<Candidate> candidate(const std::string& kernel, const std::string& config,
-                              const Problem& problem) const;
+                              const Attention& problem) const;
 };
 
 }  // namespace fatune::ptx

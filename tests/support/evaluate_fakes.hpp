@@ -40,7 +40,7 @@ inline KernelRef tiled_kernel(const std::string& name, const std::string& role =
   return kernels->front();
 }
 
-inline Candidate make_candidate(const KernelRef& kernel, int tile, const Problem& problem = {}) {
+inline Candidate make_candidate(const KernelRef& kernel, int tile, const Attention& problem = {}) {
   return {kernel, Config{{{"TILE", Value{Value::Kind::kNumber, tile, ""}}}}, problem};
 }
 

@@ -23,7 +23,7 @@ double number(std::uint16_t bits) {
 std::uint16_t half(float value) { return encode(Dtype::kF16, value); }
 
 /// Returns the index of a row's first element.
-std::int64_t row_at(const Problem& p, const char* tensor, std::int64_t batch, std::int64_t head,
+std::int64_t row_at(const Attention& p, const char* tensor, std::int64_t batch, std::int64_t head,
                     std::int64_t row) {
   const Strides strides = strides_of(p, tensor);
   return batch * strides.batch + head * strides.head + row * strides.row;
@@ -34,7 +34,7 @@ struct Row {
   std::vector<float> out;
   float lse = 0;
 };
-Row attend_row(const Problem& p, const std::uint16_t* q, const std::uint16_t* k,
+Row attend_row(const Attention& p, const std::uint16_t* q, const std::uint16_t* k,
                const std::uint16_t* v, bool round) {
   const auto width = static_cast<std::size_t>(p.head_dim);
   const auto keys = static_cast<std::size_t>(p.seq_kv);
@@ -63,7 +63,7 @@ Row attend_row(const Problem& p, const std::uint16_t* q, const std::uint16_t* k,
 
 /// Passes every row of the problem to `write(row, index of its first element, values)`.
 template <typename Write>
-void attend_all(const Problem& p, const HostTensors& tensors, bool round, const Write& write) {
+void attend_all(const Attention& p, const HostTensors& tensors, bool round, const Write& write) {
   for (std::int64_t row = 0; row < p.rows(); ++row) {
     const std::int64_t batch = row / p.seq_q / p.heads, head = row / p.seq_q % p.heads;
     const std::int64_t key_head = head * p.kv_heads / p.heads;
@@ -170,15 +170,13 @@ FakeDevice::FakeDevice() {
                             "\x7f"
                             "ELF"),
                "tests can write temporary files");
-  order.problem = {.batch = 1,
-                   .heads = 2,
-                   .kv_heads = 1,
-                   .seq_q = 32,
-                   .seq_kv = 32,
-                   .head_dim = 16,
-                   .dtype = Dtype::kF16,
-                   .mask = Mask::kNone,
-                   .lse = true};
+  order.problem = Attention{.batch = 1,
+                            .heads = 2,
+                            .kv_heads = 1,
+                            .seq_q = 32,
+                            .seq_kv = 32,
+                            .head_dim = 16,
+                            .lse = true};
   order.checks_cubin = cubin;
   order.cases = {{Distribution::kNormal, 42}, {Distribution::kUniform, 43}};
   order.kernel_deadline_s = 0.02;
@@ -217,7 +215,7 @@ void FakeDevice::define_reference(const std::string& entry, bool low_precision) 
   driver.define(entry,
                 std::function([this, low_precision](const std::uint16_t* q, const std::uint16_t* k,
                                                     const std::uint16_t* v, void* out, float* lse) {
-                  Problem head = order.problem;
+                  Attention head = attention();
                   head.batch = head.heads = head.kv_heads = 1;
                   head.layouts = {};
                   attend_all(head, {q, k, v}, low_precision,
@@ -234,11 +232,10 @@ void FakeDevice::define_reference(const std::string& entry, bool low_precision) 
 }
 
 void FakeDevice::attend(const HostTensors& tensors) const {
-  attend_all(order.problem, tensors, true,
-             [&](std::size_t row, std::int64_t at, const Row& values) {
-               std::transform(values.out.begin(), values.out.end(), tensors.out + at, half);
-               tensors.lse[row] = values.lse;
-             });
+  attend_all(attention(), tensors, true, [&](std::size_t row, std::int64_t at, const Row& values) {
+    std::transform(values.out.begin(), values.out.end(), tensors.out + at, half);
+    tensors.lse[row] = values.lse;
+  });
 }
 
 Program FakeDevice::program_of(const std::string& entry) const {

@@ -34,8 +34,9 @@ class FakeDevice {
 
   /// Computes correct attention.
   void attend(const HostTensors& tensors) const;
-  std::size_t elements() const { return static_cast<std::size_t>(order.problem.query_elements()); }
-  std::size_t rows() const { return static_cast<std::size_t>(order.problem.rows()); }
+  const Attention& attention() const { return order.problem.as_attention(); }
+  std::size_t elements() const { return static_cast<std::size_t>(attention().query_elements()); }
+  std::size_t rows() const { return static_cast<std::size_t>(attention().rows()); }
 
   /// Returns a program of one launch that takes `us` and runs `kernel`, as an entry of `driver`.
   Program program(HostKernel kernel, const std::string& entry = "candidate", double us = kUs);

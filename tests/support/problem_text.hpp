@@ -36,9 +36,9 @@ inline std::optional<Dtype> take_type(std::string& text, char mark) {
 }
 
 /// "4,8(kv 2),512x300,64 e4m3>bf16 causal lse packed", nearly as describe(Problem) writes it.
-inline Problem problem(const std::string& text) {
+inline Attention problem(const std::string& text) {
   std::string rest = text;
-  Problem p;
+  Attention p;
   p.batch = take_number(rest);
   take(rest, ",");
   p.heads = p.kv_heads = take_number(rest);

@@ -111,7 +111,7 @@ inline DeviceLimits limits_of(std::string_view arch) {
   return *limits;
 }
 
-inline const Problem kMission{
+inline const Attention kMission{
     .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
 
 /// Returns the sample kernel's default config at kMission.

@@ -67,7 +67,7 @@ KernelRef make_kernel(const TestKernel& description) {
 
 DeviceLimits test_limits() { return required(typical_limits(required(parse_arch("sm_90a")))); }
 
-Problem test_problem() { return required(parse_shape("4,8,512,64")); }
+Attention test_problem() { return required(parse_shape("4,8,512,64")); }
 
 Space make_space(const TestKernel& description) {
   return required(Space::build(make_kernel(description), test_problem(), test_limits()));

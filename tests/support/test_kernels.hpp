@@ -26,7 +26,7 @@ KernelRef make_kernel(const TestKernel& description);
 /// Returns the typical device of sm_90a.
 DeviceLimits test_limits();
 /// Returns the problem 4,8,512,64 f16.
-Problem test_problem();
+Attention test_problem();
 /// Builds a space for test_problem() on test_limits().
 Space make_space(const TestKernel& description);
 

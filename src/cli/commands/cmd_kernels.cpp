@@ -86,11 +86,11 @@ int list(const std::vector<KernelRef>& kernels, const Settings& settings) {
 std::vector<Problem> lint_problems(const Manifest& manifest) {
   if (const DeclaredOperation* declared = manifest.operation->declared())
     return declared->typical_problems(manifest.dtypes.front());
-  Problem mission{
+  const Attention mission{
       .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
-  Problem wide = mission;
+  Attention wide = mission;
   wide.head_dim = 128;
-  const Problem decode{
+  const Attention decode{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
   return {mission, wide, decode};
 }

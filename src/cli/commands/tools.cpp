@@ -32,7 +32,7 @@ struct JobFile {
 Result<JobFile> write_job(ProfileJob job, const Candidate& candidate, const Compiled& compiled,
                           const DeviceLimits& limits) {
   job.problem = candidate.problem;
-  if (candidate.problem.custom) {
+  if (candidate.problem.custom()) {
     FATUNE_TRY(job.custom, candidate.kernel->manifest.operation->plan(candidate.problem));
   }
   job.program.cubin = compiled.cubin_path.string();

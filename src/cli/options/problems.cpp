@@ -50,7 +50,7 @@ Result<Quant> resolve_quant(const ProblemArgs& args, Dtype dtype) {
 }
 
 /// Applies --layout. Errors begin with `place`, such as the name of a suite's problem.
-Result<Problem> with_layouts(Problem problem, const std::string& layout, const std::string& place) {
+Result<Attention> with_layouts(Attention problem, std::string_view layout, std::string_view place) {
   const auto refused = [&](const std::string& why) {
     return usage_error(fmt::format("--layout {}: {}{}", layout, place, why));
   };
@@ -61,20 +61,20 @@ Result<Problem> with_layouts(Problem problem, const std::string& layout, const s
   return problem;
 }
 
-Result<Problem> scaled(const Problem& problem, const ProblemArgs& args) {
+Result<Attention> scaled(const Attention& problem, const ProblemArgs& args) {
   if (args.scale.empty()) return problem;
   const auto scale = parse_number(args.scale);
   if (!scale) return usage_error(fmt::format("--scale: '{}' is not a number", args.scale));
   return with_scale(problem, *scale);
 }
 
-Result<Problem> resolve_shape(const std::string& shape, const ProblemArgs& args) {
+Result<Attention> resolve_shape(const std::string& shape, const ProblemArgs& args) {
   if (std::string commas = shape; shape.find(',') == std::string::npos) {
     std::replace(commas.begin(), commas.end(), 'x', ',');
     if (parse_shape(commas))
       return usage_error(fmt::format("--shape {}: did you mean --shape {}?", shape, commas));
   }
-  FATUNE_TRY(Problem problem, parse_shape(shape));
+  FATUNE_TRY(Attention problem, parse_shape(shape));
   FATUNE_TRY(problem.dtype, resolve_dtype(args));
   FATUNE_TRY(problem.out_dtype, resolve_out_dtype(args, problem.dtype));
   FATUNE_TRY(problem.quant, resolve_quant(args, problem.dtype));
@@ -160,12 +160,13 @@ Result<std::vector<NamedProblem>> resolve_suite(const ProblemArgs& args) {
   FATUNE_TRY_STATUS(refuse_companions(others, "--suite " + args.suite));
   if (args.layout.empty()) return std::move(suite.problems);
   for (NamedProblem& named : suite.problems) {
-    if (!named.problem.layouts.plain()) {
+    const Attention& problem = named.problem.as_attention();
+    if (!problem.layouts.plain()) {
       return usage_error(
           fmt::format("--layout: --suite {} sets its own layouts ({} is {}); leave out --layout",
-                      args.suite, named.name, name(named.problem.layouts)));
+                      args.suite, named.name, name(problem.layouts)));
     }
-    FATUNE_TRY(named.problem, with_layouts(named.problem, args.layout, named.name + ": "));
+    FATUNE_TRY(named.problem, with_layouts(problem, args.layout, named.name + ": "));
   }
   return std::move(suite.problems);
 }
@@ -273,8 +274,7 @@ Result<std::vector<NamedProblem>> resolve_problems(const ProblemArgs& args,
   if (!args.suite.empty()) return resolve_suite(args);
   std::vector<NamedProblem> problems;
   for (const std::string& shape : args.shapes) {
-    FATUNE_TRY(const Problem problem, resolve_shape(shape, args));
-    problems.push_back({"", problem});
+    FATUNE_TRY(problems.emplace_back().problem, resolve_shape(shape, args));
   }
   return problems;
 }

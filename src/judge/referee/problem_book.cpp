@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-std::string statement_of(const Problem& problem) {
+std::string statement_of(const Attention& problem) {
   std::string text = fmt::format(
       "out = softmax({}) v for each of {} x {} heads; q and out have {} rows, "
       "k and v have {}, all of {} columns{}.",
@@ -49,7 +49,7 @@ std::string statement_of(const Problem& problem) {
   return text;
 }
 
-std::vector<StatedTensor> tensors_of(const Problem& problem) {
+std::vector<StatedTensor> tensors_of(const Attention& problem) {
   std::vector<StatedTensor> tensors;
   for (const TensorPlan& plan : attention_plan(problem).tensors) {
     tensors.push_back({plan.name, plan.output ? "output" : "input",
@@ -60,14 +60,14 @@ std::vector<StatedTensor> tensors_of(const Problem& problem) {
 }
 
 /// Returns the simplest shipped kernel that supports most problems of this element type.
-Result<ExampleKernel> example_kernel(const Problem& problem) {
+Result<ExampleKernel> example_kernel(const Attention& problem) {
   const std::string stem = is_fp8(problem) ? "naive/naive" : "fa_rows/fa_rows";
   FATUNE_TRY(const SourceFile source, embedded_source(stem + ".cu"));
   FATUNE_TRY(const SourceFile manifest, embedded_source(stem + ".json"));
   return ExampleKernel{source.text, manifest.text};
 }
 
-std::vector<StatedMacro> macros_of(const Problem& problem) {
+std::vector<StatedMacro> macros_of(const Attention& problem) {
   std::vector<StatedMacro> macros;
   for (const NamedSize& size : named_sizes(problem)) macros.push_back({size.name, size.value});
   macros.push_back({"DTYPE", static_cast<std::int64_t>(problem.dtype)});
@@ -106,7 +106,7 @@ Result<BookedProblem> ProblemBook::find(const std::string& id) const {
 Result<ProblemStatement> ProblemBook::state(const GetProblem& wanted) const {
   ProblemStatement stated;
   FATUNE_TRY(stated.problem, find(wanted.id));
-  const Problem& problem = stated.problem.named.problem;
+  const Attention& problem = stated.problem.named.problem.as_attention();
   stated.statement = statement_of(problem);
   stated.tensors = tensors_of(problem);
   stated.macros = macros_of(problem);

@@ -57,7 +57,7 @@ Strides strides_like(const Strides& strides, const TensorSizes& from, const Tens
 }
 
 /// Returns layouts of the same kinds; packed tensors become (B,S,H,D) if the lengths differ.
-Layouts layouts_like(const Problem& from, const Problem& to) {
+Layouts layouts_like(const Attention& from, const Attention& to) {
   Layouts layouts = from.layouts;
   const auto refit = [&](std::string_view tensor, Layout& layout) {
     const bool apart = to.seq_q != to.seq_kv;
@@ -73,8 +73,8 @@ Layouts layouts_like(const Problem& from, const Problem& to) {
   return layouts;
 }
 
-Problem with_sizes(const Problem& like, const EdgeSizes& sizes) {
-  Problem problem = like;
+Attention with_sizes(const Attention& like, const EdgeSizes& sizes) {
+  Attention problem = like;
   problem.batch = sizes.batch;
   problem.heads = sizes.heads;
   problem.kv_heads = sizes.kv_heads;
@@ -85,12 +85,12 @@ Problem with_sizes(const Problem& like, const EdgeSizes& sizes) {
 }
 
 /// Returns a problem of one batch and one key/value head, with the query heads of this head.
-Problem one_head_group(const Problem& like) {
+Attention one_head_group(const Attention& like) {
   return with_sizes(like, {1, like.heads / like.kv_heads, 1, like.seq_q, like.seq_kv});
 }
 
 /// A problem of one head group is never large: no smaller problem has its lengths.
-bool is_large(const Problem& problem) {
+bool is_large(const Attention& problem) {
   return flops(problem).value > kLargeFlops && problem.batch * problem.kv_heads > 1;
 }
 
@@ -103,22 +103,22 @@ std::vector<InputCase> cases_of(const Problem& problem,
   std::vector<InputCase> cases;
   for (const Distribution each : distributions) {
     const bool few_decide = each == Distribution::kLargeLogits || each == Distribution::kOutliers;
-    if (!is_fused(problem) || !few_decide) cases.push_back({each, seed});
+    if (!problem.is(is_fused) || !few_decide) cases.push_back({each, seed});
   }
   return cases;
 }
 
-struct Attention final : Operation {
-  Attention() { name = "attention"; }
+struct AttentionOperation final : Operation {
+  AttentionOperation() { name = "attention"; }
   Result<OperationPlan> plan(const Problem& problem) const override {
-    return attention_plan(problem);
+    return attention_plan(problem.as_attention());
   }
   std::vector<std::string> tensor_names() const override {
     return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out", "lse"};
   }
   Problem smallest_problem() const override { return {}; }
   Problem reference_problem(const Problem& problem) const override {
-    Problem head = problem;
+    Attention head = problem.as_attention();
     head.batch = head.heads = head.kv_heads = 1;
     head.layouts = {};
     return head;
@@ -126,15 +126,16 @@ struct Attention final : Operation {
   std::string_view size_option() const override { return "--shape"; }
 
   std::vector<InputCase> hard_cases(const Problem& problem, std::uint64_t seed) const override {
-    if (is_large(problem)) return {};
+    if (is_large(problem.as_attention())) return {};
     return cases_of(problem,
                     {Distribution::kUniform, Distribution::kOutliers, Distribution::kLargeLogits,
                      Distribution::kOnesV, Distribution::kZeroQ, Distribution::kLastKey},
                     seed);
   }
 
-  Result<std::vector<EdgeProblem>> edge_problems(const Problem& like,
+  Result<std::vector<EdgeProblem>> edge_problems(const Problem& problem,
                                                  std::uint64_t seed) const override {
+    const Attention& like = problem.as_attention();
     std::vector<EdgeProblem> problems;
     EdgeProblem hard{with_sizes(like, kHard), {}};
     hard.cases = cases_of(like,
@@ -155,7 +156,7 @@ struct Attention final : Operation {
 }  // namespace
 
 const OperationRef& attention() {
-  static const OperationRef operation = std::make_shared<const Attention>();
+  static const OperationRef operation = std::make_shared<const AttentionOperation>();
   return operation;
 }
 

@@ -26,10 +26,12 @@ std::string macro(std::string_view name, std::int64_t value) {
   return fmt::format("{}={}", name, value);
 }
 
-void add_scales(const Problem& problem, std::vector<std::string>& macros) {
-  macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(problem)));
+void add_attention(const Attention& p, std::vector<std::string>& macros) {
+  if (is_fp8(p)) macros.push_back(macro("OUT_DTYPE", static_cast<std::int64_t>(out_dtype(p))));
+  if (is_fused(p)) macros.push_back(macro("SMOOTH_K", smooths_k(p) ? 1 : 0));
+  macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(p)));
   macros.push_back("SOFTMAX_SCALE_LOG2E=" +
-                   float_literal(static_cast<float>(scale_of(problem) * std::numbers::log2e)));
+                   float_literal(static_cast<float>(scale_of(p) * std::numbers::log2e)));
 }
 
 /// Adds the terms that the template uses and that are whole numbers for this candidate. The
@@ -81,11 +83,9 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   for (const auto& [name, value] : candidate.config.settings) define(name, value.number);
   for (const auto& [name, value] : word_constants(candidate.kernel->manifest)) define(name, value);
   for (const auto& [name, value] : named_sizes(problem)) define(name, value);
-  define("DTYPE", static_cast<std::int64_t>(problem.dtype));
-  define("DTYPE_BYTES", size_of(problem.dtype));
-  if (is_fp8(problem)) define("OUT_DTYPE", static_cast<std::int64_t>(out_dtype(problem)));
-  if (is_fused(problem)) define("SMOOTH_K", smooths_k(problem) ? 1 : 0);
-  if (!problem.custom) add_scales(problem, macros);
+  define("DTYPE", static_cast<std::int64_t>(problem.dtype()));
+  define("DTYPE_BYTES", size_of(problem.dtype()));
+  if (const Attention* attention = problem.attention()) add_attention(*attention, macros);
   define("SM_COUNT", limits.sm_count);
   add_terms(candidate, limits, macros);
   return macros;

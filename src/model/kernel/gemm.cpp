@@ -78,7 +78,8 @@ Result<std::vector<std::int64_t>> counts(const Evaluation& evaluation,
 GemmType type_of(const std::string& text, const Candidate& candidate) {
   const Value* chosen = candidate.config.find(text);
   if (const auto type = parse_type(chosen != nullptr ? chosen->word : text)) return *type;
-  return dtype_of(candidate.problem, "q") == Dtype::kF16 ? GemmType::kF16 : GemmType::kBf16;
+  const auto is_half = [](const Attention& p) { return dtype_of(p, "q") == Dtype::kF16; };
+  return candidate.problem.is(is_half) ? GemmType::kF16 : GemmType::kBf16;
 }
 
 bool is_type(const std::string& text) { return std::ranges::count(kTypeWords, text) > 0; }

@@ -26,26 +26,27 @@ Status counts(const Evaluation& evaluation, const std::vector<std::string>& text
 /// Returns the stage's arguments, without fp8 factors if the problem has none.
 std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& problem) {
   std::vector<std::string> arguments = spec.arguments;
-  if (problem.custom || has_descales(problem)) return arguments;
+  if (problem.attention() == nullptr || problem.is(has_descales)) return arguments;
   std::erase_if(arguments, is_descale);
   return arguments;
 }
 
 Dtype element_of(const TensorMapPlan& map, const Problem& problem) {
-  return map.sizes[0] == 0 ? dtype_of(problem, map.tensor) : problem.dtype;
+  const Attention* attention = map.sizes[0] == 0 ? problem.attention() : nullptr;
+  return attention ? dtype_of(*attention, map.tensor) : problem.dtype();
 }
 
 /// Tells whether a tensor map stays within its scratch, with rows aligned for TMA.
 bool scratch_map_fits(const TensorMapPlan& map, const std::vector<ScratchFacts>& scratch,
                       const Problem& problem, std::string* why) {
-  double bytes = size_of(problem.dtype);
+  double bytes = size_of(problem.dtype());
   for (const std::int64_t size : map.sizes) bytes *= static_cast<double>(size);
   const auto held = static_cast<double>(find_named(scratch, map.tensor)->bytes);
   if (bytes <= 0 || bytes > held) {
     *why = fmt::format("is of {:.0f} bytes, {} of {:.0f}", bytes, map.tensor, held);
     return false;
   }
-  if (map.sizes[0] * size_of(problem.dtype) % kMapRowBytes == 0) return true;
+  if (map.sizes[0] * size_of(problem.dtype()) % kMapRowBytes == 0) return true;
   *why = fmt::format("has rows of {} elements, whose bytes {} does not divide", map.sizes[0],
                      kMapRowBytes);
   return false;
@@ -157,8 +158,9 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
 }
 
 TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem) {
-  TensorMapFacts map = plan.sizes[0] == 0 ? map_of(plan.tensor, problem)
-                                          : scratch_map_of(plan.tensor, plan.sizes, problem);
+  TensorMapFacts map = plan.sizes[0] == 0
+                           ? map_of(plan.tensor, problem.as_attention())
+                           : scratch_map_of(plan.tensor, plan.sizes, problem.dtype());
   map.name = plan.name;
   map.box = plan.box;
   map.swizzle_bytes = plan.swizzle;
@@ -167,7 +169,7 @@ TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem) {
 
 bool is_persistent(Candidate candidate, const DeviceLimits& limits) {
   const auto once = launch_plan(candidate, limits);
-  candidate.problem.batch *= 2;
+  candidate.problem.as_attention().batch *= 2;
   const auto twice = launch_plan(candidate, limits);
   if (!once || !twice) return false;
   for (std::size_t i = 0; i < once->stages.size(); ++i) {

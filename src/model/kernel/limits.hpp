@@ -11,7 +11,7 @@
 
 namespace fatune {
 
-struct Problem;
+class Problem;
 enum class Dtype;
 
 /// A compilation target such as sm_90a.

@@ -159,13 +159,13 @@ Quant usual_quant(const Manifest& manifest) {
   return manifest.takes_given() ? Quant::kGiven : Quant::kFused;
 }
 
-Problem problem_for(const Manifest& manifest, const Problem& problem) {
-  return manifest.quantizes() ? problem : in_given_types(problem);
+Problem problem_for(const Manifest& manifest, const Problem& asked) {
+  return manifest.quantizes() || !asked.is(is_fused) ? asked : unquantized(asked.as_attention());
 }
 
 bool is_for_type(const Manifest& manifest, const Problem& problem) {
-  return (is_fused(problem) ? manifest.quantizes() : manifest.takes_given()) &&
-         std::ranges::count(manifest.dtypes, problem.dtype) > 0;
+  return (problem.is(is_fused) ? manifest.quantizes() : manifest.takes_given()) &&
+         std::ranges::count(manifest.dtypes, problem.dtype()) > 0;
 }
 
 Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& asked,
@@ -175,15 +175,17 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
     return fmt::format("computes {}, not {}", manifest.operation->name, operation_name(problem));
   }
   const auto takes = [&](Dtype dtype) { return std::ranges::count(manifest.dtypes, dtype) > 0; };
-  if (is_fused(asked) && !is_fused(problem) && takes(asked.dtype) && !takes(problem.dtype))
+  if (asked != problem && takes(asked.dtype()) && !takes(problem.dtype()))
     return std::string("takes q, k and v that are quantized already (--quant given)");
-  if (!takes(problem.dtype))
-    return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype));
-  if (!manifest.takes_given() && !is_fused(problem))
+  if (!takes(problem.dtype()))
+    return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype()));
+  if (!manifest.takes_given() && !problem.is(is_fused))
     return std::string("quantizes q, k and v itself (--quant fused or smooth_k)");
-  if (!problem.custom && std::ranges::count(manifest.masks, problem.mask) == 0)
-    return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(problem.mask));
-  if (problem.lse && !manifest.lse) return std::string("does not write the log-sum-exp (--lse)");
+  const Attention* const attention = problem.attention();
+  if (attention && std::ranges::count(manifest.masks, attention->mask) == 0)
+    return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(attention->mask));
+  if (attention && attention->lse && !manifest.lse)
+    return std::string("does not write the log-sum-exp (--lse)");
   if (limits.arch.number < manifest.min_arch) {
     return fmt::format("needs sm_{} or newer, not {}", manifest.min_arch, name(limits.arch));
   }

@@ -49,11 +49,11 @@ struct Rule {
 
 /// The fault that a value of a fixture's parameter causes, and the result expected of the gates.
 struct Fault {
-  std::string outcome;                            ///< outcome that a sweep must report
-  std::string gate;                               ///< expected gate; see docs/correctness.md
-  std::optional<Problem> problem = std::nullopt;  ///< of the self-test; none: a small one
-  Rule when = {};                                 ///< where the fault shows; empty: everywhere
-  std::string persisting_window = {};             ///< tensor that the host keeps in the L2 cache
+  std::string outcome;                              ///< outcome that a sweep must report
+  std::string gate;                                 ///< expected gate; see docs/correctness.md
+  std::optional<Attention> problem = std::nullopt;  ///< of the self-test; none: a small one
+  Rule when = {};                                   ///< where the fault shows; empty: everywhere
+  std::string persisting_window = {};               ///< tensor that the host keeps in the L2 cache
 };
 
 struct Parameter {
@@ -162,7 +162,7 @@ Quant usual_quant(const Manifest& manifest);
 
 /// Returns the problem that the kernel is compiled for. A kernel that does not quantize computes a
 /// fused problem in its 16-bit input types.
-Problem problem_for(const Manifest& manifest, const Problem& problem);
+Problem problem_for(const Manifest& manifest, const Problem& asked);
 /// Tells whether the kernel is meant for this type of problem; sweeps try such kernels unless
 /// kernels are named.
 bool is_for_type(const Manifest& manifest, const Problem& problem);

@@ -80,7 +80,7 @@ Result<std::vector<TensorPlan>> plan_tensors(const DeclaredOperation& operation,
   const Scope scope = fixed_scope(problem, DeviceLimits{});
   std::vector<TensorPlan> tensors;
   for (std::size_t i = 0; i < operation.tensors.size(); ++i) {
-    FATUNE_TRY(tensors.emplace_back(), plan_tensor(operation, i, scope, problem.dtype));
+    FATUNE_TRY(tensors.emplace_back(), plan_tensor(operation, i, scope, problem.dtype()));
   }
   return tensors;
 }
@@ -88,7 +88,7 @@ Result<std::vector<TensorPlan>> plan_tensors(const DeclaredOperation& operation,
 /// Sets the declared least work, or the bytes of the tensors.
 Status fill_work(const DeclaredOperation& operation, Problem& problem) {
   FATUNE_TRY(const auto tensors, plan_tensors(operation, problem));
-  CustomProblem& custom = *problem.custom;
+  CustomProblem& custom = problem.as_custom();
   for (const TensorPlan& tensor : tensors) {
     (tensor.output ? custom.bytes_written : custom.bytes_read) +=
         static_cast<std::int64_t>(tensor.bytes());
@@ -112,28 +112,23 @@ std::vector<InputCase> search_cases(const Problem& problem, std::uint64_t seed) 
                                   {Distribution::kNormal, seed + kSecondSeed}};
   // Short accumulation of fp8 products on tensor cores loses accuracy that shows if all of v has
   // one sign.
-  if (is_fp8(problem)) cases.push_back({Distribution::kOnesV, seed});
-  if (!is_fused(problem)) return cases;
+  if (problem.is(is_fp8)) cases.push_back({Distribution::kOnesV, seed});
+  if (!problem.is(is_fused)) return cases;
   cases.push_back({Distribution::kZeros, seed});
   cases.push_back({Distribution::kNotFinite, seed});
   return cases;
 }
 
 Result<Problem> DeclaredOperation::problem(const std::vector<NamedSize>& given, Dtype dtype) const {
-  Problem problem;
-  problem.dtype = dtype;
-  CustomProblem custom;
-  custom.operation = name;
-  FATUNE_TRY(custom.sizes, in_order(*this, given));
-  problem.custom = std::move(custom);
+  FATUNE_TRY(std::vector<NamedSize> ordered, in_order(*this, given));
+  Problem problem = CustomProblem{dtype, name, std::move(ordered)};
   FATUNE_TRY_STATUS(fill_work(*this, problem));
   return problem;
 }
 
 Problem DeclaredOperation::smallest_problem() const {
-  Problem problem;
-  problem.custom.emplace().operation = name;
-  for (const SizeSpec& size : sizes) problem.custom->sizes.push_back({size.name, 1});
+  CustomProblem problem{.operation = name};
+  for (const SizeSpec& size : sizes) problem.sizes.push_back({size.name, 1});
   return problem;
 }
 
@@ -170,7 +165,7 @@ Result<std::vector<EdgeProblem>> DeclaredOperation::edge_problems(const Problem&
                                                                   std::uint64_t seed) const {
   std::vector<EdgeProblem> problems;
   for (const std::vector<NamedSize>& each : edges) {
-    FATUNE_TRY(Problem edge, problem(each, like.dtype));
+    FATUNE_TRY(Problem edge, problem(each, like.dtype()));
     problems.push_back({std::move(edge), {{Distribution::kNormal, seed}}});
   }
   if (problems.empty()) return problems;

@@ -105,7 +105,7 @@ Status check_problems(const DeclaredOperation& operation, const char* key, const
       const auto problem = operation.problem(problems[i], dtype);
       if (!problem)
         return check.error(fmt::format("{}[{}]", key, i), "is wrong: " + problem.error().message);
-      if (dtype == Dtype::kF16) problems[i] = problem->custom->sizes;
+      if (dtype == Dtype::kF16) problems[i] = problem->custom()->sizes;
     }
   }
   return {};

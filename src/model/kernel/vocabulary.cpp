@@ -21,12 +21,12 @@ void set_sizes(const Problem& problem, Scope& scope) {
 }
 
 void set_types(const Problem& problem, Scope& scope) {
-  scope.set("DTYPE", static_cast<double>(problem.dtype));
-  scope.set("DTYPE_BYTES", size_of(problem.dtype));
-  if (!problem.custom) {
-    scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(problem)));
-    scope.set("FUSED", is_fused(problem) ? 1 : 0);
-    scope.set("SMOOTH_K", smooths_k(problem) ? 1 : 0);
+  scope.set("DTYPE", static_cast<double>(problem.dtype()));
+  scope.set("DTYPE_BYTES", size_of(problem.dtype()));
+  if (const Attention* attention = problem.attention()) {
+    scope.set("SOFTMAX_SCALE", static_cast<double>(softmax_scale(*attention)));
+    scope.set("FUSED", is_fused(*attention) ? 1 : 0);
+    scope.set("SMOOTH_K", smooths_k(*attention) ? 1 : 0);
   }
   for (const Dtype dtype : kDtypes)
     scope.set(word_constant("DTYPE", name(dtype)), static_cast<double>(dtype));
@@ -53,7 +53,7 @@ std::vector<NamedSize> word_constants(const Manifest& manifest) {
   return constants;
 }
 
-float softmax_scale(const Problem& problem) { return static_cast<float>(scale_of(problem)); }
+float softmax_scale(const Attention& problem) { return static_cast<float>(scale_of(problem)); }
 
 Scope fixed_scope(const Problem& problem, const DeviceLimits& limits) {
   Scope scope;

@@ -31,7 +31,7 @@ Scope fixed_scope(const Problem& problem, const DeviceLimits& limits);
 Scope config_free_scope(const Manifest& manifest, const Problem& problem,
                         const DeviceLimits& limits);
 /// Returns the problem's softmax scale as a float.
-float softmax_scale(const Problem& problem);
+float softmax_scale(const Attention& problem);
 
 /// Replaces each term's name by its parenthesised value over parameters and fixed names. Messages
 /// show the text as written; evaluation uses the expanded text.

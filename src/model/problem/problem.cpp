@@ -1,4 +1,4 @@
-// problem.cpp: Parses problems from text and fields, checks them, and describes them.
+// problem.cpp: Parses problems and their words from text and fields, checks them, describes them.
 #include "model/problem/problem.hpp"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ Result<NamedSize> parse_size(std::string_view part) {
 }
 
 /// Returns the fault of the layouts; empty for valid layouts of q, k, v and out.
-std::string layout_fault(const Problem& problem) {
+std::string layout_fault(const Attention& problem) {
   const Layouts& layouts = problem.layouts;
   const auto packed = [&](std::string_view tensor) {
     return layouts.of(tensor).kind == LayoutKind::kPacked;
@@ -109,32 +109,32 @@ std::string layout_fault(const Problem& problem) {
 }
 
 /// Returns the fault of out_dtype; empty for a valid type.
-std::string out_dtype_fault(const Problem& problem) {
+std::string out_dtype_fault(const Attention& problem) {
   if (!is_fp8(problem)) {
     if (!problem.out_dtype) return {};
-    return fmt::format("is for e4m3 and e5m2; out of {} is {} itself", name(problem.dtype),
-                       name(problem.dtype));
+    return fmt::format("out_dtype is for e4m3 and e5m2; out of {} is {} itself",
+                       name(problem.dtype), name(problem.dtype));
   }
   if (problem.out_dtype && size_of(*problem.out_dtype) == 2) return {};
-  return fmt::format("of {} must be f16 or bf16{}", name(problem.dtype),
+  return fmt::format("out_dtype of {} must be f16 or bf16{}", name(problem.dtype),
                      problem.out_dtype ? fmt::format(", not {}", name(*problem.out_dtype)) : "");
 }
 
 /// Returns the fault of quant; empty for a valid value.
-std::string quant_fault(const Problem& problem) {
+std::string quant_fault(const Attention& problem) {
   if (!is_fused(problem) || is_fp8(problem)) return {};
-  return fmt::format("{} is for e4m3 and e5m2; nothing of {} is quantized", name(problem.quant),
-                     name(problem.dtype));
+  return fmt::format("quant {} is for e4m3 and e5m2; nothing of {} is quantized",
+                     name(problem.quant), name(problem.dtype));
 }
 
 /// Returns the fault of the softmax scale; empty for a valid scale.
-std::string scale_fault(const Problem& problem) {
+std::string scale_fault(const Attention& problem) {
   // Kernels compute with the scale and with the scale times log2(e) in fp32.
   constexpr double kLeast = 1.2e-38, kMost = 2.3e38;
   if (!problem.scale || (*problem.scale >= kLeast && *problem.scale <= kMost)) return {};
   if (!(*problem.scale > 0))
-    return fmt::format("must be a number greater than 0, not {}", *problem.scale);
-  return fmt::format("must be from {} to {}, as fp32 holds it, not {}", kLeast, kMost,
+    return fmt::format("scale must be a number greater than 0, not {}", *problem.scale);
+  return fmt::format("scale must be from {} to {}, as fp32 holds it, not {}", kLeast, kMost,
                      *problem.scale);
 }
 
@@ -153,7 +153,24 @@ FieldWord<Mask> word_of(const Mask*) {
   return {parse_mask, kAll};
 }
 
-Result<Problem> parse_shape(std::string_view text, std::string_view where) {
+std::string_view name(Quant quant) {
+  if (quant == Quant::kSmoothK) return "smooth_k";
+  return quant == Quant::kFused ? "fused" : "given";
+}
+
+Result<Quant> parse_quant(std::string_view text) {
+  if (text == "given") return Quant::kGiven;
+  if (text == "fused") return Quant::kFused;
+  if (text == "smooth_k") return Quant::kSmoothK;
+  return usage_error(fmt::format("quant '{}' is unknown; known are given, fused, smooth_k", text));
+}
+
+FieldWord<Quant> word_of(const Quant*) {
+  static constexpr std::array kAll = {Quant::kGiven, Quant::kFused, Quant::kSmoothK};
+  return {parse_quant, kAll};
+}
+
+Result<Attention> parse_shape(std::string_view text, std::string_view where) {
   const std::string prefix =
       fmt::format("{}{}{}: ", where, where.empty() ? "" : " ", excerpt(text));
   const std::vector<std::string> parts = split(text, ',');
@@ -170,20 +187,19 @@ Result<Problem> parse_shape(std::string_view text, std::string_view where) {
     }
     sizes[i] = *size;
   }
-  const Problem problem{.batch = sizes[0],
-                        .heads = sizes[1],
-                        .kv_heads = sizes[1],
-                        .seq_q = sizes[2],
-                        .seq_kv = sizes[2],
-                        .head_dim = sizes[3]};
+  const Attention problem{.batch = sizes[0],
+                          .heads = sizes[1],
+                          .kv_heads = sizes[1],
+                          .seq_q = sizes[2],
+                          .seq_kv = sizes[2],
+                          .head_dim = sizes[3]};
   if (const Status valid = validate(problem); !valid) {
     return usage_error(prefix + valid.error().message);
   }
   return problem;
 }
 
-Status validate(const Problem& problem) {
-  if (problem.custom) return {};  // the operation's declaration checks the tensors
+Status validate(const Attention& problem) {
   const std::array<std::pair<std::string_view, std::int64_t>, 6> sizes = {
       {{"batch", problem.batch},
        {"heads", problem.heads},
@@ -199,12 +215,9 @@ Status validate(const Problem& problem) {
     return usage_error(fmt::format("kv_heads must divide heads, but {} does not divide {}",
                                    problem.kv_heads, problem.heads));
   }
-  if (const std::string fault = out_dtype_fault(problem); !fault.empty())
-    return usage_error("out_dtype " + fault);
-  if (const std::string fault = quant_fault(problem); !fault.empty())
-    return usage_error("quant " + fault);
-  if (const std::string fault = scale_fault(problem); !fault.empty())
-    return usage_error("scale " + fault);
+  for (const std::string& fault :
+       {out_dtype_fault(problem), quant_fault(problem), scale_fault(problem)})
+    if (!fault.empty()) return usage_error(fault);
   const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
     return usage_error("q and out would be larger than 1 TiB each");
@@ -235,7 +248,7 @@ std::string describe(const std::vector<NamedSize>& sizes) {
   return join(parts, ",");
 }
 
-void fields(CustomProblem& x, FieldList& f) {
+static void fields(CustomProblem& x, FieldList& f) {
   f.record("custom_problem", "Of an operation that a manifest declares");
   f("operation", x.operation).required().matching("[a-z][a-z0-9_]*", "an operation's name");
   f.keyed<&NamedSize::name, &NamedSize::value>("sizes", x.sizes)
@@ -245,12 +258,14 @@ void fields(CustomProblem& x, FieldList& f) {
   f("bytes_read", x.bytes_read).at_least(0).about("What any right kernel moves");
   f("bytes_written", x.bytes_written).at_least(0);
   f("flops", x.flops).at_least(0).omitted().about("What any right kernel computes");
+  f("dtype", x.dtype);
   f.rule("sizes", [&x] { return name_fault(x.sizes); });
 }
 
-std::string describe(const Problem& p) {
-  if (p.custom)
-    return fmt::format("{} {} {}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
+std::string describe(const Problem& problem) {
+  if (const CustomProblem* own = problem.custom())
+    return fmt::format("{} {} {}", own->operation, describe(own->sizes), name(own->dtype));
+  const Attention& p = problem.as_attention();
   std::string text = fmt::format("{},{}", p.batch, p.heads);
   if (p.kv_heads != p.heads) text += fmt::format("(kv {})", p.kv_heads);
   text += fmt::format(",{}", p.seq_q);
@@ -265,9 +280,10 @@ std::string describe(const Problem& p) {
   return text;
 }
 
-std::string key(const Problem& p) {
-  if (p.custom)
-    return fmt::format("{}:{}:{}", p.custom->operation, describe(p.custom->sizes), name(p.dtype));
+std::string key(const Problem& problem) {
+  if (const CustomProblem* own = problem.custom())
+    return fmt::format("{}:{}:{}", own->operation, describe(own->sizes), name(own->dtype));
+  const Attention& p = problem.as_attention();
   return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}", p.batch, p.heads, p.kv_heads,
                      p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
@@ -277,11 +293,12 @@ std::string key(const Problem& p) {
 }
 
 std::string_view operation_name(const Problem& problem) {
-  return problem.custom ? std::string_view(problem.custom->operation) : "attention";
+  return problem.custom() ? std::string_view(problem.custom()->operation) : "attention";
 }
 
-std::vector<NamedSize> named_sizes(const Problem& p) {
-  if (p.custom) return p.custom->sizes;
+std::vector<NamedSize> named_sizes(const Problem& problem) {
+  if (const CustomProblem* own = problem.custom()) return own->sizes;
+  const Attention& p = problem.as_attention();
   std::vector<NamedSize> sizes = {{"BATCH", p.batch},
                                   {"HEADS", p.heads},
                                   {"KV_HEADS", p.kv_heads},
@@ -301,12 +318,7 @@ std::vector<NamedSize> named_sizes(const Problem& p) {
   return sizes;
 }
 
-void fields(Problem& x, FieldList& f) {
-  if (f.chooses("operation", x.custom)) {
-    fields(*x.custom, f);
-    f("dtype", x.dtype);
-    return;
-  }
+void fields(Attention& x, FieldList& f) {
   f.record("attention_problem");
   f("batch", x.batch).required().at_least(1);
   f("heads", x.heads).required().at_least(1);
@@ -336,15 +348,21 @@ void fields(Problem& x, FieldList& f) {
   });
 }
 
-Flops flops(const Problem& problem) {
-  if (problem.custom) return Flops(static_cast<double>(problem.custom->flops));
-  // Computes in floating point: the product of valid sizes may exceed 64 bits.
-  const double full =
-      4.0 * static_cast<double>(problem.query_elements()) * static_cast<double>(problem.seq_kv);
-  return Flops(problem.mask == Mask::kCausal ? full / 2 : full);
+void fields(Problem& x, FieldList& f) {
+  const bool custom = x.custom() != nullptr;
+  if (f.chooses("operation", custom) != custom) x = custom ? Problem() : CustomProblem();
+  x.custom() ? fields(x.as_custom(), f) : fields(x.as_attention(), f);
 }
 
-bool counts_flops(const Problem& problem) { return !problem.custom || problem.custom->flops > 0; }
+Flops flops(const Problem& problem) {
+  if (const CustomProblem* own = problem.custom()) return Flops(static_cast<double>(own->flops));
+  const Attention& p = problem.as_attention();
+  // Computes in floating point: the product of valid sizes may exceed 64 bits.
+  const double full = 4.0 * static_cast<double>(p.query_elements()) * static_cast<double>(p.seq_kv);
+  return Flops(p.mask == Mask::kCausal ? full / 2 : full);
+}
+
+bool counts_flops(const Problem& problem) { return flops(problem).value > 0; }
 
 double gigabytes_per_second(const Problem& problem, Seconds time) {
   return static_cast<double>(least_bytes(problem).value) / time.value * 1e-9;

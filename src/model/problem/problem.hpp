@@ -4,9 +4,12 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/fields_fwd.hpp"
@@ -42,32 +45,25 @@ struct NamedSize {
   friend auto operator<=>(const NamedSize&, const NamedSize&) = default;
 };
 
-/// Sizes and least work of a custom operation (decision 0012), in place of attention's. Records
-/// keep the work, so that rates and floors need no manifest.
+/// A custom operation (decision 0012). Records keep its least work, so that rates need no manifest.
 struct CustomProblem {
-  std::string operation;
-  std::vector<NamedSize> sizes;  ///< in the declaration's order
-  std::int64_t flops = 0;        ///< least of any correct kernel; 0: unknown
-  std::int64_t bytes_read = 0;   ///< least of any correct kernel
+  Dtype dtype = Dtype::kF16;  ///< of tensors of the type "io"
+  std::string operation = {};
+  std::vector<NamedSize> sizes = {};  ///< in the declaration's order
+  std::int64_t flops = 0;             ///< least of any correct kernel; 0: unknown
+  std::int64_t bytes_read = 0;        ///< least of any correct kernel
   std::int64_t bytes_written = 0;
   friend auto operator<=>(const CustomProblem&, const CustomProblem&) = default;
 };
-void fields(CustomProblem& x, FieldList& f);
 
 /// Shapes: q and out are (batch, heads, seq_q, head_dim); k and v are (batch, kv_heads, seq_kv,
 /// head_dim). `layouts` places their rows in memory. Causal is aligned bottom-right: query i sees
 /// key j when j <= i + seq_kv - seq_q.
-struct Problem {
-  std::int64_t batch = 1;
-  std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;
-  std::int64_t seq_q = 1;
-  std::int64_t seq_kv = 1;
-  std::int64_t head_dim = 64;
+struct Attention {
+  std::int64_t batch = 1, heads = 1, kv_heads = 1, seq_q = 1, seq_kv = 1, head_dim = 64;
   Dtype dtype = Dtype::kF16;  ///< of q, k and v, and of the products' operands
   Mask mask = Mask::kNone;
-  /// Requests the log-sum-exp of each row as a further output: fp32, contiguous (batch, heads,
-  /// seq_q).
+  /// Requests the log-sum-exp of each row, too: fp32, contiguous (batch, heads, seq_q).
   bool lse = false;
   Layouts layouts = {};
   /// Type of out, f16 or bf16, if dtype is e4m3 or e5m2; otherwise out has type dtype.
@@ -77,22 +73,54 @@ struct Problem {
   Quant quant = Quant::kGiven;
   /// Softmax scale, more than 0, if it is not 1/sqrt(head_dim).
   std::optional<double> scale = std::nullopt;
-  /// Set for a custom operation; dtype is then the only member above that counts.
-  std::optional<CustomProblem> custom = std::nullopt;
 
-  friend auto operator<=>(const Problem&, const Problem&) = default;
+  friend auto operator<=>(const Attention&, const Attention&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
   std::int64_t key_elements() const { return batch * kv_heads * seq_kv * head_dim; }
   std::int64_t rows() const { return batch * heads * seq_q; }  ///< of q and out
 };
+/// Lists the members: lse if wanted, layout if not bhsd, out_dtype for fp8, quant if not given.
+/// Reading applies validate(); kv_heads, seq_kv, dtype, mask, lse, layout and scale are optional.
+void fields(Attention& x, FieldList& f);
+
+/// What a kernel computes. Functions that only make sense for attention take Attention.
+class Problem {
+ public:
+  Problem() = default;
+  Problem(const Attention& attention) : what_(attention) {}    // implicit by design
+  Problem(CustomProblem custom) : what_(std::move(custom)) {}  // implicit by design
+  friend auto operator<=>(const Problem&, const Problem&) = default;
+
+  const Attention* attention() const { return std::get_if<Attention>(&what_); }       ///< or null
+  const CustomProblem* custom() const { return std::get_if<CustomProblem>(&what_); }  ///< or null
+  /// Checked, for callers that the other kind does not reach.
+  const Attention& as_attention() const { return *checked(attention()); }
+  Attention& as_attention() { return *checked(std::get_if<Attention>(&what_)); }
+  CustomProblem& as_custom() { return *checked(std::get_if<CustomProblem>(&what_)); }
+  Dtype dtype() const { return custom() ? custom()->dtype : attention()->dtype; }
+  /// Returns is(is_fp8) or is(&Attention::lse) of attention; false for a custom operation.
+  template <typename Property>
+  bool is(const Property& property) const {
+    return attention() != nullptr && std::invoke(property, *attention());
+  }
+
+ private:
+  template <typename Kind>
+  static Kind* checked(Kind* kind) {
+    FATUNE_CHECK(kind != nullptr, "a problem of the other kind comes here");
+    return kind;
+  }
+  std::variant<Attention, CustomProblem> what_;
+};
+void fields(Problem& x, FieldList& f);  ///< of its kind; "operation" marks a custom one
 
 /// Parses "4,8,512,64" as batch, heads, seq, head_dim; seq_kv and kv_heads follow. Errors name the
 /// text's origin and the faulty part: "--shape 4,8,0,64: seq must be at least 1 (third part)".
-Result<Problem> parse_shape(std::string_view text, std::string_view where = "--shape");
+Result<Attention> parse_shape(std::string_view text, std::string_view where = "--shape");
 /// Checks that sizes are positive and within limits (each <= 2^31-1, tensors <= 2^40 bytes) and
 /// that kv_heads divides heads. An out_dtype is required for fp8 and forbidden otherwise; fused and
 /// smooth_k require fp8. Rows must not overlap, and explicit strides must be 16-byte aligned.
-Status validate(const Problem& problem);
+Status validate(const Attention& attention);
 /// "4,8,512,64 f16", "4,8(kv 2),1x512,64 bf16 causal lse packed", "rmsnorm ROWS=4096,COLUMNS=1024
 /// f16"
 std::string describe(const Problem& problem);
@@ -103,39 +131,36 @@ std::string_view operation_name(const Problem& problem);  ///< "attention", or t
 /// sizes.
 std::vector<NamedSize> named_sizes(const Problem& problem);
 
-/// Returns the softmax scale.
-double scale_of(const Problem& problem);
+double scale_of(const Attention& attention);  ///< of the softmax
 /// Returns the problem with this softmax scale; 1/sqrt(head_dim), up to rounding, is stored as
 /// unset.
-Problem with_scale(Problem problem, double scale);
-Dtype out_dtype(const Problem& problem);
+Attention with_scale(Attention attention, double scale);
+Dtype out_dtype(const Attention& attention);
 /// Returns the tensors that an attention kernel can take: q, k, v, the factors of fp8, out, lse.
-std::vector<std::string> attention_tensors(const Problem& problem);
-/// Default of Problem::out_dtype: bf16 for e4m3 and e5m2, otherwise empty.
+std::vector<std::string> attention_tensors(const Attention& attention);
+/// Default of Attention::out_dtype: bf16 for e4m3 and e5m2, otherwise empty.
 std::optional<Dtype> default_out_dtype(Dtype dtype);
-/// Tells whether a kernel multiplies 8-bit elements.
-bool is_fp8(const Problem& problem);
-/// Tells whether q, k and v come with factors: fp8 attention with quantized inputs. q_descale,
-/// k_descale and v_descale are fp32, contiguous (batch, kv_heads).
-bool has_descales(const Problem& problem);
-/// Tells whether the kernel quantizes.
-bool is_fused(const Problem& problem);
-bool smooths_k(const Problem& problem);    ///< quantizes after subtracting K's mean
-bool is_descale(std::string_view tensor);  ///< q_descale, k_descale or v_descale
+bool is_fp8(const Attention& attention);  ///< whether a kernel multiplies 8-bit elements
+/// Tells whether q, k and v come with factors: fp8 with quantized inputs. q_descale, k_descale and
+/// v_descale are fp32, contiguous (batch, kv_heads).
+bool has_descales(const Attention& attention);
+bool is_fused(const Attention& attention);   ///< whether the kernel quantizes
+bool smooths_k(const Attention& attention);  ///< quantizes after subtracting K's mean
+bool is_descale(std::string_view tensor);    ///< q_descale, k_descale or v_descale
 /// Returns the problem with q, k and v in the type of out, in which they are also multiplied.
-Problem unquantized(Problem problem);
+Attention unquantized(Attention attention);
 /// Returns the fp8 problem whose inputs are the quantized inputs of a fused one.
-Problem with_given_factors(Problem problem);
+Attention with_given_factors(Attention attention);
 /// Returns the problem that 16-bit implementations compute on equal inputs: unquantized() of a
 /// fused problem, otherwise the problem itself.
-Problem in_given_types(const Problem& problem);
+Attention in_given_types(const Attention& attention);
 
-/// The next four functions are for attention only; `tensor` is q, k, v or out.
-Dtype dtype_of(const Problem& problem, std::string_view tensor);
-TensorSizes sizes_of(const Problem& problem, std::string_view tensor);
-Strides strides_of(const Problem& problem, std::string_view tensor);
+/// In the next four functions `tensor` is q, k, v or out.
+Dtype dtype_of(const Attention& attention, std::string_view tensor);
+TensorSizes sizes_of(const Attention& attention, std::string_view tensor);
+Strides strides_of(const Attention& attention, std::string_view tensor);
 /// Offset of the tensor's first element in the packed tensor; 0 in other layouts.
-std::int64_t packed_offset(const Problem& problem, std::string_view tensor);
+std::int64_t packed_offset(const Attention& attention, std::string_view tensor);
 
 /// Parses "ROWS=4096,COLUMNS=1024"; each size is from 1 to 2^31-1 and named once. The error names
 /// `where` and the faulty part.
@@ -143,23 +168,16 @@ Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_vi
 /// Returns the text that parse_sizes() reads: "ROWS=4096,COLUMNS=1024".
 std::string describe(const std::vector<NamedSize>& sizes);
 
-/// Lists the members of Problem: lse if wanted, layout if not bhsd, out_dtype for fp8, quant if not
-/// given. A custom operation has the members of CustomProblem and dtype. Reading applies
-/// validate(); kv_heads, seq_kv, dtype, mask, lse, layout and scale are optional.
-void fields(Problem& x, FieldList& f);
-
 /// 4·B·H·Sq·Skv·D, half for causal; for a custom operation the declared number.
 Flops flops(const Problem& problem);
 /// Counts inputs read once and outputs written once: q, k, v, out, and lse and factors if present.
 Bytes least_bytes(const Problem& problem);
 /// Tells whether the flops are known: for attention, and for operations that declare them.
 bool counts_flops(const Problem& problem);
-/// Returns least_bytes() over the time.
-double gigabytes_per_second(const Problem& problem, Seconds time);
-/// The next four functions are for attention only.
-Bytes query_bytes(const Problem& problem);  ///< of q
-Bytes key_bytes(const Problem& problem);    ///< of k, which equals the bytes of v
-Bytes out_bytes(const Problem& problem);
-Bytes lse_bytes(const Problem& problem);  ///< fp32; 0 if not wanted
+double gigabytes_per_second(const Problem& problem, Seconds time);  ///< of least_bytes()
+Bytes query_bytes(const Attention& attention);                      ///< of q
+Bytes key_bytes(const Attention& attention);  ///< of k, which equals the bytes of v
+Bytes out_bytes(const Attention& attention);
+Bytes lse_bytes(const Attention& attention);  ///< fp32; 0 if not wanted
 
 }  // namespace fatune

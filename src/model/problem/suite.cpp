@@ -5,19 +5,20 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {
 
-Status read_shape(Problem& x, const Json& json, const FieldPlace& place) {
+Status read_shape(Attention& x, const Json& json, const FieldPlace& place) {
   if (!json.is_string()) return place.error(wrong_type("a string", json));
-  Result<Problem> parsed = parse_shape(json.get<std::string>(), "");
+  Result<Attention> parsed = parse_shape(json.get<std::string>(), "");
   if (!parsed) return place.error(parsed.error().message);
   x = *std::move(parsed);
   return {};
 }
 
-Status read_causal(Problem& x, const Json& json, const FieldPlace& place) {
+Status read_causal(Attention& x, const Json& json, const FieldPlace& place) {
   if (!json.is_boolean()) return place.error(wrong_type("true or false", json));
   x.mask = json.get<bool>() ? Mask::kCausal : Mask::kNone;
   return {};
@@ -29,14 +30,14 @@ Status read_source(NamedProblem&, const Json& json, const FieldPlace& place) {
 }
 
 /// Completes a problem that is read; returns its fault.
-std::string complete(Problem& x) {
+std::string complete(Attention& x) {
   if (!x.out_dtype) x.out_dtype = default_out_dtype(x.dtype);
   if (x.scale) x = with_scale(x, *x.scale);
   const Status valid = validate(x);
   return valid ? "" : valid.error().message;
 }
 
-void unchecked_fields(Problem& x, FieldList& f) {
+void unchecked_fields(Attention& x, FieldList& f) {
   f.by_hand();
   f.read_by("shape", x, read_shape)
       .required()
@@ -56,7 +57,7 @@ void unchecked_fields(Problem& x, FieldList& f) {
 void entry_fields(NamedProblem& x, FieldList& f) {
   f.by_hand();
   f("name", x.name).required().filled();
-  unchecked_fields(x.problem, f);
+  unchecked_fields(x.problem.as_attention(), f);
   f.read_by("source", x, read_source)
       .schema(R"({"type":"string"})")
       .about("Where the sizes are from");
@@ -79,7 +80,7 @@ std::string repeat_fault(const std::vector<NamedProblem>& problems) {
 /// suite with two equal problems, or with no other.
 std::string settle(Suite& x) {
   std::vector<std::string> faults;
-  for (NamedProblem& each : x.problems) faults.push_back(complete(each.problem));
+  for (NamedProblem& each : x.problems) faults.push_back(complete(each.problem.as_attention()));
   if (std::string repeated = repeat_fault(x.problems); !repeated.empty()) return repeated;
   std::vector<NamedProblem> sound;
   for (std::size_t i = 0; i < faults.size(); ++i) {
@@ -96,7 +97,7 @@ std::string settle(Suite& x) {
 
 }  // namespace
 
-void suite_fields(Problem& x, FieldList& f) {
+void suite_fields(Attention& x, FieldList& f) {
   unchecked_fields(x, f);
   f.rule("", [&x] { return complete(x); });
 }
@@ -127,16 +128,16 @@ std::string label(const NamedProblem& named) {
   return (named.name.empty() ? "" : named.name + " ") + describe(named.problem);
 }
 
-std::string slug(const Problem& p) {
-  if (p.custom) {
-    std::string text = p.custom->operation;
-    for (const NamedSize& size : p.custom->sizes) {
-      text += "-";
-      for (const char c : size.name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-      text += fmt::format("{}", size.value);
-    }
-    return fmt::format("{}-{}", text, name(p.dtype));
-  }
+std::string size_slug(const CustomProblem& problem) {
+  std::string text;
+  for (const NamedSize& size : problem.sizes)
+    text += fmt::format("-{}{}", lower(size.name), size.value);
+  return text + fmt::format("-{}", name(problem.dtype));
+}
+
+std::string slug(const Problem& problem) {
+  if (const CustomProblem* own = problem.custom()) return own->operation + size_slug(*own);
+  const Attention& p = problem.as_attention();
   std::string text = fmt::format("{}-{}-{}-{}", p.batch, p.heads, p.seq_q, p.head_dim);
   if (p.kv_heads != p.heads) text += fmt::format("-kv{}", p.kv_heads);
   if (p.seq_kv != p.seq_q) text += fmt::format("-keys{}", p.seq_kv);

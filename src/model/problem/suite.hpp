@@ -28,10 +28,11 @@ struct Suite {
 Result<Suite> parse_suite(std::string_view text, const std::string& where);
 void fields(Suite& x, FieldList& f);
 /// Lists the members of a problem as suites spell it: {"shape": "4,8,512,64", "causal": true}.
-void suite_fields(Problem& x, FieldList& f);
+void suite_fields(Attention& x, FieldList& f);
 /// Returns "mission 4,8,512,64 f16", or without a name "4,8,512,64 f16".
 std::string label(const NamedProblem& named);
 /// Names a problem in folders: "4-8-512-64-f16-causal", "rmsnorm-rows4096-columns1024-f16".
 std::string slug(const Problem& problem);
+std::string size_slug(const CustomProblem& problem);  ///< "-rows4096-columns1024-f16"
 
 }  // namespace fatune

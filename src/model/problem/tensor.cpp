@@ -129,7 +129,7 @@ void fields(OperationPlan& x, FieldList& f) {
 }
 
 /// Returns a tensor of attention, placed by the problem's layout.
-static TensorPlan attention_tensor(const Problem& problem, const std::string& name, bool output) {
+static TensorPlan attention_tensor(const Attention& problem, const std::string& name, bool output) {
   const TensorSizes sizes = sizes_of(problem, name);
   TensorPlan tensor;
   tensor.name = name;
@@ -147,7 +147,7 @@ static TensorPlan attention_tensor(const Problem& problem, const std::string& na
   return tensor;
 }
 
-OperationPlan attention_plan(const Problem& p) {
+OperationPlan attention_plan(const Attention& p) {
   OperationPlan plan;
   for (const char* name : {"q", "k", "v"}) plan.tensors.push_back(attention_tensor(p, name, false));
   if (has_descales(p)) {
@@ -168,7 +168,7 @@ OperationPlan attention_plan(const Problem& p) {
 }
 
 OperationPlan plan_of(const Problem& problem, const std::optional<OperationPlan>& declared) {
-  return declared ? *declared : attention_plan(problem);
+  return declared ? *declared : attention_plan(problem.as_attention());
 }
 
 }  // namespace fatune

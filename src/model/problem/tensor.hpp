@@ -94,7 +94,7 @@ struct OperationPlan {
 void fields(OperationPlan& x, FieldList& f);
 
 /// Tensors of attention: q, k, v, the factors of fp8, out, and lse if the problem wants it.
-OperationPlan attention_plan(const Problem& problem);
+OperationPlan attention_plan(const Attention& problem);
 /// Returns the declared tolerance, or attention's.
 OperationPlan plan_of(const Problem& problem, const std::optional<OperationPlan>& declared);
 

@@ -38,7 +38,7 @@ constexpr TensorPeak kPeaks[] = {
 /// fp8 products run at twice the f16 rate from sm_89 on, and as f16 on earlier devices. Tensors of
 /// a custom operation may have other types than the problem's.
 double rate_factor(const Problem& problem, int arch) {
-  return arch >= 89 && (problem.custom || size_of(problem.dtype) == 1) ? 2 : 1;
+  return arch >= 89 && (problem.custom() || problem.is(is_fp8)) ? 2 : 1;
 }
 
 /// Bytes per clock from the L2 cache to an SM: one 64-byte port (measured rates are below).
@@ -56,21 +56,23 @@ std::string missing_fact(const Environment& environment) {
   return "";
 }
 
-/// Bytes of q, k and v without query rows that see no key; for a custom operation the declared
-/// bytes.
-double bytes_read(const Problem& problem) {
-  if (problem.custom) return static_cast<double>(problem.custom->bytes_read);
-  const double queries = static_cast<double>(query_bytes(problem).value);
-  const double keys = 2 * static_cast<double>(key_bytes(problem).value);
-  if (problem.mask == Mask::kNone || problem.seq_q <= problem.seq_kv) return queries + keys;
-  return queries * static_cast<double>(problem.seq_kv) / static_cast<double>(problem.seq_q) + keys;
+struct Work {
+  double bytes, operations;
+  bool cached;  ///< in a layer the bytes come from the L2 cache
+};
+
+/// Counts operations of visible pairs, and q, k and v without query rows that see no key.
+Work work_of(const Attention& p) {
+  double queries = static_cast<double>(query_bytes(p).value);
+  if (p.mask == Mask::kCausal && p.seq_q > p.seq_kv)
+    queries = queries * static_cast<double>(p.seq_kv) / static_cast<double>(p.seq_q);
+  const double pairs = 4 * static_cast<double>(p.batch * p.heads) * visible_pairs(p);
+  return {queries + 2 * static_cast<double>(key_bytes(p).value),
+          pairs * static_cast<double>(p.head_dim), p.seq_q == p.seq_kv};
 }
 
-/// Operations of visible pairs only; for a custom operation the declared operations.
-double operations_of(const Problem& problem) {
-  if (problem.custom) return static_cast<double>(problem.custom->flops);
-  return 4 * static_cast<double>(problem.batch * problem.heads) * visible_pairs(problem) *
-         static_cast<double>(problem.head_dim);
+Work work_of(const CustomProblem& p) {
+  return {static_cast<double>(p.bytes_read), static_cast<double>(p.flops), true};
 }
 
 /// Formats operations: "68.7 GFLOP", "1.1 TFLOP".
@@ -95,7 +97,7 @@ int tensor_flops_per_clock(int arch) {
   return 0;
 }
 
-double visible_pairs(const Problem& problem) {
+double visible_pairs(const Attention& problem) {
   const auto queries = static_cast<double>(problem.seq_q);
   const auto keys = static_cast<double>(problem.seq_kv);
   if (problem.mask == Mask::kNone) return queries * keys;
@@ -138,12 +140,12 @@ PhysicsFloor physics_floor(const Problem& problem, const Environment& environmen
   const PeakRates peak = peak_rates(problem, environment);
   floor.unknown = peak.unknown;
   if (!floor.unknown.empty()) return floor;
-  const double operations = operations_of(problem);
+  const auto [bytes, operations, cached] =
+      problem.custom() ? work_of(*problem.custom()) : work_of(problem.as_attention());
   const Floor arithmetic{
       Micros(operations / peak.flops),
       fmt::format("{} at {:.0f} TFLOP/s", work_text(operations), peak.flops * 1e-6)};
 
-  const double bytes = bytes_read(problem);
   const double dram = peak.memory_bytes, cache = peak.cache_bytes;
   const double excess = std::max(0.0, bytes - static_cast<double>(environment.l2_bytes));
   const Floor from_dram{Micros(bytes / dram), rate_text(bytes, dram, "memory")};
@@ -151,7 +153,7 @@ PhysicsFloor physics_floor(const Problem& problem, const Environment& environmen
   const Floor beyond_cache{Micros(excess / dram), rate_text(excess, dram, "memory")};
   floor.hot = higher(arithmetic, higher(from_cache, beyond_cache));
   floor.cold = higher(arithmetic, from_dram);
-  floor.in_layer = problem.seq_q == problem.seq_kv ? floor.hot : floor.cold;
+  floor.in_layer = cached ? floor.hot : floor.cold;
   return floor;
 }
 

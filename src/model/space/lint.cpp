@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 5> kShapes = {"4,8,512,64", "4,8,512,128"
 std::vector<Problem> standard_problems() {
   std::vector<Problem> problems;
   for (const std::string_view shape : kShapes) {
-    Result<Problem> problem = parse_shape(shape);
+    Result<Attention> problem = parse_shape(shape);
     FATUNE_CHECK(static_cast<bool>(problem), "the shapes above are well-formed");
     problems.push_back(*problem);
   }
@@ -30,14 +30,14 @@ std::vector<Problem> standard_problems() {
 
 /// Problems for a kernel that supports none of the standard ones: few queries, many keys.
 std::vector<Problem> decoding_problems() {
-  const Problem usual{
+  const Attention usual{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
-  const Problem small{
+  const Attention small{
       .batch = 1, .heads = 8, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 64};
-  Problem many = usual;
+  Attention many = usual;
   many.batch = 1;
   many.seq_q = 16;
-  Problem wide = usual;
+  Attention wide = usual;
   wide.head_dim = 256;
   return {usual, small, many, wide};
 }
@@ -216,13 +216,12 @@ void Linter::check_choices() {
     problems = standard_problems();
     const std::vector<Problem> decoding = decoding_problems();
     problems.insert(problems.end(), decoding.begin(), decoding.end());
-    problems.push_back({.batch = 1,
-                        .heads = 12,
-                        .kv_heads = 2,
-                        .seq_q = 512,
-                        .seq_kv = 256,
-                        .head_dim = 64,
-                        .lse = manifest_.lse});
+    problems.push_back(Attention{.heads = 12,
+                                 .kv_heads = 2,
+                                 .seq_q = 512,
+                                 .seq_kv = 256,
+                                 .head_dim = 64,
+                                 .lse = manifest_.lse});
   }
   for (LintFinding& finding : lint_choices(manifest_, cases_of(problems)))
     findings_.push_back(std::move(finding));
@@ -294,11 +293,12 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
     const Result<DeviceLimits> limits = typical_limits(*arch);
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
     for (Problem problem : problems) {
-      problem.dtype = manifest_.dtypes.front();
-      problem.quant = usual_quant(manifest_);
-      if (problem.custom) cases.push_back({problem, *limits});
-      for (const Mask mask : manifest_.masks) {
-        problem.mask = mask;
+      if (problem.custom()) cases.push_back({problem, *limits});
+      for (const Mask mask : manifest_.masks) {  // attention's
+        Attention& attention = problem.as_attention();
+        attention.dtype = manifest_.dtypes.front();
+        attention.quant = usual_quant(manifest_);
+        attention.mask = mask;
         cases.push_back({problem, *limits});
       }
     }

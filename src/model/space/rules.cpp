@@ -70,7 +70,8 @@ class RuleCompiler {
       const TensorMapSpec& map = manifest_.tensor_maps[i];
       CompiledRule& box = begin(CompiledRule::Kind::kBox, "box of tensor map " + map.name,
                                 "what a tensor map can describe");
-      box.element_ = map.sizes.empty() ? dtype_of(problem_, map.tensor) : problem_.dtype;
+      const Attention* attention = map.sizes.empty() ? problem_.attention() : nullptr;
+      box.element_ = attention ? dtype_of(*attention, map.tensor) : problem_.dtype();
       FATUNE_TRY_STATUS(add_all(box, map.box, fmt::format("tensor_maps[{}].box", i)));
       const std::string path = fmt::format("tensor_maps[{}].swizzle", i);
       FATUNE_TRY_STATUS(add(box, map.swizzle, field(path)));

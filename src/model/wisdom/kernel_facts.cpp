@@ -32,21 +32,20 @@ std::string cluster_fault(const StageFacts& stage) {
   return product(stage.cluster) > kMostClusterBlocks ? "has over 16 blocks" : "";
 }
 
-std::string scratch_map_fault(const TensorMapFacts& map, const ScratchFacts& scratch,
-                              const Problem& problem) {
-  double bytes = size_of(problem.dtype);
+std::string scratch_map_fault(const TensorMapFacts& map, const ScratchFacts& scratch, Dtype dtype) {
+  double bytes = size_of(dtype);
   for (const std::int64_t size : map.sizes) bytes *= static_cast<double>(size);
   if (bytes > static_cast<double>(scratch.bytes)) return ".sizes exceed " + map.tensor;
-  const TensorMapFacts wanted = scratch_map_of(map.tensor, map.sizes, problem);
+  const TensorMapFacts wanted = scratch_map_of(map.tensor, map.sizes, dtype);
   if (map.element == wanted.element && map.strides_bytes == wanted.strides_bytes) return {};
-  return fmt::format(" is not of a contiguous tensor in {}", name(problem.dtype));
+  return fmt::format(" is not of a contiguous tensor in {}", name(dtype));
 }
 
 /// The map must cover exactly the named tensor, or at most the scratch.
 std::string map_fault(const TensorMapFacts& map, const KernelFacts& facts) {
-  const Problem& problem = facts.problem;
+  const Attention& problem = facts.problem.as_attention();
   const auto scratch = std::ranges::find(facts.scratch, map.tensor, &ScratchFacts::name);
-  if (scratch != facts.scratch.end()) return scratch_map_fault(map, *scratch, problem);
+  if (scratch != facts.scratch.end()) return scratch_map_fault(map, *scratch, problem.dtype);
   constexpr std::array<std::string_view, 4> kMapped = {"q", "k", "v", "out"};
   if (std::ranges::count(kMapped, map.tensor) == 0)
     return ".tensor is neither q, k, v, out nor a scratch";
@@ -75,9 +74,9 @@ std::string maps_fault(const KernelFacts& facts) {
 /// field.
 std::string names_fault(const KernelFacts& facts) {
   std::set<std::string> known;
-  const bool custom = facts.problem.custom.has_value();
-  if (!custom) {
-    const std::vector<std::string> tensors = attention_tensors(facts.problem);
+  const Attention* const attention = facts.problem.attention();
+  if (attention != nullptr) {
+    const std::vector<std::string> tensors = attention_tensors(*attention);
     known.insert(tensors.begin(), tensors.end());
   }
   std::string fault;
@@ -87,7 +86,7 @@ std::string names_fault(const KernelFacts& facts) {
       if (twice && fault.empty()) fault = fmt::format("{} {} is named twice", field, each.name);
     }
   };
-  if (custom) add("tensors", facts.tensors);
+  if (attention == nullptr) add("tensors", facts.tensors);
   add("scratch", facts.scratch);
   add("tensor_maps", facts.tensor_maps);
   for (const StageFacts& stage : facts.stages) {
@@ -118,7 +117,7 @@ static MapElement element_of(Dtype dtype) {
   return dtype == Dtype::kBf16 ? MapElement::kBf16 : MapElement::kByte;
 }
 
-TensorMapFacts map_of(const std::string& tensor, const Problem& problem) {
+TensorMapFacts map_of(const std::string& tensor, const Attention& problem) {
   const TensorSizes sizes = sizes_of(problem, tensor);
   const Strides strides = strides_of(problem, tensor), plain = bhsd_strides(sizes);
   TensorMapFacts map;
@@ -135,12 +134,12 @@ TensorMapFacts map_of(const std::string& tensor, const Problem& problem) {
 }
 
 TensorMapFacts scratch_map_of(const std::string& scratch, const std::array<std::int64_t, 4>& sizes,
-                              const Problem& problem) {
+                              Dtype dtype) {
   TensorMapFacts map;
   map.tensor = scratch;
-  map.element = element_of(problem.dtype);
+  map.element = element_of(dtype);
   map.sizes = sizes;
-  std::int64_t stride = size_of(problem.dtype);
+  std::int64_t stride = size_of(dtype);
   for (std::size_t i = 0; i < map.strides_bytes.size(); ++i)
     map.strides_bytes[i] = stride *= sizes[i];
   return map;
@@ -262,10 +261,10 @@ void fields(KernelFacts& x, FieldList& f) {
   f("nvrtc", x.nvrtc);
   f("command", x.command);
   f.rule("problem.operation", [&x] {
-    const bool unknown = x.problem.custom && (x.tensors.empty() || !x.tensor_maps.empty());
+    const bool unknown = x.problem.custom() && (x.tensors.empty() || !x.tensor_maps.empty());
     return unknown ? "is none that can be launched: its tensors are not told" : "";
   });
-  f.rule("scale", [&x] { return !x.problem.custom && x.scale == 0 ? "is missing" : ""; });
+  f.rule("scale", [&x] { return x.problem.attention() && x.scale == 0 ? "is missing" : ""; });
   f.rule_within("tensor_maps", [&x] { return maps_fault(x); });
   f.rule_within("", [&x] { return names_fault(x); });
 }
@@ -294,11 +293,11 @@ std::string write_wisdom_index(std::span<const KernelFacts> kernels, const std::
 
 std::string why_not_in_wisdom(const KernelFacts& facts) {
   const Problem& problem = facts.problem;
-  if (problem.custom)
+  if (problem.custom())
     return fmt::format("computes {}, but libfatune_rt launches attention alone",
-                       problem.custom->operation);
-  if (has_descales(problem)) return "is for fp8, but libfatune_rt passes no factors";
-  if (is_fused(problem)) return "quantizes, but libfatune_rt has no word for that";
+                       operation_name(problem));
+  if (problem.is(has_descales)) return "is for fp8, but libfatune_rt passes no factors";
+  if (problem.is(is_fused)) return "quantizes, but libfatune_rt has no word for that";
   for (const TensorMapFacts& map : facts.tensor_maps) {
     if (std::ranges::count(facts.scratch, map.tensor, &ScratchFacts::name) > 0)
       return fmt::format("maps its scratch {}, but libfatune_rt maps tensors alone", map.tensor);

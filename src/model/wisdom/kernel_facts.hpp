@@ -64,10 +64,10 @@ struct TensorMapFacts {
   int swizzle_bytes = 0;                               ///< 0, 32, 64 or 128
 };
 /// Map over one of the problem's tensors: element type, sizes and strides follow its layout.
-TensorMapFacts map_of(const std::string& tensor, const Problem& problem);
-/// Map over a scratch that holds a contiguous tensor of these sizes, of the problem's dtype.
+TensorMapFacts map_of(const std::string& tensor, const Attention& problem);
+/// Map over a scratch that holds a contiguous tensor of these sizes.
 TensorMapFacts scratch_map_of(const std::string& scratch, const std::array<std::int64_t, 4>& sizes,
-                              const Problem& problem);
+                              Dtype dtype);
 
 /// Device memory of a launch: written before it is read, not kept between launches, aligned to 256
 /// bytes.

@@ -235,12 +235,10 @@ Json tune_params(const JournalGroup& group) {
 }
 
 Json sizes_of(const Problem& problem) {
-  if (!problem.custom) {
-    return {problem.batch, problem.heads,  problem.kv_heads,
-            problem.seq_q, problem.seq_kv, problem.head_dim};
-  }
+  if (const Attention* p = problem.attention())
+    return {p->batch, p->heads, p->kv_heads, p->seq_q, p->seq_kv, p->head_dim};
   Json sizes = Json::array();
-  for (const NamedSize& size : problem.custom->sizes) sizes.push_back(size.value);
+  for (const NamedSize& size : named_sizes(problem)) sizes.push_back(size.value);
   return sizes;
 }
 

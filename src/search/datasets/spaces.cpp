@@ -107,8 +107,8 @@ Result<Manifest> read_manifest(const Json& json, const std::string& where) {
     FATUNE_TRY(const Fields kernel, file.object("KernelSpecification"));
     FATUNE_TRY(manifest.name, kernel.text_or("KernelName", "t1"));
   }
-  manifest.dtypes = {Problem().dtype};
-  manifest.masks = {Problem().mask};
+  manifest.dtypes = {Attention().dtype};
+  manifest.masks = {Attention().mask};
   FATUNE_TRY(const auto parameters, space.objects_or_empty("TuningParameters"));
   FATUNE_TRY_STATUS(check_parameters(parameters.size(), where));
   for (const Fields& fields : parameters) {

@@ -184,7 +184,7 @@ RunOrder Pipeline::order_for(const Entry& entry) const {
   order.program = {entry.compiled.cubin_path.string(), entry.plan};
   order.verify = !plan_.skip_correctness;
   order.cold = plan_.record_cold || searches_cold();
-  order.in_layer = plan_.objective == Objective::kInLayer && !entry.record.problem.custom;
+  order.in_layer = plan_.objective == Objective::kInLayer && entry.record.problem.attention();
   const auto best = best_us_.find(entry.record.kernel);
   if (best != best_us_.end())
     (searches_cold() ? order.best_cold_us : order.best_hot_us) = best->second;

@@ -40,7 +40,8 @@ Status check_memory(const Operation& operation, const Problem& problem, const La
     needed += tensor.output ? bytes + 4.0 * static_cast<double>(tensor.elements())
                             : static_cast<double>(cases) * bytes;
   }
-  if (is_fp8(problem)) needed += static_cast<double>(least_bytes(unquantized(problem)).value);
+  if (problem.is(is_fp8))
+    needed += static_cast<double>(least_bytes(unquantized(problem.as_attention())).value);
   for (const ScratchFacts& scratch : reference.scratch)
     needed += static_cast<double>(scratch.bytes);
   if (limits.memory_bytes == 0 || needed <= static_cast<double>(limits.memory_bytes)) return {};
@@ -71,9 +72,8 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
                         manifest.operation->reference_problem(problem)};
   PendingProblem pending;
   pending.problem = problem;
-  if (problem.custom) {
-    FATUNE_TRY(pending.custom, manifest.operation->plan(problem));
-  }
+  FATUNE_TRY(const OperationPlan plan, manifest.operation->plan(problem));
+  if (problem.custom()) pending.custom = plan;
   FATUNE_TRY(pending.plan, launch_plan(slice, setting.limits));
   pending.low_precision_plan = pending.plan;
   FATUNE_TRY_STATUS(
@@ -83,14 +83,15 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
   pending.reference = service.submit(compile_request(slice, setting.limits, {"OUT_F32=1"}));
   if (!pending.custom || !pending.custom->tolerance) {
     Candidate low_precision = slice;
-    low_precision.problem = with_given_factors(slice.problem);
+    if (problem.is(is_fused))
+      low_precision.problem = with_given_factors(slice.problem.as_attention());
     FATUNE_TRY(pending.low_precision_plan, launch_plan(low_precision, setting.limits));
     pending.low_precision =
         service.submit(compile_request(low_precision, setting.limits, {"ROUND_INTERMEDIATES=1"}));
   }
-  if (has_descales(problem)) {
+  if (problem.is(has_descales)) {
     Candidate plain = slice;
-    plain.problem = unquantized(slice.problem);
+    plain.problem = unquantized(slice.problem.as_attention());
     FATUNE_TRY(pending.unquantized_plan, launch_plan(plain, setting.limits));
     pending.unquantized = service.submit(compile_request(plain, setting.limits, {"OUT_F32=1"}));
   }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kNotRun = "not_run";
 /// Small, and large enough for several whole tiles.
-const Problem kUsual{
+const Attention kUsual{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 128, .seq_kv = 128, .head_dim = 64};
 
 /// A fault in one tensor of a correct launch.
@@ -110,8 +110,8 @@ Trial honest_trial(const KernelRef& kernel, const Problem& problem) {
   return {kernel->manifest.name, {kernel, default_config(kernel->manifest), problem}};
 }
 
-Problem usual_problem(const Manifest& manifest) {
-  Problem problem = kUsual;
+Attention usual_problem(const Manifest& manifest) {
+  Attention problem = kUsual;
   problem.dtype = manifest.dtypes.front();
   problem.out_dtype = default_out_dtype(problem.dtype);
   problem.quant = usual_quant(manifest);
@@ -129,7 +129,7 @@ std::vector<Trial> trials_of(const KernelRef& kernel) {
     trials.push_back(trial_of(std::move(fixture), problem));
   }
   if (manifest.role != Role::kAttention) return trials;
-  Problem problem = usual_problem(manifest);
+  Attention problem = usual_problem(manifest);
   trials.push_back(honest_trial(kernel, problem));
   problem.lse = true;
   if (manifest.lse) trials.push_back(honest_trial(kernel, problem));

@@ -59,9 +59,10 @@ Result<std::vector<Candidate>> sanitizer_candidates(Candidate candidate,
                                                     const DeviceLimits& limits) {
   FATUNE_TRY(const std::vector<EdgeProblem> edges,
              candidate.kernel->manifest.operation->edge_problems(candidate.problem, kSeed));
+  const auto is_long = [](const Attention& edge) { return edge.seq_kv > kMostKeys; };
   std::optional<Candidate> small, waves;
   for (const EdgeProblem& edge : edges) {
-    if (!edge.last_resort && edge.problem.seq_kv > kMostKeys) continue;
+    if (!edge.last_resort && edge.problem.is(is_long)) continue;
     candidate.problem = edge.problem;
     FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
     if (reason.empty()) (edge.last_resort ? waves : small) = candidate;

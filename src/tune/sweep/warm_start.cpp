@@ -44,18 +44,6 @@ double dtype_distance(Dtype a, Dtype b) {
   return size_of(a) == size_of(b) ? kDtypeWeight : kDtypeSizeWeight;
 }
 
-/// Compares dimensions only, as kernels already separate operations.
-double custom_distance(const Problem& a, const Problem& b) {
-  if (!a.custom || !b.custom) return 0;
-  double sum = 0;
-  for (const NamedSize& size : a.custom->sizes) {
-    for (const NamedSize& other : b.custom->sizes) {
-      if (other.name == size.name) sum += octaves(size.value, other.value);
-    }
-  }
-  return sum;
-}
-
 Result<std::vector<SavedConfig>> read_known(const Json& json, const std::string& where) {
   FATUNE_TRY(KnownFile file, read_value<KnownFile>(json, where));
   for (SavedConfig& each : file.configs) each.arch = file.arch;
@@ -153,13 +141,20 @@ void fields(KnownFile& x, FieldList& f) {
 }
 
 double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Arch& b_arch) {
-  if (a.custom || b.custom)
-    return custom_distance(a, b) + dtype_distance(a.dtype, b.dtype) + arch_distance(a_arch, b_arch);
-  return octaves(a.batch * a.heads, b.batch * b.heads) + octaves(a.seq_q, b.seq_q) +
-         octaves(a.seq_kv, b.seq_kv) + kHeadDimWeight * octaves(a.head_dim, b.head_dim) +
-         octaves(a.heads / a.kv_heads, b.heads / b.kv_heads) +
-         (a.mask == b.mask ? 0 : kMaskWeight) + (a.layouts == b.layouts ? 0 : kLayoutWeight) +
-         dtype_distance(a.dtype, b.dtype) + arch_distance(a_arch, b_arch);
+  double sizes = 0;  // for two operations, as kernels already separate them
+  if (const CustomProblem* p = a.custom(), *q = b.custom(); p && q) {
+    for (const NamedSize& size : p->sizes) {
+      if (const NamedSize* other = find_named(q->sizes, size.name))
+        sizes += octaves(size.value, other->value);
+    }
+  }
+  if (const Attention* p = a.attention(), *q = b.attention(); p && q) {
+    sizes = octaves(p->batch * p->heads, q->batch * q->heads) + octaves(p->seq_q, q->seq_q) +
+            octaves(p->seq_kv, q->seq_kv) + kHeadDimWeight * octaves(p->head_dim, q->head_dim) +
+            octaves(p->heads / p->kv_heads, q->heads / q->kv_heads) +
+            (p->mask == q->mask ? 0 : kMaskWeight) + (p->layouts == q->layouts ? 0 : kLayoutWeight);
+  }
+  return sizes + dtype_distance(a.dtype(), b.dtype()) + arch_distance(a_arch, b_arch);
 }
 
 std::vector<SavedConfig> nearest_known(const std::vector<SavedConfig>& known,

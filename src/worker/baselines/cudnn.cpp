@@ -110,7 +110,7 @@ class CudnnAttention : public Executable {
   const gpu::Context& context_;
   CUstream stream_;
   CudnnPlan plan_;
-  Problem problem_;
+  Attention problem_;
   CudnnOwned handle_;
   CudnnGraph graph_;
   std::vector<PlanEntry> candidates_;

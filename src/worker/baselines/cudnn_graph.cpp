@@ -25,7 +25,7 @@ constexpr float kPScale = 256;  // scale of fp8 probabilities; 448 is the larges
 using Extents = std::array<std::int64_t, 4>;
 
 /// A causal mask with a single query, the last one, hides nothing.
-bool needs_mask(const Problem& problem) {
+bool needs_mask(const Attention& problem) {
   return problem.mask == Mask::kCausal && problem.seq_q > 1;
 }
 
@@ -60,7 +60,7 @@ Extents contiguous(const Extents& extents) {
 /// pointers stay valid.
 class Writer {
  public:
-  Writer(const CudnnFunctions& functions, const Problem& problem)
+  Writer(const CudnnFunctions& functions, const Attention& problem)
       : functions_(functions), problem_(problem), element_(data_type(problem.dtype)) {}
 
   Result<CudnnGraph> attention(void* handle);
@@ -104,7 +104,7 @@ class Writer {
   float scale() const { return static_cast<float>(scale_of(problem_)); }
 
   const CudnnFunctions& functions_;
-  const Problem& problem_;
+  const Attention& problem_;
   CudnnData element_;
   CudnnGraph graph_;
   std::vector<void*> operations_;
@@ -327,7 +327,7 @@ Result<CudnnGraph> Writer::attention(void* handle) {
 
 }  // namespace
 
-Status check_cudnn_problem(const Problem& problem, std::size_t version) {
+Status check_cudnn_problem(const Attention& problem, std::size_t version) {
   const std::string text = cudnn_version_text(version);
   if (version < kOldest) {
     return environment_error(fmt::format("cuDNN {} is too old; fatune uses {} or newer", text,
@@ -362,7 +362,7 @@ Status check_cudnn_problem(const Problem& problem, std::size_t version) {
 }
 
 Result<CudnnGraph> build_cudnn_graph(const CudnnFunctions& functions, void* handle,
-                                     const Problem& problem) {
+                                     const Attention& problem) {
   FATUNE_CHECK(check_cudnn_problem(problem, functions.version()), "callers check the problem");
   auto graph = Writer(functions, problem).attention(handle);
   if (!graph) {

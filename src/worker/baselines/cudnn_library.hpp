@@ -234,7 +234,7 @@ class CudnnDescriptor {
 
 /// An error for a problem that this version of cuDNN is not given. Such a problem has rows that see
 /// no key (cuDNN's result is undefined, ours is zero), or NVIDIA's own frontend refuses it.
-Status check_cudnn_problem(const Problem& problem, std::size_t version);
+Status check_cudnn_problem(const Attention& problem, std::size_t version);
 
 /// Names of tensors in a graph and in the pointers bound to it.
 namespace cudnn_id {
@@ -270,6 +270,6 @@ struct CudnnGraph {
 /// a tensor, P's scale and the largest magnitudes of P and out, as cuDNN's pattern demands. Its
 /// output is contiguous and of q's type. The problem must have passed check_cudnn_problem().
 Result<CudnnGraph> build_cudnn_graph(const CudnnFunctions& functions, void* handle,
-                                     const Problem& problem);
+                                     const Attention& problem);
 
 }  // namespace fatune

@@ -20,7 +20,7 @@ namespace fatune {
 struct OutsideSetting {
   const gpu::Context& context;
   CUstream stream;
-  Problem problem;
+  Attention problem;
   std::int64_t l2_bytes = 0;
   std::string device_uuid{};  ///< for processes that share the device; empty: the first
 };
@@ -76,7 +76,7 @@ class OutsideHost {
 
   std::unique_ptr<TorchProcess> torch_;
   Executables open_, expected_;
-  Problem expected_problem_;
+  Attention expected_problem_;
   std::optional<OutsideProgram> first_of_torch_;  ///< the first expected one
 };
 

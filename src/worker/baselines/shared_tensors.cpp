@@ -25,7 +25,7 @@ SharedTensors::Memory::~Memory() {
   if (file >= 0) ::close(file);
 }
 
-Result<SharedTensors> SharedTensors::make(const Problem& problem) {
+Result<SharedTensors> SharedTensors::make(const Attention& problem) {
   SharedTensors tensors;
   tensors.memory_ = std::make_unique<Memory>();
   Memory& memory = *tensors.memory_;

@@ -19,7 +19,7 @@ namespace fatune {
 /// lie on the device. The file is gone when no process maps it any more.
 class SharedTensors {
  public:
-  static Result<SharedTensors> make(const Problem& problem);
+  static Result<SharedTensors> make(const Attention& problem);
   /// The buffer that begins with the tensor; empty if it begins with another.
   std::span<std::byte> operator[](std::string_view tensor) const;
   /// The tensors but out that begin a buffer.

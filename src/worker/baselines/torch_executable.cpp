@@ -14,7 +14,7 @@ namespace fatune {
 namespace {
 
 /// Why the backend cannot compute the problem; empty when it can. A user's function is asked.
-std::string refusal(const std::string& backend, const Problem& problem) {
+std::string refusal(const std::string& backend, const Attention& problem) {
   if (backend.starts_with(kPythonPrefix)) return "";
   const PythonPackage* const package = python_package(backend);
   const bool takes = package != nullptr && package->e4m3 && problem.dtype == Dtype::kE4m3;

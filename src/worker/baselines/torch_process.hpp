@@ -22,7 +22,7 @@ namespace fatune {
 struct TorchSetting {
   std::string python;  ///< absolute
   std::string device_uuid;
-  Problem problem;
+  Attention problem;
   std::int64_t l2_bytes = 0;
 };
 
@@ -103,8 +103,8 @@ class TorchProcess {
   std::optional<Error> unavailable_;  ///< error of the helper's first start
   std::string torch_, cudnn_;         ///< versions
   std::map<std::string, std::string> packages_;  ///< versions by implementation
-  std::optional<Problem> problem_;
-  std::optional<std::pair<Problem, Json>>
+  std::optional<Attention> problem_;
+  std::optional<std::pair<Attention, Json>>
       next_;  ///< the problem that tensors_ are made for, and its order
   SharedTensors tensors_;
   std::optional<TensorAddresses> source_;  ///< of the inputs in tensors_

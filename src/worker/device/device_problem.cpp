@@ -39,7 +39,7 @@ Result<std::unique_ptr<ProblemLayer>> ProblemLayer::make(DeviceSession& session,
   const CUstream stream = session.stream.raw();
   std::unique_ptr<ProblemLayer> made(new ProblemLayer(stream, plans, checks));
   FATUNE_TRY(made->layer_,
-             Layer::make(session.context, stream, in_given_types(order.problem),
+             Layer::make(session.context, stream, in_given_types(order.problem.as_attention()),
                          session.facts.l2_bytes, *session.sampler, session.open_gemm));
   InputSet& inputs = made->inputs_;
   inputs.which = order.cases.front();
@@ -197,9 +197,9 @@ Result<InputSet> DeviceProblem::make_set(const InputCase& which, std::vector<Hos
 
 Status DeviceProblem::spoil(InputSet& set) {
   FATUNE_TRY_STATUS(write_inputs(set));
-  const LostOutputs lost(order_.problem);
+  const LostOutputs lost(order_.problem.as_attention());
   set.outputs.front().lost = lost;
-  if (order_.problem.lse) leave_out(set.lse, lost);
+  if (order_.problem.is(&Attention::lse)) leave_out(set.lse, lost);
   return {};
 }
 

@@ -29,12 +29,12 @@ Status log_event_overhead(Sampler& sampler) {
 
 }  // namespace
 
-OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem) {
+OutsideSetting outside_setting(const DeviceSession& session, const Attention& problem) {
   return {session.context, session.stream.raw(), in_given_types(problem), session.facts.l2_bytes,
           session.facts.uuid};
 }
 
-void load_products(const DeviceSession& session, const Problem& problem) {
+void load_products(const DeviceSession& session, const Attention& problem) {
   const auto plan = layer_plan(in_given_types(problem), session.facts.l2_bytes);
   if (plan) static_cast<void>(session.open_gemm(plan->after.plan));
 }

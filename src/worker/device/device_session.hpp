@@ -28,10 +28,10 @@ struct DeviceSession {
 /// Opens the first device that the process sees.
 Result<std::unique_ptr<DeviceSession>> open_device_session();
 /// The setting of implementations from elsewhere.
-OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem);
+OutsideSetting outside_setting(const DeviceSession& session, const Attention& problem);
 /// Loads the library for the products of the problem's layer, which stays loaded. A missing layer
 /// or library is an error only when it is needed.
-void load_products(const DeviceSession& session, const Problem& problem);
+void load_products(const DeviceSession& session, const Attention& problem);
 
 /// The device part of an environment. The parent fills in compiler and host.
 Environment environment_of(const gpu::DeviceFacts& facts);

@@ -74,7 +74,7 @@ Status LoadedProgram::bind(const TensorAddresses& tensors) {
     maps_[plan.name] = **map;
   }
   if (persisting_window_.empty()) return {};
-  const auto bytes = persisting_window_ == "q" ? query_bytes(problem_) : key_bytes(problem_);
+  const auto bytes = (persisting_window_ == "q" ? query_bytes : key_bytes)(problem_.as_attention());
   return gpu::keep_window(stream_, pointers_[persisting_window_], bytes.value);
 }
 
@@ -144,7 +144,8 @@ Result<OpenProgram> OpenProgram::open(DeviceSession& session, DeviceProblem& pro
   }
   const bool fresh = !session.outside.holds(program.outside->impl);
   FATUNE_TRY(opened.executable_,
-             session.outside.open(*program.outside, outside_setting(session, problem.problem())));
+             session.outside.open(*program.outside,
+                                  outside_setting(session, problem.problem().as_attention())));
   FATUNE_TRY_STATUS(opened.executable_->bind(tensors));
   if (fresh) {
     // Plans are compared before any of them is verified.

@@ -33,7 +33,7 @@ class LoadedProgram : public Executable {
   Status queue() override { return queue_stages(false); }
   Status queue_plainly() override { return queue_stages(true); }
   std::span<const GuardedBuffer> scratch() const override { return scratch_; }
-  bool writes_lse() const override { return problem_.lse; }
+  bool writes_lse() const override { return problem_.is(&Attention::lse); }
   bool is_template() const override { return true; }
   bool begins_early() const override { return stages_.front().shape.dependent; }
   /// The resources of the stage with the most registers. Libraries' own kernels do not count.

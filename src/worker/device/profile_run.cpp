@@ -75,7 +75,8 @@ Status run_job(const ProfileJob& job) {
   }
   OutsideHost host;
   FATUNE_TRY(Executable * executable,
-             host.open(*job.program.outside, {context, stream.raw(), job.problem, facts.l2_bytes}));
+             host.open(*job.program.outside,
+                       {context, stream.raw(), job.problem.as_attention(), facts.l2_bytes}));
   FATUNE_TRY_STATUS(executable->bind(tensors));
   FATUNE_TRY_STATUS(executable->settle([&](const std::function<Status()>& work) {
     return time_passes(context, stream.raw(), work);

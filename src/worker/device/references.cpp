@@ -30,12 +30,13 @@ class AttentionReference final : public ReferenceMaker {
   Problem slice() const override { return attention()->reference_problem(order_.problem); }
 
   std::vector<Offsets> slices() const override {
-    const Problem& whole = order_.problem;
-    const Problem one = slice();
-    const std::int64_t group = whole.heads / whole.kv_heads;
+    const Attention& all_heads = whole();
+    const Attention one = slice().as_attention();
+    const std::int64_t group = all_heads.heads / all_heads.kv_heads;
     std::vector<Offsets> all;
-    for (std::int64_t head = 0; head < whole.batch * whole.heads; ++head) {
-      const std::int64_t kv_head = head / whole.heads * whole.kv_heads + head % whole.heads / group;
+    for (std::int64_t head = 0; head < all_heads.batch * all_heads.heads; ++head) {
+      const std::int64_t kv_head =
+          head / all_heads.heads * all_heads.kv_heads + head % all_heads.heads / group;
       const std::int64_t query = head * one.query_elements(), key = kv_head * one.key_elements();
       all.push_back({{"q", query},
                      {"k", key},
@@ -51,7 +52,7 @@ class AttentionReference final : public ReferenceMaker {
 
   Result<References> take(Results results, const InputCase& which,
                           std::vector<HostTensor> inputs) const override {
-    const Problem& problem = order_.problem;
+    const Attention& problem = whole();
     const HostInputs host = host_inputs(std::move(inputs));
     std::vector<float> lse;
     if (problem.lse) lse = floats_of(results.outputs[1]);
@@ -65,7 +66,7 @@ class AttentionReference final : public ReferenceMaker {
 
   Limits limits(const TensorReference& output, const Comparison& low_precision,
                 const InputCase& which) const override {
-    return attention_limits(output, low_precision, which.distribution, order_.problem);
+    return attention_limits(output, low_precision, which.distribution, whole());
   }
 };
 
@@ -102,7 +103,7 @@ class DeclaredReference final : public ReferenceMaker {
 
   Limits limits(const TensorReference& output, const Comparison& low_precision,
                 const InputCase&) const override {
-    return declared_limits(output, low_precision, order_.problem.dtype);
+    return declared_limits(output, low_precision, order_.problem.dtype());
   }
 };
 
@@ -110,8 +111,8 @@ class DeclaredReference final : public ReferenceMaker {
 
 std::unique_ptr<ReferenceMaker> ReferenceMaker::of(DeviceSession& session, const BeginOrder& order,
                                                    const OperationPlan& plan) {
-  if (order.problem.custom) return std::make_unique<DeclaredReference>(session, order, plan);
-  return std::make_unique<AttentionReference>(session, order, plan);
+  if (order.problem.attention()) return std::make_unique<AttentionReference>(session, order, plan);
+  return std::make_unique<DeclaredReference>(session, order, plan);
 }
 
 Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
@@ -127,23 +128,25 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
   }
   FATUNE_TRY(Results results, run(order_.reference, plan_, slice(), addresses, true));
   const Micros time = results.time;
-  const bool bounded = bounds_rounding(order_.problem, which.distribution);
+  const Problem& problem = order_.problem;
+  const bool bounded = bounds_rounding(problem, which.distribution);
   HostInputs kept;
-  if (bounded || is_fused(order_.problem)) kept = host_inputs(inputs);
+  if (bounded || problem.is(is_fused)) kept = host_inputs(inputs);
   FATUNE_TRY(References made, take(std::move(results), which, std::move(inputs)));
   made.time = time;
   if (plan_.tolerance) return made;
-  if (has_descales(order_.problem) && which.distribution == Distribution::kNormal) {
+  if (problem.is(has_descales) && which.distribution == Distribution::kNormal) {
     FATUNE_TRY(made.outputs.front().unquantized, unquantized_values(which, v_doublings));
   }
   if (bounded) {
-    FATUNE_TRY(made.outputs.front().rounding, rounding(std::move(kept)));
+    FATUNE_TRY(const Results magnitudes, run_apart(order_.reference, whole(), slice(),
+                                                   with_magnitudes_of_v(std::move(kept)), true));
+    made.outputs.front().rounding = rounding_of(whole(), floats_of(magnitudes.outputs.front()));
   }
   FATUNE_TRY(const Results low_precision,
-             is_fused(order_.problem)
-                 ? low_precision_of_quantized(kept)
-                 : run(order_.low_precision, plan_, slice(), addresses, false));
-  if (is_fused(order_.problem) && order_.problem.lse)
+             problem.is(is_fused) ? low_precision_of_quantized(kept)
+                                  : run(order_.low_precision, plan_, slice(), addresses, false));
+  if (problem.is(is_fused) && problem.is(&Attention::lse))
     allow_quantizing(made.lse, low_precision.outputs[1]);
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
     TensorReference& output = made.outputs[i];
@@ -158,32 +161,27 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
 
 Result<std::vector<float>> ReferenceMaker::unquantized_values(const InputCase& which,
                                                               int v_doublings) {
-  FATUNE_TRY(const Results results,
-             run_apart(*order_.unquantized, unquantized(order_.problem), unquantized(slice()),
-                       unquantized_inputs(order_.problem, which, v_doublings), true));
+  FATUNE_TRY(
+      const Results results,
+      run_apart(*order_.unquantized, unquantized(whole()), unquantized(slice().as_attention()),
+                unquantized_inputs(whole(), which, v_doublings), true));
   return floats_of(results.outputs.front());
-}
-
-Result<std::vector<float>> ReferenceMaker::rounding(HostInputs inputs) {
-  FATUNE_TRY(const Results results, run_apart(order_.reference, order_.problem, slice(),
-                                              with_magnitudes_of_v(std::move(inputs)), true));
-  return rounding_of(order_.problem, floats_of(results.outputs.front()));
 }
 
 /// Runs the low-precision reference of a fused problem on inputs that the host quantized.
 Result<ReferenceMaker::Results> ReferenceMaker::low_precision_of_quantized(
     const HostInputs& unquantized) {
-  const Problem& problem = order_.problem;
-  FATUNE_TRY(Results low_precision,
-             run_apart(order_.low_precision, with_given_factors(problem),
-                       with_given_factors(slice()), quantize(problem, unquantized), false));
+  const Attention& problem = whole();
+  FATUNE_TRY(Results low_precision, run_apart(order_.low_precision, with_given_factors(problem),
+                                              with_given_factors(slice().as_attention()),
+                                              quantize(problem, unquantized), false));
   if (problem.lse && smooths_k(problem))
     add_mean_scores(problem, unquantized, low_precision.outputs[1]);
   return low_precision;
 }
 
 /// Runs a program over contiguous inputs of another type than the problem's.
-Result<ReferenceMaker::Results> ReferenceMaker::run_apart(const Program& program, Problem problem,
+Result<ReferenceMaker::Results> ReferenceMaker::run_apart(const Program& program, Attention problem,
                                                           const Problem& slice, HostInputs inputs,
                                                           bool singles) {
   problem.layouts = {};

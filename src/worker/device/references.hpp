@@ -74,6 +74,7 @@ class ReferenceMaker {
   virtual Limits limits(const TensorReference& output, const Comparison& low_precision,
                         const InputCase& which) const = 0;
 
+  const Attention& whole() const { return order_.problem.as_attention(); }
   DeviceSession& session_;
   const BeginOrder& order_;
   const OperationPlan& plan_;
@@ -82,12 +83,10 @@ class ReferenceMaker {
   /// `plan` and `slice` are the order's, or those of the same problem in another type.
   Result<Results> run(const Program& program, const OperationPlan& plan, const Problem& slice,
                       TensorAddresses addresses, bool singles);
-  Result<Results> run_apart(const Program& program, Problem problem, const Problem& slice,
+  Result<Results> run_apart(const Program& program, Attention problem, const Problem& slice,
                             HostInputs inputs, bool singles);
   /// The reference's values for the inputs before they were quantized.
   Result<std::vector<float>> unquantized_values(const InputCase& which, int v_doublings);
-  /// TensorReference::rounding of attention's out.
-  Result<std::vector<float>> rounding(HostInputs inputs);
   Result<Results> low_precision_of_quantized(const HostInputs& unquantized);
 };
 

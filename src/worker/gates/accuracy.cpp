@@ -16,7 +16,7 @@ bool tolerate_baseline_error(GateContext& context, const Judged& judged, const I
   if (verdict.passed || context.program.is_template()) return false;
   const Distribution inputs = set.which.distribution;
   const bool in_8_bits =
-      has_descales(context.problem.problem()) || context.program.own_output().has_value();
+      context.problem.problem().is(has_descales) || context.program.own_output().has_value();
   const bool numbers = verdict.margin < kWorstMargin;  // and no rows that should be 0
   if (inputs == Distribution::kOnesV && in_8_bits && numbers &&
       judged.figures.relative_l2 < kOffInOnes) {

@@ -118,7 +118,7 @@ Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::siz
     const bool worse = verdict.margin > judged.verdict.margin || judged.verdict.worst_rule.empty();
     if (judged.verdict.passed && (worse || !verdict.passed)) judged.verdict = verdict;
   }
-  if (problem.problem().lse && checked > 1)
+  if (problem.problem().is(&Attention::lse) && checked > 1)
     judged.lse = judge_lse(set.lse, problem.host_output(host, 1));
   return judged;
 }

@@ -13,7 +13,7 @@ MaybeFailure GateContext::unfinished(const Result<MaybeTime>& time) const {
 }
 
 std::span<const GuardedBuffer> GateContext::checked_outputs() const {
-  const bool all = !problem.problem().lse || program.writes_lse();
+  const bool all = !problem.problem().is(&Attention::lse) || program.writes_lse();
   return all ? problem.outputs() : problem.outputs().first(1);
 }
 

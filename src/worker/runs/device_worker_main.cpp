@@ -96,7 +96,8 @@ class Worker {
   Result<Json> begin(const Json& message) {
     FATUNE_TRY(const BeginOrder order, read_message<BeginOrder>(message));
     if (!session_) return usage_error("'begin' before 'hello'");
-    session_->outside.begin(outside_setting(*session_, order.problem));
+    if (const Attention* attention = order.problem.attention())
+      session_->outside.begin(outside_setting(*session_, *attention));
     problem_.reset();
     hang_answer_ = [] {
       return to_json(ErrorReply{device_error("the reference kernel does not come to an end")});
@@ -110,9 +111,9 @@ class Worker {
   /// Opens what the next orders need. A failure shows when the program is needed.
   Result<Json> expect(const Json& message) {
     FATUNE_TRY(const ExpectOrder order, read_message<ExpectOrder>(message));
-    if (session_) {
-      session_->outside.expect(order.programs, outside_setting(*session_, order.problem));
-      load_products(*session_, order.problem);
+    if (const Attention* attention = order.problem.attention(); session_ && attention != nullptr) {
+      session_->outside.expect(order.programs, outside_setting(*session_, *attention));
+      load_products(*session_, *attention);
     }
     return to_json(ExpectedReply{});
   }

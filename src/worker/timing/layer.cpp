@@ -32,7 +32,7 @@ constexpr const char* kResult = "result";
 
 /// The stride from token to token if a product can write (or read) the heads of a token side by
 /// side. Otherwise the memory counts as dense.
-std::int64_t token_pitch(const Problem& problem, const std::string& tensor) {
+std::int64_t token_pitch(const Attention& problem, const std::string& tensor) {
   const TensorSizes sizes = sizes_of(problem, tensor);
   const Strides strides = strides_of(problem, tensor);
   const bool by_token = (sizes.heads == 1 || strides.head == sizes.columns) &&
@@ -40,7 +40,7 @@ std::int64_t token_pitch(const Problem& problem, const std::string& tensor) {
   return by_token ? strides.row : sizes.heads * sizes.columns;
 }
 
-LayerProduct make_product(const Problem& problem, std::int64_t tokens, std::string from,
+LayerProduct make_product(const Attention& problem, std::int64_t tokens, std::string from,
                           std::int64_t from_pitch, std::int64_t columns, std::int64_t inner,
                           std::string to, std::int64_t to_pitch) {
   const GemmType type = problem.dtype == Dtype::kF16 ? GemmType::kF16 : GemmType::kBf16;
@@ -54,7 +54,7 @@ LayerProduct make_product(const Problem& problem, std::int64_t tokens, std::stri
 }
 
 /// As many layers as the weights need, unless they take too long or too much memory.
-std::int64_t layers_of(const LayerPlan& plan, const Problem& problem, std::int64_t l2_bytes) {
+std::int64_t layers_of(const LayerPlan& plan, const Attention& problem, std::int64_t l2_bytes) {
   std::int64_t bytes = 0;
   for (const LayerProduct& each : plan.before) bytes += 2 * each.plan.n * each.plan.k;
   bytes += 2 * plan.after.plan.n * plan.after.plan.k;
@@ -88,8 +88,7 @@ bool is_steady(double before_us, double behind_us, double attention_us) {
 
 }  // namespace
 
-Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes) {
-  if (problem.custom) return usage_error("only attention stands between two products");
+Result<LayerPlan> layer_plan(const Attention& problem, std::int64_t l2_bytes) {
   if (size_of(problem.dtype) != 2)
     return usage_error("the products of a layer are in f16 or bf16, not in 8-bit floats");
   LayerPlan plan;
@@ -114,7 +113,7 @@ Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes) {
 }
 
 Result<std::unique_ptr<Layer>> Layer::make(const gpu::Context& context, CUstream stream,
-                                           const Problem& problem, std::int64_t l2_bytes,
+                                           const Attention& problem, std::int64_t l2_bytes,
                                            Sampler& sampler, const OpenGemm& open_gemm) {
   FATUNE_TRY(LayerPlan plan, layer_plan(problem, l2_bytes));
   std::unique_ptr<Layer> layer(new Layer(stream, problem, std::move(plan)));

@@ -42,15 +42,15 @@ struct LayerPlan {
   bool cached_keys = false;
   std::int64_t tokens = 1, hidden = 1;
 };
-/// A usage error for 8-bit floats and custom operations, which have no layer.
-Result<LayerPlan> layer_plan(const Problem& problem, std::int64_t l2_bytes);
+/// A usage error for 8-bit floats, which have no layer.
+Result<LayerPlan> layer_plan(const Attention& problem, std::int64_t l2_bytes);
 
 /// The memory and the products of a plan.
 class Layer {
  public:
   /// `context` must outlive it. A missing cuBLASLt is an environment error.
   static Result<std::unique_ptr<Layer>> make(const gpu::Context& context, CUstream stream,
-                                             const Problem& problem, std::int64_t l2_bytes,
+                                             const Attention& problem, std::int64_t l2_bytes,
                                              Sampler& sampler, const OpenGemm& open_gemm);
   /// Captures all layers with the program's attention in each. The program stays bound to the
   /// layer's memory until it is bound elsewhere.
@@ -69,7 +69,7 @@ class Layer {
     std::vector<gpu::Buffer> products;  ///< products before attention, then the one after
     std::vector<GuardedBuffer> cached;  ///< keys and values
   };
-  Layer(CUstream stream, const Problem& problem, LayerPlan plan)
+  Layer(CUstream stream, const Attention& problem, LayerPlan plan)
       : stream_(stream), problem_(problem), plan_(std::move(plan)) {}
   Status allocate(const gpu::Context& context);
   Status allocate_layers(const gpu::Context& context);
@@ -87,7 +87,7 @@ class Layer {
   Status make_loop_without(Sampler& sampler);
 
   CUstream stream_;
-  Problem problem_;
+  Attention problem_;
   LayerPlan plan_;
   // Guarded like the gates' buffers, so that no address tells a layer from a gate.
   std::vector<GuardedBuffer> memory_;

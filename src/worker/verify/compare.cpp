@@ -263,7 +263,7 @@ TensorReference make_reference(const TensorPlan& tensor, std::vector<float> valu
   return reference;
 }
 
-TensorReference make_out_reference(const Problem& problem, std::vector<float> values) {
+TensorReference make_out_reference(const Attention& problem, std::vector<float> values) {
   TensorReference reference =
       make_reference(attention_plan(problem).outputs().front(), std::move(values));
   if (problem.mask == Mask::kCausal)

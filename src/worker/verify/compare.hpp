@@ -47,7 +47,7 @@ struct TensorReference {
 };
 TensorReference make_reference(const TensorPlan& tensor, std::vector<float> values);
 /// The reference of attention's out, whose rows may see no key.
-TensorReference make_out_reference(const Problem& problem, std::vector<float> values);
+TensorReference make_out_reference(const Attention& problem, std::vector<float> values);
 /// A device error if a value is not finite. A reference that does not write all of its output
 /// leaves NaN.
 Status check_written(const TensorReference& reference);

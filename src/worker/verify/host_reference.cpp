@@ -43,8 +43,8 @@ void decode_line(std::span<const std::byte> tensor, Dtype dtype, std::int64_t fi
 }
 
 /// The factor of a row of q, k or v, counted over heads and batch. 1 if elements are the values.
-double descale(const Problem& problem, std::string_view tensor, const std::vector<float>& descales,
-               std::int64_t row) {
+double descale(const Attention& problem, std::string_view tensor,
+               const std::vector<float>& descales, std::int64_t row) {
   if (descales.empty()) return 1.0;
   const TensorSizes sizes = sizes_of(problem, tensor);
   return descales[static_cast<std::size_t>(row / sizes.rows / (sizes.heads / problem.kv_heads))];
@@ -54,14 +54,14 @@ double descale(const Problem& problem, std::string_view tensor, const std::vecto
 /// exponential) scales each probability. The sum over values rounds at each key. These errors add
 /// up as a random walk of at most 4 standard deviations (1e-5 for values of one sign over 131072
 /// keys). A wrong formula is off by orders of magnitude more.
-double fp32_limit(const Problem& problem, const HostRow& row) {
+double fp32_limit(const Attention& problem, const HostRow& row) {
   const double walk = 4 * std::sqrt(static_cast<double>(problem.seq_kv));
   return kFp32Step * (8 * (8 + row.score_magnitude) + walk) * row.value_magnitude;
 }
 
 /// The largest error that fp32 may cause in a log-sum-exp. Every addition of a score rounds, so do
 /// the exponentials and the logarithm, and each lane of a warp adds up its part of the keys.
-double fp32_lse_limit(const Problem& problem, const HostRow& row) {
+double fp32_lse_limit(const Attention& problem, const HostRow& row) {
   const double sum = static_cast<double>(problem.seq_kv) / 32;
   const double score = static_cast<double>(problem.head_dim + 8) * row.score_magnitude;
   return kFp32Step * (score + sum + 16 + 2 * std::abs(row.lse));
@@ -75,7 +75,7 @@ Error wrong_reference(const OutputRow& where, const std::string& what, double go
                   where.batch, where.head, where.row, what, got, want, limit));
 }
 
-Status check_row(const Problem& problem, const OutputRow& where, const HostRow& expected,
+Status check_row(const Attention& problem, const OutputRow& where, const HostRow& expected,
                  const ReferenceValues& reference) {
   const std::int64_t row = (where.batch * problem.heads + where.head) * problem.seq_q + where.row;
   const double limit = fp32_limit(problem, expected);
@@ -100,7 +100,7 @@ constexpr double kScoreRoundings = 8;  ///< besides products: scale, exponent, p
 constexpr double kKeyStep = 0x1p-24;   ///< rounding of a sum of positive fp32 numbers
 
 /// The length of each row of q or k times its factor.
-std::vector<double> norms_of(const Problem& problem, std::string_view name,
+std::vector<double> norms_of(const Attention& problem, std::string_view name,
                              std::span<const std::byte> tensor,
                              const std::vector<float>& descales) {
   const auto columns = static_cast<std::size_t>(problem.head_dim);
@@ -131,12 +131,12 @@ struct Broken {
 
 }  // namespace
 
-std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
+std::int64_t visible_keys(const Attention& problem, std::int64_t row) {
   if (problem.mask == Mask::kNone) return problem.seq_kv;
   return std::clamp<std::int64_t>(row + 1 + problem.seq_kv - problem.seq_q, 0, problem.seq_kv);
 }
 
-HostRow attention_row(const Problem& problem, const HostInputs& inputs, const OutputRow& where) {
+HostRow attention_row(const Attention& problem, const HostInputs& inputs, const OutputRow& where) {
   const std::int64_t dim = problem.head_dim;
   const Dtype dtype = dtype_of(problem, "q");
   const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
@@ -186,11 +186,11 @@ HostRow attention_row(const Problem& problem, const HostInputs& inputs, const Ou
   return result;
 }
 
-std::vector<OutputRow> sample_rows(const Problem& problem, std::size_t count, std::uint64_t seed) {
+std::vector<OutputRow> sample_rows(const Attention& problem, std::size_t most, std::uint64_t seed) {
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> taken;
   std::vector<OutputRow> rows;
   const auto take = [&](const OutputRow& row) {
-    if (rows.size() < count && taken.emplace(row.batch, row.head, row.row).second)
+    if (rows.size() < most && taken.emplace(row.batch, row.head, row.row).second)
       rows.push_back(row);
   };
   for (const std::int64_t row : {std::int64_t{0}, problem.seq_q - 1}) {
@@ -201,14 +201,14 @@ std::vector<OutputRow> sample_rows(const Problem& problem, std::size_t count, st
     return static_cast<std::int64_t>(random_bits(seed, 64, position) %
                                      static_cast<std::uint64_t>(below));
   };
-  for (std::uint64_t attempt = 0; attempt < 4 * count; ++attempt) {
+  for (std::uint64_t attempt = 0; attempt < 4 * most; ++attempt) {
     take({pick(3 * attempt, problem.batch), pick(3 * attempt + 1, problem.heads),
           pick(3 * attempt + 2, problem.seq_q)});
   }
   return rows;
 }
 
-Status validate_reference(const Problem& problem, const HostInputs& inputs,
+Status validate_reference(const Attention& problem, const HostInputs& inputs,
                           const ReferenceValues& reference, std::uint64_t seed) {
   const std::vector<OutputRow> sampled = sample_rows(problem, kSampledRows, seed);
   std::vector<HostRow> rows(sampled.size());
@@ -222,7 +222,7 @@ Status validate_reference(const Problem& problem, const HostInputs& inputs,
   return {};
 }
 
-LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs,
+LseReference make_lse_reference(const Attention& problem, const HostInputs& inputs,
                                 std::vector<float> values) {
   FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == problem.rows(), "one value a row");
   LseReference reference{attention_plan(problem).tensors.back(), std::move(values), {}};

@@ -19,7 +19,7 @@ struct OutputRow {
 };
 
 /// The number of first keys that a query row sees; 0 for a fully masked row.
-std::int64_t visible_keys(const Problem& problem, std::int64_t row);
+std::int64_t visible_keys(const Attention& problem, std::int64_t row);
 
 struct HostRow {
   std::vector<double> values;  ///< head_dim of them; zeros for a fully masked row
@@ -29,11 +29,11 @@ struct HostRow {
   double value_magnitude = 0;  ///< largest |v| seen
   double lse = 0;              ///< natural log-sum-exp; -infinity for a fully masked row
 };
-HostRow attention_row(const Problem& problem, const HostInputs& inputs, const OutputRow& where);
+HostRow attention_row(const Attention& problem, const HostInputs& inputs, const OutputRow& where);
 
-/// Chooses at most `count` different rows: first and last rows, first and last heads, and random
+/// Chooses at most `most` different rows: first and last rows, first and last heads, and random
 /// ones.
-std::vector<OutputRow> sample_rows(const Problem& problem, std::size_t count, std::uint64_t seed);
+std::vector<OutputRow> sample_rows(const Attention& problem, std::size_t most, std::uint64_t seed);
 
 /// The reference's output in fp32.
 struct ReferenceValues {
@@ -43,7 +43,7 @@ struct ReferenceValues {
 
 /// Compares fp32 results of the device with fp64 on sampled rows. A wrong reference is a device
 /// error that says where and by how much.
-Status validate_reference(const Problem& problem, const HostInputs& inputs,
+Status validate_reference(const Attention& problem, const HostInputs& inputs,
                           const ReferenceValues& reference, std::uint64_t seed);
 
 /// The reference's log-sum-exps by row, and how far a kernel may be from them (the tolerance rule
@@ -54,7 +54,7 @@ struct LseReference {
   std::vector<float> values;
   std::vector<float> limits;  ///< limits of |lse - value|
 };
-LseReference make_lse_reference(const Problem& problem, const HostInputs& inputs,
+LseReference make_lse_reference(const Attention& problem, const HostInputs& inputs,
                                 std::vector<float> values);
 
 /// Excludes the rows that depend on an input that is not finite.

@@ -170,7 +170,7 @@ std::vector<std::byte> make_tensor(const TensorPlan& tensor, const Recipe& recip
 }
 
 /// Every column of the last key's value, in every head.
-void set_last_values(const Problem& problem, float value, std::vector<std::byte>& bytes) {
+void set_last_values(const Attention& problem, float value, std::vector<std::byte>& bytes) {
   const auto tensor = elements<std::uint16_t>(bytes);
   const auto row = static_cast<std::size_t>(problem.head_dim);
   const auto head = static_cast<std::size_t>(problem.seq_kv) * row;
@@ -279,7 +279,7 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
 }
 
 /// In the type that they are computed in.
-static HostInputs plain_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
+static HostInputs plain_inputs(const Attention& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
   const bool zeros = how == Distribution::kZeros;
   // With another scale the queries are scaled to match, so that scores keep their size.
@@ -302,7 +302,7 @@ static HostInputs plain_inputs(const Problem& problem, const InputCase& which, i
   return inputs;
 }
 
-HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
+HostInputs make_inputs(const Attention& problem, const InputCase& which, int v_doublings) {
   if (has_descales(problem))
     return quantize(problem, unquantized_inputs(problem, which, v_doublings));
   HostInputs inputs = is_fused(problem) ? unquantized_inputs(problem, which, v_doublings)
@@ -311,7 +311,7 @@ HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_dou
   return inputs;
 }
 
-HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, int v_doublings) {
+HostInputs unquantized_inputs(const Attention& problem, const InputCase& which, int v_doublings) {
   HostInputs inputs = plain_inputs(unquantized(problem), which, v_doublings);
   const Dtype dtype = out_dtype(problem);
   const auto heads = static_cast<std::size_t>(problem.batch * problem.kv_heads);
@@ -346,8 +346,8 @@ std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCa
 
 std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPlan& plan,
                                       const InputCase& which, int v_doublings) {
-  if (problem.custom) return declared_inputs(plan, which);
-  return host_tensors(make_inputs(problem, which, v_doublings));
+  if (problem.custom()) return declared_inputs(plan, which);
+  return host_tensors(make_inputs(problem.as_attention(), which, v_doublings));
 }
 
 std::vector<HostTensor> host_tensors(HostInputs inputs) {

@@ -29,12 +29,13 @@ struct HostInputs {
 /// multiplied by 2 to the power `v_doublings` (see the tolerance rule "vacuity"). Inputs in fp8 are
 /// quantize() of the inputs of unquantized(). Their heads, and blocks of tokens with factors,
 /// differ in magnitude, so that a wrong factor gives wrong values.
-HostInputs make_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
+HostInputs make_inputs(const Attention& problem, const InputCase& which, int v_doublings = 0);
 
 /// Returns the inputs of unquantized(problem): the source of make_inputs()'s quantization, and the
 /// inputs of a fused problem. For smooth_k the keys of a head share an offset that is larger than
 /// their differences.
-HostInputs unquantized_inputs(const Problem& problem, const InputCase& which, int v_doublings = 0);
+HostInputs unquantized_inputs(const Attention& problem, const InputCase& which,
+                              int v_doublings = 0);
 
 /// fp8 inputs with |v| in place of v.
 HostInputs with_magnitudes_of_v(HostInputs inputs);

@@ -13,7 +13,7 @@ namespace {
 
 /// In a tensor of `parts` equal parts, 16 bits an element.
 void set_element(std::vector<std::byte>& bytes, std::size_t parts, const Spoilt& where,
-                 const Problem& problem, float value) {
+                 const Attention& problem, float value) {
   const auto tensor = elements<std::uint16_t>(bytes);
   const auto at = static_cast<std::size_t>(where.row * problem.head_dim + where.column);
   tensor[static_cast<std::size_t>(where.part) * (tensor.size() / parts) + at] =
@@ -22,7 +22,7 @@ void set_element(std::vector<std::byte>& bytes, std::size_t parts, const Spoilt&
 
 }  // namespace
 
-std::array<Spoilt, 3> spoilt_elements(const Problem& problem) {
+std::array<Spoilt, 3> spoilt_elements(const Attention& problem) {
   const std::int64_t parts = problem.batch * problem.kv_heads;
   const std::int64_t queries = problem.heads / problem.kv_heads * problem.seq_q;
   // Every row that sees a key sees the first one. The last query sees all keys.
@@ -31,7 +31,7 @@ std::array<Spoilt, 3> spoilt_elements(const Problem& problem) {
            {2 % parts, 0, problem.head_dim / 2}}};
 }
 
-void spoil(const Problem& problem, HostInputs& inputs) {
+void spoil(const Attention& problem, HostInputs& inputs) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto parts = static_cast<std::size_t>(problem.batch * problem.kv_heads);
   const std::array<Spoilt, 3> where = spoilt_elements(problem);
@@ -45,7 +45,7 @@ InputCase before_spoiling(InputCase which) {
   return which;
 }
 
-LostOutputs::LostOutputs(const Problem& problem)
+LostOutputs::LostOutputs(const Attention& problem)
     : elements_(spoilt_elements(problem)),
       group_(problem.heads / problem.kv_heads),
       rows_(problem.seq_q),

@@ -17,10 +17,10 @@ struct Spoilt {
 };
 /// The elements: an infinity in q, NaN in k, an infinity in v. They are in three key heads, if
 /// there are as many.
-std::array<Spoilt, 3> spoilt_elements(const Problem& problem);
+std::array<Spoilt, 3> spoilt_elements(const Attention& problem);
 
 /// Puts the elements into the inputs.
-void spoil(const Problem& problem, HostInputs& inputs);
+void spoil(const Attention& problem, HostInputs& inputs);
 
 /// Returns the input case with finite inputs only.
 InputCase before_spoiling(InputCase which);
@@ -29,7 +29,7 @@ InputCase before_spoiling(InputCase which);
 /// or infinite. The others of the head may be, because they share its factor.
 class LostOutputs {
  public:
-  explicit LostOutputs(const Problem& problem);
+  explicit LostOutputs(const Attention& problem);
   /// Whether outputs of a query head, counted over the batch, may be other than numbers.
   bool has(std::int64_t head) const;
   bool must_be_lost(std::int64_t head, std::int64_t row, std::int64_t column) const;

@@ -26,7 +26,7 @@ float largest_number(Dtype fp8) {
 }
 
 /// Quantizes q, k or v. The query heads that read a key head are neighbours and share a factor.
-std::vector<float> quantize_tensor(const Problem& problem, const std::vector<std::byte>& from,
+std::vector<float> quantize_tensor(const Attention& problem, const std::vector<std::byte>& from,
                                    std::vector<std::byte>& to) {
   const Dtype from_type = out_dtype(problem);
   const float largest = largest_number(problem.dtype);
@@ -46,7 +46,7 @@ std::vector<float> quantize_tensor(const Problem& problem, const std::vector<std
 }
 
 /// Quantizes k without its mean, as quantize_tensor() does other tensors.
-std::vector<float> quantize_smooth(const Problem& problem, const HostInputs& inputs,
+std::vector<float> quantize_smooth(const Attention& problem, const HostInputs& inputs,
                                    std::vector<std::byte>& to) {
   const std::span<const float> values = decode_table(out_dtype(problem));
   const auto keys = elements<std::uint16_t>(inputs.k);
@@ -74,8 +74,8 @@ constexpr float kKeyOffset = 8;
 
 }  // namespace
 
-void offset_keys(const Problem& problem, const InputCase& which, std::size_t head, float magnitude,
-                 std::vector<std::byte>& k) {
+void offset_keys(const Attention& problem, const InputCase& which, std::size_t head,
+                 float magnitude, std::vector<std::byte>& k) {
   if (which.distribution == Distribution::kZeros) return;
   const Dtype dtype = out_dtype(problem);
   const std::span<const float> values = decode_table(dtype);
@@ -91,7 +91,7 @@ void offset_keys(const Problem& problem, const InputCase& which, std::size_t hea
     keys[i] = encode(dtype, values[keys[i]] + offsets[i % columns]);
 }
 
-std::vector<float> key_means(const Problem& problem, const HostInputs& inputs) {
+std::vector<float> key_means(const Attention& problem, const HostInputs& inputs) {
   const std::span<const float> values = decode_table(out_dtype(problem));
   const auto* key = elements<std::uint16_t>(inputs.k).data();
   const auto columns = static_cast<std::size_t>(problem.head_dim);
@@ -107,7 +107,7 @@ std::vector<float> key_means(const Problem& problem, const HostInputs& inputs) {
   return means;
 }
 
-void add_mean_scores(const Problem& problem, const HostInputs& inputs, std::span<std::byte> lse) {
+void add_mean_scores(const Attention& problem, const HostInputs& inputs, std::span<std::byte> lse) {
   const std::span<const float> values = decode_table(out_dtype(problem));
   const auto* q = elements<std::uint16_t>(inputs.q).data();
   const std::vector<float> means = key_means(problem, inputs);
@@ -125,7 +125,7 @@ void add_mean_scores(const Problem& problem, const HostInputs& inputs, std::span
   }
 }
 
-HostInputs quantize(const Problem& problem, const HostInputs& inputs) {
+HostInputs quantize(const Attention& problem, const HostInputs& inputs) {
   HostInputs made;
   made.q_descale = quantize_tensor(problem, inputs.q, made.q);
   made.k_descale = smooths_k(problem) ? quantize_smooth(problem, inputs, made.k)

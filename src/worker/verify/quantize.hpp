@@ -16,15 +16,15 @@ namespace fatune {
 
 /// Adds N(0,64) times `magnitude` to the columns of key head `head` (counted over the batch),
 /// except for zeros.
-void offset_keys(const Problem& problem, const InputCase& which, std::size_t head, float magnitude,
-                 std::vector<std::byte>& k);
+void offset_keys(const Attention& problem, const InputCase& which, std::size_t head,
+                 float magnitude, std::vector<std::byte>& k);
 
 /// Returns the mean over keys, (batch, kv_heads, head_dim).
-std::vector<float> key_means(const Problem& problem, const HostInputs& inputs);
+std::vector<float> key_means(const Attention& problem, const HostInputs& inputs);
 
 /// Adds to `lse`, fp32 and one per row, the part that centring the keys removes: the scaled product
 /// of q and the mean key.
-void add_mean_scores(const Problem& problem, const HostInputs& inputs, std::span<std::byte> lse);
+void add_mean_scores(const Attention& problem, const HostInputs& inputs, std::span<std::byte> lse);
 
 /// Sets element i of `to` to value(element i of `from`), rounded to `to_type`. Both may be one
 /// span. `To` has the width of `to_type`. For many elements the function is called once for each of
@@ -52,6 +52,6 @@ void recode(std::span<const std::uint16_t> from, Dtype from_type, std::span<To> 
 /// head, or each block of its tokens, has a factor: the largest magnitude over the type's largest
 /// number. The factor is 1 if all elements are 0. A query head uses the factor of its key head,
 /// shared with its group. For smooth_k, k is quantized without its mean over keys.
-HostInputs quantize(const Problem& problem, const HostInputs& inputs);
+HostInputs quantize(const Attention& problem, const HostInputs& inputs);
 
 }  // namespace fatune

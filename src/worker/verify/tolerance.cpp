@@ -127,17 +127,17 @@ double step_at_one(Dtype dtype) {
 }
 
 bool bounds_rounding(const Problem& problem, Distribution distribution) {
-  return has_descales(problem) && single_keys_decide(distribution);
+  return problem.is(has_descales) && single_keys_decide(distribution);
 }
 
-std::vector<float> rounding_of(const Problem& problem, std::vector<float> magnitudes) {
+std::vector<float> rounding_of(const Attention& problem, std::vector<float> magnitudes) {
   const double step = (step_at_one(problem.dtype) + step_at_one(out_dtype(problem))) / 2;
   for (float& each : magnitudes) each = static_cast<float>(step * each);
   return magnitudes;
 }
 
 Limits attention_limits(const TensorReference& reference, const Comparison& low_precision,
-                        Distribution distribution, const Problem& problem) {
+                        Distribution distribution, const Attention& problem) {
   const Dtype out = *reference.tensor.type;
   const bool fp8 = is_fp8(problem);
   const ToleranceFactors factors = tolerance_factors(problem.dtype);

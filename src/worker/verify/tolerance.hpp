@@ -32,12 +32,12 @@ bool bounds_rounding(const Problem& problem, Distribution distribution);
 /// problem's type, to nearest, and out to its own type. Then out is off by at most (u_p + u_out)
 /// times the sum of p |v|, where u is half a step at 1. `magnitudes` has that sum of every element,
 /// which is the attention of |v|.
-std::vector<float> rounding_of(const Problem& problem, std::vector<float> magnitudes);
+std::vector<float> rounding_of(const Attention& problem, std::vector<float> magnitudes);
 
 /// The limits for one set of attention's inputs. `low_precision` compares the low-precision
 /// reference with the reference.
 Limits attention_limits(const TensorReference& reference, const Comparison& low_precision,
-                        Distribution distribution, const Problem& problem);
+                        Distribution distribution, const Attention& problem);
 /// The limits of a declared output. `io` is the problem's type, which kernels may round to on their
 /// way to an fp32 output.
 Limits declared_limits(const TensorReference& reference, const Comparison& low_precision, Dtype io);

@@ -70,7 +70,7 @@ TEST_CASE("where every config fails, the default's failure is told") {
 TEST_CASE("a kernel that cannot do the problem is infeasible, and nothing runs") {
   const auto bench = bench_on(slower_by_tile());
   NamedProblem fp8 = test::kSmall;
-  fp8.problem.dtype = Dtype::kE4m3;
+  fp8.problem.as_attention().dtype = Dtype::kE4m3;
   const auto row = bench->examine(tiled_draft(), fp8, {});
   REQUIRE(row);
   CHECK(row->outcome == Outcome::kInfeasible);

@@ -17,11 +17,11 @@
 namespace fatune::test {
 
 inline const NamedProblem kSmall{
-    "small", {.batch = 2, .heads = 8, .kv_heads = 8, .seq_q = 128, .seq_kv = 128}};
+    "small", Attention{.batch = 2, .heads = 8, .kv_heads = 8, .seq_q = 128, .seq_kv = 128}};
 inline const NamedProblem kMission{
-    "mission", {.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512}};
+    "mission", Attention{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512}};
 inline const NamedProblem kLong{
-    "long", {.batch = 1, .heads = 8, .kv_heads = 8, .seq_q = 4096, .seq_kv = 4096}};
+    "long", Attention{.batch = 1, .heads = 8, .kv_heads = 8, .seq_q = 4096, .seq_kv = 4096}};
 
 /// A template whose speed FormulaBench reads from its text: "// us 80 80 80", a number a problem.
 inline std::string timed_source(const std::string& times) {

@@ -10,7 +10,7 @@ using namespace fatune;
 
 namespace {
 
-ExportedKernel exported(const std::string& kernel, const Problem& problem) {
+ExportedKernel exported(const std::string& kernel, const Attention& problem) {
   ExportedKernel result;
   result.name = "attention";
   result.facts = *facts_of(test::default_candidate(kernel, problem), test::limits_of("sm_90a"));
@@ -27,8 +27,8 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 /// Two query heads share a key head; 512 queries, 1000 keys.
-Problem fp8_problem(Quant quant) {
-  Problem problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 1000};
+Attention fp8_problem(Quant quant) {
+  Attention problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 1000};
   problem.dtype = Dtype::kE4m3;
   problem.out_dtype = Dtype::kBf16;
   problem.quant = quant;
@@ -69,7 +69,7 @@ TEST_CASE("scratch and log-sum-exp are asked for only when the kernel needs them
   CHECK(contains(plain, "lse is not written: pass 0."));
   CHECK(contains(plain, "scratch is not needed: pass 0."));
   CHECK_FALSE(contains(plain, "scratch == 0"));
-  Problem problem = test::mission();
+  Attention problem = test::mission();
   problem.lse = true;
   const std::string naive = c_header(exported("naive", problem));
   CHECK(contains(naive, "lse takes the log-sum-exp of each row"));
@@ -84,7 +84,7 @@ TEST_CASE("scratch and log-sum-exp are asked for only when the kernel needs them
 }
 
 TEST_CASE("tensors that are not contiguous are told with their strides") {
-  Problem problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 512};
+  Attention problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 512};
   problem.layouts = *parse_layouts("packed");
   const std::string text = c_header(exported("fa_mma", problem));
   CHECK(contains(text,
@@ -125,7 +125,7 @@ TEST_CASE("given factors are told with type and shape, and lie as floats do") {
 }
 
 TEST_CASE("factors are contiguous whatever the layout is") {
-  Problem problem = fp8_problem(Quant::kGiven);
+  Attention problem = fp8_problem(Quant::kGiven);
   problem.layouts = *parse_layouts("bshd");
   const std::string text = c_header(exported("fa_mma_fp8", problem));
   CHECK(contains(text,

@@ -27,11 +27,11 @@ inline DeviceLimits limits_of(const std::string& arch) {
   return *limits;
 }
 
-inline Problem mission() {
+inline Attention mission() {
   return {.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
 }
 
-inline Candidate default_candidate(const std::string& name, const Problem& problem) {
+inline Candidate default_candidate(const std::string& name, const Attention& problem) {
   const KernelRef kernel = shipped_kernel(name);
   return {kernel, default_config(kernel->manifest), problem};
 }

@@ -95,7 +95,7 @@ TEST_CASE("each change since the measurement is named") {
   }
   {
     Fixture fixture;
-    fixture.request.candidate.problem.batch = 2;
+    fixture.request.candidate.problem.as_attention().batch = 2;
     CHECK(fixture.change() == "it was measured for 4,8,512,64 f16");
   }
 }

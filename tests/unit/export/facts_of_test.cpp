@@ -13,7 +13,7 @@ using namespace fatune;
 TEST_CASE("the facts of every exportable kernel are what the reader accepts") {
   for (const char* kernel : {"naive", "fa_rows", "fa_tiled", "fa_wmma", "fa_mma", "fa_wgmma"}) {
     INFO(kernel);
-    Problem problem = test::mission();
+    Attention problem = test::mission();
     problem.lse = true;
     auto facts = facts_of(test::default_candidate(kernel, problem), test::limits_of("sm_90a"));
     REQUIRE(facts);
@@ -29,7 +29,7 @@ TEST_CASE("the facts of every exportable kernel are what the reader accepts") {
 }
 
 TEST_CASE("tensor maps carry sizes and strides of the contiguous tensors") {
-  Problem problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 1024};
+  Attention problem{.batch = 2, .heads = 8, .kv_heads = 4, .seq_q = 512, .seq_kv = 1024};
   problem.dtype = Dtype::kBf16;
   const auto facts =
       facts_of(test::default_candidate("fa_wgmma", problem), test::limits_of("sm_90a"));
@@ -46,7 +46,7 @@ TEST_CASE("tensor maps carry sizes and strides of the contiguous tensors") {
 }
 
 TEST_CASE("factors are passed where there are some, and nowhere else") {
-  Problem problem = test::mission();
+  Attention problem = test::mission();
   const auto plain = facts_of(test::default_candidate("naive", problem), test::limits_of("sm_90a"));
   REQUIRE(plain);
   CHECK(plain->stages.front().arguments == std::vector<std::string>{"q", "k", "scores"});
@@ -64,7 +64,7 @@ TEST_CASE("factors are passed where there are some, and nowhere else") {
 }
 
 TEST_CASE("tensors that are not contiguous are told, and the reader accepts them") {
-  Problem problem = test::mission();
+  Attention problem = test::mission();
   problem.layouts = *parse_layouts("packed");
   problem.lse = true;
   auto facts = facts_of(test::default_candidate("fa_mma", problem), test::limits_of("sm_90a"));

@@ -6,7 +6,7 @@
 using namespace fatune;
 
 TEST_CASE("a name tells kernel and problem") {
-  Problem problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  Attention problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
   CHECK(export_name("fa_mma", problem) == "fa_mma_b4_h8_q512_kv512_d64_f16");
   problem.kv_heads = 2;
   problem.mask = Mask::kCausal;
@@ -35,7 +35,6 @@ TEST_CASE("a chosen name must be an identifier") {
 }
 
 TEST_CASE("the name of a custom problem has its sizes") {
-  Problem problem;
-  problem.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}}};
+  const CustomProblem problem{.operation = "rmsnorm", .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}}};
   CHECK(export_name("rms", problem) == "rms_rows4096_columns1024_f16");
 }

@@ -27,12 +27,12 @@ CompileRequest request_for(const ExportedKernel& kernel, const Candidate& candid
 TEST_CASE("the source of every exportable kernel compiles to the same machine code") {
   const test::TemporaryFolder folder;
   CompilePool pool = test::real_pool(folder / "cache");
-  Problem causal = test::mission();
+  Attention causal = test::mission();
   causal.mask = Mask::kCausal;
   causal.dtype = Dtype::kBf16;
-  const Problem decode{
+  const Attention decode{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 128};
-  const std::vector<std::pair<std::string, Problem>> cases = {
+  const std::vector<std::pair<std::string, Attention>> cases = {
       {"naive", causal},  {"fa_rows", causal},  {"fa_tiled", causal}, {"fa_wmma", causal},
       {"fa_mma", causal}, {"fa_split", decode}, {"fa_wgmma", causal}};
   for (const auto& [kernel, problem] : cases) {

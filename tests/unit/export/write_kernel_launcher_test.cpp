@@ -12,7 +12,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-ExportedKernel exported(const Problem& problem, double us) {
+ExportedKernel exported(const Attention& problem, double us) {
   ExportedKernel kernel;
   kernel.name = "fa_test_" + key(problem);
   kernel.facts.kernel = "fa_test";
@@ -27,13 +27,13 @@ ExportedKernel exported(const Problem& problem, double us) {
   return kernel;
 }
 
-constexpr Problem kLongKeys{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 1024};
+constexpr Attention kLongKeys{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 1024};
 
 }  // namespace
 
 TEST_CASE("a file has a header line, then a line for each problem") {
   const test::TemporaryFolder folder;
-  Problem larger = kLongKeys;
+  Attention larger = kLongKeys;
   larger.batch = 8;
   const auto files = write_kernel_launcher(
       std::vector{exported(kLongKeys, 6.25), exported(larger, 12)}, folder.path());
@@ -60,18 +60,18 @@ TEST_CASE("a file has a header line, then a line for each problem") {
 
 TEST_CASE("what a template is compiled for besides sizes is in the file's name") {
   const test::TemporaryFolder folder;
-  const Problem other{.heads = 8,
-                      .kv_heads = 2,
-                      .head_dim = 128,
-                      .dtype = Dtype::kBf16,
-                      .mask = Mask::kCausal,
-                      .lse = true};
+  const Attention other{.heads = 8,
+                        .kv_heads = 2,
+                        .head_dim = 128,
+                        .dtype = Dtype::kBf16,
+                        .mask = Mask::kCausal,
+                        .lse = true};
   const auto files =
       write_kernel_launcher(std::vector{exported(kLongKeys, 1), exported(other, 1)}, folder.path());
   REQUIRE(files);
   REQUIRE(files->size() == 2);
   CHECK(files->front() == folder / "fa_test-d128-bf16-causal-g4-lse.wisdom");
-  Problem strided = kLongKeys;
+  Attention strided = kLongKeys;
   strided.layouts = *parse_layouts("bshd,q=524288:64:1024");
   const auto laid = write_kernel_launcher(std::vector{exported(strided, 1)}, folder.path());
   REQUIRE(laid);

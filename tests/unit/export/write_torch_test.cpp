@@ -21,8 +21,8 @@ TensorMapFacts map(const std::string& tensor, const MapStrides& strides) {
 }
 
 /// Reads its tensors through maps only, so that any strides will do.
-ExportedKernel with_maps(const std::string& entry, const Problem& problem, const MapStrides& inputs,
-                         const MapStrides& out) {
+ExportedKernel with_maps(const std::string& entry, const Attention& problem,
+                         const MapStrides& inputs, const MapStrides& out) {
   ExportedKernel made = test::exported_kernel(entry, problem);
   StageFacts& stage = made.facts.stages.front();
   stage.cluster = {2, 1, 1};
@@ -44,7 +44,7 @@ constexpr Layout kPacked = {LayoutKind::kPacked, {}}, kBshd = {LayoutKind::kBshd
 constexpr Layouts kPackedToBshd = {kPacked, kPacked, kPacked, kBshd};
 
 ExportedKernel with_packed_maps() {
-  const Problem problem{
+  const Attention problem{
       .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .layouts = kPackedToBshd};
   ExportedKernel made =
       with_maps("packed_maps", problem, {3072, 128, 1572864}, {1024, 128, 524288});
@@ -54,7 +54,8 @@ ExportedKernel with_packed_maps() {
 
 ExportedKernel with_packed_pointers() {
   ExportedKernel made = test::exported_kernel(
-      "packed_pointers", {2, 4, 1, 256, 256, 128, Dtype::kBf16, Mask::kNone, false, kPackedToBshd});
+      "packed_pointers",
+      Attention{2, 4, 1, 256, 256, 128, Dtype::kBf16, Mask::kNone, false, kPackedToBshd});
   made.facts.stages.front().arguments = {"q", "k", "v", "out", "lse"};
   made.facts.scale = 0.08838834764831845;
   return made;
@@ -62,7 +63,7 @@ ExportedKernel with_packed_pointers() {
 
 ExportedKernel with_pointers() {
   ExportedKernel made = test::exported_kernel(
-      "pointers", {2, 8, 2, 128, 256, 64, Dtype::kBf16, Mask::kCausal, false});
+      "pointers", Attention{2, 8, 2, 128, 256, 64, Dtype::kBf16, Mask::kCausal, false});
   made.facts.stages.front().arguments = {"q", "k", "v", "out", "lse"};
   made.facts.measured = MeasuredFacts{20, {}, "torch:flash", 0.5};
   return made;
@@ -70,8 +71,8 @@ ExportedKernel with_pointers() {
 
 /// Two launches with scratch between them; unverified and never measured.
 ExportedKernel with_two_stages() {
-  ExportedKernel made =
-      test::exported_kernel("two_stages", {1, 4, 4, 1, 1024, 64, Dtype::kF16, Mask::kNone, true});
+  ExportedKernel made = test::exported_kernel(
+      "two_stages", Attention{1, 4, 4, 1, 1024, 64, Dtype::kF16, Mask::kNone, true});
   made.facts.stages.front().arguments = {"q", "k", "v", "partial", "stats"};
   made.facts.stages.push_back({"combine",
                                {4, 1, 1},
@@ -97,8 +98,8 @@ Result<ProgramRun> run_script(const std::string& name, const std::filesystem::pa
       {.program = "/usr/bin/env", .arguments = {"python3", "-B", script, file.string()}}, 60s);
 }
 
-Problem in_fp8(Quant quant) {
-  Problem problem{2, 4, 2, 128, 256, 64, Dtype::kE4m3};
+Attention in_fp8(Quant quant) {
+  Attention problem{2, 4, 2, 128, 256, 64, Dtype::kE4m3};
   problem.out_dtype = Dtype::kBf16;
   problem.quant = quant;
   return problem;
@@ -145,7 +146,7 @@ TEST_CASE("kernels of fp8 are a function of their own") {
   std::vector<ExportedKernel> kernels = {with_factors(), that_quantizes(),
                                          that_quantizes("smooths", Quant::kSmoothK),
                                          that_quantizes("below")};
-  kernels.back().facts.problem.mask = Mask::kCausal;
+  kernels.back().facts.problem.as_attention().mask = Mask::kCausal;
   const auto written = write_torch(kernels, folder / "fp8.py");
   REQUIRE(written);
   const auto done = run_script("torch_fp8_test.py", written->front());
@@ -213,8 +214,7 @@ TEST_CASE("packed text is base64 of a zlib stream, in lines") {
 }
 
 TEST_CASE("kernels of custom operations are a module of their own") {
-  Problem problem;
-  problem.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 8}}};
+  const CustomProblem problem{.operation = "rmsnorm", .sizes = {{"ROWS", 8}}};
   ExportedKernel custom = test::exported_kernel("rows", problem);
   custom.facts.tensors = {{"x", "bf16", {8, 64}, {64, 1}, false}, {"y", "f32", {8}, {1}, true}};
   const std::vector<ExportedKernel> alone = {custom};

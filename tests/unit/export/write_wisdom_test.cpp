@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr Problem kProblem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+constexpr Attention kProblem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
 
 struct Kernel {
   std::string id = "first";
@@ -86,7 +86,7 @@ using Ids = std::vector<std::string>;
 
 TEST_CASE("one export makes an index and a cubin for each kernel") {
   Folder folder;
-  Problem causal = kProblem;
+  Attention causal = kProblem;
   causal.mask = Mask::kCausal;
   const auto written = folder.add({{}, {.id = "second", .problem = causal}});
   CHECK(written.size() == 3);
@@ -98,7 +98,7 @@ TEST_CASE("one export makes an index and a cubin for each kernel") {
 TEST_CASE("another export adds problems and architectures") {
   Folder folder;
   folder.add({{}});
-  Problem other = kProblem;
+  Attention other = kProblem;
   other.seq_q = other.seq_kv = 1024;
   folder.add({{.id = "longer", .problem = other}, {.id = "elsewhere", .arch = "sm_80"}});
   CHECK(folder.ids() == Ids{"elsewhere", "longer", "first"});
@@ -205,8 +205,7 @@ TEST_CASE("an index that was changed or cut is not built upon") {
 
 TEST_CASE("a kernel of a custom operation is not for libfatune_rt") {
   const test::TemporaryFolder folder;
-  Problem problem;
-  problem.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 8}}};
+  const CustomProblem problem{.operation = "rmsnorm", .sizes = {{"ROWS", 8}}};
   const std::vector<ExportedKernel> kernels = {exported({.problem = problem})};
   const auto written = write_wisdom(kernels, folder.path());
   REQUIRE_FALSE(written);

@@ -11,11 +11,11 @@ using namespace fatune;
 
 namespace {
 
-const Problem kWide{
+const Attention kWide{
     .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 128};
 
 ProblemBook two_problems() {
-  Problem causal = kWide;
+  Attention causal = kWide;
   causal.mask = Mask::kCausal;
   causal.kv_heads = 2;
   causal.seq_q = 256;

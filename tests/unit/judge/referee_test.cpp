@@ -18,7 +18,7 @@ using namespace fatune;
 
 namespace {
 
-const Problem kMission{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+const Attention kMission{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
 
 const Heartbeat kCalm = [](std::string_view) { return Status(); };
 
@@ -218,9 +218,9 @@ TEST_CASE("of a listed problem baselines and the best judged kernel are told") {
 }
 
 TEST_CASE("of shipped configs the fastest in a layer is told, of this problem alone") {
-  Problem other = kMission;
+  Attention other = kMission;
   other.batch = 1;
-  const auto shipped = [](const char* kernel, const Problem& problem, Time time, double us) {
+  const auto shipped = [](const char* kernel, const Attention& problem, Time time, double us) {
     SavedConfig config;
     config.kernel = kernel;
     config.problem = problem;

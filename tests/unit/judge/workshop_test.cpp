@@ -59,7 +59,7 @@ struct Workshop {
             ProblemBook(book(
                 "mission",
                 {{"mission",
-                  Problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512}}})),
+                  Attention{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512}}})),
             make_device_examiner(
                 [this]() -> Result<std::unique_ptr<Evaluator>> {
                   ++opened;

@@ -153,7 +153,7 @@ TEST_CASE("the nearest kernel is that of the most similar problem") {
                     problem("4,8,512,64 bshd")) == 1);
   CHECK(rt::nearest({{kernel("4,8,256,64 bshd"), kernel("4,8,512,64")}},
                     problem("4,8,512,64 bshd")) == 1);
-  Problem fp8 = problem("4,8,512,64");
+  Attention fp8 = problem("4,8,512,64");
   fp8.dtype = Dtype::kE4m3;
   CHECK_FALSE(rt::nearest(kernels, fp8));
 }

@@ -27,7 +27,7 @@ struct Flat {
   std::vector<double> q, k, v;
 };
 
-std::vector<double> attend(const Problem& p, const double* q, const double* k, const double* v) {
+std::vector<double> attend(const Attention& p, const double* q, const double* k, const double* v) {
   std::vector<double> out(static_cast<std::size_t>(p.query_elements() + p.rows()));
   for (std::int64_t row = 0; row < p.rows(); ++row) {
     const std::int64_t head = row / p.seq_q;
@@ -62,7 +62,7 @@ std::vector<double> noise(std::int64_t count, unsigned seed) {
 }
 
 /// The kernel for `tuned`, launched as the fit says, on memory that holds `wanted`.
-std::vector<double> served(const Problem& tuned, const Problem& wanted, const rt::Fit& fit,
+std::vector<double> served(const Attention& tuned, const Attention& wanted, const rt::Fit& fit,
                            const Flat& in) {
   std::vector<double> out(static_cast<std::size_t>(wanted.query_elements() + wanted.rows()));
   const rt::PartBytes parts = rt::part_bytes(tuned);
@@ -81,8 +81,8 @@ std::vector<double> served(const Problem& tuned, const Problem& wanted, const rt
 }
 
 /// Every small problem: 1 to 4 of each of batch, key heads and group, lengths up to 4.
-std::vector<Problem> small_problems() {
-  std::vector<Problem> problems;
+std::vector<Attention> small_problems() {
+  std::vector<Attention> problems;
   for (const std::int64_t batch : {1, 2, 4}) {
     for (const std::int64_t kv_heads : {1, 2, 3}) {
       for (const std::int64_t group : {1, 2, 4}) {
@@ -171,12 +171,12 @@ TEST_CASE("layouts are named by the memory, not by the words") {
 }
 
 TEST_CASE("whatever fits computes the same, bit by bit") {
-  const std::vector<Problem> problems = small_problems();
+  const std::vector<Attention> problems = small_problems();
   const Flat in{noise(4 * 12 * 4 * 8, 1), noise(4 * 3 * 4 * 8, 2), noise(4 * 3 * 4 * 8, 3)};
   int fits = 0;
-  for (const Problem& wanted : problems) {
+  for (const Attention& wanted : problems) {
     const std::vector<double> right = attend(wanted, in.q.data(), in.k.data(), in.v.data());
-    for (const Problem& tuned : problems) {
+    for (const Attention& tuned : problems) {
       const std::optional<rt::Fit> found = rt::fit(tuned, wanted);
       if (!found) continue;
       ++fits;

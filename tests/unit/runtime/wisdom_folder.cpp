@@ -18,7 +18,7 @@ std::string cubin_of(const KernelFacts& facts) {
          facts.arch;
 }
 
-TensorMapFacts placed_map(const std::string& tensor, const Problem& p) {
+TensorMapFacts placed_map(const std::string& tensor, const Attention& p) {
   TensorMapFacts map = map_of(tensor, p);
   map.name = "map_" + tensor;
   map.box = {64, 16, 1, 1};
@@ -28,7 +28,7 @@ TensorMapFacts placed_map(const std::string& tensor, const Problem& p) {
 
 }  // namespace
 
-fatune_rt_problem c_problem(const Problem& p) {
+fatune_rt_problem c_problem(const Attention& p) {
   const auto strides = [&p](const char* tensor) -> fatune_rt_strides {
     if (p.layouts.plain()) return {};
     const Strides told = strides_of(p, tensor);
@@ -50,7 +50,7 @@ fatune_rt_problem c_problem(const Problem& p) {
           strides("out")};
 }
 
-KernelFacts facts_of(const Problem& p) {
+KernelFacts facts_of(const Attention& p) {
   KernelFacts facts;
   facts.kernel = "fa_test";
   facts.config = R"({"BLOCK_M":128})";
@@ -74,7 +74,7 @@ KernelFacts facts_of(const Problem& p) {
   return stored(std::move(facts)).facts;
 }
 
-KernelFacts elaborate_facts(const Problem& p) {
+KernelFacts elaborate_facts(const Attention& p) {
   KernelFacts facts = facts_of(p);
   facts.kernel = "fa_elaborate";
   facts.tensor_maps = {placed_map("q", p), placed_map("k", p), placed_map("v", p),

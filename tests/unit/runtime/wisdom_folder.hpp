@@ -13,12 +13,12 @@
 
 namespace fatune::test {
 
-fatune_rt_problem c_problem(const Problem& problem);
+fatune_rt_problem c_problem(const Attention& problem);
 
 /// A verified sm_90a kernel of one stage ("attend": q, k, v, out, lse by address) at 10 us.
-KernelFacts facts_of(const Problem& problem);
+KernelFacts facts_of(const Attention& problem);
 /// The same with tensor maps, two stages, scratch, a cluster and dependent launches.
-KernelFacts elaborate_facts(const Problem& problem);
+KernelFacts elaborate_facts(const Attention& problem);
 /// With text for machine code, whose size and hash the facts then have.
 rt::StoredKernel stored(KernelFacts facts);
 

@@ -44,7 +44,7 @@ TEST_CASE("the reference has its own row in every final phase and gets no second
   const auto make =
       make_baselines({"naive", "cudnn", "torch:flash"}, *reference, catalog, Settings{});
   REQUIRE(make);
-  const auto rows = (*make)(Problem{});
+  const auto rows = (*make)(Attention{});
   REQUIRE(rows);
   REQUIRE(rows->size() == 2);
   CHECK((*rows)[0].impl == "cudnn");

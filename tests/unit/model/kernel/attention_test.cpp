@@ -12,20 +12,20 @@ using namespace fatune;
 
 namespace {
 
-Problem laid_out(const std::string& layout, std::int64_t kv_heads = 8) {
-  Problem problem{4, 8, kv_heads, 512, 512, 64};
+Attention laid_out(const std::string& layout, std::int64_t kv_heads = 8) {
+  Attention problem{4, 8, kv_heads, 512, 512, 64};
   problem.layouts = *parse_layouts(layout);
   REQUIRE(validate(problem));
   return problem;
 }
 
-std::vector<Problem> edges_of(const Problem& like) {
+std::vector<Attention> edges_of(const Attention& like) {
   const auto edges = attention()->edge_problems(like, 1);
   REQUIRE(edges);
-  std::vector<Problem> problems;
+  std::vector<Attention> problems;
   for (const EdgeProblem& edge : *edges) {
-    CHECK(validate(edge.problem));
-    problems.push_back(edge.problem);
+    problems.push_back(edge.problem.as_attention());
+    CHECK(validate(problems.back()));
   }
   return problems;
 }
@@ -37,7 +37,7 @@ TEST_CASE(
   const auto edges = attention()->edge_problems(laid_out("bhsd"), 1);
   REQUIRE(edges);
   for (const EdgeProblem& edge : *edges) {
-    const Problem& problem = edge.problem;
+    const Attention& problem = edge.problem.as_attention();
     const std::int64_t rows = problem.batch * problem.heads * problem.seq_q;
     CHECK(edge.last_resort == (rows > 128 * 132));
     if (!edge.last_resort) continue;
@@ -53,7 +53,7 @@ TEST_CASE("persistent CTAs that take work tiles in pairs can do the last resort"
   const auto kernel = std::ranges::find(kernels, "fa_wgmma",
                                         [](const KernelRef& each) { return each->manifest.name; });
   REQUIRE(kernel != kernels.end());
-  Problem like{8, 16, 16, 2048, 2048, 64};
+  Attention like{8, 16, 16, 2048, 2048, 64};
   like.mask = Mask::kCausal;
   const auto edges = attention()->edge_problems(like, 1);
   REQUIRE(edges);
@@ -81,17 +81,17 @@ TEST_CASE("persistent CTAs that take work tiles in pairs can do the last resort"
 }
 
 TEST_CASE("edge problems keep the kind of layout") {
-  for (const Problem& edge : edges_of(laid_out("bhsd"))) CHECK(edge.layouts.plain());
-  for (const Problem& edge : edges_of(laid_out("bshd,out=bhsd")))
+  for (const Attention& edge : edges_of(laid_out("bhsd"))) CHECK(edge.layouts.plain());
+  for (const Attention& edge : edges_of(laid_out("bshd,out=bhsd")))
     CHECK(name(edge.layouts) == "bshd,out=bhsd");
-  for (const Problem& edge : edges_of(laid_out("packed", 2)))
+  for (const Attention& edge : edges_of(laid_out("packed", 2)))
     CHECK(name(edge.layouts) == (edge.seq_q == edge.seq_kv ? "packed" : "bshd"));
 }
 
 TEST_CASE("edge problems keep the order of told strides, and where there were gaps") {
   // Rows 72 apart, in heads without a gap, in batches with one; and the heads of a row together.
   const auto edges = edges_of(laid_out("q=400000:36864:72,out=262144:64:512"));
-  const auto third = std::ranges::find(edges, 63, &Problem::seq_q);
+  const auto third = std::ranges::find(edges, 63, &Attention::seq_q);
   REQUIRE(third != edges.end());
   CHECK(third->layouts.q.strides == Strides{63 * 72 + 8, 63 * 72, 72});
   CHECK(third->layouts.out.strides == Strides{63 * 64, 64, 64});
@@ -99,23 +99,23 @@ TEST_CASE("edge problems keep the order of told strides, and where there were ga
 }
 
 TEST_CASE("the strides of a dimension of one decide nothing") {
-  Problem problem{1, 8, 8, 512, 512, 64};
+  Attention problem{1, 8, 8, 512, 512, 64};
   problem.layouts = *parse_layouts("q=3:32768:64");
   REQUIRE(validate(problem));
-  for (const Problem& edge : edges_of(problem)) {
+  for (const Attention& edge : edges_of(problem)) {
     const Strides wanted = bhsd_strides(sizes_of(edge, "q"));
     CHECK(edge.layouts.q.strides == wanted);
   }
 }
 
 TEST_CASE("a long problem in one head group is no smaller in another layout") {
-  Problem problem{1, 1, 1, 65536, 65536, 64};
+  Attention problem{1, 1, 1, 65536, 65536, 64};
   problem.layouts = *parse_layouts("q=8388608:8388608:128");
   CHECK_FALSE(attention()->hard_cases(problem, 1).empty());
   problem.batch = 2;
   CHECK(attention()->hard_cases(problem, 1).empty());
   const auto edges = edges_of(problem);
-  const auto group = std::ranges::find(edges, 65536, &Problem::seq_q);
+  const auto group = std::ranges::find(edges, 65536, &Attention::seq_q);
   REQUIRE(group != edges.end());
   CHECK(group->batch == 1);
   CHECK(group->layouts.q.strides.row == 72);
@@ -124,5 +124,5 @@ TEST_CASE("a long problem in one head group is no smaller in another layout") {
 TEST_CASE("the reference computes a contiguous head, whatever the layout") {
   const Problem head = attention()->reference_problem(laid_out("packed", 2));
   CHECK(head == attention()->reference_problem(laid_out("bhsd")));
-  CHECK(head == Problem{1, 1, 1, 512, 512, 64});
+  CHECK(head == Attention{1, 1, 1, 512, 512, 64});
 }

@@ -28,7 +28,7 @@ TEST_CASE("an id follows text, config, problem and options, and nothing else") {
   CHECK(candidate_id(sample_candidate(), "sm_86") != base);
   CHECK(candidate_id(with(sample_candidate(), "BLOCK_M", 2), "sm_80") != base);
   Candidate causal = sample_candidate();
-  causal.problem.mask = Mask::kCausal;
+  causal.problem.as_attention().mask = Mask::kCausal;
   CHECK(candidate_id(causal, "sm_80") != base);
   const std::string text = std::string(kSampleSource) + "// changed\n";
   Candidate edited = sample_candidate();
@@ -86,7 +86,7 @@ TEST_CASE("macros are in a fixed order and complete") {
 TEST_CASE("the log-sum-exp is a macro, a variable, and another candidate") {
   Candidate candidate = sample_candidate();
   const std::string without = candidate_id(candidate, "");
-  candidate.problem.lse = true;
+  candidate.problem.as_attention().lse = true;
   CHECK(candidate_id(candidate, "") != without);
   const auto macros = macros_of(candidate, limits_of("80"));
   CHECK(std::find(macros.begin(), macros.end(), "LSE=1") != macros.end());
@@ -97,7 +97,7 @@ TEST_CASE("the log-sum-exp is a macro, a variable, and another candidate") {
 TEST_CASE("the scale is a float literal that gives the float back exactly") {
   for (const std::int64_t head_dim : {1, 16, 40, 64, 80, 96, 128, 256}) {
     Candidate candidate = sample_candidate();
-    candidate.problem.head_dim = head_dim;
+    candidate.problem.as_attention().head_dim = head_dim;
     const auto macros = macros_of(candidate, limits_of("80"));
     const auto scale = std::find_if(macros.begin(), macros.end(), [](const std::string& macro) {
       return macro.starts_with("SOFTMAX_SCALE=");
@@ -117,12 +117,12 @@ TEST_CASE("the scale is a float literal that gives the float back exactly") {
 TEST_CASE("a scale that was told is a macro, a variable, and another candidate") {
   Candidate candidate = sample_candidate();
   const std::string usual = candidate_id(candidate, "");
-  candidate.problem = with_scale(candidate.problem, 1);
+  candidate.problem = with_scale(candidate.problem.as_attention(), 1);
   CHECK(candidate_id(candidate, "") != usual);
   const auto macros = macros_of(candidate, limits_of("80"));
   CHECK(std::ranges::count(macros, "SOFTMAX_SCALE=1.0f") == 1);
   CHECK(std::ranges::count(macros, "SOFTMAX_SCALE_LOG2E=1.44269502f") == 1);
-  candidate.problem = with_scale(candidate.problem, 0.125F);
+  candidate.problem = with_scale(candidate.problem.as_attention(), 0.125F);
   CHECK(candidate_id(candidate, "") == usual);
 }
 

@@ -35,7 +35,7 @@ constexpr std::string_view kMixedManifest = R"json({
   ]
 })json";
 constexpr std::string_view kSource = "extern \"C\" __global__ void mixed_main() {}\n";
-const Problem kGrouped{
+const Attention kGrouped{
     .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 10, .seq_kv = 35, .head_dim = 64};
 
 std::string changed(std::string_view from, std::string_view to) {
@@ -57,7 +57,7 @@ std::string parse_error(std::string_view from, std::string_view to) {
   return manifest ? "" : manifest.error().message;
 }
 
-Result<LaunchPlan> plan_of(const KernelRef& kernel, const Problem& problem = kGrouped) {
+Result<LaunchPlan> plan_of(const KernelRef& kernel, const Attention& problem = kGrouped) {
   return launch_plan({kernel, default_config(kernel->manifest), problem}, limits_of("sm_90a"));
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("types follow the problem, a word or a parameter") {
   const KernelRef kernel = mixed_kernel();
   Config config = default_config(kernel->manifest);
   config.settings[0].value = kernel->manifest.parameters[0].values[1];
-  Problem problem = kGrouped;
+  Attention problem = kGrouped;
   problem.dtype = Dtype::kBf16;
   const auto plan = launch_plan({kernel, config, problem}, limits_of("sm_90a"));
   REQUIRE(plan);

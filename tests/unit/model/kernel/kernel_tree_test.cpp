@@ -34,7 +34,7 @@ TEST_CASE("every kernel's space for the mission shape has configs and a default"
 }
 
 TEST_CASE("the decoding kernel's space is neither tiny nor endless, and has a default") {
-  const Problem decode{
+  const Attention decode{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 32768, .head_dim = 128};
   const auto kernels = project_kernels();
   const auto found = std::find_if(kernels.begin(), kernels.end(), [](const KernelRef& kernel) {

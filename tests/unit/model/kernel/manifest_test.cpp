@@ -313,7 +313,7 @@ TEST_CASE("a kernel that writes the log-sum-exp says so, and takes a pointer to 
   REQUIRE(manifest);
   CHECK(manifest->lse);
   CHECK(manifest->stages[0].arguments[4] == "lse");
-  Problem problem = kMission;
+  Attention problem = kMission;
   CHECK(unsupported_reason(*manifest, problem, limits_of("80"))->empty());
   problem.lse = true;
   CHECK(unsupported_reason(*manifest, problem, limits_of("80"))->empty());
@@ -326,7 +326,7 @@ TEST_CASE("a kernel that writes the log-sum-exp says so, and takes a pointer to 
 TEST_CASE("what a kernel cannot do is said in words") {
   const auto manifest = parse_manifest(kSampleManifest, "sample.json");
   REQUIRE(manifest);
-  Problem problem = kMission;
+  Attention problem = kMission;
   CHECK(unsupported_reason(*manifest, problem, limits_of("80"))->empty());
   CHECK(*unsupported_reason(*manifest, problem, limits_of("75")) ==
         "needs sm_80 or newer, not sm_75");

@@ -58,9 +58,9 @@ TEST_CASE("sizes become a problem with its work, in the declaration's order") {
   const auto problem = operation.problem({{"COLUMNS", 64}, {"ROWS", 512}}, Dtype::kF16);
   REQUIRE(problem);
   CHECK(describe(*problem) == "scale ROWS=512,COLUMNS=64 f16");
-  CHECK(problem->custom->flops == 2 * 512 * 64);
-  CHECK(problem->custom->bytes_read == 512 * 64 * 2 + 64 * 4);
-  CHECK(problem->custom->bytes_written == 512 * 64 * 2 + 512 * 4);
+  CHECK(problem->custom()->flops == 2 * 512 * 64);
+  CHECK(problem->custom()->bytes_read == 512 * 64 * 2 + 64 * 4);
+  CHECK(problem->custom()->bytes_written == 512 * 64 * 2 + 512 * 4);
   const auto plan = operation.plan(*problem);
   REQUIRE(plan);
   CHECK(plan->tensors[0].shape == std::vector<std::int64_t>{512, 64});
@@ -120,7 +120,7 @@ TEST_CASE("a kernel does its own operation only, within its rules") {
   CHECK(reason(Problem{}) == "computes scale, not attention");
   CHECK(reason(custom_test_problem(1, 8192)) == "needs COLUMNS <= 4096: a row stays in registers");
   Problem other = custom_test_problem();
-  other.custom->operation = "softmax";
+  other.as_custom().operation = "softmax";
   CHECK(reason(other) == "computes scale, not softmax");
 }
 

@@ -13,8 +13,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-Problem laid_out(const char* layout) {
-  Problem problem{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 512, .seq_kv = 512};
+Attention laid_out(const char* layout) {
+  Attention problem{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 512, .seq_kv = 512};
   problem.layouts = *parse_layouts(layout);
   return problem;
 }
@@ -48,7 +48,7 @@ TEST_CASE("text that means no layouts is refused with what is wrong") {
 TEST_CASE("strides are those of the layout, and packed tensors begin behind each other") {
   CHECK(strides_of(laid_out("bhsd"), "k") == Strides{65536, 32768, 64});
   CHECK(strides_of(laid_out("bshd"), "k") == Strides{65536, 64, 128});
-  const Problem packed = laid_out("packed");
+  const Attention packed = laid_out("packed");
   CHECK(strides_of(packed, "q") == Strides{393216, 64, 768});
   CHECK(strides_of(packed, "v") == strides_of(packed, "q"));
   CHECK(strides_of(packed, "out") == Strides{262144, 64, 512});
@@ -60,7 +60,7 @@ TEST_CASE("strides are those of the layout, and packed tensors begin behind each
 TEST_CASE("words, keys and folders of problems tell layouts other than bhsd") {
   CHECK(describe(laid_out("bhsd")) == "2,8(kv 2),512,64 f16");
   CHECK(key(laid_out("bhsd")) == "b2-h8-kv2-sq512-skv512-d64-f16-none");
-  const Problem packed = laid_out("packed,out=bhsd");
+  const Attention packed = laid_out("packed,out=bhsd");
   CHECK(describe(packed) == "2,8(kv 2),512,64 f16 packed,out=bhsd");
   CHECK(key(packed) == "b2-h8-kv2-sq512-skv512-d64-f16-none-packed,out=bhsd");
   CHECK(slug(packed) == "2-8-512-64-kv2-f16-packed-out-bhsd");
@@ -79,7 +79,7 @@ TEST_CASE("tensors that cannot lie so are refused by name") {
   CHECK(fault("k=1000000000000:64:512") == "k: it would reach over 1 TiB");
   CHECK_THAT(fault("bhsd,out=packed"), ContainsSubstring("out cannot be packed"));
   CHECK_THAT(fault("bhsd,q=packed"), ContainsSubstring("packed together, or none"));
-  Problem decode = laid_out("packed");
+  Attention decode = laid_out("packed");
   decode.seq_q = 1;
   CHECK_THAT(validate(decode).error().message, ContainsSubstring("one sequence length"));
 }

@@ -16,7 +16,7 @@ std::string shape_fault(std::string_view text) {
   return problem ? "none" : problem.error().message;
 }
 
-Problem mission() { return *parse_shape("4,8,512,64"); }
+Attention mission() { return *parse_shape("4,8,512,64"); }
 
 std::string read_fault(std::string_view text) {
   const auto problem = read_value<Problem>(*parse_json(text, "x"), "x.json");
@@ -26,15 +26,8 @@ std::string read_fault(std::string_view text) {
 }  // namespace
 
 TEST_CASE("a shape gives all sizes") {
-  const Problem p = mission();
-  CHECK(p == Problem{.batch = 4,
-                     .heads = 8,
-                     .kv_heads = 8,
-                     .seq_q = 512,
-                     .seq_kv = 512,
-                     .head_dim = 64,
-                     .dtype = Dtype::kF16,
-                     .mask = Mask::kNone});
+  const Attention p = mission();
+  CHECK(p == Attention{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512});
   CHECK(p.query_elements() == 4 * 8 * 512 * 64);
   CHECK(*parse_shape(" 4, 8,512 ,64") == p);
 }
@@ -69,7 +62,7 @@ TEST_CASE("another origin of the shape is named instead of the flag") {
 }
 
 TEST_CASE("validate looks at what the shape does not say") {
-  Problem p = mission();
+  Attention p = mission();
   p.kv_heads = 3;
   CHECK(validate(p).error().message == "kv_heads must divide heads, but 3 does not divide 8");
   p.kv_heads = 0;
@@ -83,7 +76,7 @@ TEST_CASE("validate looks at what the shape does not say") {
 }
 
 TEST_CASE("out has a type of its own exactly where q, k and v are fp8") {
-  Problem p = mission();
+  Attention p = mission();
   p.out_dtype = Dtype::kF16;
   CHECK(validate(p).error().message == "out_dtype is for e4m3 and e5m2; out of f16 is f16 itself");
   p.dtype = Dtype::kE4m3;
@@ -97,7 +90,7 @@ TEST_CASE("out has a type of its own exactly where q, k and v are fp8") {
 }
 
 TEST_CASE("fp8 in words, keys, bytes and arguments") {
-  Problem p = mission();
+  Attention p = mission();
   p.kv_heads = 2;
   p.dtype = Dtype::kE4m3;
   p.out_dtype = Dtype::kF16;
@@ -107,13 +100,13 @@ TEST_CASE("fp8 in words, keys, bytes and arguments") {
   CHECK(least_bytes(p) == Bytes(queries + 2 * keys + 2 * queries + 3 * 4 * 2 * sizeof(float)));
   CHECK(attention_tensors(p) == std::vector<std::string>{"q", "k", "v", "q_descale", "k_descale",
                                                          "v_descale", "out", "lse"});
-  const Problem plain = unquantized(p);
+  const Attention plain = unquantized(p);
   CHECK(plain.dtype == Dtype::kF16);
   CHECK_FALSE(has_descales(plain));
 }
 
 TEST_CASE("a fused problem has 16-bit inputs without factors, and names that no other has") {
-  Problem p = mission();
+  Attention p = mission();
   p.quant = Quant::kFused;
   CHECK(validate(p).error().message ==
         "quant fused is for e4m3 and e5m2; nothing of f16 is quantized");
@@ -128,7 +121,7 @@ TEST_CASE("a fused problem has 16-bit inputs without factors, and names that no 
   CHECK(in_given_types(p) == unquantized(p));
   CHECK(unquantized(p).quant == Quant::kGiven);
   CHECK(dump(to_json(p)).find(R"("out_dtype":"bf16","quant":"fused")") != std::string::npos);
-  Problem smooth = p;
+  Attention smooth = p;
   smooth.quant = Quant::kSmoothK;
   CHECK((is_fused(smooth) && smooths_k(smooth) && !smooths_k(p)));
   CHECK(key(smooth).find("-e4m3-bf16-smooth_k-") != std::string::npos);
@@ -148,7 +141,7 @@ TEST_CASE("a tensor of exactly 1 TiB is still valid") {
 }
 
 TEST_CASE("words for people and keys for lookups") {
-  Problem p = mission();
+  Attention p = mission();
   CHECK(describe(p) == "4,8,512,64 f16");
   CHECK(key(p) == "b4-h8-kv8-sq512-skv512-d64-f16-none");
   p.kv_heads = 2;
@@ -169,15 +162,15 @@ TEST_CASE("masks by name") {
 }
 
 TEST_CASE("JSON both ways") {
-  Problem p{.batch = 2,
-            .heads = 8,
-            .kv_heads = 4,
-            .seq_q = 17,
-            .seq_kv = 33,
-            .head_dim = 96,
-            .dtype = Dtype::kE5m2,
-            .mask = Mask::kCausal,
-            .out_dtype = Dtype::kBf16};
+  Attention p{.batch = 2,
+              .heads = 8,
+              .kv_heads = 4,
+              .seq_q = 17,
+              .seq_kv = 33,
+              .head_dim = 96,
+              .dtype = Dtype::kE5m2,
+              .mask = Mask::kCausal,
+              .out_dtype = Dtype::kBf16};
   CHECK(dump(to_json(p)) ==
         R"({"batch":2,"heads":8,"kv_heads":4,"seq_q":17,"seq_kv":33,"head_dim":96,)"
         R"("dtype":"e5m2","out_dtype":"bf16","mask":"causal"})");
@@ -188,7 +181,7 @@ TEST_CASE("JSON both ways") {
 }
 
 TEST_CASE("the log-sum-exp is in JSON when it is wanted") {
-  Problem p = mission();
+  Attention p = mission();
   CHECK(to_json(p).count("lse") == 0);
   p.lse = true;
   CHECK(to_json(p)["lse"] == true);
@@ -198,7 +191,7 @@ TEST_CASE("the log-sum-exp is in JSON when it is wanted") {
 }
 
 TEST_CASE("a scale counts where it is not the usual one") {
-  const Problem usual = mission(), unscaled = with_scale(usual, 1);
+  const Attention usual = mission(), unscaled = with_scale(usual, 1);
   CHECK(with_scale(unscaled, static_cast<double>(0.125F)) == usual);
   CHECK(scale_of(usual) == 0.125);
   CHECK(scale_of(unscaled) == 1);

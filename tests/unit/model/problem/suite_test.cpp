@@ -48,7 +48,7 @@ TEST_CASE("the fa3 suite is 36 problems of 16384 tokens") {
   std::set<std::int64_t> head_dims;
   for (const NamedProblem& named : suite.problems) {
     CAPTURE(named.name);
-    const Problem& p = named.problem;
+    const Attention& p = named.problem.as_attention();
     CHECK(p.batch * p.seq_q == 16384);
     CHECK(p.heads * p.head_dim == 2048);
     CHECK(named.name.ends_with("-causal") == (p.mask == Mask::kCausal));
@@ -76,7 +76,7 @@ TEST_CASE("the decode suite has few queries and many keys") {
   CHECK(describe(suite.problems[0].problem) == "8,32(kv 8),1x32768,128 f16");
   for (const NamedProblem& named : suite.problems) {
     CAPTURE(named.name);
-    const Problem& p = named.problem;
+    const Attention& p = named.problem.as_attention();
     CHECK(p.seq_q <= 64);
     CHECK(p.seq_kv >= 4096);
     CHECK(named.name.ends_with("-causal") == (p.mask == Mask::kCausal));
@@ -99,7 +99,7 @@ TEST_CASE("a captured suite says what was seen and which scale") {
       "s.json");
   REQUIRE(suite);
   CHECK(describe(suite->problems.at(0).problem) == "4,8,1500,64 f16 scale 1");
-  CHECK_FALSE(suite->problems.at(1).problem.scale);
+  CHECK_FALSE(suite->problems.at(1).problem.as_attention().scale);
   CHECK(slug(suite->problems.at(0).problem) == "4-8-1500-64-f16-scale1");
   CHECK(fault(R"([{"name":"a","shape":"1,1,1,64","scale":0}])") ==
         "s.json: field 'problems[0]' scale must be a number greater than 0, not 0");

@@ -6,7 +6,7 @@
 using namespace fatune;
 
 TEST_CASE("the mission's work") {
-  Problem p = *parse_shape("4,8,512,64");
+  Attention p = *parse_shape("4,8,512,64");
   CHECK(flops(p).value == 2147483648.0);
   CHECK(query_bytes(p) == Bytes(2097152));
   CHECK(least_bytes(p) == Bytes(8388608));
@@ -19,15 +19,14 @@ TEST_CASE("the mission's work") {
 }
 
 TEST_CASE("fewer key heads and other lengths change bytes and operations") {
-  const Problem p{.batch = 1,
-                  .heads = 8,
-                  .kv_heads = 2,
-                  .seq_q = 1,
-                  .seq_kv = 1000,
-                  .head_dim = 128,
-                  .dtype = Dtype::kE4m3,
-                  .mask = Mask::kNone,
-                  .out_dtype = Dtype::kF16};
+  const Attention p{.batch = 1,
+                    .heads = 8,
+                    .kv_heads = 2,
+                    .seq_q = 1,
+                    .seq_kv = 1000,
+                    .head_dim = 128,
+                    .dtype = Dtype::kE4m3,
+                    .out_dtype = Dtype::kF16};
   CHECK(flops(p).value == 4.0 * 8 * 1 * 1000 * 128);
   CHECK(query_bytes(p) == Bytes(1024));
   CHECK(key_bytes(p) == Bytes(256000));
@@ -35,7 +34,7 @@ TEST_CASE("fewer key heads and other lengths change bytes and operations") {
 }
 
 TEST_CASE("the largest valid problem does not overflow") {
-  const Problem p = *parse_shape("1,1,2147418112,256");
+  const Attention p = *parse_shape("1,1,2147418112,256");
   CHECK(flops(p).value > 4.7e21);
   CHECK(least_bytes(p) == Bytes(4ULL * 2147418112 * 256 * 2));
 }

@@ -13,7 +13,7 @@ using test::h200;
 
 namespace {
 
-const Problem kMissionShape{
+const Attention kMissionShape{
     .batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
 
 }  // namespace
@@ -28,7 +28,7 @@ TEST_CASE("the mission shape on an H200 is bound by arithmetic") {
 }
 
 TEST_CASE("a causal mask counts the pairs that it leaves") {
-  Problem causal = kMissionShape;
+  Attention causal = kMissionShape;
   causal.mask = Mask::kCausal;
   CHECK(visible_pairs(causal) == 512 * 513 / 2);
   causal.seq_q = 1;
@@ -41,7 +41,7 @@ TEST_CASE("a causal mask counts the pairs that it leaves") {
 }
 
 TEST_CASE("one query over many keys is bound by memory, or by the cache when hot") {
-  Problem decode = kMissionShape;
+  Attention decode = kMissionShape;
   decode.seq_q = 1;
   const PhysicsFloor small = physics_floor(decode, h200());
   const double bytes = 2.0 * 32 * 512 * 64 * 2 + 32 * 64 * 2;
@@ -55,7 +55,7 @@ TEST_CASE("one query over many keys is bound by memory, or by the cache when hot
 }
 
 TEST_CASE("in a layer keys of another length come from memory, as in a cold launch") {
-  Problem problem = kMissionShape;
+  Attention problem = kMissionShape;
   const PhysicsFloor same = physics_floor(problem, h200());
   CHECK(same.of(Time::kInLayer).time.value == same.hot.time.value);
   CHECK(same.of(Time::kPlain).why == same.hot.why);
@@ -66,7 +66,7 @@ TEST_CASE("in a layer keys of another length come from memory, as in a cold laun
 }
 
 TEST_CASE("fp8 has twice the rate where the tensor cores know it") {
-  Problem fp8 = kMissionShape;
+  Attention fp8 = kMissionShape;
   fp8.dtype = Dtype::kE4m3;
   fp8.out_dtype = Dtype::kF16;
   CHECK(physics_floor(fp8, h200()).hot.time.value == Approx(1.003).epsilon(1e-3));
@@ -76,12 +76,12 @@ TEST_CASE("fp8 has twice the rate where the tensor cores know it") {
 }
 
 TEST_CASE("a custom operation is held to what it declares, at the rate of the fastest type") {
-  Problem own;
-  own.custom = {.operation = "rmsnorm", .sizes = {{"ROWS", 4096}}, .bytes_read = 8'000'000};
+  Problem own =
+      CustomProblem{.operation = "rmsnorm", .sizes = {{"ROWS", 4096}}, .bytes_read = 8'000'000};
   const PhysicsFloor reads = physics_floor(own, h200());
   CHECK(reads.cold.time.value == Approx(8e6 / (768.0 * 3201 * 2)));
   CHECK(reads.hot.time.value == Approx(8e6 / (132.0 * 1980 * 64)));
-  own.custom->flops = 1'000'000'000'000;
+  own.as_custom().flops = 1'000'000'000'000;
   // An f16 problem may have e4m3 tensors: 132 * 1.98 GHz * 8192.
   CHECK(physics_floor(own, h200()).hot.time.value == Approx(467.06).epsilon(1e-4));
   CHECK(peak_rates(own, h200()).flops == 2 * peak_rates(kMissionShape, h200()).flops);

@@ -35,10 +35,10 @@ TEST_CASE("a plan keeps where its searches start") {
   REQUIRE(plan->warm_starts.size() == 1);
   CHECK(plan->warm_starts.front().source == "runs/first/best.json");
   // A resumed run keeps its journal's.
-  CHECK(
-      difference_after([](RunPlan& other) {
-        other.warm_starts = {{"fa_mma", Json::object(), Problem(), "", Arch{90, 'a'}, "elsewhere"}};
-      }).empty());
+  CHECK(difference_after([](RunPlan& other) {
+          other.warm_starts = {
+              {"fa_mma", Json::object(), Attention(), "", Arch{90, 'a'}, "elsewhere"}};
+        }).empty());
 
   Json object = to_json(written);
   object["warm_starts"][0]["arch"] = "hopper";

@@ -15,8 +15,8 @@ namespace fatune::test {
 
 inline RunPlan sample_plan() {
   RunPlan plan;
-  plan.problems = {{"mission", {4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone}},
-                   {"", {1, 8, 2, 128, 256, 64, Dtype::kBf16, Mask::kCausal}}};
+  plan.problems = {{"mission", Attention{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone}},
+                   {"", Attention{1, 8, 2, 128, 256, 64, Dtype::kBf16, Mask::kCausal}}};
   plan.kernels = {"fa_mma", "fa_rows"};
   plan.kernel_hashes = {"aa", "bb"};
   plan.strategy = "random";

@@ -57,15 +57,15 @@ inline Conditions sample_conditions() {
                     .discarded_samples = 4};
 }
 
-inline Problem sample_problem() {
-  return Problem{.batch = 4,
-                 .heads = 8,
-                 .kv_heads = 2,
-                 .seq_q = 512,
-                 .seq_kv = 640,
-                 .head_dim = 96,
-                 .dtype = Dtype::kBf16,
-                 .mask = Mask::kCausal};
+inline Attention sample_problem() {
+  return Attention{.batch = 4,
+                   .heads = 8,
+                   .kv_heads = 2,
+                   .seq_q = 512,
+                   .seq_kv = 640,
+                   .head_dim = 96,
+                   .dtype = Dtype::kBf16,
+                   .mask = Mask::kCausal};
 }
 
 /// The facts that its peak rates follow from.

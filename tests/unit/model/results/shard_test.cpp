@@ -15,7 +15,7 @@ namespace {
 using Places = std::vector<std::uint64_t>;
 
 NamedProblem of_length(std::int64_t length, std::int64_t batch, std::int64_t heads) {
-  return {"", {batch, heads, heads, length, length, 128, Dtype::kF16, Mask::kNone}};
+  return {"", Attention{batch, heads, heads, length, length, 128, Dtype::kF16, Mask::kNone}};
 }
 
 /// Those of one length cost the same.
@@ -59,10 +59,10 @@ TEST_CASE("the longest problem goes first, to the shard with least to do, and ti
 }
 
 TEST_CASE("a problem costs more with its work and with its keys") {
-  const Problem small = of_length(512, 1, 16).problem;
+  const Attention small = of_length(512, 1, 16).problem.as_attention();
   CHECK(estimated_cost(small) < 1.1);
   CHECK(estimated_cost(of_length(8192, 2, 16).problem) > 1.9);
-  Problem decoding = small;
+  Attention decoding = small;
   decoding.seq_q = 1;
   decoding.seq_kv = 131072;
   CHECK(estimated_cost(decoding) > 3);

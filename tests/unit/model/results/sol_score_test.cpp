@@ -16,7 +16,7 @@ FinalRecord attention(const std::string& impl, RowRole role, double in_layer_us)
   FinalRecord record;
   record.impl = impl;
   record.role = role;
-  record.problem = {4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
+  record.problem = Attention{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
   record.in_layer = Timing{.median_us = in_layer_us};
   return record;
 }

@@ -8,7 +8,8 @@ namespace fatune {
 namespace {
 
 /// The reason, which launch_plan must give too unless it is a constraint's.
-std::string reason(const std::string& manifest, std::string_view arch, Problem problem = kMission) {
+std::string reason(const std::string& manifest, std::string_view arch,
+                   Attention problem = kMission) {
   const KernelRef kernel = sample_kernel(manifest);
   const Candidate candidate{kernel, default_config(kernel->manifest), problem};
   const auto why = infeasible_reason(candidate, limits_of(arch));
@@ -53,7 +54,7 @@ TEST_CASE("the first reason a config cannot run is given in words") {
         "has a tensor-map box of 512 elements in dimension 1, 1 to 256 are possible");
   CHECK(reason(sample_with("[\"HEAD_DIM\", \"BLOCK_N\"", "[\"12\", \"BLOCK_N\""), "90a") ==
         "has tensor-map rows of 24 bytes, which 16 does not divide");
-  Problem wide = kMission;
+  Attention wide = kMission;
   wide.head_dim = 128;
   CHECK(reason(std::string(kSampleManifest), "90a", wide) ==
         "has tensor-map rows of 256 bytes, a swizzle of 128 bytes allows no longer one");

@@ -41,13 +41,13 @@ std::string manifest_of(const std::vector<std::string>& axes, const std::vector<
                      join(parameters, ","), join(constraints, ","), shared);
 }
 
-Result<Space> build(const std::string& manifest, const Problem& problem = kMission,
+Result<Space> build(const std::string& manifest, const Attention& problem = kMission,
                     std::string_view arch = "80") {
   return Space::build(sample_kernel(manifest), problem, limits_of(arch));
 }
 
 /// Every raw point that infeasible_reason() lets pass, in order.
-std::vector<Point> brute_force(const Kernel& kernel, const Problem& problem,
+std::vector<Point> brute_force(const Kernel& kernel, const Attention& problem,
                                const DeviceLimits& limits) {
   const auto& parameters = kernel.manifest.parameters;
   const KernelRef shared = std::make_shared<const Kernel>(kernel);
@@ -67,7 +67,7 @@ std::vector<Point> brute_force(const Kernel& kernel, const Problem& problem,
   }
 }
 
-void check_against_brute_force(const std::string& manifest, const Problem& problem,
+void check_against_brute_force(const std::string& manifest, const Attention& problem,
                                std::string_view arch) {
   const KernelRef kernel = sample_kernel(manifest);
   const auto space = Space::build(kernel, problem, limits_of(arch));
@@ -123,7 +123,8 @@ TEST_CASE("random spaces equal brute force") {
 }
 
 /// The raw points at which no parameter's 'when' is broken, one by one.
-std::uint64_t count_raw(const Kernel& kernel, const Problem& problem, const DeviceLimits& limits) {
+std::uint64_t count_raw(const Kernel& kernel, const Attention& problem,
+                        const DeviceLimits& limits) {
   auto rules = compile_rules(kernel.manifest, problem, limits);
   REQUIRE(rules);
   const auto& parameters = kernel.manifest.parameters;
@@ -365,7 +366,7 @@ TEST_CASE("too many valid configs are an error that says what to shorten") {
 }
 
 TEST_CASE("a problem the kernel cannot do has no space") {
-  Problem problem = kMission;
+  Attention problem = kMission;
   problem.dtype = Dtype::kE4m3;
   const auto space = build(std::string(kSampleManifest), problem);
   REQUIRE_FALSE(space);

@@ -17,7 +17,7 @@ KernelFacts example() {
   facts.kernel = "fa_wgmma";
   facts.config = R"({"BLOCK_M":128,"LAUNCH":"chained"})";
   facts.id = "1671cb815c482c76";
-  facts.problem = {.batch = 4, .heads = 8, .kv_heads = 2, .seq_q = 512, .seq_kv = 256};
+  facts.problem = Attention{.batch = 4, .heads = 8, .kv_heads = 2, .seq_q = 512, .seq_kv = 256};
   facts.arch = "sm_90a";
   facts.compute_major = 9;
   facts.exact_compute = true;
@@ -99,7 +99,7 @@ TEST_CASE("code for sm_90a runs there alone, plain code on later minor versions 
 }
 
 TEST_CASE("a map covers the tensor where the problem's layout puts it") {
-  Problem problem{4, 8, 2, 512, 512, 64};
+  Attention problem{4, 8, 2, 512, 512, 64};
   CHECK(map_of("k", problem).strides_bytes == std::array<std::int64_t, 3>{128, 65536, 131072});
   problem.layouts = *parse_layouts("packed");
   const TensorMapFacts packed = map_of("k", problem);

@@ -62,12 +62,12 @@ TEST_CASE("kernels that libfatune_rt cannot launch are refused by the reader, to
     return index.error().message;
   };
   KernelFacts fp8 = facts_with("fp8");
-  fp8.problem.dtype = Dtype::kE4m3;
-  fp8.problem.out_dtype = Dtype::kBf16;
+  fp8.problem.as_attention().dtype = Dtype::kE4m3;
+  fp8.problem.as_attention().out_dtype = Dtype::kBf16;
   CHECK(problem(fp8) ==
         "i.json: field 'kernels[0]': is for fp8, but libfatune_rt passes no factors");
   KernelFacts fused = facts_with("fused");
-  fused.problem.quant = Quant::kFused;
+  fused.problem.as_attention().quant = Quant::kFused;
   CHECK_THAT(why_not_in_wisdom(fused), ContainsSubstring("quantizes"));
   KernelFacts mapped = facts_with("mapped");
   mapped.scratch.push_back({"partials", 1024});

@@ -181,11 +181,10 @@ TEST_CASE("a page names no path, host or device of its maker") {
 }
 
 TEST_CASE("a custom operation has GB/s if it has no number of operations") {
-  Problem own;
-  own.custom = {.operation = "rmsnorm",
-                .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}},
-                .bytes_read = 8'390'656,
-                .bytes_written = 8'388'608};
+  const CustomProblem own{.operation = "rmsnorm",
+                          .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}},
+                          .bytes_read = 8'390'656,
+                          .bytes_written = 8'388'608};
   JournalHeader header = test::sample_header();
   header.plan.problems = {{"", own}};
   FinalRecord best = test::contestant("fatune:rmsnorm", RowRole::kFinalist, 10);

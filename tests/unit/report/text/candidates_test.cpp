@@ -40,7 +40,7 @@ TEST_CASE("CSV has a column for each parameter and each member of the problem") 
   candidates[0].verification->skipped = true;
   CHECK(candidates_csv(candidates, Time::kHot).find(",true,skipped,measured,,12.000,,,") !=
         std::string::npos);
-  candidates[0].problem.layouts = *parse_layouts("packed");
+  candidates[0].problem.as_attention().layouts = *parse_layouts("packed");
   CHECK(candidates_csv(candidates, Time::kHot)
             .starts_with("place,kernel,batch,heads,kv_heads,seq_q,seq_kv,head_dim,dtype,mask,"
                          "layout,TILE,"));

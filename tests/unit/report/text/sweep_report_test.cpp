@@ -20,7 +20,7 @@ FinalRecord contestant(const std::string& impl, RowRole role, double median_us) 
   record.impl = impl;
   record.role = role;
   record.config = {{"TILE", 64}};
-  record.problem = {4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
+  record.problem = Attention{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
   record.hot = Timing{};
   record.hot->median_us = median_us;
   record.hot->ci95_low_us = median_us * 0.99;
@@ -30,7 +30,7 @@ FinalRecord contestant(const std::string& impl, RowRole role, double median_us) 
 
 SweepResult sample() {
   ProblemResult problem;
-  problem.problem = {"mission", {4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone}};
+  problem.problem = {"mission", Attention{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone}};
   problem.candidates = test::sample_candidates();
   problem.outcomes = {
       {Outcome::kMeasured, 3}, {Outcome::kCompileError, 1}, {Outcome::kWrongResult, 1}};

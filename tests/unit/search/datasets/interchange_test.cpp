@@ -17,7 +17,7 @@ CandidateRecord candidate(int block, bool flag, Outcome outcome, std::optional<d
   record.id = "id" + std::to_string(block) + (flag ? "t" : "f");
   record.kernel = "fa_test";
   record.config = {{"BLOCK_M", block}, {"REDUCE", block > 64 ? "warp" : "block"}, {"FLAG", flag}};
-  record.problem = {.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  record.problem = Attention{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
   record.outcome = outcome;
   record.spent.compile_s = 0.5;
   record.spent.verify_s = 0.25;
@@ -114,7 +114,7 @@ TEST_CASE("a journal becomes a recording with what the search was told") {
 TEST_CASE("a journal's kernels and problems are recordings of their own, in a folder or packed") {
   Journal journal = sample_journal();
   CandidateRecord other = candidate(64, true, Outcome::kMeasured, 5.0);
-  other.problem.batch = 1;
+  other.problem.as_attention().batch = 1;
   journal.records.push_back(other);
   const test::TemporaryFolder folder;
   REQUIRE(replace_file(folder / "journal.jsonl.gz", journal_text(journal) + "{\"cut"));

@@ -23,7 +23,7 @@ struct Hall {
   FakeCompiler compiler;
   FakeLink* link = new FakeLink;
   DeviceWorker worker{std::unique_ptr<WorkerLink>(link)};
-  Problem problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  Attention problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
   std::function<RunReply(const Json& order, const Json& begun)> run = [](const Json&, const Json&) {
     return measured(10);
   };

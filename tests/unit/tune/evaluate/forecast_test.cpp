@@ -26,7 +26,7 @@ StageForecast stage_of(const LaunchPlan& plan, int registers = 0) {
   Compiled compiled;
   compiled.entries["main_entry"].registers = registers;
   const DeviceLimits limits = *typical_limits(Arch{90, 'a'});
-  return forecast(Problem{}, plan, limits, registers > 0 ? &compiled : nullptr).stages.at(0);
+  return forecast(Attention{}, plan, limits, registers > 0 ? &compiled : nullptr).stages.at(0);
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ TEST_CASE("a forecast tells the problem's operations a byte, and leaves library 
   LaunchPlan plan = plan_of(1, 32, 0);
   plan.stages.emplace_back();
   plan.stages.back().gemm.emplace();
-  Problem problem;
+  Attention problem;
   problem.batch = 4;
   problem.heads = problem.kv_heads = 8;
   problem.seq_q = problem.seq_kv = 512;

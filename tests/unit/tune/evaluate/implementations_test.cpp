@@ -13,7 +13,7 @@ using namespace fatune::test;
 
 namespace {
 
-const Problem kMission{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
+const Attention kMission{4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
 
 std::vector<KernelRef> kernels() {
   return {tiled_kernel("plain", "reference"), tiled_kernel("rows"), tiled_kernel("traps", "fault")};

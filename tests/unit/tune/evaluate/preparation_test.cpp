@@ -23,7 +23,7 @@ const PreparationSetting kSetting{tiled_kernel("naive", "reference"),
 
 TEST_CASE("reference and low-precision reference are compiled for one head, checks beside them") {
   FakeCompiler compiler;
-  const Problem problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  const Attention problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
   const auto pending = request_problem(compiler, kSetting, problem, search_cases(problem, 42));
   REQUIRE(pending);
   REQUIRE(compiler.requests.size() == 3);
@@ -46,7 +46,7 @@ TEST_CASE("the shipped reference is one for every way in which fp8 comes") {
   const auto naive = std::ranges::find_if(
       *kernels, [](const KernelRef& kernel) { return kernel->manifest.name == "naive"; });
   REQUIRE(naive != kernels->end());
-  Problem problem{.batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 256, .seq_kv = 256};
+  Attention problem{.batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 256, .seq_kv = 256};
   problem.head_dim = 128;
   problem.dtype = Dtype::kE4m3;
   problem.out_dtype = Dtype::kBf16;
@@ -78,15 +78,15 @@ TEST_CASE("a reference that does not compile is an environment error with the co
 TEST_CASE("problems larger than the memory are refused before anything is allocated") {
   DeviceLimits limits = *typical_limits(Arch{90, 'a'});
   limits.memory_bytes = std::int64_t{8} << 30;
-  const Problem usual{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
-  const auto check = [&](const Problem& problem, std::int64_t scratch) {
+  const Attention usual{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  const auto check = [&](const Attention& problem, std::int64_t scratch) {
     LaunchPlan reference;
     reference.scratch = {{"scores", scratch}};
     return check_memory(*attention(), problem, reference, limits, 2);
   };
   CHECK(check(usual, 0));
   CHECK_FALSE(check(usual, std::int64_t{8} << 30));
-  const Problem large{.batch = 64, .heads = 64, .kv_heads = 64, .seq_q = 65536, .seq_kv = 65536};
+  const Attention large{.batch = 64, .heads = 64, .kv_heads = 64, .seq_q = 65536, .seq_kv = 65536};
   const Status status = check(large, 0);
   REQUIRE_FALSE(status);
   CHECK(status.error().kind == ErrorKind::kUsage);
@@ -104,23 +104,24 @@ TEST_CASE("finalists meet every distribution, the search two seeds") {
 }
 
 TEST_CASE("edge problems are valid, keep what defines the kernel, and cover the awkward sizes") {
-  const Problem like = test::problem("4,8,512,96 bf16 causal lse");
+  const Attention like = test::problem("4,8,512,96 bf16 causal lse");
   std::set<std::int64_t> batches, sequences;
   bool odd_heads = false, unequal = false, grouped = false;
   std::set<Distribution> distributions;
   const auto edges = attention()->edge_problems(like, 1);
   REQUIRE(edges);
   for (const EdgeProblem& edge : *edges) {
-    CHECK(validate(edge.problem));
-    CHECK(edge.problem.head_dim == 96);
-    CHECK(edge.problem.dtype == Dtype::kBf16);
-    CHECK(edge.problem.mask == Mask::kCausal);
-    CHECK(edge.problem.lse);
-    batches.insert(edge.problem.batch);
-    sequences.insert(edge.problem.seq_q);
-    odd_heads = odd_heads || edge.problem.heads == 3;
-    grouped = grouped || edge.problem.kv_heads < edge.problem.heads;
-    unequal = unequal || edge.problem.seq_q > edge.problem.seq_kv;
+    const Attention& problem = edge.problem.as_attention();
+    CHECK(validate(problem));
+    CHECK(problem.head_dim == 96);
+    CHECK(problem.dtype == Dtype::kBf16);
+    CHECK(problem.mask == Mask::kCausal);
+    CHECK(problem.lse);
+    batches.insert(problem.batch);
+    sequences.insert(problem.seq_q);
+    odd_heads = odd_heads || problem.heads == 3;
+    grouped = grouped || problem.kv_heads < problem.heads;
+    unequal = unequal || problem.seq_q > problem.seq_kv;
     for (const InputCase& which : edge.cases) distributions.insert(which.distribution);
   }
   CHECK(batches == std::set<std::int64_t>{1, 2, 4, 8, 54});
@@ -159,18 +160,18 @@ TEST_CASE("the processor's name is found in the system's text") {
 }
 
 TEST_CASE("of a large problem one group of heads sees the hard inputs") {
-  const Problem large{.batch = 2, .heads = 16, .kv_heads = 8, .seq_q = 16384, .seq_kv = 16384};
+  const Attention large{.batch = 2, .heads = 16, .kv_heads = 8, .seq_q = 16384, .seq_kv = 16384};
   CHECK(final_cases(*attention(), large, 42) == search_cases(large, 42));
   const auto edges = *attention()->edge_problems(large, 42);
   const auto group = std::find_if(edges.begin(), edges.end(), [](const EdgeProblem& edge) {
-    return edge.problem.seq_q == 16384;
+    return edge.problem.as_attention().seq_q == 16384;
   });
   REQUIRE(group != edges.end());
-  CHECK(group->problem.batch == 1);
-  CHECK(group->problem.heads == 2);
-  CHECK(group->problem.kv_heads == 1);
+  Attention smallest = group->problem.as_attention();
+  CHECK(smallest.batch == 1);
+  CHECK(smallest.heads == 2);
+  CHECK(smallest.kv_heads == 1);
   CHECK(group->cases.size() == edges.back().cases.size());
-  Problem smallest = group->problem;
   smallest.seq_q = smallest.seq_kv = 1 << 20;
   CHECK(final_cases(*attention(), smallest, 42).size() == 8);
 }

@@ -96,7 +96,7 @@ TEST_CASE("what the recording has no row of is unavailable in the finals") {
 
 TEST_CASE("a problem that is not in the recording is a usage error that lists those that are") {
   Recording recording;
-  const Status status = recording.evaluator->begin_problem({.seq_q = 77}, {});
+  const Status status = recording.evaluator->begin_problem(Attention{.seq_q = 77}, {});
   REQUIRE_FALSE(status);
   CHECK(status.error().kind == ErrorKind::kUsage);
   CHECK(status.error().message.find("it holds 1,1,1,64 f16") != std::string::npos);

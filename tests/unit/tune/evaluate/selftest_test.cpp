@@ -156,8 +156,8 @@ TEST_CASE("an honest kernel that writes the log-sum-exp is asked with it and wit
   REQUIRE(result);
   CHECK(result->passed());
   REQUIRE(result->honest.size() == 2);
-  CHECK_FALSE(result->honest[0].problem.lse);
-  CHECK(result->honest[1].problem.lse);
+  CHECK_FALSE(result->honest[0].problem.as_attention().lse);
+  CHECK(result->honest[1].problem.as_attention().lse);
 }
 
 TEST_CASE("nothing to catch is no success, and a kernel for another device is left out") {

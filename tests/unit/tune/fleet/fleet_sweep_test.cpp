@@ -23,8 +23,8 @@ using test::FakeEvaluator;
 using test::SweepFixture;
 using test::toy_device;
 
-Problem problem_of_batch(std::int64_t batch) {
-  Problem problem = test::test_problem();
+Attention problem_of_batch(std::int64_t batch) {
+  Attention problem = test::test_problem();
   problem.batch = batch;
   return problem;
 }

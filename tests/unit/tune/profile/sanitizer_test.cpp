@@ -24,13 +24,13 @@ std::filesystem::path script(const std::filesystem::path& folder, const std::str
 }
 
 /// Returns the sample kernel with this number of CTA rows.
-std::vector<Problem> looked_at(const std::string& rows) {
+std::vector<Attention> looked_at(const std::string& rows) {
   const KernelRef kernel = sample_kernel(sample_with("\"BATCH * HEADS\"", "\"" + rows + "\""));
   const auto chosen = sanitizer_candidates({kernel, default_config(kernel->manifest), kMission},
                                            limits_of("sm_90a"));
   REQUIRE(chosen);
-  std::vector<Problem> problems;
-  for (const Candidate& each : *chosen) problems.push_back(each.problem);
+  std::vector<Attention> problems;
+  for (const Candidate& each : *chosen) problems.push_back(each.problem.as_attention());
   return problems;
 }
 

@@ -25,7 +25,7 @@ std::string error_of(const test::TemporaryFolder& folder, const std::string& tex
 TEST_CASE("a suite's best.json gives a config for each problem") {
   SweepFixture fixture;
   fixture.options.plan.problems.push_back({"again", test::test_problem()});
-  fixture.options.plan.problems.back().problem.batch = 2;
+  fixture.options.plan.problems.back().problem.as_attention().batch = 2;
   FakeEvaluator evaluator(toy_device());
   fixture.run_well(evaluator);
   const auto loaded = load_best_file(fixture.options.out / "best.json");
@@ -36,7 +36,7 @@ TEST_CASE("a suite's best.json gives a config for each problem") {
   CHECK(configs[0].problem == test::test_problem());
   CHECK(dump(configs[0].config) == R"({"TILE":64,"WARPS":4,"STAGES":2})");
   CHECK(configs[1].problem_name == "again");
-  CHECK(configs[1].problem->batch == 2);
+  CHECK(configs[1].problem->as_attention().batch == 2);
 }
 
 TEST_CASE("a bare config is read too, with or without its problem") {

@@ -89,7 +89,7 @@ TEST_CASE("rates are of the least bytes where no flops are told") {
   record.hot = Timing{.median_us = 1};
   CHECK(rate_name(record.problem) == "TFLOP/s");
   CHECK(rate_cell(record) == "0.1");
-  record.problem.custom->flops = 0;
+  record.problem.as_custom().flops = 0;
   CHECK(rate_name(record.problem) == "GB/s");
   CHECK(rate_cell(record) == "133");
 }

@@ -19,7 +19,7 @@ struct RepeatFixture : test::SweepFixture {
   std::map<std::string, double> baselines = {};  ///< times of available baselines
 
   RepeatFixture() {
-    Problem other = test::test_problem();
+    Attention other = test::test_problem();
     other.seq_q = other.seq_kv = 256;
     options.plan.problems.push_back({"other", other});
     options.baselines = [](const Problem& problem) -> Result<std::vector<Implementation>> {

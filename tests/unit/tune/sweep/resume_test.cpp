@@ -19,8 +19,8 @@ using test::FakeEvaluator;
 using test::SweepFixture;
 using test::toy_device;
 
-Problem other_problem() {
-  Problem problem = test::test_problem();
+Attention other_problem() {
+  Attention problem = test::test_problem();
   problem.batch = 2;
   return problem;
 }
@@ -403,8 +403,8 @@ TEST_CASE("where several GPUs measured finals, each problem names its own") {
 }
 
 TEST_CASE("finals behind new candidates, or written anew, are a phase of their own") {
-  const Problem problem = test::test_problem(), elsewhere{};
-  const auto final_of = [](const Problem& of, const std::string& impl, double us) {
+  const Attention problem = test::test_problem(), elsewhere{};
+  const auto final_of = [](const Attention& of, const std::string& impl, double us) {
     FinalRecord record;
     record.problem = of;
     record.impl = impl;

@@ -19,7 +19,7 @@ using test::toy_device;
 /// A bench of the toy's default config beside the reference.
 std::filesystem::path saved_bench(const test::TemporaryFolder& folder, RowRole role) {
   const KernelRef toy = test::toy_kernel(), naive = test::reference_kernel();
-  const Problem problem = test::test_problem();
+  const Attention problem = test::test_problem();
   const std::vector<Implementation> rows = {
       {"fatune:toy", role, {toy, default_config(toy->manifest), problem}, {}},
       {"naive", RowRole::kBaseline, {naive, default_config(naive->manifest), problem}, {}}};
@@ -104,7 +104,7 @@ TEST_CASE("another device or problem is refused, both named") {
   FakeEvaluator evaluator(toy_device());
   const auto saved = load_saved_result(saved_bench(folder, RowRole::kFinalist));
   REQUIRE(saved);
-  Problem other = test::test_problem();
+  Attention other = test::test_problem();
   other.seq_q = other.seq_kv = 1024;
   const auto problem = saved_rows(*saved, other, evaluator.environment());
   REQUIRE_FALSE(problem);

@@ -17,13 +17,13 @@ struct ShardFixture : SweepFixture {
   ShardFixture() {
     options.plan.problems.clear();
     for (const std::int64_t length : {256, 4096, 512, 1024, 128}) {
-      Problem problem = test_problem();
+      Attention problem = test_problem();
       problem.seq_q = problem.seq_kv = length;
       options.plan.problems.push_back({"s" + std::to_string(length), problem});
     }
     // The best tile differs by problem, so that a warm start from a neighbour would be visible.
     device.cost_on = [](const Config& config, const Problem& problem) {
-      const double shift = std::log2(static_cast<double>(problem.seq_q) / 512) / 4;
+      const double shift = std::log2(static_cast<double>(problem.as_attention().seq_q) / 512) / 4;
       return toy_cost_us(config) *
              (1 + 0.3 * std::abs(std::log2(number(config, "TILE") / 64) - shift));
     };

@@ -131,7 +131,7 @@ TEST_CASE("a sweep of a suite, of one problem too, writes suite.json, one of a s
 
   fixture.options.out = fixture.folder / "suite";
   problems.push_back({"again", test::test_problem()});
-  problems.back().problem.batch = 2;
+  problems.back().problem.as_attention().batch = 2;
   fixture.run_well(evaluator);
   const auto json = load_json(fixture.options.out / "suite.json");
   REQUIRE(json);

@@ -238,7 +238,7 @@ TEST_CASE("after the trials a kernel without a chance has no more candidates") {
 
 TEST_CASE("an earlier problem's best config starts the next search") {
   SweepFixture fixture;
-  Problem longer = test::test_problem();
+  Attention longer = test::test_problem();
   longer.seq_q = longer.seq_kv = 1024;
   fixture.options.plan.problems.push_back({"longer", longer});
   FakeEvaluator evaluator(toy_device());
@@ -359,7 +359,7 @@ TEST_CASE("a kernel that cannot do the problem is left out; if none can, that is
   // Of several problems the impossible one is left out with its reason; the run is complete.
   NamedProblem able = hopeless.options.plan.problems.front();
   able.name = "able";
-  able.problem.head_dim = 128;
+  able.problem.as_attention().head_dim = 128;
   hopeless.options.plan.problems.push_back(able);
   const SweepResult rest = hopeless.run_well(evaluator);
   REQUIRE(rest.problems.size() == 2);

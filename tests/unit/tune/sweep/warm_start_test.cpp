@@ -17,32 +17,32 @@ using test::toy_device;
 const Arch kHopper{90, 'a'};
 const Json kBest = {{"TILE", 64}, {"WARPS", 4}, {"STAGES", 2}};
 
-Problem with_length(std::int64_t length) {
-  Problem problem = test::test_problem();
+Attention with_length(std::int64_t length) {
+  Attention problem = test::test_problem();
   problem.seq_q = problem.seq_kv = length;
   return problem;
 }
 
 TEST_CASE("a problem is nearest to itself, then to those of its head dim and architecture") {
-  const Problem problem = test::test_problem();
-  const auto away = [&](const Problem& other, const Arch& arch = kHopper) {
+  const Attention problem = test::test_problem();
+  const auto away = [&](const Attention& other, const Arch& arch = kHopper) {
     return distance(problem, kHopper, other, arch);
   };
   CHECK(away(problem) == 0);
   CHECK(away(with_length(1024)) == 2);
-  Problem causal = problem;
+  Attention causal = problem;
   causal.mask = Mask::kCausal;
   CHECK(away(causal) == 1);
-  Problem wide = problem;
+  Attention wide = problem;
   wide.head_dim = 128;
   CHECK(away(wide) == 4);
-  Problem brain = problem;
+  Attention brain = problem;
   brain.dtype = Dtype::kBf16;
   CHECK(away(brain) == 1);
-  Problem grouped = problem;
+  Attention grouped = problem;
   grouped.kv_heads = 2;
   CHECK(away(grouped) == 2);
-  Problem packed = problem;
+  Attention packed = problem;
   packed.layouts = *parse_layouts("packed");
   CHECK(away(packed) == 0.25);
   CHECK(away(problem, Arch{90, 0}) == 0);
@@ -63,7 +63,7 @@ TEST_CASE("known configs come nearest first, each once, of one kernel") {
 }
 
 TEST_CASE("the nearest to a layout is the same one, then another one of the same sizes") {
-  Problem packed = with_length(512);
+  Attention packed = with_length(512);
   packed.layouts = *parse_layouts("packed");
   const std::vector<SavedConfig> known = {
       {"k", {{"A", 1}}, with_length(640), "", kHopper, "longer"},

@@ -33,12 +33,12 @@ float scalar(const CudnnGraph& graph, std::int64_t id) {
   return std::numeric_limits<float>::quiet_NaN();
 }
 
-std::string refusal(const Problem& problem, std::size_t version) {
+std::string refusal(const Attention& problem, std::size_t version) {
   const Status status = check_cudnn_problem(problem, version);
   return status ? "" : status.error().message;
 }
 
-Problem causal(std::int64_t seq_q, std::int64_t seq_kv) {
+Attention causal(std::int64_t seq_q, std::int64_t seq_kv) {
   return {.batch = 2,
           .heads = 4,
           .kv_heads = 4,
@@ -54,7 +54,7 @@ Problem causal(std::int64_t seq_q, std::int64_t seq_kv) {
 TEST_CASE("attention is written as cuDNN's fused engines know it") {
   test::FakeCudnn cudnn;
   int handle = 0;
-  const Problem problem = test::problem("2,8(kv 2),512x1024,128 bf16");
+  const Attention problem = test::problem("2,8(kv 2),512x1024,128 bf16");
   const auto graph = build_cudnn_graph(cudnn.functions(), &handle, problem);
   REQUIRE(graph);
   CHECK(cudnn.operations(graph->graph.raw()) ==
@@ -96,7 +96,7 @@ TEST_CASE("attention is written as cuDNN's fused engines know it") {
 TEST_CASE("fp8 has a factor a tensor, a scale of P and the largest magnitudes") {
   test::FakeCudnn cudnn;
   int handle = 0;
-  Problem problem{2, 8, 8, 512, 512, 128, Dtype::kE4m3};
+  Attention problem{2, 8, 8, 512, 512, 128, Dtype::kE4m3};
   problem.out_dtype = Dtype::kBf16;
   problem.layouts = *parse_layouts("out=1048576:256:2048");
   const auto graph = build_cudnn_graph(cudnn.functions(), &handle, problem);
@@ -136,7 +136,7 @@ TEST_CASE("fp8 has a factor a tensor, a scale of P and the largest magnitudes") 
 TEST_CASE("tensors have the strides of the problem's layout") {
   test::FakeCudnn cudnn;
   int handle = 0;
-  Problem problem{2, 8, 2, 512, 512, 128};
+  Attention problem{2, 8, 2, 512, 512, 128};
   problem.layouts = *parse_layouts("packed,out=600000:70000:136");
   const auto graph = build_cudnn_graph(cudnn.functions(), &handle, problem);
   REQUIRE(graph);
@@ -193,7 +193,7 @@ TEST_CASE("what cuDNN cannot do is refused with its reason") {
   CHECK(refusal(causal(100, 300), 90500).ends_with("lengths must be multiples of 64"));
   CHECK(refusal(causal(128, 512), 90500).empty());
 
-  Problem problem = causal(512, 512);
+  Attention problem = causal(512, 512);
   problem.dtype = Dtype::kE4m3;
   problem.head_dim = 64;
   CHECK(refusal(problem, 91900) ==

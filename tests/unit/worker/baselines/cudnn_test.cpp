@@ -17,7 +17,7 @@ using test::FakeCudnn;
 
 namespace {
 
-const Problem kUsual = test::problem("1,2,64,64");
+const Attention kUsual = test::problem("1,2,64,64");
 const TensorAddresses kTensors{{"q", 0x1000}, {"k", 0x2000}, {"v", 0x3000}, {"out", 0x4000}};
 
 /// Plans without workspace need no device.
@@ -32,7 +32,7 @@ void fp8_has_its_own_output() {
   REQUIRE(context);
   FakeCudnn cudnn;
   cudnn.engines[CudnnHeuristic::kA] = {{.index = 2, .workspace_bytes = 64}};
-  Problem problem{1, 4, 2, 64, 64, 128, Dtype::kE4m3};
+  Attention problem{1, 4, 2, 64, 64, 128, Dtype::kE4m3};
   problem.out_dtype = Dtype::kBf16;
   const auto attention =
       open_cudnn_with(cudnn.functions(), {*context, nullptr, problem, 0}, CudnnPlan::kHeuristic);

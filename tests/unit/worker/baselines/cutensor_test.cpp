@@ -133,7 +133,7 @@ Cutensor fake_cutensor() {
 }
 
 /// The stages of the kernel `cutensor` for a problem.
-std::vector<GemmPlan> products_of(const Problem& problem) {
+std::vector<GemmPlan> products_of(const Attention& problem) {
   const std::vector<KernelRef> kernels = project_kernels();
   const auto kernel = std::ranges::find_if(
       kernels, [](const KernelRef& each) { return each->manifest.name == "cutensor"; });
@@ -146,8 +146,8 @@ std::vector<GemmPlan> products_of(const Problem& problem) {
   return {*plan->stages[0].gemm, *plan->stages[2].gemm};
 }
 
-Problem packed_problem() {
-  Problem problem{.batch = 2, .heads = 6, .kv_heads = 2, .seq_q = 5, .seq_kv = 5, .head_dim = 32};
+Attention packed_problem() {
+  Attention problem{.batch = 2, .heads = 6, .kv_heads = 2, .seq_q = 5, .seq_kv = 5, .head_dim = 32};
   const auto layouts = parse_layouts("packed");
   REQUIRE(layouts);
   problem.layouts = *layouts;
@@ -160,7 +160,7 @@ TEST_CASE("rows, columns and batches of a packed grouped problem become modes") 
   Told told;
   said = &told;
   const Cutensor library = fake_cutensor();
-  const Problem problem = packed_problem();
+  const Attention problem = packed_problem();
   const GemmPlan plan = products_of(problem)[0];
   CHECK(describe(plan) == "cutensor 5 x 5 x 32, 12 times");
   {
@@ -195,7 +195,7 @@ TEST_CASE("rows, columns and batches of a packed grouped problem become modes") 
 }
 
 TEST_CASE("a batch of one is no mode, and rows of one are") {
-  const Problem problem{
+  const Attention problem{
       .batch = 1, .heads = 4, .kv_heads = 4, .seq_q = 1, .seq_kv = 64, .head_dim = 64};
   const CutensorTensor p = cutensor_tensor(products_of(problem)[1], 0);
   CHECK(p.modes == std::vector<std::int32_t>{'k', 'm', '1'});

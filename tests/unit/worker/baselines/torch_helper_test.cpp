@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Problem kSixteen{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
+const Attention kSixteen{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
 
 /// Python with modules of a test in front.
 std::string make_python(const test::TemporaryFolder& folder, const std::string& modules,
@@ -28,7 +28,7 @@ std::string make_python(const test::TemporaryFolder& folder, const std::string& 
 
 /// The script on the stand-in, which does something wrong if told.
 struct Script {
-  explicit Script(const std::string& wrong = "", const Problem& problem = kSixteen)
+  explicit Script(const std::string& wrong = "", const Attention& problem = kSixteen)
       : setting{
             make_python(folder, FATUNE_SOURCE_DIR "/tests/unit/worker/baselines/stand_in", wrong),
             "", problem, 4096} {}
@@ -56,7 +56,7 @@ TEST_CASE("the script runs a backend, makes its graph and times it") {
   const Dtype dtype = GENERATE(Dtype::kF16, Dtype::kBf16);
   const Mask mask = GENERATE(Mask::kNone, Mask::kCausal);
   const std::string backend = GENERATE("flash", "cudnn", "efficient", "math");
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.dtype = dtype;
   problem.mask = mask;
   if (mask == Mask::kCausal) problem.seq_kv = 24;
@@ -84,7 +84,7 @@ TEST_CASE("the script runs a backend, makes its graph and times it") {
 }
 
 TEST_CASE("the script gives PyTorch tensors where the layout puts them, and brings out there") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.kv_heads = 1;
   SECTION("packed") {
     problem.layouts = *parse_layouts("packed");
@@ -123,7 +123,7 @@ TEST_CASE("the script gives PyTorch tensors where the layout puts them, and brin
 }
 
 TEST_CASE("FlashInfer prefills tokens where the layout puts them, by its fastest way") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.batch = 2;
   problem.kv_heads = 1;
   problem.mask = Mask::kCausal;
@@ -157,7 +157,7 @@ TEST_CASE("FlashInfer prefills tokens where the layout puts them, by its fastest
 }
 
 TEST_CASE("FlashInfer decodes keys as pages of any layout") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.batch = 3;
   problem.seq_q = 1;
   problem.seq_kv = GENERATE(16, 24, 7);
@@ -184,7 +184,7 @@ TEST_CASE("FlashInfer decodes keys as pages of any layout") {
 }
 
 TEST_CASE("FlashAttention-4 takes tensors as they lie, and leaves tokens") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.batch = 2;
   problem.layouts = *parse_layouts(GENERATE("bhsd", "bshd,q=512:256:16"));
   Script script("", problem);
@@ -216,7 +216,7 @@ TEST_CASE("FlashAttention-4 takes tensors as they lie, and leaves tokens") {
 }
 
 TEST_CASE("FlashAttention-3 takes tokens one behind the other, by a schedule that is made once") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.batch = 2;
   problem.scale = 0.5;
   problem.layouts = *parse_layouts(GENERATE("bshd", "packed"));
@@ -244,7 +244,7 @@ TEST_CASE("FlashAttention-3 takes tokens one behind the other, by a schedule tha
 }
 
 TEST_CASE("FlashAttention-3 takes e4m3 with a factor a key head") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.dtype = Dtype::kE4m3;
   problem.out_dtype = Dtype::kBf16;
   problem.kv_heads = 1;
@@ -295,7 +295,7 @@ TEST_CASE("a package that is installed and cannot be imported is not there") {
 }
 
 TEST_CASE("SageAttention leaves the caller's keys alone, and its output in the layout asked for") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.batch = 2;
   problem.layouts = *parse_layouts(GENERATE("bhsd", "bshd"));
   Script script("", problem);
@@ -310,7 +310,7 @@ TEST_CASE("SageAttention leaves the caller's keys alone, and its output in the l
 }
 
 TEST_CASE("FlashInfer's refusals say what is in the way") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.batch = 2;
   CHECK(Script("", problem).open_fault("flashinfer") ==
         "FlashInfer cannot do this: it takes tokens one behind the other, batch after batch, as "
@@ -402,7 +402,7 @@ std::string backend_of(const std::string& function, const std::string& file = "f
 }  // namespace
 
 TEST_CASE("a function of the user's runs, and is timed as every backend") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.mask = Mask::kCausal;
   problem.scale = 0.5;
   problem.kv_heads = 1;
@@ -422,7 +422,7 @@ TEST_CASE("a function of the user's runs, and is timed as every backend") {
 }
 
 TEST_CASE("a function of e4m3 inputs takes their factors and the type of its output") {
-  Problem problem = kSixteen;
+  Attention problem = kSixteen;
   problem.dtype = Dtype::kE4m3;
   problem.out_dtype = Dtype::kBf16;
   Script script("", problem);

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Problem kTwoHeads{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
+const Attention kTwoHeads{1, 2, 2, 16, 16, 8, Dtype::kF16, Mask::kNone};
 const TensorAddresses kSource{{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}};
 
 /// A program in place of Python: a line for the shell.

@@ -16,32 +16,32 @@ namespace {
 
 /// Which architectures a problem is compiled for: all, or one, to keep the test short.
 struct Case {
-  Problem problem;
+  Attention problem;
   std::vector<std::string> archs;
 };
 
 std::vector<Case> cases() {
   const std::vector<std::string> all = {"sm_75",  "sm_80",  "sm_86", "sm_89",
                                         "sm_90a", "sm_100", "sm_120"};
-  const Problem usual{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
-  Problem wide = usual;
+  const Attention usual{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+  Attention wide = usual;
   wide.head_dim = 128;
   wide.mask = Mask::kCausal;
-  Problem odd{.batch = 1, .heads = 6, .kv_heads = 2, .seq_q = 17, .seq_kv = 130, .head_dim = 64};
+  Attention odd{.batch = 1, .heads = 6, .kv_heads = 2, .seq_q = 17, .seq_kv = 130, .head_dim = 64};
   odd.dtype = Dtype::kBf16;
   odd.mask = Mask::kCausal;
-  Problem narrow = usual;
+  Attention narrow = usual;
   narrow.dtype = Dtype::kE4m3;
   narrow.out_dtype = Dtype::kBf16;
-  Problem fused = wide;
+  Attention fused = wide;
   fused.dtype = Dtype::kE4m3;
   fused.out_dtype = Dtype::kF16;
   fused.quant = Quant::kFused;
-  const Problem decode{
+  const Attention decode{
       .batch = 8, .heads = 32, .kv_heads = 8, .seq_q = 1, .seq_kv = 4096, .head_dim = 128};
-  Problem packed{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 48, .seq_kv = 48};
+  Attention packed{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 48, .seq_kv = 48};
   packed.layouts = *parse_layouts("packed");
-  Problem gaps{.batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 40, .seq_kv = 72};
+  Attention gaps{.batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 40, .seq_kv = 72};
   gaps.layouts = *parse_layouts("q=6400:80:160,k=11520:5760:80,v=12672:88:176,out=6400:72:160");
   return {{usual, all},
           {wide, all},
@@ -65,7 +65,7 @@ std::string describe(const Attempt& attempt) {
 }
 
 /// The kernel's default config for the problem; nothing when it cannot run there.
-std::optional<Attempt> attempt_of(const KernelRef& kernel, const Problem& problem,
+std::optional<Attempt> attempt_of(const KernelRef& kernel, const Attention& problem,
                                   const std::string& arch) {
   const auto limits = typical_limits(*parse_arch(arch));
   REQUIRE(limits);
@@ -162,7 +162,7 @@ TEST_CASE(
   CompilePool pool = test::real_pool(folder.path());
   std::size_t refused = 0;
   for (const Attempt& attempt : attempts()) {
-    const Problem& problem = attempt.candidate.problem;
+    const Attention& problem = attempt.candidate.problem.as_attention();
     const bool usual = problem.head_dim == 64 || problem.seq_q == 1;
     if (name(attempt.limits.arch) != "sm_90a" || !usual) continue;
     const Manifest& manifest = attempt.candidate.kernel->manifest;

@@ -74,7 +74,7 @@ void choose(Config& config, const Manifest& manifest, const std::string& name,
 }
 
 KnownAttempt attempt_of(const KernelRef& kernel, const Known& known) {
-  Problem problem{.batch = 4, .heads = 16, .kv_heads = 16, .seq_q = 2688, .seq_kv = 2688};
+  Attention problem{.batch = 4, .heads = 16, .kv_heads = 16, .seq_q = 2688, .seq_kv = 2688};
   problem.head_dim = known.head_dim;
   problem.mask = known.mask;
   const auto limits = typical_limits(*parse_arch(known.arch));

@@ -86,7 +86,7 @@ TEST_CASE("problems larger than the memory are refused with the flag") {
   DeviceLimits limits = *typical_limits(Arch{90, 'a'});
   limits.memory_bytes = 1 << 20;
   const auto check = [&](Problem problem) {
-    problem.custom->bytes_read = 1;  // as of a gather: what a kernel must read is not what there is
+    problem.as_custom().bytes_read = 1;  // as of a gather, which need not read what there is
     return check_memory(*custom_kernels().front()->manifest.operation, problem, {}, limits, 2);
   };
   const Status status = check(custom_test_problem(65536, 4096));

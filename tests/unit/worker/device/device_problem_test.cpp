@@ -41,9 +41,9 @@ std::string refusal(FakeDevice& device) {
 
 /// Attention of one head of an fp8 problem: fp32 of the reference, the output's type of the
 /// low-precision reference.
-void attend_in_fp8(const Problem& whole, const std::byte* q, const std::byte* k, const std::byte* v,
-                   const float* factors[3], void* out, bool low_precision) {
-  Problem head = whole;
+void attend_in_fp8(const Attention& whole, const std::byte* q, const std::byte* k,
+                   const std::byte* v, const float* factors[3], void* out, bool low_precision) {
+  Attention head = whole;
   head.batch = head.heads = head.kv_heads = 1;
   const auto queries = static_cast<std::size_t>(head.query_elements());
   const auto keys = static_cast<std::size_t>(head.key_elements());
@@ -60,9 +60,10 @@ void attend_in_fp8(const Problem& whole, const std::byte* q, const std::byte* k,
 }
 
 void make_fp8(FakeDevice& device) {
-  device.order.problem.dtype = Dtype::kE4m3;
-  device.order.problem.out_dtype = Dtype::kBf16;
-  device.order.problem.lse = false;
+  Attention& problem = device.order.problem.as_attention();
+  problem.dtype = Dtype::kE4m3;
+  problem.out_dtype = Dtype::kBf16;
+  problem.lse = false;
   for (Program* program : {&device.order.reference, &device.order.low_precision}) {
     StagePlan& stage = program->plan.stages.front();
     const bool low_precision = program == &device.order.low_precision;
@@ -73,7 +74,7 @@ void make_fp8(FakeDevice& device) {
                                        const float* q_descale, const float* k_descale,
                                        const float* v_descale, void* out) {
           const float* factors[] = {q_descale, k_descale, v_descale};
-          attend_in_fp8(device.order.problem, q, k, v, factors, out, low_precision);
+          attend_in_fp8(device.attention(), q, k, v, factors, out, low_precision);
         }));
   }
 }
@@ -83,7 +84,7 @@ void make_fp8(FakeDevice& device) {
 TEST_CASE("where single keys decide, an fp8 reference knows what rounding may cost each value") {
   FakeDevice device;
   make_fp8(device);
-  const Problem& problem = device.order.problem;
+  const Attention& problem = device.attention();
   device.order.cases = {{Distribution::kOutliers, 42}, {Distribution::kUniform, 43}};
   REQUIRE(device.begin());
   const InputSet& set = device.problem().sets()[0];

@@ -20,8 +20,8 @@ constexpr const char* kGaps = "q=2048:1024:24,out=2000:1000:24";
 /// A device with a problem in that layout.
 struct LaidOut : FakeDevice {
   explicit LaidOut(const char* layout) {
-    order.problem.layouts = *parse_layouts(layout);
-    REQUIRE(validate(order.problem));
+    order.problem.as_attention().layouts = *parse_layouts(layout);
+    REQUIRE(validate(order.problem.as_attention()));
   }
   void refused(test::HostKernel after, const char* gate, const char* why) {
     const RunReply reply = run(wrong(std::move(after)));
@@ -128,8 +128,8 @@ TEST_CASE("accuracy: what lies between the rows of an input is NaN") {
 
 TEST_CASE("places of wrong elements are those of the problem, not of the memory") {
   LaidOut device(GENERATE("bshd", kGaps));
-  const std::int64_t row = strides_of(device.order.problem, "out").row;
-  const std::int64_t head = strides_of(device.order.problem, "out").head;
+  const std::int64_t row = strides_of(device.attention(), "out").row;
+  const std::int64_t head = strides_of(device.attention(), "out").head;
   SECTION("wrong") {
     device.refused([=](const HostTensors& t) { t.out[head + 5 * row + 3] = 0x3c00; }, "accuracy",
                    "batch 0, head 1, row 5, column 3");

@@ -12,10 +12,7 @@ namespace {
 ProfileJob kernel_job() {
   ProfileJob job;
   job.device = 1;
-  job.problem.batch = 4;
-  job.problem.heads = job.problem.kv_heads = 8;
-  job.problem.seq_q = job.problem.seq_kv = 512;
-  job.problem.head_dim = 64;
+  job.problem = Attention{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
   job.program.cubin = "a.cubin";
   StagePlan stage;
   stage.entry = "fa_mma";

@@ -323,7 +323,7 @@ TEST_CASE("timed_output: so is an fp8 output after the timed launches") {
 
 TEST_CASE("accuracy: what lies outside of the inputs is NaN") {
   FakeDevice device;
-  const auto keys = static_cast<std::size_t>(device.order.problem.key_elements());
+  const auto keys = static_cast<std::size_t>(device.attention().key_elements());
   refused(device.run(device.wrong([keys](const HostTensors& t) { t.out[0] = t.v[keys]; })),
           "accuracy", "finite");
 }
@@ -518,7 +518,7 @@ TEST_CASE("timed_output: single launches after the timed graph are looked at, to
 
 TEST_CASE("same_work: a kernel that remembers what it computed from the same contents is refused") {
   FakeDevice device;
-  const auto keys = static_cast<std::size_t>(device.order.problem.key_elements());
+  const auto keys = static_cast<std::size_t>(device.attention().key_elements());
   std::vector<std::uint16_t> seen, answer;
   std::vector<float> sums;
   const auto remember = [&](const HostTensors& t) {

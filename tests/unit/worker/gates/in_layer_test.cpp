@@ -32,8 +32,9 @@ class Varying : public LoadedProgram {
 /// All layers of a replay are one wait, and many.
 void allow_layers(FakeDevice& device) {
   device.order.kernel_deadline_s = 10;
-  device.order.problem.heads = 1;
-  device.order.problem.seq_q = device.order.problem.seq_kv = 16;
+  Attention& problem = device.order.problem.as_attention();
+  problem.heads = 1;
+  problem.seq_q = problem.seq_kv = 16;
 }
 
 RunReply run_in_layer(FakeDevice& device, const Program& program) {
@@ -127,7 +128,7 @@ TEST_CASE("in_layer: what a kernel does between two products alone is found, the
 TEST_CASE("in_layer: cached keys are put back after a kernel that changed them") {
   FakeDevice device;
   allow_layers(device);
-  device.order.problem.seq_kv = 24;
+  device.order.problem.as_attention().seq_kv = 24;
   refused_there(run_in_layer(device, elsewhere(device,
                                                [](const HostTensors& t) {
                                                  const_cast<std::uint16_t*>(t.v)[5] = kOther;
@@ -191,10 +192,10 @@ TEST_CASE("in_layer: outputs of a library whose runs may differ are judged each 
 TEST_CASE("in_layer: packed queries are not the keys, where as many weights are one block") {
   FakeDevice device;
   allow_layers(device);
-  device.order.problem = {.heads = 16, .kv_heads = 16, .head_dim = 64, .lse = true};
+  device.order.problem = Attention{.heads = 16, .kv_heads = 16, .head_dim = 64, .lse = true};
   const auto packed = parse_layouts("packed");
   REQUIRE(packed);
-  device.order.problem.layouts = *packed;
+  device.order.problem.as_attention().layouts = *packed;
   REQUIRE(device.begin());
   const auto layer = device.problem().layer();
   REQUIRE(layer);

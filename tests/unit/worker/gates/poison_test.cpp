@@ -9,7 +9,7 @@ using namespace fatune;
 
 namespace {
 
-const Problem kWithLse{
+const Attention kWithLse{
     .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 4, .seq_kv = 4, .head_dim = 8, .lse = true};
 
 constexpr std::size_t kOut = 0, kLse = 1;

@@ -28,7 +28,7 @@ Program a_program() {
 
 TEST_CASE("a begin order survives the journey") {
   BeginOrder order;
-  order.problem = {
+  order.problem = Attention{
       .batch = 4, .heads = 8, .kv_heads = 2, .seq_q = 512, .seq_kv = 300, .mask = Mask::kCausal};
   order.checks_cubin = "/tmp/checks.cubin";
   order.reference = order.low_precision = a_program();

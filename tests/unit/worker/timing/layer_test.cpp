@@ -34,14 +34,14 @@ Result<std::optional<gpu::GraphEdges>> edges_of_three(test::FakeDriver& driver) 
 
 constexpr std::int64_t kL2 = std::int64_t{50} << 20;
 
-Problem laid(const char* shape, const char* layout) {
-  Problem problem = *parse_shape(shape);
+Attention laid(const char* shape, const char* layout) {
+  Attention problem = *parse_shape(shape);
   problem.layouts = *parse_layouts(layout);
   return problem;
 }
 
 TEST_CASE("one product leaves packed q, k and v, one each the others") {
-  Problem problem = laid("4,8,512,64", "packed");
+  Attention problem = laid("4,8,512,64", "packed");
   problem.kv_heads = 2;
   const auto packed = layer_plan(problem, kL2);
   REQUIRE(packed);
@@ -68,7 +68,7 @@ TEST_CASE("rows with gaps are written where they lie, heads apart as dense memor
   REQUIRE(heads);
   CHECK(heads->before[0].plan.operands[2].pitch == 512);
   // Of one token any stride of rows is as good: a product's is at least as long as its rows.
-  Problem token = laid("1,32,1,128", "bhsd");
+  Attention token = laid("1,32,1,128", "bhsd");
   token.seq_kv = 4096;
   const auto one = layer_plan(token, kL2);
   REQUIRE(one);
@@ -86,7 +86,7 @@ TEST_CASE("the weights of all layers are twice the L2 cache, but long ones are f
   const auto longer = layer_plan(laid("2,16,16384,128", "packed"), kL2);
   REQUIRE(longer);
   CHECK(longer->layers == 3);  // 4.4e12 FLOPs each
-  Problem decoding = laid("16,32,1,128", "bshd");
+  Attention decoding = laid("16,32,1,128", "bshd");
   decoding.kv_heads = 8;
   decoding.seq_kv = 4096;
   const auto cached = layer_plan(decoding, kL2);
@@ -96,7 +96,7 @@ TEST_CASE("the weights of all layers are twice the L2 cache, but long ones are f
   CHECK(cached->before[0].to == "q");
   CHECK(cached->layers == 3);
   // Keys of 61 MB a layer do not count.
-  Problem cross = laid("8,20,1,64", "bshd");
+  Attention cross = laid("8,20,1,64", "bshd");
   cross.seq_kv = 1500;
   const auto narrow = layer_plan(cross, kL2);
   REQUIRE(narrow);
@@ -109,7 +109,7 @@ TEST_CASE("the weights of all layers are twice the L2 cache, but long ones are f
 }
 
 TEST_CASE("8-bit floats have no layer") {
-  Problem problem = laid("4,8,512,64", "bhsd");
+  Attention problem = laid("4,8,512,64", "bhsd");
   problem.dtype = Dtype::kE4m3;
   CHECK_FALSE(layer_plan(problem, kL2));
 }

@@ -24,7 +24,7 @@ std::vector<std::byte> f16(const std::vector<float>& values) {
 }
 
 /// The whole output in fp64, rounded to fp32: what a right device reference gives.
-std::vector<float> exact(const Problem& problem, const HostInputs& inputs) {
+std::vector<float> exact(const Attention& problem, const HostInputs& inputs) {
   std::vector<float> values;
   for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
     for (std::int64_t head = 0; head < problem.heads; ++head) {
@@ -42,7 +42,7 @@ std::vector<float> exact(const Problem& problem, const HostInputs& inputs) {
 
 TEST_CASE("two keys, worked out by hand") {
   // head_dim 4, so the scale is 1/2: scores 1 and 0, weights e/(e+1) and 1/(e+1).
-  const Problem problem{.seq_q = 1, .seq_kv = 2, .head_dim = 4};
+  const Attention problem{.seq_q = 1, .seq_kv = 2, .head_dim = 4};
   HostInputs inputs;
   inputs.q = f16({1, 1, 0, 0});
   inputs.k = f16({1, 1, 0, 0, 0, 0, 1, 0});
@@ -59,7 +59,7 @@ TEST_CASE("two keys, worked out by hand") {
 }
 
 TEST_CASE("a scale that was told, worked out by hand") {
-  const Problem problem = with_scale({.seq_q = 1, .seq_kv = 2, .head_dim = 4}, 1);
+  const Attention problem = with_scale({.seq_q = 1, .seq_kv = 2, .head_dim = 4}, 1);
   HostInputs inputs;
   inputs.q = f16({1, 1, 0, 0});
   inputs.k = f16({1, 1, 0, 0, 0, 0, 1, 0});
@@ -70,10 +70,10 @@ TEST_CASE("a scale that was told, worked out by hand") {
 }
 
 TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing are zero") {
-  const Problem wide{.seq_q = 2, .seq_kv = 4, .head_dim = 16, .mask = Mask::kCausal};
+  const Attention wide{.seq_q = 2, .seq_kv = 4, .head_dim = 16, .mask = Mask::kCausal};
   CHECK(visible_keys(wide, 0) == 3);
   CHECK(visible_keys(wide, 1) == 4);
-  const Problem tall{.seq_q = 5, .seq_kv = 2, .head_dim = 16, .mask = Mask::kCausal};
+  const Attention tall{.seq_q = 5, .seq_kv = 2, .head_dim = 16, .mask = Mask::kCausal};
   CHECK(visible_keys(tall, 2) == 0);
   CHECK(visible_keys(tall, 3) == 1);
   const HostInputs inputs = make_inputs(tall, {});
@@ -86,7 +86,7 @@ TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing ar
 }
 
 TEST_CASE("query heads share key heads in groups") {
-  const Problem problem = test::problem("1,4(kv 2),1,2");
+  const Attention problem = test::problem("1,4(kv 2),1,2");
   HostInputs inputs;
   inputs.q = f16(std::vector<float>(8, 1.0f));
   inputs.k = f16({0, 0, 0, 0});
@@ -96,7 +96,7 @@ TEST_CASE("query heads share key heads in groups") {
 }
 
 TEST_CASE("sampled rows are distinct, in range, and hold the corners") {
-  const Problem problem{.batch = 2, .heads = 3, .kv_heads = 3, .seq_q = 50, .seq_kv = 50};
+  const Attention problem{.batch = 2, .heads = 3, .kv_heads = 3, .seq_q = 50, .seq_kv = 50};
   const auto rows = sample_rows(problem, 24, 1);
   CHECK(rows.size() == 24);
   bool last = false;
@@ -105,11 +105,11 @@ TEST_CASE("sampled rows are distinct, in range, and hold the corners") {
     last = last || (row.batch == 1 && row.head == 2 && row.row == 49);
   }
   CHECK(last);
-  CHECK(sample_rows(Problem{}, 24, 1).size() == 1);
+  CHECK(sample_rows(Attention{}, 24, 1).size() == 1);
 }
 
 TEST_CASE("a right reference passes, a slightly wrong one is an error that says where") {
-  Problem problem{.batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 70, .head_dim = 32};
+  Attention problem{.heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 70, .head_dim = 32};
   for (const Mask mask : {Mask::kNone, Mask::kCausal}) {
     problem.mask = mask;
     const HostInputs inputs = make_inputs(problem, {Distribution::kOutliers, 5});
@@ -127,7 +127,7 @@ TEST_CASE("a right reference passes, a slightly wrong one is an error that says 
 }
 
 TEST_CASE("a reference's log-sum-exps are checked when the problem wants them") {
-  const Problem problem = test::problem("1,2,20x18,32 causal lse");
+  const Attention problem = test::problem("1,2,20x18,32 causal lse");
   const HostInputs inputs = make_inputs(problem, {Distribution::kLargeLogits, 5});
   const std::vector<float> out = exact(problem, inputs);
   std::vector<float> right;

@@ -13,7 +13,7 @@ using Catch::Approx;
 
 namespace {
 
-const Problem kProblem{
+const Attention kProblem{
     .batch = 2, .heads = 4, .kv_heads = 2, .seq_q = 96, .seq_kv = 130, .head_dim = 64};
 
 std::vector<float> decoded(Dtype dtype, const std::vector<std::byte>& bytes) {
@@ -48,7 +48,7 @@ TEST_CASE("sizes follow the problem and its element type") {
   CHECK(f16.q.size() == 2 * 4 * 96 * 64 * 2);
   CHECK(f16.k.size() == 2 * 2 * 130 * 64 * 2);
   CHECK(f16.v.size() == f16.k.size());
-  Problem fp8 = kProblem;
+  Attention fp8 = kProblem;
   fp8.dtype = Dtype::kE4m3;
   fp8.out_dtype = Dtype::kBf16;
   CHECK(make_inputs(fp8, {}).q.size() == 2 * 4 * 96 * 64);
@@ -124,8 +124,8 @@ TEST_CASE("last_key differs from normal in the last key's values alone") {
 }
 
 TEST_CASE("a tensor long enough for several threads has the bytes of a short one") {
-  const Problem longer{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 40'000, .head_dim = 64};
-  const Problem shorter{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 100, .head_dim = 64};
+  const Attention longer{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 40'000, .head_dim = 64};
+  const Attention shorter{.batch = 1, .heads = 1, .kv_heads = 1, .seq_q = 100, .head_dim = 64};
   for (const Distribution each : {Distribution::kNormal, Distribution::kOutliers}) {
     const auto all = make_inputs(longer, {each, 3}).q, few = make_inputs(shorter, {each, 3}).q;
     CHECK(std::equal(few.begin(), few.end(), all.begin()));
@@ -134,9 +134,10 @@ TEST_CASE("a tensor long enough for several threads has the bytes of a short one
 
 TEST_CASE("doubling v is exact") {
   const auto once = decoded(
-      Dtype::kBf16, make_inputs(Problem{.seq_q = 8, .seq_kv = 8, .dtype = Dtype::kBf16}, {}).v);
-  const auto eight = decoded(
-      Dtype::kBf16, make_inputs(Problem{.seq_q = 8, .seq_kv = 8, .dtype = Dtype::kBf16}, {}, 3).v);
+      Dtype::kBf16, make_inputs(Attention{.seq_q = 8, .seq_kv = 8, .dtype = Dtype::kBf16}, {}).v);
+  const auto eight =
+      decoded(Dtype::kBf16,
+              make_inputs(Attention{.seq_q = 8, .seq_kv = 8, .dtype = Dtype::kBf16}, {}, 3).v);
   for (std::size_t i = 0; i < once.size(); ++i) CHECK(eight[i] == 8 * once[i]);
 }
 

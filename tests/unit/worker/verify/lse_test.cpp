@@ -19,10 +19,10 @@ namespace {
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 /// Causal with more queries than keys: the first three rows of each head see nothing.
-Problem tall() { return test::problem("2,4(kv 2),40x37,32 causal lse"); }
+Attention tall() { return test::problem("2,4(kv 2),40x37,32 causal lse"); }
 
 /// In fp64, rounded to fp32: what a right kernel gives.
-std::vector<float> exact_lse(const Problem& problem, const HostInputs& inputs) {
+std::vector<float> exact_lse(const Attention& problem, const HostInputs& inputs) {
   std::vector<float> values;
   for (std::int64_t row = 0; row < problem.rows(); ++row) {
     const std::int64_t head = row / problem.seq_q;
@@ -39,7 +39,7 @@ std::span<const std::byte> bytes(const std::vector<float>& values) {
 }  // namespace
 
 TEST_CASE("the same log-sum-exps pass with a margin of zero") {
-  const Problem problem = tall();
+  const Attention problem = tall();
   const HostInputs inputs = make_inputs(problem, {});
   const std::vector<float> values = exact_lse(problem, inputs);
   CHECK(values[2] == kNothing);
@@ -54,7 +54,7 @@ TEST_CASE("the same log-sum-exps pass with a margin of zero") {
 }
 
 TEST_CASE("the limit is that of the row, worked out by hand") {
-  Problem problem{.seq_q = 1, .seq_kv = 2, .head_dim = 4, .lse = true};
+  Attention problem{.seq_q = 1, .seq_kv = 2, .head_dim = 4, .lse = true};
   HostInputs inputs;
   const auto element = [](float value) { return encode(Dtype::kF16, value); };
   const std::uint16_t q[] = {element(3), element(4), 0, 0};
@@ -74,7 +74,7 @@ TEST_CASE("the limit is that of the row, worked out by hand") {
 }
 
 TEST_CASE("an error is judged by its row's limit") {
-  const Problem problem = tall();
+  const Attention problem = tall();
   const HostInputs inputs = make_inputs(problem, {Distribution::kOutliers, 3});
   const std::vector<float> right = exact_lse(problem, inputs);
   const LseReference reference = make_lse_reference(problem, inputs, right);
@@ -95,7 +95,7 @@ TEST_CASE("an error is judged by its row's limit") {
 }
 
 TEST_CASE("another base, a missing key or a missing scale is far beyond the limit") {
-  const Problem problem = test::problem("1,2,8x512,64 bf16 lse");
+  const Attention problem = test::problem("1,2,8x512,64 bf16 lse");
   const HostInputs inputs = make_inputs(problem, {});
   const std::vector<float> right = exact_lse(problem, inputs);
   const LseReference reference = make_lse_reference(problem, inputs, right);
@@ -109,7 +109,7 @@ TEST_CASE("another base, a missing key or a missing scale is far beyond the limi
 }
 
 TEST_CASE("rows that see no key are -inf exactly, all others finite") {
-  const Problem problem = tall();
+  const Attention problem = tall();
   const HostInputs inputs = make_inputs(problem, {});
   const std::vector<float> right = exact_lse(problem, inputs);
   const LseReference reference = make_lse_reference(problem, inputs, right);
@@ -133,7 +133,7 @@ TEST_CASE("rows that see no key are -inf exactly, all others finite") {
 }
 
 TEST_CASE("keys that all weigh the same sum to the log of their number") {
-  const Problem problem{.seq_q = 3, .seq_kv = 1000, .head_dim = 16, .lse = true};
+  const Attention problem{.seq_q = 3, .seq_kv = 1000, .head_dim = 16, .lse = true};
   const HostInputs inputs = make_inputs(problem, {Distribution::kZeroQ, 1});
   const LseReference reference =
       make_lse_reference(problem, inputs, std::vector<float>(3, std::log(1000.0f)));

@@ -15,7 +15,7 @@ namespace {
 
 /// Four key heads of two query heads each, the last of which keeps its numbers; causal, so that two
 /// rows see nothing.
-Problem fused() {
+Attention fused() {
   return {.batch = 2,
           .heads = 4,
           .kv_heads = 2,
@@ -32,7 +32,7 @@ Problem fused() {
 constexpr InputCase kCase{Distribution::kNotFinite, 42};
 
 /// Attention in fp64 of the inputs as they are, as a kernel of 16 bits would write it.
-std::vector<std::byte> exact_output(const Problem& problem) {
+std::vector<std::byte> exact_output(const Attention& problem) {
   const HostInputs inputs = make_inputs(problem, kCase);
   std::vector<std::uint16_t> out;
   for (std::int64_t row = 0; row < problem.rows(); ++row) {
@@ -45,7 +45,7 @@ std::vector<std::byte> exact_output(const Problem& problem) {
   return {bytes.begin(), bytes.end()};
 }
 
-TensorReference reference_of(const Problem& problem) {
+TensorReference reference_of(const Attention& problem) {
   const HostInputs inputs = make_inputs(problem, before_spoiling(kCase));
   std::vector<float> values;
   for (std::int64_t row = 0; row < problem.rows(); ++row) {
@@ -60,14 +60,15 @@ TensorReference reference_of(const Problem& problem) {
   return reference;
 }
 
-std::size_t element_at(const Problem& p, std::int64_t head, std::int64_t row, std::int64_t column) {
+std::size_t element_at(const Attention& p, std::int64_t head, std::int64_t row,
+                       std::int64_t column) {
   return static_cast<std::size_t>((head * p.seq_q + row) * p.head_dim + column);
 }
 
 }  // namespace
 
 TEST_CASE("an element takes along what depends on it, and may take along the rest of its head") {
-  const Problem problem = fused();
+  const Attention problem = fused();
   const LostOutputs lost(problem);
   CHECK(lost.has(0));
   CHECK(lost.has(5));
@@ -82,13 +83,13 @@ TEST_CASE("an element takes along what depends on it, and may take along the res
 }
 
 TEST_CASE("with one key head the elements share it") {
-  const Problem problem{.batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 4, .seq_kv = 4};
+  const Attention problem{.batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 4, .seq_kv = 4};
   CHECK(LostOutputs(problem).must_be_lost(0, 0, 0));
   CHECK(LostOutputs(problem).must_be_lost(1, 3, 63));
 }
 
 TEST_CASE("a number that hides an infinity or NaN is refused, and so is a wrong one elsewhere") {
-  const Problem problem = fused();
+  const Attention problem = fused();
   const TensorReference reference = reference_of(problem);
   std::vector<std::byte> out = exact_output(problem);
   CHECK(judge(reference, compare(reference, out)).passed);
@@ -118,7 +119,7 @@ TEST_CASE("a number that hides an infinity or NaN is refused, and so is a wrong 
 }
 
 TEST_CASE("log-sum-exps of lost heads are not judged, the others are") {
-  Problem problem = fused();
+  Attention problem = fused();
   std::vector<float> values(static_cast<std::size_t>(problem.rows()), 1.0f);
   LseReference reference =
       make_lse_reference(problem, make_inputs(problem, before_spoiling(kCase)), values);

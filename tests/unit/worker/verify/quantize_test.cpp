@@ -27,7 +27,7 @@ struct Loss {
   double relative() const { return std::sqrt(errors / values); }
 };
 
-Problem fp8_problem(Dtype dtype) {
+Attention fp8_problem(Dtype dtype) {
   return {.batch = 2,
           .heads = 4,
           .kv_heads = 2,
@@ -59,7 +59,7 @@ float largest(std::span<const float> values) {
 
 TEST_CASE("a head's largest magnitude becomes the largest number, the others lie near") {
   const Dtype dtype = GENERATE(Dtype::kE4m3, Dtype::kE5m2);
-  const Problem problem = fp8_problem(dtype);
+  const Attention problem = fp8_problem(dtype);
   const float most = dtype == Dtype::kE4m3 ? 448.0f : 57344.0f;
   const float half_step = dtype == Dtype::kE4m3 ? 0x1p-4f : 0x1p-3f;
   const HostInputs plain = unquantized_inputs(problem, {});
@@ -81,7 +81,7 @@ TEST_CASE("a head's largest magnitude becomes the largest number, the others lie
 }
 
 TEST_CASE("query heads of a group share the factor of their key head") {
-  const Problem problem = fp8_problem(Dtype::kE4m3);
+  const Attention problem = fp8_problem(Dtype::kE4m3);
   const HostInputs plain = unquantized_inputs(problem, {});
   const HostInputs made = quantize(problem, plain);
   const std::vector<float> before = values_of(plain.q, Dtype::kBf16);
@@ -92,7 +92,7 @@ TEST_CASE("query heads of a group share the factor of their key head") {
 }
 
 TEST_CASE("a head of zeros has the factor 1 and stays zeros") {
-  const Problem problem = fp8_problem(Dtype::kE4m3);
+  const Attention problem = fp8_problem(Dtype::kE4m3);
   HostInputs plain = unquantized_inputs(problem, {});
   std::fill(plain.k.begin(), plain.k.begin() + static_cast<std::ptrdiff_t>(plain.k.size() / 4),
             std::byte{0});
@@ -104,7 +104,7 @@ TEST_CASE("a head of zeros has the factor 1 and stays zeros") {
 }
 
 TEST_CASE("a fused problem's inputs are what the other's were before they were quantized") {
-  Problem problem = fp8_problem(Dtype::kE4m3);
+  Attention problem = fp8_problem(Dtype::kE4m3);
   const HostInputs plain = unquantized_inputs(problem, {});
   problem.quant = Quant::kFused;
   const HostInputs made = make_inputs(problem, {});
@@ -118,7 +118,7 @@ TEST_CASE("a fused problem's inputs are what the other's were before they were q
 
 TEST_CASE(
     "keys that share an offset keep their attention without their mean, and lose it with it") {
-  Problem problem = fp8_problem(Dtype::kE4m3);
+  Attention problem = fp8_problem(Dtype::kE4m3);
   problem.quant = Quant::kSmoothK;
   const HostInputs plain = unquantized_inputs(problem, {});
   const auto error_of = [&](Quant quant) {
@@ -157,7 +157,7 @@ TEST_CASE(
 }
 
 TEST_CASE("heads and tensors differ in their factors, so that another's gives other values") {
-  const Problem problem = fp8_problem(Dtype::kE4m3);
+  const Attention problem = fp8_problem(Dtype::kE4m3);
   const HostInputs made = make_inputs(problem, {});
   std::vector<float> all = made.q_descale;
   all.insert(all.end(), made.k_descale.begin(), made.k_descale.end());
@@ -168,7 +168,7 @@ TEST_CASE("heads and tensors differ in their factors, so that another's gives ot
 }
 
 TEST_CASE("attention of the quantized inputs is that of the others within a few percent") {
-  const Problem problem = fp8_problem(Dtype::kE4m3);
+  const Attention problem = fp8_problem(Dtype::kE4m3);
   const HostInputs plain = unquantized_inputs(problem, {});
   const HostInputs made = quantize(problem, plain);
   Loss loss;

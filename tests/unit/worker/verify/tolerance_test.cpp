@@ -24,7 +24,7 @@ struct Recipe {
 };
 
 struct Made {
-  Problem problem;
+  Attention problem;
   TensorReference reference;
   std::vector<std::byte> low_precision;
   HostInputs inputs;
@@ -43,7 +43,7 @@ std::vector<float> decode_all(Dtype dtype, const std::vector<std::byte>& bytes) 
 }
 
 /// Attention of one head (batch 1, heads 1), in fp32 with the recipe's roundings.
-std::vector<float> attend(const Problem& problem, const HostInputs& inputs, const Recipe& recipe,
+std::vector<float> attend(const Attention& problem, const HostInputs& inputs, const Recipe& recipe,
                           bool reference) {
   const auto q = decode_all(problem.dtype, inputs.q), k = decode_all(problem.dtype, inputs.k),
              v = decode_all(problem.dtype, inputs.v);
@@ -89,7 +89,7 @@ std::vector<std::byte> encode_all(Dtype dtype, const std::vector<float>& values)
   return bytes;
 }
 
-Made make(Problem problem, Distribution distribution = Distribution::kNormal) {
+Made make(Attention problem, Distribution distribution = Distribution::kNormal) {
   Made made{problem, {}, {}, make_inputs(problem, {distribution, 11})};
   made.reference = make_out_reference(problem, attend(problem, made.inputs, {}, true));
   made.low_precision =
@@ -128,12 +128,12 @@ TEST_CASE("right kernels pass, with room, in every distribution") {
 
 TEST_CASE(
     "where single keys decide, rounding of fp8 weights explains an error of its own element") {
-  Problem problem{.seq_q = 64, .seq_kv = 64, .head_dim = 16, .dtype = Dtype::kE4m3};
+  Attention problem{.seq_q = 64, .seq_kv = 64, .head_dim = 16, .dtype = Dtype::kE4m3};
   problem.out_dtype = Dtype::kBf16;
   CHECK(bounds_rounding(problem, Distribution::kOutliers));
   CHECK(bounds_rounding(problem, Distribution::kLargeLogits));
   CHECK_FALSE(bounds_rounding(problem, Distribution::kNormal));
-  CHECK_FALSE(bounds_rounding({.dtype = Dtype::kF16}, Distribution::kOutliers));
+  CHECK_FALSE(bounds_rounding(Attention{.dtype = Dtype::kF16}, Distribution::kOutliers));
   std::vector<float> values(static_cast<std::size_t>(problem.query_elements()), 1.0f);
   values[5] = 16;
   TensorReference reference = make_out_reference(problem, values);
@@ -159,7 +159,7 @@ TEST_CASE(
 TEST_CASE(
     "rounding explains what fa_mma_fp8 was off by at 8192 tokens, and no linear exponentials") {
   const auto explained_at = [](const char* shape, const OutputRow& where, std::size_t column) {
-    Problem problem = *parse_shape(shape);
+    Attention problem = *parse_shape(shape);
     problem.dtype = Dtype::kE4m3;
     problem.out_dtype = Dtype::kBf16;
     const HostInputs inputs =
@@ -259,7 +259,7 @@ TEST_CASE("NaN, infinity and rows that should be zero are named") {
 }
 
 TEST_CASE("comparison figures are right for known errors") {
-  const Problem problem{
+  const Attention problem{
       .batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 65, .seq_kv = 65, .head_dim = 16};
   std::vector<float> ones(static_cast<std::size_t>(problem.query_elements()), 1.0f);
   const TensorReference reference = make_out_reference(problem, ones);
@@ -302,7 +302,7 @@ TEST_CASE("limits of fp8 are those of its arithmetic, steps those of out") {
   Made made = make({.seq_q = 70, .seq_kv = 90, .head_dim = 16});
   const Comparison low_precision = compare(made.reference, made.low_precision);
   const Limits plain = attention_limits(made.reference, low_precision, Distribution::kNormal, {});
-  Problem problem{.dtype = Dtype::kE4m3, .out_dtype = Dtype::kF16};
+  Attention problem{.dtype = Dtype::kE4m3, .out_dtype = Dtype::kF16};
   const Limits fp8 =
       attention_limits(made.reference, low_precision, Distribution::kNormal, problem);
   CHECK_FALSE(plain.method_l2);
