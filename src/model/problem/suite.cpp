@@ -29,6 +29,25 @@ Status read_source(NamedProblem&, const Json& json, const FieldPlace& place) {
   return json.is_string() ? Status() : place.error(wrong_type("a string", json));
 }
 
+/// Python writes infinite numbers as words that JSON does not have.
+std::string with_infinities_as_text(std::string_view text) {
+  std::string read;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"' && (at == 0 || text[at - 1] != '\\')) quoted = !quoted;
+    for (const auto& [word, as_text] :
+         {std::pair("-Infinity", "\"-inf\""), std::pair("Infinity", "\"inf\""),
+          std::pair("NaN", "\"nan\"")}) {
+      if (quoted || !text.substr(at).starts_with(word)) continue;
+      read += as_text;
+      at += std::string_view(word).size();
+      break;
+    }
+    if (at < text.size()) read += text[at];
+  }
+  return read;
+}
+
 /// Completes a problem that is read; returns its fault.
 std::string complete(Attention& x) {
   if (!x.out_dtype) x.out_dtype = default_out_dtype(x.dtype);
@@ -51,7 +70,7 @@ void unchecked_fields(Attention& x, FieldList& f) {
   f.read_by("causal", x, read_causal).schema(R"({"type":"boolean"})");
   f("lse", x.lse);
   f("layout", x.layouts);
-  f("scale", x.scale).finite().about("Scale of the scores before the softmax [1/sqrt(head_dim)]");
+  f("scale", x.scale).about("Scale of the scores before the softmax [1/sqrt(head_dim)]");
 }
 
 void entry_fields(NamedProblem& x, FieldList& f) {
@@ -120,7 +139,7 @@ void fields(NamedProblem& x, FieldList& f) {
 }
 
 Result<Suite> parse_suite(std::string_view text, const std::string& where) {
-  FATUNE_TRY(const Json document, parse_json(text, where));
+  FATUNE_TRY(const Json document, parse_json(with_infinities_as_text(text), where));
   return read_value<Suite>(document, where);
 }
 

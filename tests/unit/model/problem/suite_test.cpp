@@ -109,14 +109,16 @@ TEST_CASE("a problem that contradicts itself is left out beside others") {
   const auto suite = parse_suite(
       R"({"schema":"fatune.problems/1","name":"s","problems":[
           {"name":"a","shape":"1,1,1,64","scale":-1},{"name":"b","shape":"1,1,1,64"},
-          {"name":"c","shape":"1,1,1,64","layout":"q=packed"}]})",
+          {"name":"c","shape":"1,1,1,64","layout":"q=packed"},
+          {"name":"d","shape":"1,1,1,64","scale":Infinity}]})",
       "s.json");
   REQUIRE(suite);
   REQUIRE(suite->problems.size() == 1);
   CHECK(suite->problems.front().name == "b");
   CHECK(suite->left_out ==
         std::vector<std::string>{"a: scale must be a number greater than 0, not -1",
-                                 "c: q, k and v are packed together, or none of them is"});
+                                 "c: q, k and v are packed together, or none of them is",
+                                 "d: scale must be a number greater than 0, not inf"});
 }
 
 TEST_CASE("errors name file and field") {
