@@ -29,21 +29,20 @@ Status read_source(NamedProblem&, const Json& json, const FieldPlace& place) {
   return json.is_string() ? Status() : place.error(wrong_type("a string", json));
 }
 
-/// Python writes infinite numbers as words that JSON does not have.
+/// Puts quotes around the words that Python's json writes for infinite numbers.
 std::string with_infinities_as_text(std::string_view text) {
   std::string read;
   bool quoted = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '"' && (at == 0 || text[at - 1] != '\\')) quoted = !quoted;
-    for (const auto& [word, as_text] :
-         {std::pair("-Infinity", "\"-inf\""), std::pair("Infinity", "\"inf\""),
-          std::pair("NaN", "\"nan\"")}) {
-      if (quoted || !text.substr(at).starts_with(word)) continue;
-      read += as_text;
-      at += std::string_view(word).size();
-      break;
-    }
-    if (at < text.size()) read += text[at];
+    const std::string_view rest = text.substr(at);
+    if (rest.front() == '"') quoted = !quoted;
+    const bool escapes = quoted && rest.front() == '\\';
+    const std::size_t sign = !quoted && rest.front() == '-' ? 1 : 0;
+    const bool infinite = !quoted && rest.substr(sign).starts_with("Infinity");
+    if (infinite) read += sign == 1 ? "\"-inf\"" : "\"inf\"";
+    const std::size_t taken = infinite ? sign + 8 : escapes ? 2 : 1;
+    if (!infinite) read += rest.substr(0, taken);
+    at += taken - 1;
   }
   return read;
 }
