@@ -60,7 +60,7 @@ Status time_in_rounds(FinalStages& stages, const FinalPlan& plan, const Places& 
   order.launches_per_round = plan.launches_per_round;
   order.seed = plan.seed + (again ? 1 : 0);
   order.verify = !stages.setting.run.skip_correctness;
-  order.in_layer = stages.problem.attention();
+  order.in_layer = stages.problem.attention() != nullptr;
   for (const std::size_t index : contestants)
     order.contestants.push_back(*stages.contenders[index].program);
   FATUNE_TRY(RoundsReply reply, stages.setting.worker.rounds(order, stages.progress));
