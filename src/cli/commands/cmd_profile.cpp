@@ -101,8 +101,9 @@ Status count_all(std::vector<Profiled>& results, const Environment& environment,
       options.report = kept_profile(run, result.record.id, ".ncu-rep");
       FATUNE_TRY(const Descriptor made,
                  make_folders_below(run, options.report.parent_path().lexically_relative(run)));
-      std::error_code ignored;
-      std::filesystem::remove(options.report, ignored);  // ncu would follow a link
+      std::error_code ignored;  // ncu would follow a link
+      if (std::filesystem::is_symlink(options.report, ignored))
+        std::filesystem::remove(options.report, ignored);
     }
     FATUNE_TRY(result.outcome, take_profile(result.candidate, options, pool, settings));
     if (run.empty() || result.outcome.status != ProfileStatus::kProfiled) continue;
