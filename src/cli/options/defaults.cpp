@@ -16,11 +16,8 @@ namespace fatune::cli {
 namespace {
 
 const CommandDoc* command_named(const CommandDoc& parent, const std::string& name) {
-  for (const auto* list : {&parent.commands, &parent.hidden}) {
-    const auto found = std::ranges::find(*list, name, &CommandDoc::name);
-    if (found != list->end()) return &*found;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(parent.commands, name, &CommandDoc::name);
+  return found == parent.commands.end() ? nullptr : &*found;
 }
 
 const OptionDoc* option_named(const CommandDoc& command, const std::string& key) {

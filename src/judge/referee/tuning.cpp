@@ -31,7 +31,7 @@ std::vector<std::string> reasons_of(const std::vector<CandidateRecord>& candidat
 }  // namespace
 
 Result<BookedProblem> problem_of_shape(const SweepProblem& asked) {
-  FATUNE_TRY(Problem problem, parse_shape(asked.shape.value_or(""), "arguments: field 'shape'"));
+  FATUNE_TRY(Attention problem, parse_shape(asked.shape.value_or(""), "arguments: field 'shape'"));
   problem.dtype = asked.dtype;
   problem.out_dtype = default_out_dtype(asked.dtype);
   problem.mask = asked.mask;

@@ -179,7 +179,7 @@ TEST_CASE("fatune's kernels are searched for a problem or a shape, and the winne
   asked.mask = Mask::kCausal;
   const auto shaped = shop.referee.sweep(asked, kQuiet);
   if (!shaped) FAIL(shaped.error().message);
-  CHECK(shaped->best->record.problem.mask == Mask::kCausal);
+  CHECK(shaped->best->record.problem.as_attention().mask == Mask::kCausal);
   CHECK(shaped->run == "runs/2");
   asked.shape = "1,2,128";
   CHECK_FALSE(shop.referee.sweep(asked, kQuiet));
