@@ -34,7 +34,7 @@ def __dir__() -> "list[str]":
 def __getattr__(name: str) -> _Any:
     if name == "__version__":
         from . import program
-        value = program.output_of(["--version"]).split()[-1]
+        value = program.output_of(["--version"]).split()[1]
     elif name in _HOMES:
         try:
             value = getattr(_importlib.import_module(f".{_HOMES[name]}", __name__), name)

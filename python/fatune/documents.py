@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tupl
 
 from .errors import FILES, FatuneError
 
-LARGEST_FILE = 16 << 20
+LARGEST_FILE = 128 << 20
 """Bytes of a file, unless its reader names another limit."""
 _KINDS = {str: "text", dict: "an object", list: "a list", int: "a whole number",
           float: "a number", bool: "true or false"}

@@ -12,7 +12,7 @@ namespace fatune {
 
 /// Limits of a file's size, packed or not, to protect the machine's memory; chosen.
 inline constexpr std::size_t kUsualFile = std::size_t{16} << 20U;
-inline constexpr std::size_t kLargeFile = std::size_t{60} << 20U;     ///< results of others
+inline constexpr std::size_t kLargeFile = std::size_t{128} << 20U;    ///< documents of results
 inline constexpr std::size_t kJournalFile = std::size_t{512} << 20U;  ///< 260,000 candidates
 /// Fails for a larger text, because parsing needs several times its size.
 Status check_size(std::string_view text, std::size_t limit, const std::string& where);

@@ -141,7 +141,7 @@ Status check_values(std::string_view text, const std::string& where) {
 }
 
 Result<Json> load_json(const std::filesystem::path& path) {
-  FATUNE_TRY(const std::string text, read_file(path));
+  FATUNE_TRY(const std::string text, read_file(path, kLargeFile));
   return parse_json(text, path.string());
 }
 

@@ -273,7 +273,7 @@ class Readers(Hostile):
                 bomb.write(b"1," * (1 << 19))
         self.refused("fatune report bomb.jsonl.gz", "bomb.jsonl.gz: unpacks to more than 100 times its size")
         self.refused("fatune report /dev/zero", "/dev/zero: holds more than 512.0 MiB, the most that is read")
-        self.refused("fatune inspect --shape 4,8,512,64 --config /dev/zero", "/dev/zero: holds more than 16.0 MiB")
+        self.refused("fatune inspect --shape 4,8,512,64 --config /dev/zero", "/dev/zero: holds more than 128.0 MiB")
         self.refused("fatune replay <(cat /dev/zero)", "holds more than 512.0 MiB")
 
     def test_many_lines(self):

@@ -29,7 +29,7 @@ import importlib.machinery, sys, types
 sys.modules["torch"] = types.ModuleType("torch")
 sys.modules["torch"].__spec__ = importlib.machinery.ModuleSpec("torch", None)
 module = sys.modules["fatune.capturing"] = types.ModuleType("fatune.capturing")
-module.main = lambda arguments: print("captured", *arguments) or 7
+module.main = lambda told: print("captured", told.script, *told.arguments) or 7
 from fatune.__main__ import main
 sys.exit(main(["capture", "script.py", "--flag"]))
 """

@@ -127,11 +127,6 @@ bool all_were_searched(const SweepResult& result) {
   });
 }
 
-std::size_t place_of(const std::vector<NamedProblem>& problems, const Problem& problem) {
-  const auto found = std::ranges::find(problems, problem, &NamedProblem::problem);
-  return static_cast<std::size_t>(found - problems.begin());
-}
-
 }  // namespace
 
 RunState OpenRun::state(Evaluator* evaluator, RunClock clock) const {
@@ -147,11 +142,9 @@ RunState OpenRun::state(Evaluator* evaluator, RunClock clock) const {
 }
 
 void OpenRun::take(ProblemResult swept) {
-  const std::vector<NamedProblem>& all = result.plan.problems;
-  const std::size_t place = place_of(all, swept.problem.problem);
-  const auto next = std::ranges::find_if(result.problems, [&](const ProblemResult& each) {
-    return place_of(all, each.problem.problem) > place;
-  });
+  const auto place = [this](const ProblemResult& each) { return places.at(each.problem.problem); };
+  const auto next = std::ranges::upper_bound(result.problems, place(swept), {}, place);
+  taken.insert(swept.problem.problem);
   result.problems.insert(next, std::move(swept));
 }
 
@@ -166,18 +159,14 @@ void OpenRun::warn_of_absent(const ProblemResult& problem) {
   }
 }
 
-bool OpenRun::has(const NamedProblem& problem) const {
-  return std::ranges::any_of(result.problems, [&](const ProblemResult& each) {
-    return each.problem.problem == problem.problem;
-  });
-}
-
 Result<OpenRun> open_run(const SweepOptions& options, const std::vector<KernelRef>& kernels,
                          const KernelRef& reference, const Environment& environment,
                          const std::vector<Environment>& helpers) {
   OpenRun run{options, kernels, options.reference_is_baseline ? reference : nullptr, {}, nullptr};
   SweepResult& result = run.result;
   result.plan = complete_plan(options.plan, kernels);
+  for (const NamedProblem& each : result.plan.problems)
+    run.places.emplace(each.problem, run.places.size());
   result.environment = environment;
   result.folder = options.out;
   FATUNE_TRY_STATUS(check_problems(result.plan, kernels, environment.limits));

@@ -25,16 +25,18 @@ struct OpenRun {
   KernelRef baseline;  ///< the reference if it takes part; else null
   SweepResult result;
   std::unique_ptr<RunJournal> journal;
-  double journalled_s = 0;                   ///< length of earlier attempts
-  Environment here = {};                     ///< of this attempt
-  std::optional<Environment> began_on = {};  ///< set for a resumed run
-  std::set<std::string> absent = {};         ///< unavailable baselines already named in a warning
+  double journalled_s = 0;                     ///< length of earlier attempts
+  Environment here = {};                       ///< of this attempt
+  std::optional<Environment> began_on = {};    ///< set for a resumed run
+  std::set<std::string> absent = {};           ///< unavailable baselines already named in a warning
+  std::map<Problem, std::size_t> places = {};  ///< of the plan's problems
+  std::set<Problem> taken = {};                ///< problems of `result`
 
   /// Without an evaluator, only journalled results are restored.
   RunState state(Evaluator* evaluator, RunClock clock) const;
   /// Inserts a problem's result in the order of the plan.
   void take(ProblemResult swept);
-  bool has(const NamedProblem& problem) const;
+  bool has(const NamedProblem& problem) const { return taken.contains(problem.problem); }
   /// Warns of baselines missing in a final phase, once each.
   void warn_of_absent(const ProblemResult& problem);
 };
