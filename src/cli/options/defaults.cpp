@@ -70,12 +70,13 @@ Status check_item(const CommandDoc& program, const CLI::ConfigItem& item,
   for (const std::string& name : item.parents) {
     command = command_named(*command, name);
     if (command == nullptr)
-      return file_error(fmt::format("{}: [{}] is no command", where, join(item.parents, ".")));
+      return file_error(
+          fmt::format("{}: [{}] is no command", where, excerpt(join(item.parents, "."))));
   }
   const bool known = item.parents.empty() ? any_has(program, item.name)
                                           : option_named(*command, item.name) != nullptr;
   if (known) return {};
-  return file_error(fmt::format("{}: '{}' is no option of {}", where, item.name,
+  return file_error(fmt::format("{}: '{}' is no option of {}", where, excerpt(item.name),
                                 item.parents.empty() ? "any command" : join(item.parents, " ")));
 }
 
