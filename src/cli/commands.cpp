@@ -28,7 +28,7 @@ constexpr const char* kTune = "Find a kernel";
 constexpr const char* kUse = "Use and compare the result";
 constexpr const char* kLook = "Look inside";
 constexpr const char* kServe = "Let programs write kernels";
-constexpr const char* kMachine = "Machine and shell";
+constexpr const char* kShell = "Machine and shell";
 
 constexpr CommandInfo kCommands[] = {
     {"sweep", "Find the fastest correct kernel for a problem", setup_sweep, kTune},
@@ -56,12 +56,12 @@ constexpr CommandInfo kCommands[] = {
      kServe},
     {"evolve", "Let a program propose kernels, and keep the correct and fast ones", setup_evolve,
      kServe},
-    {"doctor", "Check whether this machine can tune and is quiet enough", setup_doctor, kMachine},
-    {"devices", "List the GPUs of this machine", setup_devices, kMachine},
+    {"doctor", "Check whether this machine can tune and is quiet enough", setup_doctor, kShell},
+    {"devices", "List the GPUs of this machine", setup_devices, kShell},
     {"completions", "Print the script that completes fatune's words in a shell", setup_completions,
-     kMachine},
-    {"man", "Print a manual page, or write all of them", setup_man, kMachine},
-    {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema, kMachine},
+     kShell},
+    {"man", "Print a manual page, or write all of them", setup_man, kShell},
+    {"schema", "Print the JSON Schema of a format that fatune writes", setup_schema, kShell},
 };
 
 struct PythonCommand {

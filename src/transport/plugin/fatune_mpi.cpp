@@ -2,6 +2,7 @@
 #include "transport/plugin/fatune_mpi.h"
 
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <list>
 #include <string>
@@ -61,6 +62,8 @@ void forget_sent() {
 FATUNE_EXPORT int fatune_mpi_interface(void) { return FATUNE_MPI_INTERFACE; }
 
 FATUNE_EXPORT int fatune_mpi_begin(void) {
+  // Open MPI 4 reads long messages from the sender's memory, and hangs if the sender was killed.
+  ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
   if (checked(MPI_Init(nullptr, nullptr))) return 1;
   if (checked(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN))) return 1;
   if (checked(MPI_Comm_rank(MPI_COMM_WORLD, &rank))) return 1;
