@@ -47,14 +47,15 @@ def finish(process, limit=180):
 
 
 def end(process, limit=60):
-    """Waits for mpirun, or ends it and its ranks: Open MPI at times waits for ever for a killed rank 0."""
+    """Output of mpirun; None if it had to be ended with its ranks: Open MPI at times waits for ever for a killed rank."""
     try:
-        process.communicate(timeout=limit)
+        return process.communicate(timeout=limit)[0]
     except subprocess.TimeoutExpired:
         for pid in [*ranks_of(process).values(), process.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.communicate()
+        return None
 
 
 def ranks_of(process):
@@ -90,13 +91,18 @@ def until_it_sweeps(out, rank):
 
 def disturb(program, out, expected, rank, act):
     """Acts on a rank while it sweeps. A rank that had just ended its problem is not missed: then the run is repeated."""
+    hung = 0
     for attempt in range(5):
         process = mpirun(program, 4, [*SWEEP, "--out", f"{out}-{attempt}"])
         until(lambda: rank in ranks_of(process), f"rank {rank} is there")
         pid = ranks_of(process)[rank]
         until_it_sweeps(pathlib.Path(f"{out}-{attempt}"), rank)
         act(pid)
-        said = finish(process)
+        said = end(process)
+        hung += said is None
+        want(hung < 2, "mpirun hung twice")
+        if said is None:
+            continue
         check_run(pathlib.Path(f"{out}-{attempt}"), expected)
         if f"rank {rank} on" in said and "was silent" in said:
             return
