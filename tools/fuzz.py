@@ -52,6 +52,28 @@ def files(*patterns):
         yield text
 
 
+def keys_in(value):
+    """Yields each object of the document with each of its keys."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for each in inner:
+        yield from keys_in(each)
+    if isinstance(value, dict):
+        yield from ((value, key) for key in list(value))
+
+
+def maimed(*patterns):
+    """Yields each document without one key, and with that key misspelled, for every key at any depth."""
+    for text in files(*patterns):
+        document = json.loads(text)
+        for place, key in keys_in(document):
+            value = place.pop(key)
+            yield json.dumps(document).encode()
+            place[key + "x"] = value
+            yield json.dumps(document).encode()
+            del place[key + "x"]
+            place[key] = value
+
+
 def journals():
     """Yields the header of each committed journal, with some lines of every kind behind it."""
     for path in sorted(ROOT.glob("results/**/journal.jsonl*")):
@@ -167,10 +189,10 @@ SEEDS = {
     "json": lambda: files("configs/*/*.json", "tests/data/cli/*.json"),
     "gzip": lambda: (gzip.compress(text[:5000]) for text in files("docs/*.md", "configs/*/*.json")),
     "words": lambda: [b"../x\x1b[2J\n", b"it's $(x)", "\u202e\u009b é <&>\"".encode(), b"[a-z]{3}\nabc"],
-    "manifest": lambda: files("kernels/**/*.json", "examples/**/*.json"),
+    "manifest": lambda: [*files("kernels/**/*.json"), *maimed("examples/rmsnorm/*.json", "kernels/*/fa_wgmma_stream_k.json", "kernels/faults/*.json")],
     "expression": lambda: strings(b"require", "kernels/**/*.json"),
     "python": lambda: strings(b"Expression", "tests/data/recording/*.json"),
-    "suite": lambda: files("configs/problems/*.json"),
+    "suite": lambda: [*files("configs/problems/*.json"), *maimed("configs/problems/fp8.json")],
     "shape": lambda: [b"4,8,512,64", b"ROWS=4096,COLUMNS=1024", b"q=8:2:1,k=bhsd", b"packed", b"bshd"],
     "journal": journals,
     "journal_files": journals,
@@ -179,11 +201,11 @@ SEEDS = {
     "t4": lambda: files("tests/data/recording/*_t4.json", "tests/data/recording/hyper*.json"),
     "ktt": lambda: files("tests/data/recording/*_ktt.json"),
     "t1": lambda: files("tests/data/recording/*_t1.json"),
-    "best": lambda: files("results/**/best.json", "tests/data/tune/best.json", "tests/data/cli/*.json"),
+    "best": lambda: [*files("results/**/best.json", "tests/data/tune/best.json", "tests/data/cli/*.json"), *maimed("tests/data/tune/best.json")],
     "saved": lambda: files("results/h200/bench*.json", "results/h200/gate*.json"),
     "known": lambda: files("configs/known/*.json"),
-    "wisdom": lambda: files("tests/fuzz/seeds/index.json"),
-    "launch": lambda: files("tests/fuzz/seeds/launch.json"),
+    "wisdom": lambda: [*files("tests/fuzz/seeds/index.json"), *maimed("tests/fuzz/seeds/index.json")],
+    "launch": lambda: [*files("tests/fuzz/seeds/launch.json"), *maimed("tests/fuzz/seeds/launch.json")],
     "message": messages,
     "compile_log": lambda: [b"ptxas info    : Compiling entry function 'f' for 'sm_90a'\nptxas info    : Used 40 registers, 1 barriers, "
                             b"376 bytes cmem[0]\n0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n"],
@@ -247,7 +269,8 @@ def main():
                 write_seeds(target, place)
                 if not list(place.iterdir()):
                     sys.exit(f"{target}: there is no seed")
-                subprocess.run([program, target, *sorted(place.iterdir())], check=True)
+                if subprocess.run([program, target, *sorted(place.iterdir())], check=False).returncode != 0:
+                    sys.exit(f"{target}: a seed broke it")
             print(f"{len(targets)} targets held")
             return 0
         share = max(1, args.seconds * min(args.jobs, len(targets)) // len(targets))

@@ -385,7 +385,7 @@ int run_command(const Invocation& invocation) {
     return complete_words(app, {words.begin() + 1, words.end()});
   if (const auto wrong = unknown_word(words))
     return fail(invocation, kUsage, *wrong + " (see fatune --help)");
-  auto all = with_defaults(std::move(words), describe_commands(app));
+  auto all = with_defaults(std::move(words), [&app] { return describe_commands(app); });
   if (!all) return fail(invocation, all.error());
   try {
     std::ranges::reverse(*all);  // order of the parser

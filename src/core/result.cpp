@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include "core/utf8.hpp"
+
 namespace fatune {
 namespace {
 
@@ -18,7 +20,8 @@ constexpr std::size_t kLongestMessage = 16'384;
 
 Error::Error() = default;
 Error::Error(ErrorKind what, std::string why) : kind(what), message(std::move(why)) {
-  if (message.size() > kLongestMessage) message.replace(kLongestMessage, std::string::npos, "...");
+  if (message.size() > kLongestMessage)
+    message = std::string(head(message, kLongestMessage)) + "...";
 }
 Error::Error(const Error&) = default;
 Error::Error(Error&&) noexcept = default;

@@ -222,10 +222,8 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 std::string excerpt(std::string_view text) {
-  if (text.size() <= kLongestQuote) return std::string(text);
-  std::size_t end = kLongestQuote;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "...";
+  const std::string_view kept = head(text, kLongestQuote);
+  return std::string(kept) + (kept.size() < text.size() ? "..." : "");
 }
 
 std::optional<std::string> nearest_name(std::string_view text, std::span<const std::string> names) {

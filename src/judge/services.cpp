@@ -2,9 +2,11 @@
 #include "judge/services.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,12 +26,12 @@ constexpr const char* kText = "text/plain";
 
 std::string address(const std::string& path) { return std::string(kRoot) + path; }
 
-/// A text that stays the same while the judge runs.
+/// A text that is the same for every call.
 struct FixedText {
   ResourceDescription description;
   std::string text;
 };
-std::vector<FixedText> fixed_texts() {
+std::vector<FixedText> make_fixed_texts() {
   std::vector<FixedText> texts = {
       {{address("schema/kernel"), "manifest schema", "JSON Schema of a manifest", kJson},
        dump_pretty(schema_of<Manifest, Json>("kernel.1"))}};
@@ -37,6 +39,11 @@ std::vector<FixedText> fixed_texts() {
     texts.push_back({{address(header.path), header.path, first_line(header.text), kCuda},
                      std::move(header.text)});
   }
+  return texts;
+}
+
+const std::vector<FixedText>& fixed_texts() {
+  static const std::vector<FixedText> texts = make_fixed_texts();
   return texts;
 }
 
@@ -55,7 +62,7 @@ std::vector<ResourceDescription> descriptions_of(const Referee& referee) {
     descriptions.push_back(
         {address("problem/" + each.id), each.id, describe(each.named.problem), kJson});
   }
-  for (FixedText& each : fixed_texts()) descriptions.push_back(std::move(each.description));
+  for (const FixedText& each : fixed_texts()) descriptions.push_back(each.description);
   std::map<std::string, const JudgedKernel*> kernels;
   for (const JudgedKernel& each : referee.log().judgements()) kernels[each.record.id] = &each;
   for (const auto& [id, judgement] : kernels) add_kernel(*judgement, descriptions);
@@ -113,9 +120,8 @@ Result<ResourceText> read_resource(const std::string& uri, Referee& referee) {
   const std::string path = uri.substr(kRoot.size());
   if (path.empty()) return ResourceText{kJson, dump(index_of(referee))};
   if (path == "judgements") return ResourceText{kLines, judgement_lines(referee)};
-  for (FixedText& each : fixed_texts()) {
-    if (uri == each.description.uri)
-      return ResourceText{each.description.mime_type, std::move(each.text)};
+  for (const FixedText& each : fixed_texts()) {
+    if (uri == each.description.uri) return ResourceText{each.description.mime_type, each.text};
   }
   if (path.starts_with("problem/")) {
     FATUNE_TRY(const ProblemStatement stated, referee.problems().state({path.substr(8)}));
@@ -158,6 +164,17 @@ Prompt make_prompt(const char* name, const char* title, const char* description,
           }};
 }
 
+/// Calls a member of the referee, which may take a heartbeat beside what is asked.
+template <typename Member>
+auto calls(Referee& referee, Member member) {
+  return [&referee, member](const auto& asked, const Heartbeat& beat) {
+    if constexpr (std::is_invocable_v<Member, Referee&, decltype(asked), const Heartbeat&>)
+      return std::invoke(member, referee, asked, beat);
+    else
+      return std::invoke(member, referee, asked);
+  };
+}
+
 /// `run` takes an In and returns a Result of an Out. Fields that In lacks are refused by name.
 template <typename In, typename Out, typename Run>
 Tool make_tool(const char* name, const char* title, const char* description, Run run) {
@@ -187,7 +204,7 @@ Toolbox problem_tools(Referee& referee) {
           "Problems that kernels are judged at: id, sizes, element type, mask, least work; floors "
           "of "
           "physics on this device, and times of fatune's kernels, baselines and your best.",
-          [&referee](const ListProblems& asked, const Heartbeat&) { return referee.list(asked); }),
+          calls(referee, &Referee::list)),
       make_tool<GetProblem, ProblemStatement>(
           "get_problem", "Read a problem",
           "What one problem asks: the formula, tensors with layouts, macros, the reference, the "
@@ -213,51 +230,37 @@ Toolbox kernel_tools(Referee& referee) {
           "Compiles a template with its manifest and runs it through the gates; modes rank and "
           "final time it, too, beside baselines. Says which gate refused it, where and by how "
           "much. Without a GPU it is compiled only, and says so.",
-          [&referee](const Submission& asked, const Heartbeat& beat) {
-            return referee.judge(asked, beat);
-          })),
+          calls(referee, &Referee::judge))),
       keeps(make_tool<TuneKernel, TunedKernel>(
           "tune_kernel", "Tune a template",
           "Searches the values of a template's parameters within a budget, with every gate, and "
           "judges the best config as mode final does. Says what each parameter explains.",
-          [&referee](const TuneKernel& asked, const Heartbeat& beat) {
-            return referee.tune(asked, beat);
-          })),
+          calls(referee, &Referee::tune))),
       keeps(make_tool<SweepProblem, TunedKernel>(
           "sweep_problem", "Find the fastest kernel",
           "Searches fatune's own kernels for the fastest config of a problem or a shape, within a "
           "budget and with every gate. export_winner gives the code.",
-          [&referee](const SweepProblem& asked, const Heartbeat& beat) {
-            return referee.sweep(asked, beat);
-          })),
+          calls(referee, &Referee::sweep))),
       make_tool<AskExport, ExportedWinner>(
           "export_winner", "Take a winner",
           "The best config of a search as code: a C header, CUDA source, machine code, or a "
           "Python file for PyTorch.",
-          [&referee](const AskExport& asked, const Heartbeat&) {
-            return referee.export_winner(asked);
-          }),
+          calls(referee, &Referee::export_winner)),
       make_tool<AskComparison, KernelComparison>(
           "compare", "Compare judged kernels",
           "Times kernels of one problem again, turn by turn in the same rounds: ratios to the "
           "first with their intervals.",
-          [&referee](const AskComparison& asked, const Heartbeat& beat) {
-            return referee.compare(asked, beat);
-          }),
+          calls(referee, &Referee::compare)),
       make_tool<AskProfile, KernelProfile>(
           "profile_kernel", "Profile a judged kernel",
           "Hardware counters of one launch through ncu, the bottleneck, and what each figure "
           "means. Without ncu or a GPU it says so.",
-          [&referee](const AskProfile& asked, const Heartbeat& beat) {
-            return referee.profile(asked, beat);
-          }),
+          calls(referee, &Referee::profile)),
       make_tool<AskExplanation, Explanation>(
           "explain_failure", "Explain a refusal",
           "Which gate refused a kernel, what it demands and why, where the output is wrong and by "
           "how much, region by region. No expected values, no inputs.",
-          [&referee](const AskExplanation& asked, const Heartbeat&) {
-            return referee.explain(asked);
-          }),
+          calls(referee, &Referee::explain)),
   };
 }
 
@@ -266,13 +269,11 @@ Toolbox record_tools(Referee& referee) {
       make_tool<AskHistory, History>(
           "history", "Read earlier judgements",
           "Judgements so far, the newest last: outcomes, gates, reasons, thoughts.",
-          [&referee](const AskHistory& asked, const Heartbeat&) { return referee.history(asked); }),
+          calls(referee, &Referee::history)),
       make_tool<AskLeaderboard, Leaderboard>(
           "leaderboard", "Read the leaderboard",
           "The fastest kernels of a problem that passed every gate, with times, ties and parents.",
-          [&referee](const AskLeaderboard& asked, const Heartbeat&) {
-            return referee.places(asked);
-          }),
+          calls(referee, &Referee::places)),
       make_tool<AskText, ReadText>(
           "read_text", "Read a text",
           "A resource, for clients that read none: headers that a source can include, the schema "

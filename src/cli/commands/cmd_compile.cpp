@@ -54,7 +54,9 @@ Result<std::vector<Point>> some_points(const Space& space, const CompileTask& ta
 class Compilation {
  public:
   Compilation(CompileTask task, CompilePool& pool, const Settings& settings)
-      : task_(task), pool_(pool), display_(settings) {}
+      : task_(task), pool_(pool), display_(settings) {
+    progress_.has_best = false;
+  }
 
   /// Compiles what can be compiled, and leaves out the other problems; none left is an error.
   Status run(const SweepSubject& subject);

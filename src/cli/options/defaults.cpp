@@ -116,7 +116,7 @@ Result<std::vector<std::string>> with_defaults(std::vector<std::string> words,
 }
 
 Result<std::vector<std::string>> with_defaults(std::vector<std::string> words,
-                                               const CommandDoc& program) {
+                                               const std::function<CommandDoc()>& program) {
   const std::filesystem::path file = defaults_file();
   std::error_code none;
   if (file.empty() || !std::filesystem::exists(file, none)) return words;
@@ -126,7 +126,7 @@ Result<std::vector<std::string>> with_defaults(std::vector<std::string> words,
                       "remove it");
   }
   FATUNE_TRY(const std::string text, read_file(file));
-  return with_defaults(std::move(words), program, text, file.string());
+  return with_defaults(std::move(words), program(), text, file.string());
 }
 
 }  // namespace fatune::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,8 @@ Result<std::vector<std::string>> with_defaults(std::vector<std::string> words,
                                                const CommandDoc& program, std::string_view text,
                                                const std::string& where);
 /// Reads defaults_file(), which only the user or root may be able to write; without it returns the
-/// words as they are.
+/// words as they are, and does not ask for `program`.
 Result<std::vector<std::string>> with_defaults(std::vector<std::string> words,
-                                               const CommandDoc& program);
+                                               const std::function<CommandDoc()>& program);
 
 }  // namespace fatune::cli

@@ -10,6 +10,7 @@
 
 #include "core/text.hpp"
 #include "model/kernel/expression.hpp"
+#include "model/kernel/token_reader.hpp"
 
 namespace fatune {
 namespace {
@@ -134,12 +135,12 @@ std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax) {
 }
 
 /// Emits the steps of one expression.
-class ExpressionParser {
+class ExpressionParser : TokenReader {
   using Do = Expression::Do;
 
  public:
   ExpressionParser(Expression& out, Syntax syntax)
-      : out_(out), python_(syntax == Syntax::kPython), tokens_(tokens_of(out.text_, syntax)) {}
+      : TokenReader(out.text_, syntax), out_(out), python_(syntax == Syntax::kPython) {}
 
   Status parse() {
     if (!python_ && next().empty()) return out_.error("is empty");
@@ -158,15 +159,6 @@ class ExpressionParser {
   }
 
  private:
-  /// Returns the next token; empty at the end.
-  std::string_view next(std::size_t ahead = 0) const {
-    return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead] : std::string_view();
-  }
-  bool skip(std::string_view token) {
-    if (next() != token) return false;
-    ++at_;
-    return true;
-  }
   /// Finds the next token in a table; null if the table lacks it.
   template <typename Row, std::size_t kRows>
   const Row* next_in(const Row (&table)[kRows]) const {
@@ -367,8 +359,7 @@ class ExpressionParser {
 
   Expression& out_;
   bool python_;
-  std::vector<std::string_view> tokens_;
-  std::size_t at_ = 0, kept_ = 0;
+  std::size_t kept_ = 0;
   int depth_ = 0;
   std::map<std::string_view, std::vector<std::size_t>> uses_;  ///< steps that read each variable
 };

@@ -137,6 +137,7 @@ Status read_when(Parameter& x, const Json& json, const FieldPlace& place) {
 /// Reads one of the parameter's values, which are read before.
 Status read_position(const Parameter& x, const Json& json, const FieldPlace& place,
                      std::size_t& position) {
+  if (x.values.empty()) return {};  // "values is missing" is told
   const auto found = position_of(json, x);
   if (!found) return place.error(not_a_value(json, x));
   position = *found;

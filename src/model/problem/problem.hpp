@@ -83,7 +83,8 @@ struct Attention {
 /// Reading applies validate(); kv_heads, seq_kv, dtype, mask, lse, layout and scale are optional.
 void fields(Attention& x, FieldList& f);
 
-/// What a kernel computes. Functions that only make sense for attention take Attention.
+/// A problem is attention or a custom operation. Functions that only make sense for attention take
+/// Attention.
 class Problem {
  public:
   Problem() = default;

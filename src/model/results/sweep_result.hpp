@@ -89,6 +89,7 @@ struct SweepProgress {
   std::string phase;                ///< "search", "final"
   std::uint64_t done = 0, all = 0;  ///< candidates
   std::map<Outcome, std::uint64_t> outcomes;
+  bool has_best = true;  ///< false if nothing is timed
   std::optional<double> best_us;
   std::string best_config;  ///< kernel and config
   /// Best time after each candidate, from the first success on.

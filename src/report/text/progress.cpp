@@ -48,9 +48,8 @@ std::string describe_place(const SweepProgress& progress) {
   return fmt::format("[{}/{}] {}", progress.problem_number, progress.problems, progress.problem);
 }
 
-/// Only a search has a best: not "compile fa_mma".
 std::string no_best(const SweepProgress& progress) {
-  return progress.phase.starts_with("compile") ? "" : "no correct candidate yet";
+  return progress.has_best ? "no correct candidate yet" : "";
 }
 
 std::string describe_best(const SweepProgress& progress) {

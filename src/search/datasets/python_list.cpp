@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "core/utf8.hpp"
 #include "model/kernel/expression.hpp"
+#include "model/kernel/token_reader.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/spaces.hpp"
 
@@ -24,10 +25,10 @@ constexpr int kDeepestList = 32;              // chosen
 constexpr std::size_t kLongestQuoted = 1000;  // bytes in errors; chosen
 
 /// Walks the tokens of `[1, 2] + [2**i for i in range(5, 11) if i != 7]`.
-class ListReader {
+class ListReader : TokenReader {
  public:
   ListReader(std::string_view text, const std::string& where)
-      : text_(text), where_(where), tokens_(tokens_of(text, Syntax::kPython)) {}
+      : TokenReader(text, Syntax::kPython), text_(text), where_(where) {}
 
   Result<std::vector<Value>> read() {
     FATUNE_TRY(std::vector<Value> values, lists());
@@ -36,14 +37,6 @@ class ListReader {
   }
 
  private:
-  std::string_view next(std::size_t ahead = 0) const {
-    return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead] : std::string_view();
-  }
-  bool skip(std::string_view token) {
-    if (next() != token) return false;
-    ++at_;
-    return true;
-  }
   Error error(const std::string& problem) const {
     return file_error(fmt::format("{}: '{}' {}", where_, head(text_, kLongestQuoted), problem));
   }
@@ -208,8 +201,7 @@ class ListReader {
 
   std::string_view text_;
   const std::string& where_;
-  std::vector<std::string_view> tokens_;
-  std::size_t at_ = 0, steps_ = 0;
+  std::size_t steps_ = 0;
   int depth_ = 0;
   std::map<std::string_view, Value> variables_;    ///< of the loops
   Scope scope_;                                    ///< numbers among the variables

@@ -2,6 +2,7 @@
 #include "tune/sweep/open_run.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -142,10 +143,14 @@ RunState OpenRun::state(Evaluator* evaluator, RunClock clock) const {
 }
 
 void OpenRun::take(ProblemResult swept) {
-  const auto place = [this](const ProblemResult& each) { return places.at(each.problem.problem); };
-  const auto next = std::ranges::upper_bound(result.problems, place(swept), {}, place);
-  taken.insert(swept.problem.problem);
+  const auto next = std::ranges::upper_bound(result.problems, place_of(swept), {},
+                                             std::bind_front(&OpenRun::place_of, this));
   result.problems.insert(next, std::move(swept));
+}
+
+bool OpenRun::has(const NamedProblem& problem) const {
+  return std::ranges::binary_search(result.problems, places.at(problem.problem), {},
+                                    std::bind_front(&OpenRun::place_of, this));
 }
 
 /// Warns of each missing baseline once, and only if the run has problems left.

@@ -30,13 +30,13 @@ struct OpenRun {
   std::optional<Environment> began_on = {};    ///< set for a resumed run
   std::set<std::string> absent = {};           ///< unavailable baselines already named in a warning
   std::map<Problem, std::size_t> places = {};  ///< of the plan's problems
-  std::set<Problem> taken = {};                ///< problems of `result`
 
   /// Without an evaluator, only journalled results are restored.
   RunState state(Evaluator* evaluator, RunClock clock) const;
   /// Inserts a problem's result in the order of the plan.
   void take(ProblemResult swept);
-  bool has(const NamedProblem& problem) const { return taken.contains(problem.problem); }
+  bool has(const NamedProblem& problem) const;
+  std::size_t place_of(const ProblemResult& each) const { return places.at(each.problem.problem); }
   /// Warns of baselines missing in a final phase, once each.
   void warn_of_absent(const ProblemResult& problem);
 };
