@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "cli/commands/documents.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
@@ -37,6 +36,17 @@ constexpr ExitCode kCodes[] = {
 constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted, kAnswerIsNo};
 
 }  // namespace
+
+void fields(ErrorDocument& x, FieldList& f) {
+  f.document("fatune.error");
+  document::head_fields(x.head, f);
+  f.group("error", [&x](FieldList& error) {
+    error("kind", x.kind)
+        .one_of("the answer is no, usage, environment, files, device, bug, interrupted");
+    error("message", x.message);
+    error("exit_code", x.exit_code);
+  });
+}
 
 std::span<const ExitCode> exit_codes() { return kCodes; }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/results/document.hpp"
 
@@ -28,6 +29,15 @@ struct ExitCode {
 };
 /// All exit codes, in order.
 std::span<const ExitCode> exit_codes();
+
+/// fatune.error/1: replaces the requested document after an error. stderr repeats the message.
+struct ErrorDocument {
+  DocumentHead head;
+  std::string kind;  ///< word of the exit code: "usage", "files"
+  std::string message;
+  int exit_code = 0;
+};
+void fields(ErrorDocument& x, FieldList& f);
 
 /// Typed command.
 struct Invocation {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.hpp"
+#include "cli/commands/export_run.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"

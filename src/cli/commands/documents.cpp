@@ -83,17 +83,6 @@ void finding_fields(LintFinding& x, FieldList& f) {
 
 }  // namespace
 
-void fields(ErrorDocument& x, FieldList& f) {
-  f.document("fatune.error");
-  document::head_fields(x.head, f);
-  f.group("error", [&x](FieldList& error) {
-    error("kind", x.kind)
-        .one_of("the answer is no, usage, environment, files, device, bug, interrupted");
-    error("message", x.message);
-    error("exit_code", x.exit_code);
-  });
-}
-
 bool VerifiedConfig::passed() const {
   return record.outcome == Outcome::kMeasured && record.verification && record.verification->passed;
 }

@@ -18,15 +18,6 @@
 
 namespace fatune::cli {
 
-/// fatune.error/1: replaces the requested document after an error. stderr repeats the message.
-struct ErrorDocument {
-  DocumentHead head;
-  std::string kind;  ///< word of the exit code: "usage", "files"
-  std::string message;
-  int exit_code = 0;
-};
-void fields(ErrorDocument& x, FieldList& f);
-
 struct VerifiedConfig {
   NamedProblem problem;
   FinalRecord record;

@@ -8,7 +8,6 @@
 
 #include "cli/options/session.hpp"
 #include "core/result.hpp"
-#include "judge/referee/tuning.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/results/measurement.hpp"
@@ -49,12 +48,6 @@ Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const Devi
 /// counters, because scores compare common terms only.
 CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,
                         const Settings& settings);
-
-/// Exports a run's best config into the folder `export` in it, and returns the files.
-Result<std::vector<std::filesystem::path>> export_run(const std::filesystem::path& run,
-                                                      const AskExport& asked,
-                                                      const std::vector<KernelRef>& catalog,
-                                                      const Settings& settings);
 
 /// Disassembles machine code with a tool on PATH or in a CUDA folder. A missing or failing
 /// disassembler is an environment error.

@@ -10,9 +10,9 @@
 #include "cli/options/problems.hpp"
 #include "cli/options/settings.hpp"
 #include "core/result.hpp"
-#include "judge/referee/examiner.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/problem/suite.hpp"
+#include "tune/compile/service.hpp"
 #include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::cli {

@@ -48,12 +48,6 @@ using OpenEvaluator = std::function<Result<std::unique_ptr<Evaluator>>()>;
 /// Uses Evaluator::examine() and run_sweep(); cancellation waits for current gates and rounds.
 std::unique_ptr<Examiner> make_device_examiner(OpenEvaluator open, KernelRef reference);
 
-/// A compile service, and the identification of its compiler for a kernel.
-struct Compilers {
-  std::unique_ptr<CompileService> service;
-  std::function<std::string(const Kernel&)> identity;
-};
-using OpenCompilers = std::function<Result<Compilers>()>;
 /// Compiles the submitted candidate only; a candidate that compiles is `unavailable`.
 std::unique_ptr<Examiner> make_compile_examiner(OpenCompilers open, const DeviceLimits& limits);
 

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "core/interrupt.hpp"
@@ -31,6 +34,13 @@ class CompileService {
   virtual Status pump(std::chrono::milliseconds patience) = 0;
   virtual std::vector<int> descriptors() const = 0;  ///< to poll
 };
+
+/// A compile service, and the identification of its compiler for a kernel.
+struct Compilers {
+  std::unique_ptr<CompileService> service;
+  std::function<std::string(const Kernel&)> identity;
+};
+using OpenCompilers = std::function<Result<Compilers>()>;
 
 /// Pumps until the ticket is ready or the user interrupts, and takes the result.
 inline Result<Compiled> wait_for(CompileService& service, Ticket ticket) {
