@@ -3,7 +3,7 @@
 #
 #   tools/release.sh [COMMIT] [FOLDER]     [HEAD, build/release-files]
 #
-# The folder gets an archive of the sources, an archive of the program that runs from any folder, a wheel, a Debian package, the
+# The folder gets an archive of the sources, an archive of the program that runs from any folder, a wheel, Debian packages, the
 # section of CHANGELOG.md as notes.md, and SHA256SUMS. What differs from the commit in this checkout is left out.
 # Exit code 1: the program asks for a newer glibc than 2.34, or CHANGELOG.md has no section of the version.
 set -euo pipefail
@@ -37,7 +37,7 @@ cpack --preset archive >&2
 tools/configure.sh release >&2
 cmake --build --preset release >&2
 cpack --preset deb >&2
-mv "$made"/wheel/fatune-*.whl build/portable/fatune-"$version"-*.tar.gz build/release/fatune_"$version"-*.deb "$out"
+mv "$made"/wheel/fatune-*.whl build/portable/fatune-"$version"-*.tar.gz build/release/fatune{,-mpi}_"$version"-*.deb "$out"
 
 needs=$(objdump -T build/portable/fatune | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
 [[ $(printf '%s\n' "GLIBC_$glibc" "$needs" | sort -V | tail -n 1) == "GLIBC_$glibc" ]] || fail "the program needs $needs, not $glibc"

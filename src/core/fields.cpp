@@ -321,6 +321,14 @@ Field& FieldList::read_by(const char* key, FieldReader read) {
   return add(key, &keep(std::move(read)), type);
 }
 
+void FieldList::by_hand() {
+  closed_ = by_hand_ = true;
+  if (family_ == nullptr) return;
+  read_by("$schema", [](const Json&, const FieldPlace&) { return Status(); })
+      .schema(R"({"type":"string"})")
+      .about("For an editor: where this schema lies");
+}
+
 const FieldType& make_record_type(RecordOps ops) { return *new RecordType(ops); }
 const FieldType& make_variant_type(VariantOps ops) { return *new VariantType(std::move(ops)); }
 

@@ -245,8 +245,8 @@ class FieldList {
   /// Fields that are not listed are refused by name; else they are ignored.
   void closed() { closed_ = true; }
   /// People write the record: it is closed, and in the schema too only required() members must be
-  /// there.
-  void by_hand() { closed_ = by_hand_ = true; }
+  /// there. A document may name its schema for an editor, as `$schema`.
+  void by_hand();
   /// After reading: `fault` returns what is wrong with the field, or nothing. An empty key stands
   /// for the record.
   void rule(const char* key, std::function<std::string()> fault) {

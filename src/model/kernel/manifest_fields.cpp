@@ -272,9 +272,6 @@ void fields(Manifest& x, FieldList& f) {
   f.document("fatune.kernel");
   f.by_hand();
   f.conditions(kOperationConditions);
-  f.read_by("$schema", [](const Json&, const FieldPlace&) { return Status(); })
-      .schema(R"({"type":"string"})")
-      .about("For an editor: where this schema lies");
   f("name", x.name).required().matching(kIdentifier, kIdentifierNoun);
   f("summary", x.summary).required().filled();
   f("source", x.source).required().filled().about("The template, beside the manifest");

@@ -145,6 +145,12 @@ TEST_CASE("errors name file and field") {
         "s.json: field 'problems[1].shape' is the same problem as 'a'");
 }
 
+TEST_CASE("a suite may name its schema for an editor") {
+  CHECK(parse_suite(R"({"$schema":"problems.1.json","schema":"fatune.problems/1","name":"s",
+                        "problems":[{"name":"a","shape":"4,8,512,64"}]})",
+                    "s.json"));
+}
+
 TEST_CASE("another schema is refused by name") {
   CHECK(parse_suite(R"({"schema":"fatune.problems/2"})", "s.json").error().message ==
         "s.json: is a fatune.problems/2, written by a newer fatune; this one reads "
