@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #define FATUNE_CHECK(condition, why) \
@@ -16,6 +17,12 @@ namespace fatune {
 
 /// The kind decides the exit code; the message names flag, file or field.
 enum class ErrorKind { kUsage, kEnvironment, kFile, kDevice, kInterrupted, kImpossible };
+/// Words of the kinds, in their order.
+inline constexpr std::string_view kErrorKinds[] = {"usage",  "environment", "files",
+                                                   "device", "interrupted", "impossible"};
+constexpr std::string_view name(ErrorKind kind) {
+  return kErrorKinds[static_cast<std::size_t>(kind)];
+}
 
 /// Members are defined in result.cpp, because every call that can fail has code for an Error.
 struct Error {

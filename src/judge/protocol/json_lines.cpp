@@ -42,15 +42,9 @@ void fields(ClientLine& x, FieldList& f) {
   });
 }
 
-std::string_view word_for(ErrorKind kind) {
-  constexpr std::string_view kWords[] = {"usage",  "environment", "files",
-                                         "device", "interrupted", "impossible"};
-  return kWords[static_cast<std::size_t>(kind)];
-}
-
 /// Returns the line with an error in place of a result.
 std::string failed(Json line, const Error& error) {
-  line["error"] = {{"kind", word_for(error.kind)}, {"message", error.message}};
+  line["error"] = {{"kind", name(error.kind)}, {"message", error.message}};
   return dump(line);
 }
 

@@ -2,22 +2,16 @@
 #include "worker/protocol/messages.hpp"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace fatune {
 
-/// Names of the error kinds, in the order of ErrorKind.
-constexpr std::array<std::string_view, 6> kErrorKinds = {"usage",  "environment", "file",
-                                                         "device", "interrupted", "impossible"};
-
-static std::string_view name(ErrorKind kind) { return kErrorKinds[static_cast<std::size_t>(kind)]; }
-
 static Result<ErrorKind> parse_error_kind(std::string_view text) {
-  const auto found = std::ranges::find(kErrorKinds, text);
-  if (found != kErrorKinds.end()) return static_cast<ErrorKind>(found - kErrorKinds.begin());
+  const auto* found = std::ranges::find(kErrorKinds, text);
+  if (found != std::end(kErrorKinds)) return static_cast<ErrorKind>(found - kErrorKinds);
   return usage_error(fmt::format("an error of kind '{}' is unknown", text));
 }
 
