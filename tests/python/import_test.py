@@ -147,11 +147,20 @@ def get_init_inputs():
             ("return [q, k, ", "q, k = (torch.rand(2, 8, *s).half() for s in [[N, 64] for _ in range(2)])\n"
              "    return [q, k, ")):
             self.assertEqual(self.changed(old, new), "3_A 2,8,512,64 f16")
+        for setting in ("NAME = 'a' + 'b'", "x = [1] * 3", "DEBUG = os.environ.get('A', '0') == '1'", "print('a')", "y = f'{1}'",
+                        "try:\n    import triton\nexcept ImportError:\n    triton = None", "a, *b = [1, 2]", "f = lambda q: q",
+                        "if True:\n    z = 1", "for i in range(3):\n    j = i", "l = [1]\n" + "l = l + l\n" * 60):
+            self.assertEqual(self.changed("N = 512", f"N = 512\n{setting}"), "3_A 2,8,512,64 f16")
+        self.assertEqual(self.changed("N = 512", "N, M = (512,) + (1,)"), "3_A 2,8,512,64 f16")
 
     def test_what_may_bear_on_the_call_is_refused(self):
         for setting in ("self.forward = print", "self._forward_hooks[0] = print", "self.a = setattr(F, 'x', 1)",
                         "self.a, x[0] = 1, 2"):
             self.assertIn("line 6: Model keeps weights or settings", self.changed("super().__init__()", setting))
+        for setting, why in (("N = int('512')", "line 11: "), ("if True:\n    N = 512", "line 11: 'if True:' is not understood"),
+                             ("N = 512\ntorch.nn.functional.softmax = print", "line 12: "), ("N = 512\nN += 1", "line 12: 'N += 1'"),
+                             ("N = 512\nfor i in (1, 2):\n    torch.set_default_dtype(torch.float64)", "line 12: 'for i")):
+            self.assertIn(why, self.changed("N = 512", setting))
         self.assertIn("line 12: 'if __name__", self.changed(
             "N = 512", "N = 512\nif __name__ == '__main__':\n    pass\nelse:\n    N = 8"))
 
