@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from fatune import commands
+from fatune import commands, documents
 from fatune.benchmarks import importing, problems, tasks, trace_sets, yaml_text
 from fatune.errors import FatuneError
 
@@ -82,6 +82,13 @@ class Command(unittest.TestCase):
             "tensors in and one out", said)
         self.assertIn("field 'benchmarks[2]' is the same problem as benchmark-1",
                       self.run_import(TASK)[1])
+
+    def test_texts_of_files_are_printable_and_short(self):
+        said = str(FatuneError("a\x1b[31m\ud800" + "x" * 5_000_000 + "z"))
+        self.assertTrue(said.startswith(r"a\x1b[31m\ud800xxx") and said.endswith("xz") and len(said) < 1100, said[:2000])
+        with self.assertRaisesRegex(FatuneError, "f: is not valid JSON: .*surrogates"):
+            documents.parse_json(r'{"name": "\uD800"}', "f")
+        self.assertEqual(documents.parse_json(r'"\ud83d\ude00"', "f"), "\U0001F600")
 
     def test_exit_codes(self):
         file = DATA / "kernelbench/7_CausalAttention.py"
