@@ -86,20 +86,19 @@ TEST_CASE("a folder that is replaced meanwhile loads as it was before or as it i
   for (int i = 0; i < 40; ++i)
     both[i % 2].push_back(test::facts_of(problem(fmt::format("{},8,512,64", i + 1).c_str())));
   test::write_folder(place.path(), both[0]);
-  std::atomic<bool> over = false;
+  std::atomic<std::size_t> turns = 0;
   std::thread exports([&] {
-    for (std::size_t turn = 1; !over; ++turn) {
+    for (std::size_t turn = 1; turn <= 30; ++turn, ++turns) {
       test::write_folder(place.path(), both[turn % 2]);
       for (const KernelFacts& old : both[(turn + 1) % 2])
         std::filesystem::remove(wisdom_cubin_path(place.path(), old));
     }
   });
   std::string failure;
-  for (int i = 0; i < 200; ++i) {
+  while (turns < 30) {
     const auto loaded = rt::load_wisdom(place.path());
     if (!loaded) failure = loaded.error().message;
   }
-  over = true;
   exports.join();
   CHECK(failure.empty());
 }
