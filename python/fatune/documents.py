@@ -87,7 +87,10 @@ def parse_json(text: str, where: str) -> Any:
         raise ValueError(f"{word} is not JSON")
 
     try:
-        return json.loads(text, object_pairs_hook=members, parse_constant=constant)
+        value = json.loads(text, object_pairs_hook=members, parse_constant=constant)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()  # fails for half of a pair
+        return value
     except (ValueError, RecursionError) as error:
         fail(where, f"is not valid JSON: {error}")
 

@@ -251,7 +251,21 @@ Outcome<Done> Program::add_stage(const KernelFacts& facts, const StageFacts& pla
   stage.function = reinterpret_cast<CUfunction>(kernel);
   stage.config = gpu::LaunchConfig(shape);
   for (const std::string& name : plan.arguments) stage.arguments.push_back(argument(facts, name));
-  return Done{};
+  return check_count(stage, kernel);
+}
+
+/// The driver reads as many arguments as the machine code has. Drivers before CUDA 12.4 do not say.
+Outcome<Done> Program::check_count(const Stage& stage, CUkernel kernel) const {
+  if (driver_.kernel_parameter == nullptr) return Done{};
+  const auto has = [&](std::size_t index) {
+    std::size_t offset = 0, bytes = 0;
+    return driver_.kernel_parameter(kernel, index, &offset, &bytes) == CUDA_SUCCESS;
+  };
+  const std::size_t count = stage.arguments.size();
+  if ((count == 0 || has(count - 1)) && !has(count)) return Done{};
+  return Failure{FATUNE_RT_BAD_FILE,
+                 fmt::format("{} takes {} than the {} arguments of the wisdom: export it again",
+                             stage.entry, has(count) ? "more" : "fewer", count)};
 }
 
 Program::Argument Program::argument(const KernelFacts& facts, const std::string& name) {
@@ -272,7 +286,7 @@ Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
   std::array<CUdeviceptr, kMostScratch> parts;
   for (std::size_t i = 0; i < scratch_offsets_.size(); ++i)
     parts[i] = scratch + scratch_offsets_[i];
-  std::array<void*, kMostArguments> values;  // read only, despite the driver's type
+  std::array<void*, kMostArguments> values{};  // read only, despite the driver's type
   for (const Stage& stage : stages_) {
     for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
       const Argument argument = stage.arguments[i];

@@ -95,6 +95,7 @@ class Program {
   Program(const Driver& driver, const KernelFacts& facts);
   Outcome<Done> load_stages(const StoredKernel& kernel, CUdevice device);
   Outcome<Done> add_stage(const KernelFacts& facts, const StageFacts& plan, CUdevice device);
+  Outcome<Done> check_count(const Stage& stage, CUkernel kernel) const;
   static Argument argument(const KernelFacts& facts, const std::string& name);
 
   const Driver& driver_;

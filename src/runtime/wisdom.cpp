@@ -80,9 +80,11 @@ Outcome<Attention> problem_of(const fatune_rt_problem& given) {
 
 }  // namespace
 
-Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& folder) {
+namespace {
+
+Outcome<std::vector<StoredKernel>> load_kernels(const std::filesystem::path& folder,
+                                                const std::string& text) {
   const std::filesystem::path path = wisdom_index_path(folder);
-  FATUNE_TRY(const std::string text, read_file(path));
   FATUNE_TRY(WisdomIndex index, read_wisdom_index(text, path.string()));
   if (!index.intact) {
     return tampered(path,
@@ -97,6 +99,21 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
     kernels.push_back({std::move(each), std::move(cubin)});
   }
   return kernels;
+}
+
+}  // namespace
+
+Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& folder) {
+  constexpr int kMostReadings = 100;  // chosen; one is enough, unless exports replace the folder
+  const std::filesystem::path path = wisdom_index_path(folder);
+  FATUNE_TRY(std::string text, read_file(path));
+  for (int reading = 1;; ++reading) {
+    auto kernels = load_kernels(folder, text);
+    if (kernels || reading == kMostReadings) return kernels;
+    FATUNE_TRY(std::string now, read_file(path));
+    if (now == text) return kernels;
+    text = std::move(now);
+  }
 }
 
 bool Wisdom::Query::operator==(const Query& other) const {

@@ -314,6 +314,11 @@ class BadInput(Temporary):
         """The run still ends all processes of its proposer."""
         self.assertIn("within 1 s", self.reason(f"kill -STOP $PPID; setsid sleep {MARK} & sleep {MARK}", "--proposer-seconds", 1))
 
+    def test_a_guard_that_is_killed(self):
+        left = f"setsid sleep {MARK} & (setsid sleep {MARK} &) ; setsid sh -c 'sleep {MARK} & sleep {MARK}' & "
+        for way in ("kill -9 $PPID", f"setsid sh -c 'sleep 1; exec kill -9 $0' $PPID & sleep {MARK}"):
+            self.assertTrue(self.reason(left + way, "--proposer-seconds", 3))
+
     def test_what_json_cannot_hold_repeats(self):
         run, again = self.folder / "run", self.folder / "again"
         evolve(self.script("import sys\nsys.stdout.buffer.write(b'{\"candidates\":[{\"thought\":\"\\xff\"}]}')\n"), run, "--trials", 1)

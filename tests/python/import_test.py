@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from fatune import commands
+from fatune import commands, documents
 from fatune.benchmarks import importing, problems, tasks, trace_sets, yaml_text
 from fatune.errors import FatuneError
 
@@ -83,6 +83,13 @@ class Command(unittest.TestCase):
         self.assertIn("field 'benchmarks[2]' is the same problem as benchmark-1",
                       self.run_import(TASK)[1])
 
+    def test_texts_of_files_are_printable_and_short(self):
+        said = str(FatuneError("a\x1b[31m\ud800" + "x" * 5_000_000 + "z"))
+        self.assertTrue(said.startswith(r"a\x1b[31m\ud800xxx") and said.endswith("xz") and len(said) < 1100, said[:2000])
+        with self.assertRaisesRegex(FatuneError, "f: is not valid JSON: .*surrogates"):
+            documents.parse_json(r'{"name": "\uD800"}', "f")
+        self.assertEqual(documents.parse_json(r'"\ud83d\ude00"', "f"), "\U0001F600")
+
     def test_exit_codes(self):
         file = DATA / "kernelbench/7_CausalAttention.py"
         code, said = self.run_import(file)
@@ -147,11 +154,20 @@ def get_init_inputs():
             ("return [q, k, ", "q, k = (torch.rand(2, 8, *s).half() for s in [[N, 64] for _ in range(2)])\n"
              "    return [q, k, ")):
             self.assertEqual(self.changed(old, new), "3_A 2,8,512,64 f16")
+        for setting in ("NAME = 'a' + 'b'", "x = [1] * 3", "DEBUG = os.environ.get('A', '0') == '1'", "print('a')", "y = f'{1}'",
+                        "try:\n    import triton\nexcept ImportError:\n    triton = None", "a, *b = [1, 2]", "f = lambda q: q",
+                        "if True:\n    z = 1", "for i in range(3):\n    j = i", "l = [1]\n" + "l = l + l\n" * 60):
+            self.assertEqual(self.changed("N = 512", f"N = 512\n{setting}"), "3_A 2,8,512,64 f16")
+        self.assertEqual(self.changed("N = 512", "N, M = (512,) + (1,)"), "3_A 2,8,512,64 f16")
 
     def test_what_may_bear_on_the_call_is_refused(self):
         for setting in ("self.forward = print", "self._forward_hooks[0] = print", "self.a = setattr(F, 'x', 1)",
                         "self.a, x[0] = 1, 2"):
             self.assertIn("line 6: Model keeps weights or settings", self.changed("super().__init__()", setting))
+        for setting, why in (("N = int('512')", "line 11: "), ("if True:\n    N = 512", "line 11: 'if True:' is not understood"),
+                             ("N = 512\ntorch.nn.functional.softmax = print", "line 12: "), ("N = 512\nN += 1", "line 12: 'N += 1'"),
+                             ("N = 512\nfor i in (1, 2):\n    torch.set_default_dtype(torch.float64)", "line 12: 'for i")):
+            self.assertIn(why, self.changed("N = 512", setting))
         self.assertIn("line 12: 'if __name__", self.changed(
             "N = 512", "N = 512\nif __name__ == '__main__':\n    pass\nelse:\n    N = 8"))
 

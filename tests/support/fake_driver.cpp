@@ -294,6 +294,14 @@ CUresult library_kernel(CUkernel* kernel, CUlibrary, const char* name) {
   return note("cuLibraryGetKernel", name);
 }
 CUresult kernel_function(CUfunction*, CUkernel) { return note("cuKernelGetFunction"); }
+CUresult kernel_parameter(CUkernel kernel, std::size_t index, std::size_t* offset,
+                          std::size_t* bytes) {
+  const std::vector<std::size_t>& all = reinterpret_cast<Entry*>(kernel)->argument_bytes;
+  if (index >= all.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = index * sizeof(CUdeviceptr);
+  *bytes = all[index];
+  return CUDA_SUCCESS;
+}
 CUresult set_kernel_attribute(CUfunction_attribute attribute, int value, CUkernel kernel,
                               CUdevice device) {
   return note("cuKernelSetAttribute",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,9 +19,11 @@ class InProcessNetwork {
  public:
   explicit InProcessNetwork(int size) : boxes_(static_cast<std::size_t>(size)) {}
   int size() const { return static_cast<int>(boxes_.size()); }
+  std::function<void(std::string& bytes)> change;  ///< what happens to messages on their way
 
   void send(int from, int to, std::string bytes) {
     const std::lock_guard lock(mutex_);
+    if (change) change(bytes);
     std::deque<Parcel>& box = is_cut(from, to) ? held_[to] : boxes_[static_cast<std::size_t>(to)];
     box.push_back({from, std::move(bytes)});
   }

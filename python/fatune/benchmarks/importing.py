@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Optional, Sequence
 
-from ..errors import USAGE, FatuneError
+from ..errors import USAGE, FatuneError, printable
 from ..documents import fail, read_text, write_text
 from .problems import Suite
 from .tasks import load_kernelbot, parse_kernelbench
@@ -56,6 +56,6 @@ def main(argv: Sequence[str]) -> int:
     suite = load_task(args.task, args.dtype)
     write_text(args.out, suite.text())
     for name, problem in suite.problems.items():
-        print(f"{name} {problem.words()}")
+        print(f"{printable(name)} {problem.words()}")
     print(f"\nwrote {args.out}: fatune sweep --suite {shlex.quote(str(args.out))}")
     return 0

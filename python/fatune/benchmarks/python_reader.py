@@ -7,6 +7,7 @@ import warnings
 from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
 
 from ..documents import fail
+from ..errors import FatuneError
 from .torch_values import Dotted, Tensor, is_number
 
 _LARGEST_PYTHON = 64 << 10  # bytes; chosen
@@ -20,6 +21,8 @@ SEEDS = ("manual_seed", "manual_seed_all")
 _IDLE_DECORATORS = ("torch.no_grad", "torch.inference_mode")
 _IDLE_CONTEXTS = (*_IDLE_DECORATORS, "torch.nn.attention.sdpa_kernel", "utils.DeterministicContext")
 _SCRIPT = ("__name__ == '__main__'", "'__main__' == __name__")
+_SETTINGS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.If, ast.For,
+             ast.Try, ast.Pass)
 _FUNCTIONS = ("float", "int", "range", "list", "tuple")
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
               ast.Mod: "%", ast.Pow: "**"}
@@ -39,6 +42,19 @@ def parse_python(text: str, where: str) -> List[ast.stmt]:
         fail(where, f"is not valid Python: {error or 'it is nested too deep'}")
 
 
+def _names_set(statement: ast.stmt) -> List[str]:
+    """The names that a statement sets, if it does nothing else."""
+    nodes = list(ast.walk(statement))
+    for each in nodes:
+        if isinstance(each, ast.stmt) and not isinstance(each, _SETTINGS):
+            return []
+        if isinstance(each, (ast.Attribute, ast.Subscript)) and isinstance(each.ctx, ast.Store):
+            return []
+    imported = [each for each in nodes if isinstance(each, ast.alias)]
+    return [each.id for each in nodes if isinstance(each, ast.Name) and isinstance(
+        each.ctx, ast.Store)] + [each.asname or each.name.partition(".")[0] for each in imported]
+
+
 def _first_line(node: ast.AST) -> str:
     return ast.unparse(node).splitlines()[0][:60]
 
@@ -54,13 +70,20 @@ class Reader:
         fail(self.where, f"line {self.line}: {what}")
 
     def read_module(self, module: Sequence[ast.stmt]) -> None:
-        """Takes imports and names of numbers; functions and classes are passed over."""
+        """Takes imports and names of numbers; functions and classes are passed over. A name whose
+        value is not understood is an error where it is used."""
         for each in module:
             self.line = each.lineno
-            if isinstance(each, (ast.FunctionDef, ast.ClassDef)):
-                self.check_decorators(each)
-            elif not self.binds(each) and not self.is_idle(each):
-                self.wrong(f"'{_first_line(each)}' is not understood")
+            try:
+                if isinstance(each, (ast.FunctionDef, ast.ClassDef)):
+                    self.check_decorators(each)
+                elif not self.binds(each) and not self.is_idle(each):
+                    self.wrong(f"'{_first_line(each)}' is not understood")
+            except FatuneError as error:
+                names = _names_set(each)
+                if not names:
+                    raise
+                self.names.update(dict.fromkeys(names, error))
 
     def check_decorators(self, block: "ast.FunctionDef | ast.ClassDef") -> None:
         for each in block.decorator_list:
@@ -103,6 +126,8 @@ class Reader:
         of scripts."""
         if isinstance(each, ast.Expr):
             called = each.value.func if isinstance(each.value, ast.Call) else None
+            if isinstance(called, ast.Name):
+                return called.id == "print"
             return isinstance(each.value, ast.Constant) or (
                 isinstance(called, ast.Attribute) and called.attr in SEEDS)
         if isinstance(each, ast.If):
@@ -166,8 +191,11 @@ class Reader:
         return e.value
 
     def _name(self, e: ast.Name) -> Any:
+        found = self.names.get(e.id)
+        if isinstance(found, FatuneError):
+            raise found
         if e.id in self.names:
-            return self.names[e.id]
+            return found
         return Dotted(e.id) if e.id in _FUNCTIONS else self.wrong(f"'{e.id}' is not known here")
 
     def _list(self, e: "ast.List | ast.Tuple") -> List[Any]:
@@ -249,6 +277,8 @@ class Reader:
                 return made  # other numbers in it, as good as these
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             self.wrong(f"a tensor is part of '{word}': more than attention is computed")
+        if word == "+" and isinstance(left, list) and isinstance(right, list):
+            return self.limited(left + right)
         result = _computed(word, left, right) if is_number(left) and is_number(right) else None
         return self.wrong(f"'{word}' has no value") if result is None else result
 

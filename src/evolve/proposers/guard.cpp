@@ -45,19 +45,6 @@ bool reap(pid_t program, int& status) {
   }
 }
 
-/// Stops each process before killing it: a stopped process cannot fork faster than it is found.
-void kill_all(pid_t group) {
-  ::kill(-group, SIGKILL);
-  int ignored = 0;
-  for (int round = 0; round < kRoundsToEnd; ++round) {
-    reap(0, ignored);
-    const auto left = living_below(::getpid());
-    if (left.empty()) return;
-    for (const auto& [pid, bytes] : left) ::kill(pid, SIGSTOP);
-    for (const auto& [pid, bytes] : left) ::kill(pid, SIGKILL);
-  }
-}
-
 [[noreturn]] void exec_command(const std::string& command) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -154,6 +141,27 @@ std::map<pid_t, std::int64_t> living_below(pid_t top, const fs::path& proc) {
   return found;
 }
 
+void end_below(const std::map<pid_t, std::int64_t>& spared) {
+  std::set<pid_t> ended;
+  for (int round = 0; round < kRoundsToEnd; ++round) {
+    auto left = living_below(::getpid());
+    std::erase_if(left, [&](const auto& each) { return spared.contains(each.first); });
+    // A stopped process cannot fork faster than it is found.
+    for (const auto& [pid, bytes] : left) ::kill(pid, SIGSTOP);
+    for (const auto& [pid, bytes] : left) ::kill(pid, SIGKILL);
+    for (const auto& [pid, bytes] : left) ended.insert(pid);
+    std::erase_if(ended, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) > 0; });
+    if (left.empty()) return;
+  }
+}
+
+Adoption::Adoption() : before_(living_below(::getpid())) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+Adoption::~Adoption() {
+  end_below(before_);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 std::vector<std::string> guard_arguments(const std::string& command, const ProposerLimits& limits) {
   return {kProposerGuard, std::to_string(limits.processes), std::to_string(limits.memory_bytes),
           command};
@@ -175,7 +183,8 @@ int proposer_guard_main(std::span<const std::string> args) {
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kGuardPriority));
   detach_streams();
   const ChildEnd end = watch(program, *processes, *bytes);
-  kill_all(program);
+  ::kill(-program, SIGKILL);
+  end_below();
   if (end.signalled) ::raise(end.code);
   return end.code;
 }

@@ -36,4 +36,20 @@ int proposer_guard_main(std::span<const std::string> args);
 /// during the scan. Tests pass another folder as `proc`.
 std::map<pid_t, std::int64_t> living_below(pid_t top, const std::filesystem::path& proc = "/proc");
 
+/// Kills every live descendant of this process, except the spared ones.
+void end_below(const std::map<pid_t, std::int64_t>& spared = {});
+
+/// Adopts what loses its guard, because a proposer may kill the guard. The destructor ends all that
+/// was started since the constructor.
+class Adoption {
+ public:
+  Adoption();
+  Adoption(const Adoption&) = delete;
+  Adoption& operator=(const Adoption&) = delete;
+  ~Adoption();
+
+ private:
+  std::map<pid_t, std::int64_t> before_;
+};
+
 }  // namespace fatune

@@ -141,6 +141,7 @@ class CommandProposer final : public Proposer {
     start.arguments = guard_arguments(command_, limits_);
     start.stderr_file = errors_;
     start.talk = ChildTalk::kText;
+    const Adoption adoption;
     FATUNE_TRY(Child guard, Child::start(start));
     const auto deadline = Clock::now() + limits_.answer;
     const ErrorsOfRequest errors(errors_);

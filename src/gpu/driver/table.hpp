@@ -64,6 +64,7 @@ enum class NeededBy { kBoth, kFatune, kRuntime, kNeither };
   X(library_unload, cuLibraryUnload, "cuLibraryUnload", kRuntime)                              \
   X(library_kernel, cuLibraryGetKernel, "cuLibraryGetKernel", kRuntime)                        \
   X(kernel_function, cuKernelGetFunction, "cuKernelGetFunction", kRuntime)                     \
+  X(kernel_parameter, cuKernelGetParamInfo, "cuKernelGetParamInfo", kNeither)                  \
   X(set_kernel_attribute, cuKernelSetAttribute, "cuKernelSetAttribute", kRuntime)              \
   X(encode_tensor_map, cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled", kRuntime)             \
   X(launch, cuLaunchKernelEx, "cuLaunchKernelEx", kBoth)                                       \

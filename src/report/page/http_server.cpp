@@ -41,6 +41,7 @@ struct Client {
   std::string out{};  ///< empty before the request is complete
   std::size_t sent = 0;
   bool leaving = false;  ///< answered; further input is discarded
+  std::size_t discarded = 0;
 };
 
 std::string_view words_of(int status) {
@@ -110,6 +111,8 @@ bool receive(Client& client, const HttpServer::Answer& answer) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno == EAGAIN;
     if (count == 0) return false;
+    client.discarded += client.leaving ? static_cast<std::size_t>(count) : 0;
+    if (client.discarded > kMostBytes) return false;
     if (client.leaving) continue;
     client.in.append(part.data(), static_cast<std::size_t>(count));
     client.out = HttpServer::response_to(client.in, answer);

@@ -1,5 +1,6 @@
 // python_list.cpp: Reads the values that a Python expression lists.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -62,13 +63,15 @@ class ListReader : TokenReader {
   }
 
   Result<std::vector<Value>> list() {
-    const bool call = skip("list") || skip("tuple");
-    const std::string_view inner = next(1);
-    const bool of_list = inner == "[" || inner == "list" || inner == "tuple" || inner == "range";
-    if (next() == "(" && (of_list || (call && inner == "("))) {
+    const bool in_order = skip("sorted");
+    const bool call = in_order || skip("list") || skip("tuple");
+    constexpr std::array kLists = {"[", "list", "tuple", "sorted", "range"};
+    const bool of_list = std::ranges::find(kLists, next(1)) != kLists.end();
+    if (next() == "(" && (of_list || (call && next(1) == "("))) {
       ++at_;
       FATUNE_TRY(std::vector<Value> values, lists());
-      if (!skip(")")) return wrong();
+      if (!skip(")") || (in_order && !std::ranges::all_of(values, is_numeric))) return wrong();
+      if (in_order) std::ranges::stable_sort(values, {}, numeric);
       return values;
     }
     if (!call && skip("range")) return range();

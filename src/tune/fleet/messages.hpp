@@ -86,12 +86,13 @@ using RankMessage = std::variant<HelloMessage, OrderMessage, LinesMessage, EndMe
 /// Factor on the allowed silence before a rank's hello, when it looks for GPUs and NVRTC; chosen.
 inline constexpr double kGreetingTimes = 4;
 
-/// Encodes a message as a line of JSON, followed by the unchanged body.
+/// Encodes a message as a line of JSON, the unchanged body, and a crc of both.
 std::string to_bytes(const RankMessage& message, std::string_view body = {});
 struct ReadMessage {
   RankMessage message;
   std::string body;
 };
+/// Fails for a message whose crc is that of other bytes.
 Result<ReadMessage> read_message(std::string_view bytes, const std::string& where);
 
 }  // namespace fatune

@@ -68,11 +68,9 @@ class RankPool::Executor final : public FleetExecutor {
   }
 
   Result<PartReport> look() override {
-    if (pool_.ranks_[place()].lost && report_.state == PartReport::State::kRuns) {
-      report_ = {PartReport::State::kLost,
-                 fmt::format("{} was silent for {:.0f} s", pool_.ranks_[place()].name,
-                             pool_.options_.silence_s)};
-      has_stale_ = true;  // until a beat shows that the device is idle
+    if (pool_.ranks_[place()].lost) {
+      lose(fmt::format("{} was silent for {:.0f} s", pool_.ranks_[place()].name,
+                       pool_.options_.silence_s));
     }
     if (report_.state != PartReport::State::kRuns) lease_ = 0;
     return report_;
@@ -80,6 +78,7 @@ class RankPool::Executor final : public FleetExecutor {
 
   std::int64_t lease() const { return lease_; }
   std::int64_t device() const { return device_; }
+  bool stale() const { return has_stale_; }
   void set_stale(bool stale) { has_stale_ = stale; }
 
   Status append(const std::string& lines) {
@@ -92,6 +91,13 @@ class RankPool::Executor final : public FleetExecutor {
     return {};
   }
   void hear(const std::string& said) { said_ = said; }
+  /// Withdraws a running lease.
+  void lose(const std::string& why) {
+    if (lease_ == 0 || report_.state != PartReport::State::kRuns) return;
+    report_ = {PartReport::State::kLost, why};
+    lease_ = 0;
+    has_stale_ = true;  // until a beat shows that the device is idle
+  }
 
  private:
   std::size_t place() const { return static_cast<std::size_t>(rank_); }
@@ -113,8 +119,9 @@ Status RankPool::pump() {
     if (!parcel) break;
     Rank& rank = ranks_[static_cast<std::size_t>(parcel->from)];
     const auto message = read_message(parcel->bytes, rank.name);
-    if (!message) {  // such as from another version of fatune; the rank counts as silent
+    if (!message) {  // the rank counts as silent; lines may be missing
       log::warn(message.error().message);
+      for (Executor* executor : rank.executors) executor->lose(message.error().message);
       continue;
     }
     if (std::exchange(rank.lost, false)) log::warn(rank.name + " is heard again");
@@ -171,7 +178,9 @@ void RankPool::take_device(int from, std::int64_t device, const MeasuringDevice&
 }
 
 bool RankPool::expects_more() const {
-  return std::ranges::any_of(ranks_, [](const Rank& each) { return !each.greeted && !each.lost; });
+  return std::ranges::any_of(ranks_, [](const Rank& each) {
+    return !each.lost && (!each.greeted || std::ranges::any_of(each.executors, &Executor::stale));
+  });
 }
 
 bool RankPool::ready() const {

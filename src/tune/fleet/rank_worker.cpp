@@ -111,12 +111,14 @@ class RankWorker {
       if (!parcel) return std::optional<RankWorkerEnd>();
       heard_s_ = clock_.now_s();
       heard_ = true;
-      FATUNE_TRY(const ReadMessage read, read_message(parcel->bytes, "rank 0"));
-      if (const auto* order = std::get_if<OrderMessage>(&read.message)) {
-        FATUNE_TRY_STATUS(begin(*order, read.body));
-      } else if (const auto* drop = std::get_if<DropMessage>(&read.message)) {
+      const auto read = read_message(parcel->bytes, "rank 0");
+      if (!read) {  // perhaps an order: an empty message makes rank 0 withdraw the leases
+        FATUNE_TRY_STATUS(transport_.send(0, ""));
+      } else if (const auto* order = std::get_if<OrderMessage>(&read->message)) {
+        FATUNE_TRY_STATUS(begin(*order, read->body));
+      } else if (const auto* drop = std::get_if<DropMessage>(&read->message)) {
         note_drop(drop->lease);
-      } else if (const auto* stop = std::get_if<StopMessage>(&read.message)) {
+      } else if (const auto* stop = std::get_if<StopMessage>(&read->message)) {
         return std::optional(stop->together ? RankWorkerEnd::kTogether : RankWorkerEnd::kAlone);
       }
     }

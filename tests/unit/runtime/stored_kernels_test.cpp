@@ -1,6 +1,11 @@
 // stored_kernels_test.cpp: Tests that a folder loads only if every byte is as exported.
+#include <array>
+#include <atomic>
+#include <thread>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fmt/format.h>
 
 #include "core/file.hpp"
 #include "model/wisdom/kernel_facts.hpp"
@@ -73,6 +78,29 @@ TEST_CASE("a cubin that was changed, cut or is gone is named") {
     CHECK(failure.status == FATUNE_RT_BAD_FILE);
     CHECK_THAT(failure.message, ContainsSubstring(folder.cubin.string()));
   }
+}
+
+TEST_CASE("a folder that is replaced meanwhile loads as it was before or as it is afterwards") {
+  const test::TemporaryFolder place;
+  std::array<std::vector<KernelFacts>, 2> both;
+  for (int i = 0; i < 40; ++i)
+    both[i % 2].push_back(test::facts_of(problem(fmt::format("{},8,512,64", i + 1).c_str())));
+  test::write_folder(place.path(), both[0]);
+  std::atomic<std::size_t> turns = 0;
+  std::thread exports([&] {
+    for (std::size_t turn = 1; turn <= 30; ++turn, ++turns) {
+      test::write_folder(place.path(), both[turn % 2]);
+      for (const KernelFacts& old : both[(turn + 1) % 2])
+        std::filesystem::remove(wisdom_cubin_path(place.path(), old));
+    }
+  });
+  std::string failure;
+  while (turns < 30) {
+    const auto loaded = rt::load_wisdom(place.path());
+    if (!loaded) failure = loaded.error().message;
+  }
+  exports.join();
+  CHECK(failure.empty());
 }
 
 TEST_CASE("an index whose facts were changed is refused, whatever was changed") {

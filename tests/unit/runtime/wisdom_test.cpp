@@ -147,6 +147,20 @@ TEST_CASE("a kernel with more arguments than the library takes is refused, not c
   CHECK_THAT(failed.error().message, ContainsSubstring("33 arguments"));
 }
 
+TEST_CASE("a kernel whose machine code takes another number of arguments is never launched") {
+  for (const std::size_t count : {0, 4, 6}) {
+    CAPTURE(count);
+    KernelFacts facts = test::facts_of(problem("4,8,512,64"));
+    facts.stages[0].arguments.resize(count, "q");
+    Served served({facts});
+    const auto failed = served.find("4,8,512,64");
+    REQUIRE_FALSE(failed);
+    CHECK(failed.error().status == FATUNE_RT_BAD_FILE);
+    CHECK_THAT(failed.error().message,
+               ContainsSubstring(count < 5 ? "attend takes more than" : "attend takes fewer than"));
+  }
+}
+
 TEST_CASE("options belong to the question") {
   KernelFacts facts = test::facts_of(problem("1,8,512,64"));
   facts.verified = false;

@@ -78,6 +78,7 @@ TEST_CASE("values have Python's arithmetic, joined lists and comprehensions") {
   CHECK(list_of("['v%d', 7 // 2, 6 / 2, int(2.5 * 2), True]") == "v%d;3;3;5;true;");
   CHECK(list_of("[w for w in ['a', 'b']]") == "a;b;");
   CHECK(list_of("[1 << 3, 9 >> 1, *range(2)]") == "8;4;0;1;");
+  CHECK(list_of("sorted([8] + [2**i for i in range(2)]) + sorted((3, 2.5))") == "1;2;8;2.5;3;");
   CHECK(list_of("list(1 << i for i in range(3)) + tuple([7])") == "1;2;4;7;");
 }
 

@@ -244,6 +244,25 @@ TEST_CASE("a rank of another fatune is named, whether its words are understood o
   CHECK(ranks.pool.executors.empty());
 }
 
+TEST_CASE("a message with a changed byte is not kept, and its part is lost") {
+  Ranks ranks(2);
+  ranks.greet(1, gpu("A"));
+  const auto lease = ranks.begin(0, 0, 1);
+  std::string bytes = to_bytes(LinesMessage{lease}, "one\n");
+  bytes[bytes.find("one")] ^= 1;
+  ranks.network.send(1, 0, bytes);
+  const std::string said = test::captured_stderr([&] { ranks.pump(); });
+  CHECK(said.find("rank 1 on host-b: a message is of another fatune, or was changed on its way") !=
+        std::string::npos);
+  ranks.say(1, EndMessage{.lease = lease}, "two\n");
+  CHECK(ranks.look(0).state == State::kLost);
+  CHECK(ranks.journals[0].empty());
+  ranks.say(1, LinesMessage{0}, "three\n");  // of no lease
+  CHECK(ranks.journals[0].empty());
+  ranks.say(1, BeatMessage{});
+  CHECK(ranks.pool.executors[0]->able());
+}
+
 TEST_CASE("a rank that dies before it said anything is named with its host") {
   Ranks ranks(2);
   const std::string said = test::captured_stderr([&] {

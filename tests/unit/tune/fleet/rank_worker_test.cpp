@@ -169,6 +169,29 @@ TEST_CASE("the part of a rank whose network is silent ends on another, and nothi
   CHECK(cancellations == 1);
 }
 
+TEST_CASE("a part of which a message was changed is done again, whichever message and byte") {
+  for (int changed = 0; changed < 6; ++changed) {
+    CAPTURE(changed);
+    Lead lead(2);
+    int leases = 0;  // messages that name a lease
+    lead.network.change = [&](std::string& bytes) {
+      if (bytes.find("\"lease\"") != std::string::npos && leases++ == changed)
+        bytes[bytes.size() * static_cast<std::size_t>(changed + 1) / 7] ^= 1;
+    };
+    WorkerThread worker(lead.network, 1, two_lines);
+    std::optional<FleetResult> result;
+    const std::string said = test::captured_stderr([&] { result = lead.run(2); });
+    CHECK(leases > changed);
+    CHECK(result->failed.empty());
+    for (std::size_t part = 0; part < 2; ++part) {
+      CAPTURE(lead.journals[part]);
+      CHECK(lead.journals[part].ends_with("one\ntwo\n"));
+      CHECK(lead.journals[part].find_first_not_of("enotw\n") == std::string::npos);
+    }
+    worker.join();
+  }
+}
+
 TEST_CASE("a rank worker whose rank 0 is gone ends") {
   test::InProcessNetwork network(2);
   WorkerThread worker(network, 1, two_lines, 0.05);
