@@ -72,8 +72,8 @@ function floorTable(problem) {
   if (!best) return null;
   const floor = (which) => h.floor[which];
   const row = (which) => best[which] ? el('tr', {}, el('td', {}, timeWord(problem, which)), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(floor(which).time_us) + ' µs'),
-    el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {class: 'n'}, which === problem.sol?.time ? times(problem.sol.score) : ''), el('td', {}, floor(which).why)) : null;
-  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {class: 'n'}, 'SOL score'), el('th', {}, 'the floor is'))),
+    el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {class: 'n'}, which === problem.sol?.time ? times(problem.sol.score) : ''), el('td', {class: 'roomy'}, floor(which).why)) : null;
+  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {class: 'n'}, 'SOL score'), el('th', {class: 'roomy'}, 'the floor is'))),
     el('tbody', {}, ...timesOf(problem).map(row).filter(Boolean))));
 }
 
@@ -86,11 +86,11 @@ function hardwareSection(problem) {
   }
   const points = rooflinePoints(problem);
   section.append(el('p', {}, 'The floor is the least time that any right kernel needs: its arithmetic at the tensor cores’ peak, or its tensors moved once, whichever takes longer. ' +
-    'Launches are not counted, so short problems stay far above it; the SOL score is 1 at the floor and 0.5 as fast as the fastest other.'));
+    'Launches are not counted, so short problems stay far above it; the SOL score is 1 at the floor and 0.5 as fast as the fastest baseline.'));
   const floors = floorTable(problem);
   if (floors) section.append(floors);
   if (points.length) section.append(figure({
-    id: 'roofline', title: 'Roofline', wide: true, note: originText(h),
+    id: 'roofline', title: 'Roofline', wide: true, note: `Rates are those of the time ${timeWord(problem, problem.time)}. ${originText(h)}`,
     draw: (plot, width) => drawRoofline(points, h, plot, width, true), table: () => rooflineTable(points),
   }));
   return section;
