@@ -458,6 +458,21 @@ def evolution(checks, browser, fatune, folder):
         checks.check("+ // <script>alert(3)</script>" in found["lines"], f"{name}: the diffs show {found['lines'][:6]}")
 
 
+def fleet(checks, browser, fatune, folder):
+    """A suite on two devices: the first lines tell how many there were, and how long they took."""
+    run = folder / "fleet"
+    shutil.copytree(RESULTS / "suite-mission", run)
+    best = json.loads((run / "best.json").read_text())
+    problem = best["problems"][0]["label"] if "label" in best["problems"][0] else "mission 4,8,512,64 f16 packed"
+    worked = {"problem": problem, "begin_s": 0.5, "end_s": 40, "failed": False}
+    best["fleet"] = {"seconds": 62.9, "workers": [{"name": f"cuda:{i}", "work": [worked]} for i in range(2)]}
+    (run / "best.json").write_text(json.dumps(best))
+    found = browser.probe(report(fatune, folder / "fleet.html", run), folder)
+    checks.common("fleet", found)
+    checks.figures("fleet", found, {"fleet"})
+    checks.check("12 problems on 2 devices, 62.9 s: NVIDIA H200" in found["text"], "fleet: the first lines do not tell of two devices")
+
+
 def proof(checks, browser, fatune, folder):
     """The proof of a step, as python/fatune/optimizing.py writes it."""
     page = report(fatune, folder / "proof.html", ROOT / "tests" / "data" / "proof" / "proof.json")
@@ -567,7 +582,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         browser = Browser(path, folder)
-        for part in (one_problem, suites, two_runs, custom_operation, four_times, machine_code, evolution, proof, bad_input, live):
+        for part in (one_problem, suites, two_runs, custom_operation, four_times, machine_code, evolution, fleet, proof, bad_input, live):
             part(checks, browser, fatune, folder)
     for failure in checks.failures:
         print(failure)
