@@ -74,6 +74,8 @@ const probe = async () => {
     links: [...box.querySelectorAll('tbody a')].map((a) => a.getAttribute('href'))}]));
   found.lists = [...document.querySelectorAll('.means li, .verdict')].map((line) => line.textContent);
   found.headline = [...document.querySelectorAll('#headline text')].map((text) => text.textContent);
+  found.roof = [...document.querySelectorAll('#roofline-all-0 .strong')].map((text) => text.textContent.split('  ')[0]);
+  found.legend = [...document.querySelectorAll('#roofline-all-0 .legend li')].map((li) => li.textContent);
   found.nameless = [...document.querySelectorAll('th, select, input, button, main a')].filter((e) => !e.textContent.trim() && !e.getAttribute('aria-label') || e.tagName === 'SELECT' && !e.getAttribute('aria-label') && !e.closest('label')?.firstChild.textContent.trim()).map((e) => e.outerHTML.slice(0, 60));
   found.levels = [...document.querySelectorAll('main h1, main h2, main h3, main h4')].map((e) => Number(e.tagName[1]));
   found.stops = [...document.querySelectorAll('tbody')].map((body) => body.querySelectorAll(':scope > tr[tabindex="0"]').length);
@@ -270,6 +272,8 @@ def suites(checks, browser, fatune, folder):
     checks.check(len(ratios) == 12 and numbers(ratios) == sorted(numbers(ratios), reverse=True), f"suite: the worst ratio is not the first: {ratios}")
     checks.check(found["lists"][0] == "0.674 of the fastest baseline’s time in the geometric meanbest 0.498 (single-causal), worst 0.876 (stress)", f"suite: the headline says {found['lists'][0]}")
     checks.check(found["headline"][:4] == ["fa_wgmma_interleaved", "6.462 µs", "FlashAttention-4", "9.966 µs"], f"suite: the first picture shows {found['headline']}")
+    checks.check(len(found["roof"]) == 12 and "stress-causal" in found["roof"], f"suite: the labels below the roofs are {found['roof']}")
+    checks.check(found["legend"] == ["fa_wgmma_interleaved", "fa_wgmma", "fa_wgmma_stream_k"], f"suite: the colours of kernels are explained as {found['legend']}")
     fixed, scrolled = found["fixed"]
     checks.check(fixed == scrolled, f"suite: the first two columns move from {fixed} to {scrolled}")
     found = browser.probe(report(fatune, folder / "lengths.html", changed_run(folder / "lengths", RESULTS / "suite-mission" / "journal.jsonl.gz", 500, of_three_lengths)), folder)

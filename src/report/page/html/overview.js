@@ -200,6 +200,7 @@ function lengthFigure(entries) {
   });
 }
 
+const MOST_LABELS = 14;  // more do not fit the height
 /// Draws the problems of a run on one roofline if its device has known peaks.
 function sharedRoofline(entries) {
   const known = entries.filter((e) => bestOf(e.problem) && e.problem.flops && !e.problem.hardware.unknown);
@@ -208,10 +209,10 @@ function sharedRoofline(entries) {
     const all = rooflinePoints(e.problem), best = all.find((p) => p.final === bestOf(e.problem)), baseline = all.find((p) => isBaseline(p.final));
     return [best, baseline].filter(Boolean);
   });
-  const h = known[0].problem.hardware;
+  const h = known[0].problem.hardware, named = known.length > MOST_LABELS ? [] : points.filter((p) => !isBaseline(p.final)).map((p) => ({...p, label: problemName(p.problem)}));
   return figure({
     id: `roofline-all-${entries[0].r}`, title: 'All problems under one roof', wide: true, note: `Coloured: the best kernel of each problem. Grey: the fastest baseline. Rates are those of the time${sharedWord(known) || ' that ranks'}. ${originText(h)}`,
-    draw: (plot, width) => { drawRoofline(points, h, plot, width, false); kernelLegend(plot, known); }, table: () => rooflineTable(points),
+    draw: (plot, width) => { drawRoofline(points, h, plot, width, width < 560 ? [] : named); kernelLegend(plot, known); }, table: () => rooflineTable(points),
   });
 }
 
