@@ -47,7 +47,7 @@ const probe = async () => {
   const found = {ready_ms: performance.now() - __began};
   await wait(400);
   const column = (title) => [...document.querySelectorAll('#candidates th')].findIndex((th) => th.textContent === title);
-  const values = (i) => [...document.querySelectorAll('#candidates tbody tr')].map((tr) => tr.children[i].textContent);
+  const values = (i) => [...document.querySelectorAll('#candidates tbody tr[tabindex]')].map((tr) => tr.children[i].textContent);
   const sass = document.querySelector('#sass');
   if (sass) {
     sass.open = true;
@@ -69,6 +69,35 @@ const probe = async () => {
     found.lines = [...tree.querySelectorAll('pre span')].map((line) => line.textContent);
   }
   found.title = document.title;
+  const cells = (table, what) => [...table.querySelectorAll(what)].map((tr) => [...tr.children].map((cell) => cell.textContent));
+  found.tables = Object.fromEntries([...document.querySelectorAll('.problems')].map((box) => [box.querySelector('.scroll').getAttribute('aria-label'), {heads: cells(box, 'thead tr')[0], rows: cells(box, 'tbody tr'),
+    links: [...box.querySelectorAll('tbody a')].map((a) => a.getAttribute('href'))}]));
+  found.lists = [...document.querySelectorAll('.means li, .verdict')].map((line) => line.textContent);
+  found.headline = [...document.querySelectorAll('#headline text')].map((text) => text.textContent);
+  found.roof = [...document.querySelectorAll('#roofline-all-0 .strong')].map((text) => text.textContent.split('  ')[0]);
+  found.legend = [...document.querySelectorAll('#roofline-all-0 .legend li')].map((li) => li.textContent);
+  found.nameless = [...document.querySelectorAll('th, select, input, button, main a')].filter((e) => !e.textContent.trim() && !e.getAttribute('aria-label') || e.tagName === 'SELECT' && !e.getAttribute('aria-label') && !e.closest('label')?.firstChild.textContent.trim()).map((e) => e.outerHTML.slice(0, 60));
+  found.levels = [...document.querySelectorAll('main h1, main h2, main h3, main h4')].map((e) => Number(e.tagName[1]));
+  found.stops = [...document.querySelectorAll('tbody')].map((body) => body.querySelectorAll(':scope > tr[tabindex="0"]').length);
+  found.contents = [...document.querySelectorAll('.contents a')].map((a) => [a.getAttribute('href'), document.getElementById(a.getAttribute('href').split('/')[2]) !== null]);
+  const wide = document.querySelector('#finalists .scroll');
+  if (wide) {
+    const place = () => [...wide.querySelectorAll('tbody tr:first-child td')].slice(0, 2).map((td) => Math.round(td.getBoundingClientRect().left));
+    found.fixed = [place()];
+    wide.scrollLeft = 300;
+    await wait(50);
+    found.fixed.push(place());
+    wide.scrollLeft = 0;
+    found.finalists = cells(wide, 'thead tr')[0];
+  }
+  const table = document.querySelector('.problems');
+  if (table) {
+    const rows = () => [...table.querySelectorAll('tbody tr')];
+    rows()[0].focus();
+    rows()[0].dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}));
+    found.moved = [rows().indexOf(document.activeElement), rows().map((tr) => tr.tabIndex).indexOf(0)];
+    document.activeElement.blur();
+  }
   found.heading = document.querySelector('h1').textContent;
   found.text = document.body.innerText;
   found.charts = [...document.querySelectorAll('figure')].map((f) => [f.id, f.querySelectorAll('svg').length, f.querySelectorAll('svg *').length]);
@@ -85,7 +114,11 @@ const probe = async () => {
     input.value = 'BLOCK_M=128 registers<=168'; input.dispatchEvent(new Event('input'));
     found.filtered = [values(column('BLOCK_M')), values(column('registers'))];
     found.count = document.querySelector('#candidates .count').textContent;
-    const rows = document.querySelectorAll('#candidates tbody tr');
+    const filtered = (text) => { input.value = text; input.dispatchEvent(new Event('input')); return document.querySelector('#candidates tbody').textContent; };
+    found.none = [filtered('BLOCK_M=7'), filtered('NOPE=3')];
+    filtered('BLOCK_M=128, registers<=168');
+    found.commas = document.querySelector('#candidates .count').textContent;
+    const rows = document.querySelectorAll('#candidates tbody tr[tabindex]');
     if (rows.length > 1) {
       const pick = rows[rows.length - 1];
       pick.click();
@@ -109,7 +142,7 @@ const probe = async () => {
   found.theme = document.documentElement.dataset.theme;
   found.paper = getComputedStyle(document.body).backgroundColor;
   const next = document.querySelector('[aria-label="Next problem"]');
-  if (next) { const before = document.querySelector('#verdict h1').textContent; next.click(); await wait(100); found.next = [before, document.querySelector('#verdict .eyebrow').textContent]; }
+  if (next) { const before = document.querySelector('#verdict .result').textContent; next.click(); await wait(100); found.next = [before, document.querySelector('#verdict .eyebrow').textContent]; }
   found.errors = __errors;
   const out = document.createElement('pre'); out.id = 'found'; out.textContent = JSON.stringify(found); document.body.append(out);
 };
@@ -168,6 +201,12 @@ class Checks:
         self.check(found["nan"] == 0, f"{name}: {found['nan']} marks have no place")
         self.check(found["wider"] <= 0, f"{name}: the page is {found['wider']} pixels wider than the window")
         self.check(found["loaded"] == [], f"{name}: loaded {found['loaded']}")
+        self.check(found["nameless"] == [], f"{name}: without a name: {found['nameless']}")
+        levels = found["levels"]
+        self.check(levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:])), f"{name}: the levels of the headings are {levels}")
+        self.check(max(found["stops"], default=0) <= 1, f"{name}: rows of a table are {max(found['stops'], default=0)} tab stops")
+        self.check(all(there for _, there in found["contents"]), f"{name}: contents lead to {found['contents']}")
+        self.check(found.get("moved") in (None, [1, 1]), f"{name}: an arrow key moves the focus to {found.get('moved')}")
         self.check(found["ready_ms"] < MOST_DRAWING_MS, f"{name}: drawn after {found['ready_ms']:.0f} ms")
         for figure, charts, marks in found["charts"]:
             self.check(charts > 0 and marks > 1, f"{name}: figure {figure} is empty")
@@ -205,6 +244,8 @@ def one_problem(checks, browser, fatune, folder):
         checks.check("candidate " in found["compared"] and "--census" in found["compared"], f"{name}: a candidate does not come beside the best")
         checks.check(found["times"] == FOUR_TIMES, f"{name}: the times to choose are {found['times']}")
         checks.check(found["count"].endswith("of 3,460 candidates"), f"{name}: {found['count']}")
+        checks.check(found["commas"] == found["count"], f"{name}: with commas the filter finds {found['commas']}")
+        checks.check(found["none"] == ["No candidate matches.", "No column is called nope."], f"{name}: a filter without a hit says {found['none']}")
         checks.check(found["cold"].startswith("cold"), f"{name}: hot and cold do not switch")
         checks.check(found["table_rows"] >= 10, f"{name}: the table under the bars has {found['table_rows']} rows")
         checks.check(found["heat"] > 1, f"{name}: no heat map of another pair")
@@ -225,16 +266,76 @@ def without_fa4(record):
 def suites(checks, browser, fatune, folder):
     found = browser.probe(report(fatune, folder / "suite.html", RESULTS / "suite-mission"), folder)
     checks.common("suite", found)
-    checks.figures("suite", found, {"ratios", "length", "roofline-all", "bars"})
+    checks.figures("suite", found, {"ratios-0", "roofline-all-0", "bars", "headline"})
+    checks.check("length-0" not in {figure for figure, _, _ in found["charts"]}, "suite: a line over problems that are not of one model")
+    ratios = column(found["tables"]["problems"], "ratio")
+    checks.check(len(ratios) == 12 and numbers(ratios) == sorted(numbers(ratios), reverse=True), f"suite: the worst ratio is not the first: {ratios}")
+    checks.check(found["lists"][0] == "0.674 of the fastest baseline’s time in the geometric meanbest 0.498 (single-causal), worst 0.876 (stress)", f"suite: the headline says {found['lists'][0]}")
+    checks.check(found["headline"][:4] == ["fa_wgmma_interleaved", "6.462 µs", "FlashAttention-4", "9.966 µs"], f"suite: the first picture shows {found['headline']}")
+    checks.check(len(found["roof"]) == 12 and "stress-causal" in found["roof"], f"suite: the labels below the roofs are {found['roof']}")
+    checks.check(found["legend"] == ["fa_wgmma_interleaved", "fa_wgmma", "fa_wgmma_stream_k"], f"suite: the colours of kernels are explained as {found['legend']}")
+    fixed, scrolled = found["fixed"]
+    checks.check(fixed == scrolled, f"suite: the first two columns move from {fixed} to {scrolled}")
+    found = browser.probe(report(fatune, folder / "lengths.html", changed_run(folder / "lengths", RESULTS / "suite-mission" / "journal.jsonl.gz", 500, of_three_lengths)), folder)
+    checks.common("lengths", found)
+    checks.figures("lengths", found, {"length-0"})
     checks.check(found.get("next", ["", ""])[1] != "", "suite: the next problem does not open")
     run = changed_run(folder / "absent", RESULTS / "suite-mission" / "journal.jsonl.gz", 500, without_fa4)
     found = browser.probe(report(fatune, folder / "absent.html", run), folder)
     checks.common("absent", found)
-    checks.check(found["heading"] == "Faster than every other that was measured on 12 of 12 problems", f"absent: the heading is {found['heading']}")
+    checks.check(found["heading"] == "Faster than every baseline that was measured on 12 of 12 problems", f"absent: the heading is {found['heading']}")
     checks.check(re.search(r"Without FlashAttention-4 at 2 of 12 problems\. Unavailable: ", found["text"]), "absent: nobody says which baseline was not there")
     found = browser.probe(report(fatune, folder / "two.html", RESULTS / "mission", RESULTS / "suite-decode"), folder)
     checks.common("two runs", found)
     checks.check("mission" in found["title"] and "suite-decode" in found["title"], f"two runs: the title is {found['title']}")
+
+
+def of_three_lengths(record):
+    """Problems without a name, of batch 1 at 128, 512 and 4,096 keys among others."""
+    record.pop("crc", None)
+    for entry in record.get("plan", {}).get("problems", []):
+        entry["name"] = ""
+    for problem in [record.get("problem", {}), *(entry["problem"] for entry in record.get("plan", {}).get("problems", []))]:
+        if problem.get("seq_kv") == 128:
+            problem["batch"] = 1
+
+
+def column(table, title):
+    return [row[table["heads"].index(title)] for row in table["rows"]]
+
+
+def two_runs(checks, browser, fatune, folder):
+    """A suite on two GPUs, the second 1.5 times slower: problems stand side by side, and no mean or line is of both."""
+
+    def slower(record):
+        record.pop("crc", None)
+        if "environment" in record:
+            record["environment"]["name"] = "NVIDIA H100"
+        for time in ("in_layer", "plain", "hot", "cold"):
+            if record.get("t") == "final" and time in record:
+                record[time] = {key: scaled(value, 1.5) if key.endswith("_us") else value for key, value in record[time].items()}
+
+    suite = RESULTS / "suite-mission"
+    for folder_of, change, labels in (("h100", slower, ["NVIDIA H200", "NVIDIA H100"]), ("later", lambda record: None, ["h200", "later"])):
+        (folder / folder_of).mkdir()
+        run = changed_run(folder / folder_of / "suite-mission", suite / "journal.jsonl.gz", 500, change)
+        for width in (1200, 390):
+            name = f"two runs of {folder_of} at {width}"
+            found = browser.probe(report(fatune, folder / f"{folder_of}.html", suite, run), folder, width)
+            checks.common(name, found)
+            checks.check(found["title"] == "fatune: " + ", ".join(labels), f"{name}: the title is {found['title']}")
+            table, times = found["tables"]["compared"], [f"{label}, µs in layer" for label in labels]
+            factor = 1.5 if change is slower else 1
+            checks.check(len(table["rows"]) == 12, f"{name}: {len(table['rows'])} rows of 12 problems")
+            both = list(zip(*(numbers(column(table, title)) for title in times)))
+            checks.check(len(both) == 12 and all(abs(b / a / factor - 1) < 2e-3 for a, b in both), f"{name}: the times are {both}")
+            ratios = numbers(column(table, f"time, {labels[1]} / {labels[0]}"))
+            checks.check(ratios == 12 * [factor], f"{name}: the ratios of the runs are {ratios}")
+            checks.check(found["heading"] == f"{labels[1]} takes {factor:.2f} of the time of {labels[0]}, in the geometric mean of 12 problems", f"{name}: the heading is {found['heading']}")
+            means = [line for line in found["lists"] if line.startswith(tuple(labels))]
+            checks.check(len(means) == 2 and all("0.674 of the fastest baseline" in line for line in means), f"{name}: the means are {means}")
+            checks.check("0/0" in "".join(table["links"]) and "1/0" in "".join(table["links"]), f"{name}: the table leads to {table['links'][:4]}")
+            checks.figures(name, found, {"ratios-0", "ratios-1"})
 
 
 def changed_run(run, journal, lines, change):
@@ -361,6 +462,21 @@ def evolution(checks, browser, fatune, folder):
         checks.check("+ // <script>alert(3)</script>" in found["lines"], f"{name}: the diffs show {found['lines'][:6]}")
 
 
+def fleet(checks, browser, fatune, folder):
+    """A suite on two devices: the first lines tell how many there were, and how long they took."""
+    run = folder / "fleet"
+    shutil.copytree(RESULTS / "suite-mission", run)
+    best = json.loads((run / "best.json").read_text())
+    problem = best["problems"][0]["label"] if "label" in best["problems"][0] else "mission 4,8,512,64 f16 packed"
+    worked = {"problem": problem, "begin_s": 0.5, "end_s": 40, "failed": False}
+    best["fleet"] = {"seconds": 62.9, "workers": [{"name": f"cuda:{i}", "work": [worked]} for i in range(2)]}
+    (run / "best.json").write_text(json.dumps(best))
+    found = browser.probe(report(fatune, folder / "fleet.html", run), folder)
+    checks.common("fleet", found)
+    checks.figures("fleet", found, {"fleet"})
+    checks.check("12 problems on 2 devices, 62.9 s: NVIDIA H200" in found["text"], "fleet: the first lines do not tell of two devices")
+
+
 def proof(checks, browser, fatune, folder):
     """The proof of a step, as python/fatune/optimizing.py writes it."""
     page = report(fatune, folder / "proof.html", ROOT / "tests" / "data" / "proof" / "proof.json")
@@ -470,7 +586,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         browser = Browser(path, folder)
-        for part in (one_problem, suites, custom_operation, four_times, machine_code, evolution, proof, bad_input, live):
+        for part in (one_problem, suites, two_runs, custom_operation, four_times, machine_code, evolution, fleet, proof, bad_input, live):
             part(checks, browser, fatune, folder)
     for failure in checks.failures:
         print(failure)

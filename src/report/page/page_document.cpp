@@ -311,7 +311,11 @@ Json columns_of(const std::vector<Json>& records) {
 
 Json runs_json(std::span<const PageRun> runs, Depth depth) {
   Json json = Json::array();
-  for (const PageRun& run : runs) json.push_back(run_json(run, depth));
+  const std::vector<std::string> labels = run_labels(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    json.push_back(run_json(runs[i], depth));
+    json.back()["label"] = labels[i];
+  }
   round_numbers(json);
   return json;
 }

@@ -33,6 +33,29 @@ std::string run_name(const std::filesystem::path& journal) {
   return error || folder.filename().empty() ? name : folder.filename().string();
 }
 
+bool are_distinct(const std::vector<std::string>& names) {
+  return std::set(names.begin(), names.end()).size() == names.size();
+}
+
+/// Returns the folders of a run and its name, from the last to the first.
+std::vector<std::string> path_parts(const PageRun& run) {
+  std::error_code error;
+  const auto journal = std::filesystem::absolute(run.source, error).lexically_normal();
+  std::vector<std::string> parts;
+  for (const auto& folder : journal.parent_path().relative_path()) parts.push_back(folder.string());
+  if (parts.empty() || parts.back() != run.name) parts.push_back(run.name);
+  std::ranges::reverse(parts);
+  return parts;
+}
+
+/// Returns `depth` parts of a path from the part `skipped`, joined in the path's order.
+std::string part_of(const std::vector<std::string>& parts, std::size_t skipped, std::size_t depth) {
+  std::string text;
+  for (std::size_t i = skipped; i < std::min(skipped + depth, parts.size()); ++i)
+    text = text.empty() ? parts[i] : parts[i] + "/" + text;
+  return text;
+}
+
 /// The journal's records of one problem.
 struct ProblemRecords {
   std::vector<JournalGroup> groups;
@@ -231,6 +254,35 @@ Result<PageRun> page_run_of(Journal journal, const std::filesystem::path& file) 
   run.header = std::move(journal.header);
   run.profiles = profiles_of(run, file.parent_path());
   return run;
+}
+
+std::vector<std::string> run_labels(std::span<const PageRun> runs) {
+  std::vector<std::string> devices, names;
+  std::vector<std::vector<std::string>> paths;
+  std::size_t longest = 0;
+  for (const PageRun& run : runs) {
+    devices.push_back(run.header.environment.device_name);
+    names.push_back(run.name);
+    paths.push_back(path_parts(run));
+    longest = std::max(longest, paths.back().size());
+  }
+  if (runs.size() > 1 && are_distinct(devices)) return devices;
+  if (are_distinct(names)) return names;
+  const auto labels = [&](std::size_t skipped, std::size_t depth) {
+    std::vector<std::string> texts;
+    for (const auto& parts : paths) texts.push_back(part_of(parts, skipped, depth));
+    return texts;
+  };
+  const auto are_alike = [](const std::vector<std::string>& texts) {
+    return std::ranges::all_of(texts, [&](const auto& text) { return text == texts.front(); });
+  };
+  std::size_t skipped = 0;
+  while (skipped < longest && are_alike(labels(skipped, 1))) ++skipped;
+  for (std::size_t depth = 1; skipped + depth <= longest; ++depth) {
+    if (const auto texts = labels(skipped, depth); are_distinct(texts)) return texts;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] += fmt::format(", {}", i + 1);
+  return names;
 }
 
 }  // namespace fatune

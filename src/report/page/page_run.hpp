@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,5 +65,9 @@ KernelRef same_kernel(const std::string& name, const RunPlan& plan,
 Result<PageRun> load_page_run(const std::filesystem::path& path, Damage damage = Damage::kRefuse);
 /// Builds the run of a journal that was loaded from `file`.
 Result<PageRun> page_run_of(Journal journal, const std::filesystem::path& file);
+
+/// Returns a distinct name for each run: its GPU, else its name, else the shortest part of its path
+/// that tells it apart.
+std::vector<std::string> run_labels(std::span<const PageRun> runs);
 
 }  // namespace fatune

@@ -62,10 +62,10 @@ constexpr std::string_view kHtml = "src/report/page/html/";
 constexpr std::string_view kD3 = "third_party/d3/d3.min.js";
 constexpr std::string_view kD3Licence = "third_party/d3/LICENSE";
 /// Each script may use the scripts before it.
-constexpr const char* kScripts[] = {"model.js",     "frame.js", "bars.js",   "search.js",
-                                    "timeline.js",  "space.js", "matter.js", "hardware.js",
-                                    "overview.js",  "table.js", "code.js",   "compare.js",
-                                    "evolution.js", "proof.js", "page.js"};
+constexpr const char* kScripts[] = {"model.js",     "frame.js",    "bars.js",   "search.js",
+                                    "timeline.js",  "space.js",    "matter.js", "hardware.js",
+                                    "table.js",     "overview.js", "code.js",   "compare.js",
+                                    "evolution.js", "proof.js",    "page.js"};
 constexpr std::string_view kPrivate[] = {"uuid", "host"};  // members that name a machine
 
 std::string_view embedded_text(std::string_view path) {
@@ -151,13 +151,11 @@ Result<std::vector<PageRun>> load_page_runs(const std::vector<std::string>& path
 }
 
 std::string report_page(std::vector<PageRun> runs, const std::filesystem::path& file) {
-  std::vector<std::string> names;
   for (PageRun& run : runs) {
-    names.push_back(run.name);
     if (!file.empty()) run.folder = folder_below(file, run.source);
   }
-  return page_html({{"runs", runs_json(runs, Depth::kFull)}}, "fatune: " + join(names, ", "),
-                   PageMode::kFile);
+  return page_html({{"runs", runs_json(runs, Depth::kFull)}},
+                   "fatune: " + join(run_labels(runs), ", "), PageMode::kFile);
 }
 
 std::string document_page(Json document, const std::string& title) {

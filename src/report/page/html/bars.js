@@ -33,15 +33,12 @@ function longestBar(rows, which) {
   return Math.min(d3.max(all), 3 * fastest);
 }
 
-const partOf = (value) => value < 0.095 ? percent(value, 1) : times(value);
-
-function drawBars(problem, key, plot, width) {
+function drawBars(problem, key, plot, width, rows = barRows(problem, chosenTime(problem, key))) {
   const which = chosenTime(problem, key), word = timeWord(problem, which);
-  const rows = barRows(problem, which);
   const narrow = width < 560;
   const rowHeight = narrow ? 44 : 32, bar = 16, top = 4;
   const labels = narrow ? 0 : Math.min(280, d3.max(rows, (row) => textWidth(row.label, 13)) * 1.1 + 16);
-  const gain = (final) => !narrow && final.best_over_this && which === problem.time ? `best takes ${partOf(final.best_over_this)} of it` : '';
+  const gain = (final) => !narrow && final.best_over_this && which === problem.time ? `ratio ${times(final.best_over_this)}` : '';
   const values = d3.max(rows, ({final}) => textWidth(us(final[which].us) + ' µs', 13) + textWidth(gain(final), 12)) + (narrow ? 14 : 30);
   const longest = longestBar(rows, which);
   const x = d3.scaleLinear([0, longest], [labels, Math.max(labels + 60, width - values)]);
@@ -76,15 +73,25 @@ function barsFigure(problem) {
   const key = 'bars', all = timesOf(problem);
   return figure({
     id: 'bars', title: 'Against the baselines', wide: true,
-    note: () => `Median over the final phase’s interleaved rounds; whiskers are 95 % intervals. ${meaning(problem, chosenTime(problem, key))}`,
+    note: () => `Median over the final phase’s interleaved rounds; whiskers are 95 % intervals; ratio: the best’s time over this one’s. ${meaning(problem, chosenTime(problem, key))}`,
     controls: (redraw) => timeChoice(problem, key, redraw),
     draw: (plot, width) => drawBars(problem, key, plot, width),
     table: () => ({
-      columns: [{title: 'implementation'}, {title: 'role'}, ...[...all.flatMap((w) => [timeWord(problem, w) + ' µs', 'low', 'high']), problem.flops ? 'TFLOP/s' : 'GB/s', 'ratio to fastest baseline'].map((title) => ({title, number: true})), {title: 'outcome'}],
+      columns: [{title: 'implementation'}, {title: 'role'}, ...[...all.flatMap((w) => [timeWord(problem, w) + ' µs', 'low', 'high']), `${problem.flops ? 'TFLOP/s' : 'GB/s'}${problem.finals.some((f) => f.plain) ? ', plain' : ''}`, 'ratio to fastest baseline'].map((title) => ({title, number: true})), {title: 'outcome'}],
       rows: problem.finals.map((f) => [implName(f.impl), f.role, ...all.flatMap((w) => f[w] ? [us(f[w].us), f[w].low && us(f[w].low), f[w].high && us(f[w].high)] : ['', '', '']),
         rate(f), f.ratio && times(f.ratio.value), f.outcome + (f.reason ? ': ' + f.reason : '')]),
     }),
   });
+}
+
+const HEADLINE_BASELINES = 5;
+
+/// Draws the best beside its nearest baselines, for the first screen.
+function headlineFigure(problem) {
+  const best = bestOf(problem), baselines = baselinesOf(problem, problem.time), limit = baselines.length ? 3 * baselines[0][problem.time].us : 0;
+  if (!baselines.length) return null;
+  const rows = [{final: best, label: best.kernel}, ...baselines.filter((f) => f[problem.time].us <= limit).slice(0, HEADLINE_BASELINES).map((final) => ({final, label: implName(final.impl)}))];
+  return figure({id: 'headline', note: `µs ${timeWord(problem, problem.time)}; grey: baselines`, draw: (plot, width) => drawBars(problem, 'headline', plot, width, rows.sort((a, b) => a.final[problem.time].us - b.final[problem.time].us))});
 }
 
 /// Draws attention between the products of a layer, for the best and the fastest baseline, on one

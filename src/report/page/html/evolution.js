@@ -22,8 +22,8 @@ function textTable(heads, rows) {
 }
 
 function evolutionFacts({trials, valid, validity, compile_rate, evaluations, speedup, final_speedup, usage}) {
-  return factList([['speed-up over the start', factor(speedup)], ['in the same rounds', factor(final_speedup)],
-    valid !== undefined && ['validity', `${valid} of ${trials} (${percent(validity, 1)})`], ['compiled', percent(compile_rate, 1)], ['configs tried', String(evaluations)],
+  return factList([['speed-up over the start', factor(speedup), 'as timed in its own trial'], ['in the same rounds', factor(final_speedup), 'start and best timed in turns; this decides'],
+    valid !== undefined && ['validity', `${valid} of ${trials} (${percent(validity, 1)})`, 'trials that passed every gate'], ['compiled', percent(compile_rate, 1), 'trials whose kernel compiled'], ['configs tried', String(evaluations)],
     usage.prompt_tokens + usage.completion_tokens > 0 && ['tokens', `${usage.prompt_tokens} in, ${usage.completion_tokens} out`], usage.cost > 0 && ['cost', String(Number(usage.cost.toPrecision(4)))]]);
 }
 
@@ -83,7 +83,7 @@ function diffBlock(before, after) {
 }
 
 function trialInside(trial, parent) {
-  return el('div', {class: 'inside'}, trial.thought ? el('p', {}, trial.thought) : null, trial.insight ? el('p', {class: 'soft'}, trial.insight) : null, trial.reason ? el('p', {class: 'soft reason'}, trial.reason) : null,
+  return el('div', {class: 'inside'}, trial.thought ? el('p', {}, trial.thought) : null, trial.insight && !(trial.thought && trial.insight.endsWith(trial.thought)) ? el('p', {class: 'soft'}, trial.insight) : null, trial.reason ? el('p', {class: 'soft reason'}, trial.reason) : null,
     trial.shapes?.length ? textTable(['problem', '>time', 'outcome', 'config'], trial.shapes.map((shape) => [shape.problem, shape.time_us ? span(shape.time_us) : '–', shape.outcome, configText({params: shape.config ?? {}})])) : null,
     ...(parent && trial.source ? [diffBlock(parent.source ?? '', trial.source), diffBlock(parent.manifest ?? '', trial.manifest ?? '')] : []));
 }
@@ -121,5 +121,5 @@ function evolutionSections({plan, device, figures, trials, finals = [], recorded
     gated ? null : notice('No gate ran, as there was no GPU: kernels were compiled only.'), evolutionFacts(figures)),
   trials.length ? section('Curves', '', curves(trials, gated)) : null,
   finals.length ? section('The best against the start', 'In the same rounds, in random order, behind every gate.', duelTable(finals)) : null,
-  section('Lineage', 'Each trial below what it was made of; open one for its diff. Thoughts are those of the proposer.', lineage(trials))].filter(Boolean);
+  section('Lineage', 'A trial stands below its first parent, or goes on at its depth if the line continues; open one for its diff. An elite was among the three best when it was tried. Kept: right, but no elite. Discarded: right, but slower than its parent, or too many changes at once. The word behind the speed-up names the change.', lineage(trials))].filter(Boolean);
 }

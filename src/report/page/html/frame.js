@@ -82,7 +82,7 @@ function figure(spec) {
   details.addEventListener('toggle', () => { if (details.open) fillTable(); });
   const save = el('button', {type: 'button', onclick: () => saveSvg(plot, spec.id)}, 'SVG');
   const node = el('figure', {id: spec.id, class: spec.wide ? 'wide' : null},
-    el('figcaption', {}, el('h3', {}, spec.title), note),
+    el('figcaption', {}, spec.title ? el('h3', {}, spec.title) : null, note),
     el('div', {class: 'controls'}, ...(spec.controls ? spec.controls(redraw) : [])),
     plot, el('div', {class: 'under'}, spec.table ? details : null, save,
       spec.table ? el('button', {type: 'button', onclick: () => saveCsv(spec.id, spec.table())}, 'CSV') : null));

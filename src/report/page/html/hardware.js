@@ -7,11 +7,12 @@ function rooflinePoints(problem) {
   return barRows(problem, problem.time).map((row) => ({problem, final: row.final, label: row.label, intensity, rate: problem.flops / row.final[problem.time].us * 1e-6}));
 }
 
+/// Draws points below the roofs, with labels for those in `labelled`.
 function drawRoofline(points, hardware, plot, width, labelled) {
   const left = 50, top = 28, right = width - 8, bottom = Math.min(400, Math.max(280, width * 0.42));
   const ridge = hardware.tensor_tflops / hardware.memory_tbs;
   const intensities = points.map((p) => p.intensity);
-  const x = d3.scaleLog([Math.min(d3.min(intensities) / 2.5, ridge / 8), Math.max(d3.max(intensities) * (!labelled ? 3 : width < 560 ? 60 : 8), ridge * 5)], [left, right]);
+  const x = d3.scaleLog([Math.min(d3.min(intensities) / 2.5, ridge / 8), Math.max(d3.max(intensities) * (labelled !== points ? 3 : width < 560 ? 60 : 8), ridge * 5)], [left, right]);
   const lowest = Math.max(d3.min(points, (p) => p.rate), d3.max(points, (p) => p.rate) / 400);
   const y = d3.scaleLog([lowest / 1.6, hardware.tensor_tflops * 1.5], [bottom, top]).clamp(true);
   const svg = chart(plot, width, bottom + 42, 'roofline');
@@ -41,7 +42,7 @@ function drawRoofline(points, hardware, plot, width, labelled) {
   for (const p of ordered) {
     svg.append('circle').attr('cx', x(p.intensity)).attr('cy', y(p.rate)).attr('r', isBaseline(p.final) ? 4.5 : 5.5).attr('fill', finalColour(p.final)).attr('stroke', 'var(--paper)').attr('stroke-width', 1.5);
   }
-  if (labelled) labelStack(svg, points, x, y, right, bottom);
+  if (labelled.length) labelStack(svg, labelled, x, y, right, bottom);
   hoverNearest(svg, points.map((p) => ({x: x(p.intensity), y: y(p.rate), p})), width, bottom, ({p}) =>
     [`${p.label}: ${digits(p.rate, 3)} TFLOP/s`, problemTitle(p.problem), `${percent(p.rate / hardware.tensor_tflops)} of the tensor cores’ peak, ${digits(p.intensity, 3)} operations a byte`]);
 }
@@ -72,8 +73,8 @@ function floorTable(problem) {
   if (!best) return null;
   const floor = (which) => h.floor[which];
   const row = (which) => best[which] ? el('tr', {}, el('td', {}, timeWord(problem, which)), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(floor(which).time_us) + ' µs'),
-    el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {class: 'n'}, which === problem.sol?.time ? times(problem.sol.score) : ''), el('td', {}, floor(which).why)) : null;
-  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {class: 'n'}, 'SOL score'), el('th', {}, 'the floor is'))),
+    el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {class: 'n'}, which === problem.sol?.time ? times(problem.sol.score) : ''), el('td', {class: 'roomy'}, floor(which).why)) : null;
+  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {class: 'n'}, 'SOL score'), el('th', {class: 'roomy'}, 'the floor is'))),
     el('tbody', {}, ...timesOf(problem).map(row).filter(Boolean))));
 }
 
@@ -86,12 +87,12 @@ function hardwareSection(problem) {
   }
   const points = rooflinePoints(problem);
   section.append(el('p', {}, 'The floor is the least time that any right kernel needs: its arithmetic at the tensor cores’ peak, or its tensors moved once, whichever takes longer. ' +
-    'Launches are not counted, so short problems stay far above it; the SOL score is 1 at the floor and 0.5 as fast as the fastest other.'));
+    'Launches are not counted, so short problems stay far above it; the SOL score is 1 at the floor and 0.5 as fast as the fastest baseline.'));
   const floors = floorTable(problem);
   if (floors) section.append(floors);
   if (points.length) section.append(figure({
-    id: 'roofline', title: 'Roofline', wide: true, note: originText(h),
-    draw: (plot, width) => drawRoofline(points, h, plot, width, true), table: () => rooflineTable(points),
+    id: 'roofline', title: 'Roofline', wide: true, note: `Rates are those of the time ${timeWord(problem, problem.time)}. ${originText(h)}`,
+    draw: (plot, width) => drawRoofline(points, h, plot, width, points), table: () => rooflineTable(points),
   }));
   return section;
 }

@@ -127,7 +127,7 @@ const searchWord = (problem) => problem.search_time === 'in_layer' ? 'in layer' 
 const timeWord = (problem, which) => which === 'in_layer' ? 'in layer' : which === 'hot' && problem.finals.some((f) => f.plain) ? 'chained' : which;
 const TIME_MEANING = {
   'in layer': 'a layer of matrix product, attention and product, less the same layer without attention: what a program gets', plain: 'plain launches of itself, back to back',
-  chained: 'launches of its own kind: a chained kernel begins while the one before it ends, which no program has', hot: 'launches of itself, back to back', cold: 'one launch, L2 flushed',
+  chained: 'back to back, each launch begun while the one before it ends; in a program its neighbours are other kernels, so it has no ratio', hot: 'launches of itself, back to back', cold: 'one launch, L2 flushed',
 };
 const problemName = (problem) => problem.name || problem.shape;
 const problemTitle = (problem) => problem.name ? `${problem.name} · ${problem.shape}` : problem.shape;

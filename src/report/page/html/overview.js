@@ -3,45 +3,72 @@
 /// Returns every problem of every run that has a final phase or candidates.
 const allEntries = () => data.runs.flatMap((run, r) => run.problems.map((problem, p) => ({run, problem, r, p, key: `${r}/${p}`})));
 
-/// Returns title and cell of each column; one column links to the problem.
-function overviewColumns(mixed, word) {
-  const time = (e) => e.problem.time, best = (e) => bestOf(e.problem), baseline = (e) => baselinesOf(e.problem, time(e))[0];
-  const ratio = (e) => best(e) && baseline(e) ? best(e).ratio : null;
-  const bestTime = (e) => us(best(e)[time(e)].us) + (mixed ? ` ${timeWord(e.problem, time(e))}` : '');
-  return [
-    {title: 'run', cell: (e) => data.runs.length > 1 ? e.run.name : ''},
-    {title: 'problem', cell: (e) => problemName(e.problem), links: true},
-    {title: mixed ? 'best µs' : `best µs ${word}`, css: 'n', cell: (e) => best(e) ? bestTime(e) : ''},
-    {title: 'ratio', css: 'n', cell: (e) => ratio(e) ? times(ratio(e).value) : ''},
-    {title: '95 %', css: 'n', cell: (e) => ratio(e) ? `${times(ratio(e).low)} – ${times(ratio(e).high)}` : ''},
-    {title: 'verdict', cell: (e) => best(e)?.verdict ?? ''},
-    {title: 'SOL score', css: 'n', cell: (e) => e.problem.sol ? times(e.problem.sol.score) : ''},
-    {title: 'best of the others', cell: (e) => baseline(e) ? implName(baseline(e).impl) : ''},
-    {title: 'µs', css: 'n', cell: (e) => baseline(e) ? us(baseline(e)[time(e)].us) : ''},
-    {title: 'kernel', cell: (e) => best(e)?.kernel ?? 'none'},
-    {title: 'shape', cell: (e) => e.problem.name ? e.problem.shape : ''}];
+const ratioOf = ({problem}) => bestOf(problem)?.ratio ?? null;
+const timeOf = ({problem}) => bestOf(problem)?.[problem.time]?.us ?? null;
+const wordOf = ({problem}) => timeWord(problem, problem.time);
+const geometricMean = (values) => Math.exp(d3.mean(values, Math.log));
+/// Returns the word of the ranking time if all entries share it; else nothing.
+const sharedWord = (entries) => new Set(entries.map(wordOf)).size === 1 ? ' ' + wordOf(entries[0]) : '';
+
+/// A column of links to the problems of the rows.
+const linkColumn = (title, value, text, key) => ({title, value, text, key, number: title !== 'problem'});
+
+function overviewColumns(entries) {
+  const shared = sharedWord(entries), baseline = ({problem}) => baselinesOf(problem, problem.time)[0];
+  const words = (title, value) => ({title, value, text: String});
+  return filledColumns([
+    linkColumn('problem', (e) => problemName(e.problem), String, (e) => e.key), columnOf(`best µs${shared}`, timeOf, us), ...(shared ? [] : [words('time', wordOf)]),
+    columnOf('ratio', (e) => ratioOf(e)?.value ?? null, times), {...columnOf('95 %', (e) => ratioOf(e)?.low ?? null), cell: (e) => ratioOf(e) ? `${times(ratioOf(e).low)} – ${times(ratioOf(e).high)}` : ''}, words('verdict', (e) => bestOf(e.problem)?.verdict || null),
+    columnOf('SOL score', (e) => e.problem.sol?.score ?? null, times), words('fastest baseline', (e) => baseline(e) ? implName(baseline(e).impl) : null),
+    columnOf('its µs', (e) => baseline(e)?.[e.problem.time].us ?? null, us), words('kernel', (e) => bestOf(e.problem)?.kernel ?? 'none'), words('shape', (e) => e.problem.name ? e.problem.shape : null),
+  ], entries);
 }
 
-/// Omits columns without cells.
-function overviewTable(entries) {
-  const words = [...new Set(entries.map(({problem}) => timeWord(problem, problem.time)))];
-  const columns = overviewColumns(words.length > 1, words[0]).filter(({cell}) => entries.some((entry) => cell(entry) !== ''));
-  return el('div', {class: 'scroll'}, el('table', {},
-    el('thead', {}, el('tr', {}, ...columns.map(({title, css}) => el('th', {class: css ?? null}, title)))),
-    el('tbody', {}, ...entries.map((entry) => el('tr', {class: 'link', onclick: () => show(entry.key)},
-      ...columns.map(({css, cell, links}) => el('td', {class: css ?? null}, links ? el('a', {href: '#' + entry.key}, cell(entry)) : cell(entry))))))));
+/// Makes a table of problems that sorts, opens the problem of a row, and saves.
+function problemTable(key, columns, rows, state) {
+  const table = sortedTable({key, columns, rows: () => [...rows], state: choices.get(key) ?? state, css: () => 'link', chosen: (row) => show(row.key)});
+  return el('div', {class: 'problems'}, table.node, el('div', {class: 'under'},
+    el('button', {type: 'button', onclick: () => saveCsv(key, {columns, rows: rows.map((row) => columns.map((c) => c.cell?.(row) ?? c.value(row)))})}, 'CSV')));
+}
+const overviewTable = (entries, key) => problemTable(key, overviewColumns(entries), entries.map((e, i) => ({...e, number: i})), {column: 'ratio', down: true});
+
+/// Returns a row for each problem, with its entry of each run or nothing.
+function comparedRows(entries) {
+  const rows = [...d3.group(entries, (e) => JSON.stringify(e.problem.problem)).values()];
+  return rows.map((same, number) => ({number, key: same[0].key, problem: same[0].problem, of: data.runs.map((run) => same.find((e) => e.run === run) ?? null)}));
+}
+/// Returns the time of a run's problem over that of the first run; nothing for different kinds of time.
+function timeRatio({of: [first, ...later]}, i) {
+  const other = later[i - 1];
+  return first && other && wordOf(first) === wordOf(other) && timeOf(first) && timeOf(other) ? timeOf(other) / timeOf(first) : null;
+}
+function comparedColumns(entries) {
+  const shared = sharedWord(entries), first = data.runs[0].label, each = data.runs.map((run, i) => ({label: run.label, of: (row) => row.of[i]}));
+  const text = (of) => (value, row) => us(value) + (shared ? '' : ' ' + wordOf(of(row)));
+  return filledColumns([linkColumn('problem', (row) => problemName(row.problem), String, (row) => row.key), {title: 'shape', value: (row) => row.problem.name ? row.problem.shape : null, text: String},
+    ...each.flatMap(({label, of}) => [linkColumn(`${label}, µs${shared}`, (row) => of(row) && timeOf(of(row)), text(of), (row) => of(row).key), columnOf(`${label}, ratio to baseline`, (row) => (of(row) && ratioOf(of(row))?.value) ?? null, times)]),
+    ...each.slice(1).map(({label}, i) => columnOf(`time, ${label} / ${first}`, (row) => timeRatio(row, i + 1), times))], comparedRows(entries));
+}
+
+/// Says how many problems a run wins, and the mean, best and worst ratio.
+function ratioSummary(entries) {
+  const rows = entries.filter(ratioOf).sort((a, b) => ratioOf(a).value - ratioOf(b).value);
+  if (!rows.length) return {title: plural(entries.length, 'problem'), parts: []};
+  const absent = absencesOf(entries.map((e) => e.problem)).size, faster = rows.filter((e) => ratioOf(e).high < 1).length;
+  const end = (word, e) => `${word} ${times(ratioOf(e).value)} (${problemName(e.problem)})`;
+  return {title: `Faster than every baseline${absent ? ' that was measured' : ''} on ${faster} of ${plural(rows.length, 'problem')}${rows.length < entries.length ? ' that have one' : ''}`,
+    parts: [el('span', {}, `${times(geometricMean(rows.map((e) => ratioOf(e).value)))} of the fastest baseline’s time in the geometric mean`), ...(rows.length > 1 ? [el('span', {class: 'range'}, `${end('best', rows[0])}, ${end('worst', rows.at(-1))}`)] : [])]};
 }
 
 function drawRatios(rows, plot, width) {
-  const several = data.runs.length > 1, narrow = width < 560, rowHeight = 24, top = 22;
-  const name = (e) => (several ? e.run.name + ': ' : '') + problemName(e.problem);
+  const narrow = width < 560, rowHeight = 24, top = 22, name = (e) => problemName(e.problem);
   const labels = Math.min(width * 0.4, d3.max(rows, (e) => textWidth(name(e))) + 14);
-  const ratio = (e) => bestOf(e.problem).ratio;
+  const ratio = ratioOf;
   const bottom = top + rows.length * rowHeight;
   const x = d3.scaleLinear([d3.min(rows, (e) => ratio(e).low) * 0.94, Math.max(1.1, d3.max(rows, (e) => ratio(e).high) * 1.03)], [labels, width - 56]);
   const svg = chart(plot, width, bottom + 40, 'ratio to the fastest baseline, problem by problem');
   const ticks = narrow ? [0.5, 0.8, 1] : [0.5, 0.8, 0.95, 1.05];
-  xAxis(svg, x, {y: bottom, top, ticks: ticks.filter((t) => t > x.domain()[0]), format: (t) => t.toFixed(2).replace(/0$/, ''), label: 'time over the fastest other’s', from: labels, to: width - 56});
+  xAxis(svg, x, {y: bottom, top, ticks: ticks.filter((t) => t > x.domain()[0]), format: (t) => t.toFixed(2).replace(/0$/, ''), label: 'time over the fastest baseline’s', from: labels, to: width - 56});
   svg.append('path').attr('d', `M${x(1)} ${top - 4}V${bottom}`).attr('stroke', 'var(--ink)');
   svg.append('text').attr('class', 'soft').attr('x', x(1)).attr('y', 12).attr('text-anchor', 'middle').text('as fast');
   rows.forEach((e, i) => {
@@ -55,26 +82,31 @@ function drawRatios(rows, plot, width) {
   });
 }
 
+/// Explains the colours of the kernels that won.
+function kernelLegend(plot, entries) {
+  const winners = new Map(entries.map((e) => bestOf(e.problem)).filter(Boolean).map((best) => [best.kernel, kernelColour(best)]));
+  legend(plot, [...winners].map(([name, colour]) => [colour, name]));
+}
+
 function ratiosFigure(entries) {
-  const rows = entries.filter((e) => bestOf(e.problem)?.ratio);
+  const rows = entries.filter(ratioOf);
   if (rows.length < 2) return null;
-  const mean = Math.exp(d3.mean(rows, (e) => Math.log(bestOf(e.problem).ratio.value)));
   return figure({
-    id: 'ratios', title: 'Against the fastest other, problem by problem', wide: true,
-    note: `Left of the line is faster; whiskers are 95 % intervals. Geometric mean of ${rows.length}: ${times(mean)}.`,
-    draw: (plot, width) => drawRatios(rows, plot, width),
+    id: `ratios-${entries[0].r}`, title: 'Against the fastest baseline, problem by problem', wide: true, note: 'Left of the line is faster; whiskers are 95 % intervals. A colour is a kernel.',
+    draw: (plot, width) => { drawRatios(rows, plot, width); kernelLegend(plot, rows); },
     table: () => ({columns: [{title: 'problem'}, {title: 'ratio', number: true}, {title: 'low', number: true}, {title: 'high', number: true}],
-      rows: rows.map((e) => { const r = bestOf(e.problem).ratio; return [problemName(e.problem), times(r.value), times(r.low), times(r.high)]; })}),
+      rows: rows.map((e) => { const r = ratioOf(e); return [problemName(e.problem), times(r.value), times(r.low), times(r.high)]; })}),
   });
 }
 
-/// Groups problems that differ in length only, or in length and batch at constant tokens.
+const FEWEST_LENGTHS = 3;  // two points make no curve
+/// Groups problems of one model that differ in length only, or in length and batch at constant tokens.
 function lengthPanels(entries) {
   const of = (e) => e.problem.problem, lengths = (list) => new Set(list.map((e) => of(e).seq_kv)).size;
-  const base = (e) => { const p = of(e); return [p.dtype, p.mask, p.head_dim, p.heads, p.kv_heads, p.seq_q === p.seq_kv ? '' : p.seq_q, JSON.stringify(p.layout ?? ''), e.problem.time].join('|'); };
+  const base = (e) => { const p = of(e); return [e.problem.name.split(/[-_]/)[0], p.dtype, p.mask, p.head_dim, p.heads, p.kv_heads, p.seq_q === p.seq_kv ? '' : p.seq_q, JSON.stringify(p.layout ?? ''), e.problem.time].join('|'); };
   const panels = [];
   for (const same of d3.group(entries.filter((e) => bestOf(e.problem)), base).values()) {
-    const by = [(e) => `batch ${of(e).batch}`, (e) => `${count(of(e).batch * of(e).seq_kv)} tokens`].map((key) => [...d3.group(same, key)].filter(([, list]) => lengths(list) > 1));
+    const by = [(e) => `batch ${of(e).batch}`, (e) => `${count(of(e).batch * of(e).seq_kv)} tokens`].map((key) => [...d3.group(same, key)].filter(([, list]) => lengths(list) >= FEWEST_LENGTHS));
     for (const [what, list] of by[0].length >= by[1].length ? by[0] : by[1]) {
       const p = of(list[0]), parts = [`head dim ${p.head_dim}`, p.mask === 'causal' ? 'causal' : 'full mask', p.dtype, what];
       if (p.heads !== p.kv_heads) parts.push('grouped heads');
@@ -107,7 +139,7 @@ function nearestBaselines(entries) {
   return [...ratios].filter(([, list]) => list.length * 2 >= most).sort((a, b) => d3.mean(a[1]) - d3.mean(b[1])).slice(0, RIVALS_DRAWN).map(([impl]) => impl);
 }
 
-/// Returns the lines of one panel: fatune's, and the baselines with at least two points.
+/// Returns the lines of one panel: fatune's, and the baselines with enough points.
 function lengthLines(list, value, baselines) {
   const lines = new Map();
   for (const e of list) {
@@ -119,7 +151,7 @@ function lengthLines(list, value, baselines) {
       lines.get(name).push({e, final, name, length: e.problem.problem.seq_kv, value: value.of(e, final[objective].us)});
     }
   }
-  return [...lines].filter(([, points]) => points.length > 1);
+  return [...lines].filter(([, points]) => points.length >= FEWEST_LENGTHS);
 }
 
 const lineColour = (name, baselines) => name === 'fatune' ? 'var(--accent)' : `var(--k${1 + baselines.indexOf(name)})`;
@@ -149,7 +181,7 @@ function lengthFigure(entries) {
   if (!panels.length) return null;
   const baselines = nearestBaselines(panels.flatMap(({list}) => list)), key = 'length';
   return figure({
-    id: 'length', title: 'Latency against sequence length', wide: true, note: 'Problems that differ in length alone, or that share a number of tokens, share a panel, with the five others that come nearest; the table has all.',
+    id: `length-${entries[0].r}`, title: 'Latency against sequence length', wide: true, note: 'Problems that differ in length alone, or that share a number of tokens, share a panel, with the five baselines that come nearest; the table has all.',
     controls: (redraw) => [choice(key, Object.entries(LENGTH_VALUES).map(([name, v]) => [name, v.text]), redraw)],
     draw: (plot, width) => {
       const value = LENGTH_VALUES[choices.get(key)], columns = Math.max(1, Math.min(3, panels.length, Math.floor((width + 32) / 332)));
@@ -168,29 +200,48 @@ function lengthFigure(entries) {
   });
 }
 
-/// Draws all problems on one roofline if one device with known peaks measured them.
+const MOST_LABELS = 14;  // more do not fit the height
+/// Draws the problems of a run on one roofline if its device has known peaks.
 function sharedRoofline(entries) {
   const known = entries.filter((e) => bestOf(e.problem) && e.problem.flops && !e.problem.hardware.unknown);
-  if (known.length < 2 || new Set(known.map((e) => e.run.device.name + e.problem.hardware.tensor_tflops)).size > 1) return null;
+  if (known.length < 2 || new Set(known.map((e) => e.problem.hardware.tensor_tflops)).size > 1) return null;
   const points = known.flatMap((e) => {
     const all = rooflinePoints(e.problem), best = all.find((p) => p.final === bestOf(e.problem)), baseline = all.find((p) => isBaseline(p.final));
     return [best, baseline].filter(Boolean);
   });
-  const h = known[0].problem.hardware;
+  const h = known[0].problem.hardware, named = known.length > MOST_LABELS ? [] : points.filter((p) => !isBaseline(p.final)).map((p) => ({...p, label: problemName(p.problem)}));
   return figure({
-    id: 'roofline-all', title: 'All problems under one roof', wide: true, note: 'Coloured: the best kernel of each problem. Grey: the fastest other. ' + originText(h),
-    draw: (plot, width) => drawRoofline(points, h, plot, width, false), table: () => rooflineTable(points),
+    id: `roofline-all-${entries[0].r}`, title: 'All problems under one roof', wide: true, note: `Coloured: the best kernel of each problem. Grey: the fastest baseline. Rates are those of the time${sharedWord(known) || ' that ranks'}. ${originText(h)}`,
+    draw: (plot, width) => { drawRoofline(points, h, plot, width, width < 560 ? [] : named); kernelLegend(plot, known); }, table: () => rooflineTable(points),
   });
 }
 
+const overviewFigures = (entries, run) => [ratiosFigure(entries), lengthFigure(entries), sharedRoofline(entries), run.fleet ? fleetFigure(run) : null].filter(Boolean);
+/// Names the GPU, and the number of devices and the time of a run on several.
+const deviceText = (run) => (run.fleet ? `${plural(run.fleet.workers.length, 'device')}, ${seconds(run.fleet.seconds)}: ` : '') + run.device.name;
+
+/// Shows the problems of one run: what it reached, a table, and charts.
+function runOverview(entries, run) {
+  const {title, parts} = ratioSummary(entries), figures = overviewFigures(entries, run), absent = absenceNotices(entries.map((e) => e.problem));
+  const several = data.runs.length > 1, body = [el('div', {class: 'verdict'}, ...parts), ...(several ? [] : notices(data.runs)), ...absent, overviewTable(entries, `problems-${entries[0].r}`)];
+  const charts = figures.length ? [el(several ? 'h3' : 'h2', {class: 'charts'}, 'Problem by problem'), ...figures] : [];
+  if (several) return el('section', {id: `run-${entries[0].r}`}, el('h2', {}, run.label), el('p', {}, `${title}, on ${deviceText(run)}.`), ...body, ...charts);
+  return el('section', {id: 'overview', class: 'hero'}, el('p', {class: 'eyebrow'}, `${plural(entries.length, 'problem')} on ${deviceText(run)}`), el('h1', {}, title), ...body, ...charts);
+}
+
+/// Compares runs: a row a problem, a column a run.
+function comparison(entries) {
+  const rows = comparedRows(entries), columns = comparedColumns(entries), first = data.runs[0].label;
+  const lines = data.runs.slice(1).map((run, i) => {
+    const shared = rows.map((row) => timeRatio(row, i + 1)).filter((ratio) => ratio !== null);
+    return shared.length ? `${run.label} takes ${times(geometricMean(shared))} of the time of ${first}` + (shared.length > 1 ? `, in the geometric mean of ${plural(shared.length, 'problem')}` : '') : `${run.label} shares no timed problem with ${first}`;
+  });
+  const means = data.runs.map((run) => { const {title, parts} = ratioSummary(entries.filter((e) => e.run === run)); return el('li', {}, el('b', {}, run.label), ` on ${deviceText(run)}. ${title}`, ...parts.flatMap((part) => ['; ', part]), '.'); });
+  return el('section', {id: 'overview', class: 'hero'}, el('p', {class: 'eyebrow'}, `${plural(data.runs.length, 'run')}, ${plural(rows.length, 'problem')}`), el('h1', {}, lines[0]), ...lines.slice(1).map((line) => el('p', {class: 'verdict'}, line)),
+    el('ul', {class: 'means'}, ...means), ...notices(data.runs), problemTable('compared', columns, rows, {column: columns.at(-1).title, down: true}));
+}
+
 function overview(entries) {
-  const devices = [...new Set(entries.map((e) => e.run.device.name))].join(', ');
-  const rows = entries.filter((e) => bestOf(e.problem)?.ratio), faster = rows.filter((e) => bestOf(e.problem).ratio.high < 1).length;
-  const absent = absenceNotices(entries.map((e) => e.problem)), others = absent.length ? 'every other that was measured' : 'every other';
-  const compared = rows.length < entries.length ? ' that another has a time for' : '';
-  const parts = [ratiosFigure(entries), lengthFigure(entries), sharedRoofline(entries), ...data.runs.filter((run) => run.fleet).map(fleetFigure)].filter(Boolean);
-  return el('section', {id: 'overview', class: 'hero'},
-    el('p', {class: 'eyebrow'}, `${data.runs.length > 1 ? plural(data.runs.length, 'run') + ', ' : ''}${plural(entries.length, 'problem')} on ${devices}`),
-    el('h1', {}, rows.length ? `Faster than ${others} on ${faster} of ${rows.length} problems${compared}` : plural(entries.length, 'problem')),
-    ...notices(data.runs), ...absent, overviewTable(entries), ...parts);
+  const runs = data.runs.map((run) => entries.filter((e) => e.run === run)).filter((list) => list.length);
+  return [...(data.runs.length > 1 ? [comparison(entries)] : []), ...runs.filter((list) => list.length > 1).map((list) => runOverview(list, list[0].run))];
 }

@@ -4,7 +4,7 @@ function notices(runs) {
   const list = [];
   const add = (text) => list.push(el('p', {class: 'notice'}, text[0].toUpperCase() + text.slice(1)));
   for (const run of runs) {
-    const who = runs.length > 1 ? `${run.name}: ` : '';
+    const who = runs.length > 1 ? `${run.label}: ` : '';
     if (run.recorded) add(`${who}recorded: these times were not measured in this run, a recording made on ${run.device.name} stands in for the GPU.`);
     if (run.correctness_skipped) add(`${who}correctness was not checked (--skip-correctness).`);
     if (run.status === 'interrupted') add(`${who}interrupted before its end; what it measured is here.`);
@@ -16,12 +16,13 @@ function notices(runs) {
 const absenceNotices = (problems) => [...absencesOf(problems)].map(([impl, absent]) => el('p', {class: 'notice'},
   `Without ${implName(impl)}${problems.length > 1 ? ` at ${absent.problems} of ${plural(problems.length, 'problem')}` : ''}. ${absent.why[0].toUpperCase() + absent.why.slice(1)}`));
 
-function headline(problem) {
+/// Makes the headline of a problem, an `h2` below an overview.
+function headline(problem, tag) {
   const best = bestOf(problem);
-  if (best) return el('h1', {}, `${best.kernel}: ${us(best[problem.time].us)} `, el('span', {class: 'unit'}, `µs ${timeWord(problem, problem.time)}`));
+  if (best) return el(tag, {class: 'result'}, `${best.kernel}: ${us(best[problem.time].us)} `, el('span', {class: 'unit'}, `µs ${timeWord(problem, problem.time)}`));
   const steps = bestSoFar(problem.candidates);
-  if (!steps.length) return el('h1', {}, 'No candidate was measured');
-  return el('h1', {}, `${steps.at(-1).kernel}: ${us(steps.at(-1).us)} `, el('span', {class: 'unit'}, `µs ${searchWord(problem)}, best of the search so far`));
+  if (!steps.length) return el(tag, {class: 'result'}, 'No candidate was measured');
+  return el(tag, {class: 'result'}, `${steps.at(-1).kernel}: ${us(steps.at(-1).us)} `, el('span', {class: 'unit'}, `µs ${searchWord(problem)}, best of the search so far`));
 }
 
 function verdictLine(problem) {
@@ -49,13 +50,16 @@ function verdictLine(problem) {
 function timesTable(problem) {
   const best = bestOf(problem), all = timesOf(problem);
   if (!best || all.length < 2) return null;
+  const cell = (text, why) => el('td', {class: 'n', title: text ? null : why}, text || '–');
   const row = (which) => {
-    const baseline = baselinesOf(problem, which)[0], word = timeWord(problem, which);
-    return best[which] && el('tr', {class: which === problem.time ? 'best' : null}, el('td', {}, word), el('td', {class: 'n'}, us(best[which].us)), el('td', {class: 'n'}, baseline ? us(baseline[which].us) : ''),
-      el('td', {class: 'n'}, baseline && word !== 'chained' ? times(best[which].us / baseline[which].us) : ''), el('td', {}, baseline ? implName(baseline.impl) : ''), el('td', {class: 'soft roomy'}, TIME_MEANING[word]));
+    const baseline = baselinesOf(problem, which)[0], word = timeWord(problem, which), none = 'no baseline has this time';
+    return el('tr', {class: which === problem.time ? 'best' : null}, el('td', {}, word), cell(us(best[which].us)), cell(baseline && us(baseline[which].us), none),
+      cell(baseline && word !== 'chained' && times(best[which].us / baseline[which].us), baseline ? 'a chained time is not compared' : none), el('td', {}, baseline ? implName(baseline.impl) : '–'), el('td', {class: 'soft'}, TIME_MEANING[word]));
   };
-  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), ...['best µs', 'others’ best µs', 'ratio'].map((title) => el('th', {class: 'n'}, title)), el('th', {}, 'of'), el('th', {class: 'roomy'}, 'what it is'))),
-    el('tbody', {}, ...all.map(row).filter(Boolean))));
+  // A kernel that is launched plainly has no chained time of its own.
+  const own = all.filter((which) => best[which] && !(which === 'hot' && best.plain && best.hot.us === best.plain.us));
+  return el('div', {class: 'scroll times'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), ...['best µs', 'baseline µs', 'ratio'].map((title) => el('th', {class: 'n'}, title)), el('th', {}, 'fastest baseline'), el('th', {}, 'what it is'))),
+    el('tbody', {}, ...own.map(row))));
 }
 
 function facts(problem, run) {
@@ -64,7 +68,7 @@ function facts(problem, run) {
   const rate = (value, unit, peak, name) => add('Rate', `${digits(value, 3)} ${unit}`, [best.plain && 'of plain launches', !problem.hardware.unknown && `${percent(value / peak)} of the ${name} peak`].filter(Boolean).join(', '));
   if (best?.tflops) rate(best.tflops, 'TFLOP/s', problem.hardware.tensor_tflops, 'tensor cores’');
   if (best?.gbytes_per_s) rate(best.gbytes_per_s, 'GB/s', problem.hardware.memory_tbs * 1e3, 'memory’s');
-  if (best?.margin) add('Accuracy', `${best.margin.toFixed(2)} of the limit`, `${plural(best.gates.length, 'gate')} passed`);
+  if (best?.margin) add('Accuracy', `error ${best.margin.toFixed(2)} of the limit`, `the hardest input’s error over what is allowed; ${plural(best.gates.length, 'gate')} passed`);
   if (best?.registers) add('Resources', `${best.registers} registers`, [`${bytes(best.shared)} of shared memory a block`, occupancy(run, best) && `${percent(occupancy(run, best))} occupancy`, wavesOf(problem, best).waves && `${times(wavesOf(problem, best).waves)} waves`].filter(Boolean).join(', '));
   const warm = list.filter((c) => c.warm), nearest = d3.least(warm.filter((c) => c.us !== null), (c) => c.us);
   const spent = run.problems.length === 1 ? run.seconds : list.length ? Math.max(d3.max(list, (c) => c.at), 0.01) : 0;
@@ -72,23 +76,24 @@ function facts(problem, run) {
   return box;
 }
 
-/// Highlights parameters of the best config that differ from the kernel's default.
+/// Shows parameters of the best config that differ from the kernel's default; others are folded away.
 function configChips(problem) {
   const best = bestOf(problem), usual = problem.finals.find((f) => f.role === 'default' && f.kernel === best.kernel)?.config;
   const chip = ([name, value]) => el('li', {class: usual && valueText(usual[name]) !== valueText(value) ? 'changed' : null, title: usual && name in usual ? `default: ${usual[name]}` : null}, el('b', {}, name + '='), valueText(value));
   const list = Object.entries(best.config), changed = list.filter(([name, value]) => usual && valueText(usual[name]) !== valueText(value));
   const warm = problem.candidates.find((c) => c.id === best.id)?.warm;
+  const same = list.filter((pair) => !changed.includes(pair));
   return el('div', {}, warm ? el('p', {class: 'notice'}, `The winner was a warm start: the search began with it, known from ${warm}.`) : null,
-    el('ul', {class: 'chosen', 'aria-label': 'The best config'}, ...(usual ? [...changed, ...list.filter((pair) => !changed.includes(pair))] : list).map(chip)),
-    usual ? el('p', {class: 'soft small'}, changed.length ? `Framed: ${changed.length} of ${plural(list.length, 'parameter')} differ from the kernel’s default config.` : 'It is the kernel’s default config.') : null);
+    el('ul', {class: 'chosen', 'aria-label': 'The best config'}, ...(usual ? changed : list).map(chip)),
+    usual ? el('details', {class: 'soft small'}, el('summary', {}, changed.length ? `${plural(same.length, 'parameter')} as in the kernel’s default config` : 'It is the kernel’s default config'), el('ul', {class: 'chosen'}, ...same.map(chip))) : null);
 }
 
 function hero(problem, run) {
-  const gpu = run.device, best = bestOf(problem);
+  const gpu = run.device, best = bestOf(problem), picture = best && headlineFigure(problem), heading = data.runs.some(({problems}) => problems.length > 1) || data.runs.length > 1 ? 'h2' : 'h1';
   return el('section', {class: 'hero', id: 'verdict'},
     el('p', {class: 'eyebrow'}, `${problemTitle(problem)} on ${gpu.name} (${gpu.arch}${run.recorded ? ', recorded' : ''})`),
-    headline(problem), verdictLine(problem), ...notices([run]), ...absenceNotices([problem]),
-    ...(best ? [configChips(problem), timesTable(problem)].filter(Boolean) : []), facts(problem, run));
+    el('div', {class: picture ? 'first' : null}, el('div', {}, headline(problem, heading), verdictLine(problem), best ? configChips(problem) : null), picture),
+    ...notices([run]), ...absenceNotices([problem]), best && timesTable(problem), facts(problem, run));
 }
 
 /// Lists the commands for the next steps.
@@ -106,23 +111,23 @@ function reproduceSection(run, problem) {
   add('GPU', [`${gpu.name} (${gpu.arch})`, gpu.sm_count && `${gpu.sm_count} multiprocessors`, gpu.memory_bytes && bytes(gpu.memory_bytes), gpu.l2_bytes && `L2 ${bytes(gpu.l2_bytes)}`].filter(Boolean).join(', '));
   add('Driver', gpu.cuda_driver ? `${gpu.driver}, CUDA ${gpu.cuda_driver}` : gpu.driver);
   add('NVRTC', gpu.nvrtc);
-  const best = bestOf(problem);
+  const best = bestOf(problem), warm = problem.candidates.some((c) => c.warm);
   if (best?.sm_clock_mhz) add('During the final phase', `SM clock ${[...new Set(best.sm_clock_mhz)].join(' to ')} MHz, ${best.temperature_c} °C` + (best.throttled.length ? `, throttled: ${best.throttled.join(', ')}` : ', not throttled'));
   add('fatune', run.fatune);
   add('Search', `${run.strategy}, objective ${run.objective}, seed ${run.seed}`);
   add('Warm starts', [...new Set(problem.candidates.map((c) => c.warm).filter(Boolean))].join('; '));
   const others = problem.finals.filter((f) => isBaseline(f) && f.detail).map((f) => f.detail);
-  add('Others', others.join('; '));
+  add('Baselines', others.join('; '));
   return el('section', {id: 'reproduce'}, el('h2', {}, 'Next, and again'),
     best ? el('p', {}, `runs/${run.name} stands for the folder of the run.`) : null, ...(best ? nextLines(problem, run).map(([what, line]) => commandLine(line, what)) : []),
-    run.command ? commandLine(run.command, 'The same search') : null,
-    problem.candidates.some((c) => c.warm) ? el('p', {class: 'soft small'}, 'This search began with what was known then; --no-warm-start begins with nothing, so that it can be repeated anywhere.') : null, pairs,
+    run.command ? commandLine(run.command + (/--no-warm-start|--resume/.test(run.command) ? '' : ' --no-warm-start'), warm ? 'A search like it' : 'The same search') : null,
+    warm ? el('p', {class: 'soft small'}, 'This search began with the configs named under “Warm starts”; the line begins with none, so that it does the same anywhere.') : null, pairs,
     el('div', {class: 'under'}, el('button', {type: 'button', onclick: () => saveText('fatune-page.json', 'application/json', JSON.stringify(JSON.parse(byId('data').textContent), null, 1))}, 'All that this page shows, as JSON')));
 }
 
 function picker(entries, current) {
   const select = el('select', {'aria-label': 'Problem', onchange: () => show(entries[select.selectedIndex].key)},
-    ...entries.map((e) => el('option', {selected: e.key === current}, (data.runs.length > 1 ? `${e.run.name}: ` : '') + problemTitle(e.problem))));
+    ...entries.map((e) => el('option', {selected: e.key === current}, (data.runs.length > 1 ? `${e.run.label}: ` : '') + problemTitle(e.problem))));
   const step = (by, text, label) => el('button', {type: 'button', 'aria-label': label, onclick: () => {
     const i = entries.findIndex((e) => e.key === current);
     show(entries[(i + by + entries.length) % entries.length].key);
@@ -130,7 +135,7 @@ function picker(entries, current) {
   return el('div', {class: 'picker'}, step(-1, '←', 'Previous problem'), select, step(1, '→', 'Next problem'));
 }
 
-function problemSections({problem, run}) {
+function problemSections({problem, run, key}) {
   const list = problem.candidates, timed = list.some((c) => c.us !== null), sections = [];
   if (timesOf(problem).length) {
     const section = el('section', {id: 'finals'}, el('h2', {}, 'The final phase'));
@@ -154,30 +159,39 @@ function problemSections({problem, run}) {
   if (list.length) sections.push(candidatesSection(problem, run));
   sections.push(reproduceSection(run, problem));
   const contents = el('nav', {class: 'contents', 'aria-label': 'On this page'}, ...sections.map((section) =>
-    el('button', {type: 'button', onclick: () => section.scrollIntoView()}, section.querySelector('h2').textContent)));
+    el('a', {href: `#${key}/${section.id}`}, section.querySelector('h2').textContent)));
   const top = hero(problem, run);
   top.append(contents);
   return [top, ...sections];
 }
 
+/// The address names a problem and perhaps a section of it: "#0/3/finals".
+const addressed = () => /^#(\d+\/\d+)(?:\/([\w-]+))?$/.exec(location.hash) ?? [];
 function currentKey(entries) {
-  const wanted = location.hash.slice(1);
+  const [, wanted] = addressed();
   return entries.some((e) => e.key === wanted) ? wanted : entries[0].key;
 }
 
+/// Shows the problem of the address if another one is shown, and goes to its section.
+let shownKey = null;
+function follow() {
+  const [, key, section] = addressed();
+  if (!key) return;
+  if (key !== shownKey) render();
+  byId(section ?? 'problem')?.scrollIntoView();
+}
 function show(key) {
   history.replaceState(null, '', '#' + key);
-  render();
-  byId('problem')?.scrollIntoView();
+  follow();
 }
 
 function sweepSections() {
   const entries = allEntries();
   if (!entries.length) return [el('section', {class: 'hero'}, el('h1', {}, data.live ? 'The sweep is about to begin' : 'Nothing was tried'))];
-  const key = currentKey(entries), entry = entries.find((e) => e.key === key);
-  byId('where').textContent = data.runs.map((run) => run.name).join(', ');
+  const key = shownKey = currentKey(entries), entry = entries.find((e) => e.key === key);
+  byId('where').textContent = data.runs.map((run) => run.label).join(', ');
   const several = entries.length > 1;
-  return [...(several ? [overview(entries), el('div', {id: 'problem', class: 'divider'}), el('section', {class: 'chooser'}, el('h2', {}, 'One problem'), picker(entries, key))] : []), ...problemSections(entry)];
+  return [...(several ? [...overview(entries), el('div', {id: 'problem', class: 'divider'}), el('section', {class: 'chooser'}, el('h2', {}, 'One problem'), picker(entries, key))] : []), ...problemSections(entry)];
 }
 
 /// Draws the page of a document by its schema; the data of a sweep have none.
@@ -195,7 +209,8 @@ byId('theme').addEventListener('click', () => {
   render();
 });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', render);
-addEventListener('hashchange', () => { if (data.runs) render(); });
+addEventListener('hashchange', () => { if (data.runs) follow(); });
 data = unpacked(JSON.parse(byId('data').textContent));
 render();
+if (data.runs && location.hash) follow();
 document.documentElement.dataset.ready = 'yes';

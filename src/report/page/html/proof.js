@@ -31,7 +31,7 @@ function siteFigures({before, after}) {
     return figure({
       id: `site-${i + 1}`, title: row.module || row.site, wide: true,
       note: `${row.site} · ${row.counts.at(-1)} × ${callWords(row)} · ${percent(row.share, 1)} of the step · ${row.problem ? `tuned as ${row.problem}` : `not tuned: ${row.reason}`}`,
-      draw: (plot, width) => drawSpans(bars, most, plot, width), table: () => ({columns: [{title: ''}, {title: 'µs', number: true}], rows: bars.map(([name, us]) => [name, us3(us)])}),
+      draw: (plot, width) => drawSpans(bars, most, plot, width), table: () => ({columns: [{title: 'step'}, {title: 'µs', number: true}], rows: bars.map(([name, us]) => [name, us3(us)])}),
     });
   });
 }
@@ -60,7 +60,7 @@ function savingLines({sustained, times, saving}) {
 
 /// Lists the step in a graph by every contender.
 function graphTable({times, failed}) {
-  return textTable(['attention', '>median', ''], [...Object.entries(times.medians_us).map(([name, us]) => [name, span(us), name === times.best ? 'best of PyTorch’s' : '']),
+  return textTable(['attention', '>median', 'note'], [...Object.entries(times.medians_us).map(([name, us]) => [name, span(us), name === times.best ? 'best of PyTorch’s' : '']),
     ...Object.entries(failed).map(([name, reason]) => [name, '-', reason])]);
 }
 
@@ -76,6 +76,6 @@ function proofSections(proof) {
   section('Attention by call site', '', ...(before.calls.length ? siteFigures(proof) : [el('p', {}, 'None was seen.')])),
   section('Who did the calls', '', textTable(['>calls', 'what', 'done by'], d3.sort(proof.calls, (row) => row.reason !== null).map((row) => [String(row.calls), row.call, row.reason === null ? 'a kernel' : `PyTorch: ${row.reason}`]))),
   section('Outputs', 'Against the same step with attention in double precision; allowed is twice what PyTorch’s own attention, and one that rounds after every step, are off by.', outputs.length
-    ? textTable(['output', '>off by', '>allowed', ''], outputs.map((row) => [row.name, row.error === null ? 'incomparable' : short(row.error), short(row.limit), row.right ? 'right' : el('span', {class: 'chip bad'}, 'wrong')]))
+    ? textTable(['output', '>off by', '>allowed', 'verdict'], outputs.map((row) => [row.name, row.error === null ? 'incomparable' : short(row.error), short(row.limit), row.right ? 'right' : el('span', {class: 'chip bad'}, 'wrong')]))
     : el('p', {}, 'They were not compared.'))].filter(Boolean);
 }

@@ -21,7 +21,7 @@ const parameterColumns = (names, rows) => names.map((name) => ({title: name, val
   number: rows.every((c) => c.params[name] === undefined || typeof c.params[name] === 'number')}));
 const filledColumns = (columns, rows) => columns.filter((column) => rows.some((row) => column.value(row) !== null || column.why?.(row)));
 /// Returns the cell's text; a dash if the value is missing for a known reason.
-const cellText = (column, row) => { const value = column.value(row); return value !== null ? column.text(value) : column.why?.(row) ? '–' : ''; };
+const cellText = (column, row) => { const value = column.value(row); return value !== null ? column.cell?.(row) ?? column.text(value, row) : column.why?.(row) ? '–' : ''; };
 
 /// Sorts missing values last in both directions.
 function byColumn(column, down) {
@@ -33,8 +33,22 @@ function byColumn(column, down) {
   };
 }
 
-/// Makes a table that sorts by a click on a head and opens detail(row) by a click on a row.
-function sortedTable({key, columns, rows, state, css, detail, limit = () => Infinity, changed}) {
+/// Puts a place to fold after each underscore of a name.
+const foldableHead = (title) => title.split(/(?<=_)/).flatMap((part, i) => i ? [el('wbr'), part] : [part]);
+
+/// Moves the focus, and with it the table's only tab stop among the rows, by the arrow keys.
+function moveFocus(event) {
+  const row = event.currentTarget, rows = [...row.parentNode.children].filter((tr) => tr.hasAttribute('tabindex'));
+  const next = rows[rows.indexOf(row) + {ArrowDown: 1, ArrowUp: -1}[event.key]];
+  if (!next) return;
+  event.preventDefault();
+  row.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+/// Makes a table that sorts by a click on a head. A click on a row opens detail(row), or calls chosen(row).
+function sortedTable({key, columns, rows, state, css, detail, chosen, none, limit = () => Infinity, changed}) {
   state.column = columns.some((c) => c.title === state.column) ? state.column : columns[0].title;
   choices.set(key, state);
   const body = el('tbody', {});
@@ -43,8 +57,9 @@ function sortedTable({key, columns, rows, state, css, detail, limit = () => Infi
       state.down = state.column === column.title ? !state.down : false;
       state.column = column.title;
       fill();
-    }}, column.title)));
+    }}, ...foldableHead(column.title))));
   const open = (tr, row) => {
+    if (chosen) { chosen(row); return; }
     if (tr.nextSibling?.classList.contains('detail')) { tr.nextSibling.remove(); return; }
     tr.after(el('tr', {class: 'detail'}, el('td', {colspan: columns.length}, el('div', {}, ...detail(row)))));
   };
@@ -52,13 +67,15 @@ function sortedTable({key, columns, rows, state, css, detail, limit = () => Infi
     const column = columns.find((c) => c.title === state.column);
     heads.forEach((head, i) => head.setAttribute('aria-sort', columns[i] !== column ? 'none' : state.down ? 'descending' : 'ascending'));
     const kept = rows().sort(byColumn(column, state.down));
-    body.replaceChildren(...kept.slice(0, limit()).map((row) => el('tr', {class: css(row), tabindex: '0', onclick: (event) => open(event.currentTarget, row),
-      onkeydown: (event) => { if (event.key === 'Enter') open(event.currentTarget, row); }},
-      ...columns.map((c) => el('td', {class: [c.number ? 'n' : '', c.css?.(row) ?? ''].join(' ').trim() || null, title: c.why?.(row) ?? null}, cellText(c, row))))));
+    const cell = (c, row) => c.key && c.value(row) !== null ? el('a', {href: '#' + c.key(row), tabindex: '-1', onclick: (event) => event.stopPropagation()}, cellText(c, row)) : cellText(c, row);
+    body.replaceChildren(...kept.slice(0, limit()).map((row, i) => el('tr', {class: css(row), tabindex: i ? '-1' : '0', onclick: (event) => open(event.currentTarget, row),
+      onkeydown: (event) => { if (event.key === 'Enter' && event.target === event.currentTarget) open(event.currentTarget, row); else moveFocus(event); }},
+      ...columns.map((c) => el('td', {class: [c.number ? 'n' : '', c.css?.(row) ?? ''].join(' ').trim() || null, title: c.why?.(row) ?? null}, cell(c, row))))));
+    if (!kept.length && none) body.append(el('tr', {}, el('td', {colspan: columns.length}, none())));
     changed?.(kept);
   };
   fill();
-  return {fill, node: el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': key}, el('table', {}, el('thead', {}, el('tr', {}, ...heads)), body))};
+  return {fill, node: el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': key.replace(/-\d+$/, '')}, el('table', {}, el('thead', {}, el('tr', {}, ...heads)), body))};
 }
 
 /// Shows a row's whole config and its actions.
@@ -68,10 +85,11 @@ function rowDetail(problem, run, c) {
     el('p', {class: 'config soft'}, c.id), best && c.id !== best.id ? el('button', {type: 'button', class: 'quiet', onclick: (event) => { event.stopPropagation(); compareWith(c.id); }}, 'Beside the best') : null].filter(Boolean);
 }
 
-/// Parses "registers<=128", "BLOCK_M=128", or a word of the row.
-function matcher(term, columns) {
+/// Parses "registers<=128", "BLOCK_M=128", or a word of the row. `strange` takes conditions on unknown columns.
+function matcher(term, columns, list, strange) {
   const found = /^([\w/]+)(<=|>=|=|<|>)(.+)$/.exec(term), column = found && columns.find((c) => c.title.toLowerCase() === found[1]);
   const limit = found && Number(found[3].replace(/%$/, '')) / (found[3].endsWith('%') ? 100 : 1);
+  if (found && !column && !list.some((c) => c.words.includes(found[1] + '='))) strange.push(found[1]);
   if (!column) return (c) => c.words.includes(term);
   if (found[2] === '=') return (c) => { const value = column.value(c); return value !== null && (valueText(value).toLowerCase() === found[3] || value === limit); };
   const test = {'<=': (v) => v <= limit, '>=': (v) => v >= limit, '<': (v) => v < limit, '>': (v) => v > limit}[found[2]];
@@ -82,15 +100,16 @@ function matcher(term, columns) {
 function finalistsTable(problem, run) {
   const rows = problem.finals.filter((f) => !isBaseline(f)).map((f, i) => ({...f, number: i + 1, params: f.config ?? {}, ...wavesOf(problem, f), final: f}));
   if (!rows.length) return null;
-  const best = bestOf(problem), all = timesOf(problem);
+  const best = bestOf(problem), all = timesOf(problem), usual = rows.find((c) => c.role === 'default' && c.kernel === best?.kernel);
+  const names = differing(rows.map((c) => ({kernel: c.kernel, config: c.params}))), decisive = usual ? names.filter((name) => best.config[name] !== usual.params[name]) : names;
   const columns = filledColumns([columnOf('#', (c) => c.number), {title: 'kernel', value: (c) => c.kernel + (c.role === 'default' ? ' (default)' : ''), text: String},
     ...all.map((which) => columnOf(timeWord(problem, which) + ' µs', (c) => c[which]?.us ?? null, us)),
     ...(best ? [columnOf('over the best', (c) => c[problem.time]?.us / best[problem.time].us || null, times)] : []),
-    ...parameterColumns(differing(rows.map((c) => ({kernel: c.kernel, config: c.params}))), rows), ...resourceColumns(run), ...counterColumns(run, false)], rows);
+    ...parameterColumns(decisive, rows), ...resourceColumns(run), ...counterColumns(run, false), ...parameterColumns(names.filter((name) => !decisive.includes(name)), rows)], rows);
   const table = sortedTable({key: 'finalists', columns, rows: () => [...rows], state: choices.get('finalists') ?? {column: '#', down: false},
     css: (c) => c.final === best ? 'best' : null, detail: (c) => rowDetail(problem, run, c)});
   return el('div', {id: 'finalists', class: 'candidates'}, el('h3', {}, 'Finalists'),
-    el('p', {class: 'soft'}, 'Parameters in which they differ, a column each; a click on a head sorts, on a row shows its whole config.'), table.node,
+    el('p', {class: 'soft'}, 'A column for each parameter in which they differ, first those of the best that are not the kernel’s default. A click on a head sorts, on a row shows its whole config.'), table.node,
     el('div', {class: 'under'}, el('button', {type: 'button', onclick: () => saveCsv('finalists', {columns, rows: rows.map((c) => columns.map((col) => col.value(c)))})}, 'CSV')));
 }
 
@@ -108,16 +127,17 @@ function candidatesSection(problem, run) {
     c.words ??= `${configText(c)} ${c.kernel} ${c.id} ${c.outcome} ${c.reason} ${c.warm ? 'warm' : ''}`.toLowerCase();
   const state = choices.get('table') ?? {column: `${searchWord(problem)} µs`, down: false, text: '', kernel: kernelOptions(problem)[0]?.[0] === undefined ? '' : defaultKernel(problem)[0][0], outcome: ''};
   if (!problem.kernels.some((k) => k.name === state.kernel)) state.kernel = '';
-  let shown = ROWS_AT_ONCE, table, kept = [], columns = [];
+  let shown = ROWS_AT_ONCE, table, kept = [], columns = [], strange = [];
   const counter = el('span', {class: 'count', role: 'status'}), place = el('div', {});
   const more = el('button', {type: 'button', class: 'quiet more', onclick: () => { shown += 5 * ROWS_AT_ONCE; table.fill(); }}, '');
   const rows = () => {
-    const tests = state.text.toLowerCase().split(/\s+/).filter(Boolean).map((term) => matcher(term, columns));
+    strange = [];
+    const tests = state.text.toLowerCase().split(/[\s,]+/).filter(Boolean).map((term) => matcher(term, columns, list, strange));
     return list.filter((c) => (!state.kernel || c.kernel === state.kernel) && (!state.outcome || c.outcome === state.outcome) && tests.every((test) => test(c)));
   };
   const build = () => {
     columns = candidateColumns(problem, run, list.filter((c) => !state.kernel || c.kernel === state.kernel), state.kernel);
-    table = sortedTable({key: 'table', columns, rows, state, css: (c) => c.id === best ? 'best' : null, detail: (c) => rowDetail(problem, run, c), limit: () => shown, changed: (now) => {
+    table = sortedTable({key: 'table', columns, rows, state, css: (c) => c.id === best ? 'best' : null, detail: (c) => rowDetail(problem, run, c), limit: () => shown, none: () => strange.length ? `No column is called ${strange.join(', ')}.` : 'No candidate matches.', changed: (now) => {
       kept = now;
       counter.textContent = kept.length === list.length ? plural(list.length, 'candidate') : `${count(kept.length)} of ${plural(list.length, 'candidate')}`;
       more.hidden = kept.length <= shown;

@@ -62,6 +62,32 @@ TEST_CASE("best.json beside the journal names the winner, an unreadable one nobo
   CHECK(sample.load().problems.front().result.best()->kernel == "fa_mma");
 }
 
+PageRun run_at(const std::string& source, const std::string& device = "NVIDIA H200") {
+  PageRun run;
+  run.name = std::filesystem::path(source).parent_path().filename().string();
+  run.source = source;
+  run.header.environment.device_name = device;
+  return run;
+}
+
+TEST_CASE("runs have distinct labels: GPU, name, or the part of the path that differs") {
+  using Labels = std::vector<std::string>;
+  const PageRun suite = run_at("/a/h200/suite/journal.jsonl");
+  const PageRun moved = run_at("/a/later/suite/journal.jsonl");
+  const PageRun deeper = run_at("/b/later/suite/journal.jsonl");
+  const PageRun other = run_at("/a/h200/decode/journal.jsonl");
+  const PageRun smaller = run_at("/a/h100/suite/journal.jsonl", "NVIDIA H100");
+  CHECK(run_labels(std::vector{suite}) == Labels{"suite"});
+  CHECK(run_labels(std::vector{suite, smaller}) == Labels{"NVIDIA H200", "NVIDIA H100"});
+  CHECK(run_labels(std::vector{suite, other}) == Labels{"suite", "decode"});
+  CHECK(run_labels(std::vector{suite, moved}) == Labels{"h200", "later"});
+  CHECK(run_labels(std::vector{moved, deeper}) == Labels{"a", "b"});
+  CHECK(run_labels(std::vector{suite, moved, deeper}) == Labels{"a/h200", "a/later", "b/later"});
+  CHECK(run_labels(std::vector{suite, moved, other}) ==
+        Labels{"h200/suite", "later/suite", "h200/decode"});
+  CHECK(run_labels(std::vector{suite, suite}) == Labels{"suite, 1", "suite, 2"});
+}
+
 /// Keeps a profile of a candidate in the run's folder, as `fatune profile` does.
 void keep(const test::SampleRun& sample, const std::string& id) {
   ProfiledConfig config{{"", test::kMission}, "fa_mma", Json::object(), id, {}, {}};
