@@ -202,23 +202,25 @@ std::vector<std::string> commands_with(const CLI::App& app, const std::string& o
 /// Error for the first unexpected word, with the option that it resembles or its command.
 std::string unexpected_argument(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(true);
-  const auto option = std::find_if(rest.begin(), rest.end(),
-                                   [](const std::string& word) { return word.starts_with("-"); });
-  if (option == rest.end()) {
-    const std::string flag = missing_flag(*app.get_subcommands().front(), rest.front());
-    const std::string meant =
-        flag.empty() ? "" : "; did you mean " + flag + " " + rest.front() + "?";
-    return fmt::format("unexpected argument '{}'{}", rest.front(), meant);
-  }
   const CLI::App& command = *app.get_subcommands().front();
-  if (const auto answer = retired_answer(command.get_name(), *option)) return *answer;
+  const std::string& name = command.get_name();
+  const auto option = std::ranges::find_if(rest, [](auto& word) { return word.starts_with("-"); });
+  if (option == rest.end()) {
+    const auto inner = command.get_subcommands([](const CLI::App*) { return true; });
+    const std::string& word = rest.front();
+    if (!inner.empty())
+      return "there is no '" + name + " " + word + "', only " + name + " " + inner[0]->get_name();
+    const std::string flag = missing_flag(command, word);
+    return "unexpected argument '" + word +
+           (flag.empty() ? "'" : "'; did you mean " + flag + " " + word + "?");
+  }
+  if (const auto answer = retired_answer(name, *option)) return *answer;
   const std::vector<std::string> owners = commands_with(app, *option);
   if (!owners.empty())
-    return fmt::format("{} is an option of {}, not of {}", *option, join(owners, ", "),
-                       command.get_name());
+    return fmt::format("{} is an option of {}, not of {}", *option, join(owners, ", "), name);
   std::vector<std::string> known;
   for (const CLI::Option* each : command.get_options()) {
-    for (const std::string& name : each->get_lnames()) known.push_back("--" + name);
+    for (const std::string& flag : each->get_lnames()) known.push_back("--" + flag);
   }
   return fmt::format("there is no option {}{}", *option,
                      nearest_hint(*option, known, "; did you mean {}?"));
@@ -233,8 +235,7 @@ CLI::Validator not_empty() {
 
 /// Words the parser's error for too many or too few values.
 std::string mismatch_text(const std::string& what) {
-  const std::size_t colon = what.find(": ");
-  const std::string flag = what.substr(0, colon);
+  const std::string flag = what.substr(0, what.find(": "));
   if (what.find("required but received") != std::string::npos)
     return flag + ": is given too often; give it once";
   if (what.ends_with(" missing")) return flag + ": has no value; give it one";

@@ -39,6 +39,7 @@ Runner setup_doctor(CLI::App& command);
 Runner setup_completions(CLI::App& command);
 Runner setup_man(CLI::App& command);
 Runner setup_schema(CLI::App& command);
+std::vector<std::string> schema_names();  ///< formats of `fatune schema`
 
 /// `fatune __complete WORD...`: answers a shell's script at each tab.
 int complete_words(const CLI::App& app, const std::vector<std::string>& typed);

@@ -19,7 +19,7 @@ EmbeddedFiles embedded_kernel_files();    ///< kernels/**: templates, shared hea
 EmbeddedFiles embedded_config_files();    ///< configs/problems/*.json: suites
 EmbeddedFiles embedded_helper_files();    ///< src/worker/baselines/*.py: scripts of child processes
 EmbeddedFiles embedded_export_files();    ///< src/export/*.py: parts of exported files
-EmbeddedFiles embedded_recorded_files();  ///< configs/recorded/*.jsonl.gz: journals to replay
+EmbeddedFiles embedded_recorded_files();  ///< journals to replay, from the checkout's root
 EmbeddedFiles embedded_known_files();     ///< configs/known/*.json: best configs by GPU
 /// Parts of the HTML pages, src/report/page/html/* and third_party/d3/*, by path from the project's
 /// root.

@@ -20,6 +20,10 @@ bool is_word(char c) {
 
 constexpr const char* kUnverified =
     "NOT VERIFIED: no gate has checked the results of this machine code.";
+/// Terms of LICENSE, for code that holds parts of fatune's kernels.
+constexpr const char* kLicence =
+    "licence:  MIT, Copyright (c) The fatune authors: use it in any program, also in one that is "
+    "sold, and keep this line";
 constexpr const char* kRecorded =
     "RECORDED: the numbers come from a recording of the device; nothing ran when this config was "
     "chosen.";
@@ -34,7 +38,7 @@ std::string describe_computation(const KernelFacts& facts) {
     return fmt::format("{} of {} for {}", fmt::join(written, ", "), fmt::join(read, ", "),
                        describe(p));
   }
-  std::string text = fmt::format("out = softmax({:.9g} q k^T) v for {}", facts.scale, describe(p));
+  std::string text = fmt::format("out = softmax({:.6g} q k^T) v for {}", facts.scale, describe(p));
   if (p.as_attention().mask == Mask::kCausal)
     text += " (query i sees key j when j <= i + seq_kv - seq_q)";
   return text;
@@ -114,6 +118,7 @@ std::vector<std::string> provenance(const KernelFacts& facts) {
   lines.push_back(fmt::format("verified: {}", facts.verified ? "passed every gate" : "no"));
   lines.push_back(fmt::format("compiled: NVRTC {} for {}", facts.nvrtc, facts.arch));
   if (!facts.command.empty()) lines.push_back(fmt::format("found by: {}", facts.command));
+  lines.emplace_back(kLicence);
   lines.push_back(fmt::format("exported by fatune {}", facts.fatune));
   for (std::string& line : lines) line = one_line(std::move(line));
   return lines;

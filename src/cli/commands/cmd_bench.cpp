@@ -102,7 +102,8 @@ Result<Session> open(const BenchArgs& args, const Settings& settings) {
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const auto impls, parse_implementations("--impl", args.impls));
   const OperationRef operation = operation_of(impls, catalog);
-  return open_session(std::move(catalog), operation, args.device, settings);
+  FATUNE_TRY(const auto problems, resolve_problems(args.choice.problem, operation));
+  return open_session(std::move(catalog), operation, args.device, settings, problems);
 }
 
 /// Exit code 1 if a problem's candidate was not timed; without a candidate, if no implementation

@@ -258,7 +258,8 @@ OptionTable evolve_table(EvolveArgs& a) {
 
 Runner setup_evolve(CLI::App& command) {
   return make_runner(command, evolve_table,
-                     "fatune evolve --proposer ./propose.py --kernel fa_rows --shape 4,8,512,64",
+                     "fatune evolve --proposer examples/evolve/rules.py --kernel-dir "
+                     "examples/evolve/start --kernel poor_rows --shape 4,8,512,64",
                      evolve);
 }
 

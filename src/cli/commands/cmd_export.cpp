@@ -61,6 +61,16 @@ Result<DeviceLimits> limits_for(const BestFile& saved, const std::string& wanted
   return limits;
 }
 
+constexpr const char* kHeader = "header";
+
+/// Name of an exported kernel. A header's functions are called by people, who want its operation
+/// and not its kernel.
+std::string default_name(const ExportArgs& args, const Candidate& candidate) {
+  const bool called = args.formats == std::vector<std::string>{kHeader};
+  const bool attention = called && !candidate.problem.custom();
+  return export_name(attention ? "attention" : candidate.kernel->manifest.name, candidate.problem);
+}
+
 Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
                                                const std::vector<BestFile>& files,
                                                const Catalog& catalog) {
@@ -73,8 +83,7 @@ Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,
     for (const auto& [position, problem] : uses) {
       FATUNE_TRY(Implementation candidate,
                  chosen_of(choices[position], problem, saved.where, catalog));
-      names.push_back(
-          export_name(candidate.candidate.kernel->manifest.name, candidate.candidate.problem));
+      names.push_back(default_name(args, candidate.candidate));
       requests.push_back(
           {"", std::move(candidate.candidate), limits, &saved, &saved.problems[position],
            args.unverified ? Unverified::kMark : Unverified::kRefuse, FATUNE_VERSION});
@@ -114,11 +123,13 @@ ExportDocument document_of(const DocumentHead& head, const std::vector<ExportedK
   return document;
 }
 
-std::string written_text(const std::vector<ExportedKernel>& kernels,
+std::string written_text(const ExportArgs& args, const std::vector<ExportedKernel>& kernels,
                          const std::vector<std::filesystem::path>& files) {
   std::string text;
   for (const ExportedKernel& kernel : kernels) text += summary(kernel);
   for (const auto& file : files) text += "wrote " + file.string() + "\n";
+  if (args.name.empty() && kernels.size() == 1 && std::ranges::count(args.formats, kHeader) > 0)
+    text += "its functions begin with " + kernels.front().name + "_; --name chooses another name\n";
   return text;
 }
 
@@ -163,7 +174,7 @@ Result<int> run_export(const ExportArgs& args, const Settings& settings) {
   FATUNE_TRY(const Exported exported, write_exports(args, catalog, settings));
   const auto& [kernels, files] = exported;
   print(settings.json ? dump_pretty(to_json(document_of(settings.head, kernels, files)))
-                      : written_text(kernels, files));
+                      : written_text(args, kernels, files));
   return kDone;
 }
 
@@ -206,7 +217,7 @@ Result<std::vector<std::filesystem::path>> export_run(const std::filesystem::pat
 }
 
 Runner setup_export(CLI::App& command) {
-  return make_runner(command, export_table, "fatune export runs/mission --to cubin -o out",
+  return make_runner(command, export_table, "fatune export results/h200/mission --to cubin -o out",
                      run_export);
 }
 

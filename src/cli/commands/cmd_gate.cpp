@@ -189,8 +189,10 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
   FATUNE_TRY(const auto candidates, gate_candidates(args, catalog, settings));
   const KernelRef& kernel = candidates.front().candidate.kernel;
   const OperationRef operation = kernel ? kernel->manifest.operation : attention();
+  std::vector<NamedProblem> problems;
+  for (const auto& each : candidates) problems.push_back({"", each.candidate.problem});
   FATUNE_TRY(const Session session,
-             open_session(std::move(catalog), operation, args.device, settings));
+             open_session(std::move(catalog), operation, args.device, settings, problems));
   FATUNE_TRY(const auto questions, gate_questions(args, candidates, session, settings));
   FATUNE_TRY(GateResult result, run_gate(questions, rules, plan, *session.evaluator));
   result.command = "fatune gate" + repeat_options(gate_table, args);
@@ -207,9 +209,9 @@ Result<int> gate(const GateArgs& args, const Settings& settings) {
 }  // namespace
 
 Runner setup_gate(CLI::App& command) {
-  return make_runner(command, gate_table,
-                     "fatune gate --candidate best.json --baseline torch:flash --threshold 0.95",
-                     gate);
+  return make_runner(
+      command, gate_table,
+      "fatune gate --candidate results/h200/mission/best.json --baseline torch:flash", gate);
 }
 
 }  // namespace fatune::cli

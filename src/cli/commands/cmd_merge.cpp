@@ -78,7 +78,11 @@ Result<int> merge(const MergeArgs& args, const Settings& settings) {
 }  // namespace
 
 Runner setup_merge(CLI::App& command) {
-  return make_runner(command, merge_table, "fatune merge runs/shard-* -o runs/merged", merge);
+  return make_runner(command, merge_table,
+                     "fatune sweep --suite mission --shard 1/2 --out runs/shard-1\n"
+                     "  fatune sweep --suite mission --shard 2/2 --out runs/shard-2\n"
+                     "  fatune merge runs/shard-1 runs/shard-2 -o runs/merged",
+                     merge);
 }
 
 }  // namespace fatune::cli

@@ -167,7 +167,8 @@ OptionTable replay_table(ReplayArgs& a) {
 
 Runner setup_replay(CLI::App& command) {
   return make_runner(command, replay_table,
-                     "fatune replay configs/recorded/h200-mission.jsonl.gz --strategy ga,random",
+                     "fatune replay configs/recorded/h200-mission.jsonl.gz --strategy ga,random "
+                     "--repeats 10",
                      replay_files);
 }
 

@@ -337,7 +337,8 @@ OptionTable report_table(ReportArgs& a) {
 }  // namespace
 
 Runner setup_report(CLI::App& command) {
-  return make_runner(command, report_table, "fatune report runs/mission -o report.html", report);
+  return make_runner(command, report_table, "fatune report results/h200/mission -o report.html",
+                     report);
 }
 
 }  // namespace fatune::cli

@@ -108,27 +108,33 @@ struct SchemaArgs {
 };
 OptionTable schema_table(SchemaArgs& a) {
   return {{"Format",
-           {{"NAME", &a.name, "",
+           {{"SCHEMA", &a.name, "",
              "Print the schema of this format, such as best; without a name, list the formats"}}}};
 }
 
 Result<int> schema(const SchemaArgs& args, const Settings&) {
-  std::vector<std::string> known;
+  if (args.name.empty()) {
+    print(join(schema_names(), "\n"));
+    return kDone;
+  }
   for (const WrittenFormat& each : kWritten) {
     const std::string name = each.name;
-    if (args.name.empty()) print(name);
     if (args.name == name || args.name == name.substr(0, name.find('.'))) {
       print(dump_pretty(each.schema(each.name, each.about)));
       return kDone;
     }
-    known.push_back(name);
   }
-  if (args.name.empty()) return kDone;
   return usage_error(
-      fmt::format("schema '{}' is unknown; known are {}", args.name, join(known, ", ")));
+      fmt::format("schema '{}' is unknown; known are {}", args.name, join(schema_names(), ", ")));
 }
 
 }  // namespace
+
+std::vector<std::string> schema_names() {
+  std::vector<std::string> names;
+  for (const WrittenFormat& each : kWritten) names.emplace_back(each.name);
+  return names;
+}
 
 Runner setup_schema(CLI::App& command) {
   return make_runner(command, schema_table, "fatune schema best", schema);

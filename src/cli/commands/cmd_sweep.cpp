@@ -47,11 +47,15 @@ Runner setup_sweep(CLI::App& command) {
 }
 
 Runner setup_resume(CLI::App& command) {
-  return make_runner(command, verb_table<kResume>, "fatune resume runs/mission", go_on<kResume>);
+  return make_runner(command, verb_table<kResume>,
+                     "fatune sweep --shape 4,8,512,64 --out runs/first\n  fatune resume runs/first",
+                     go_on<kResume>);
 }
 
 Runner setup_finals(CLI::App& command) {
-  return make_runner(command, verb_table<kFinals>, "fatune finals runs/mission", go_on<kFinals>);
+  return make_runner(command, verb_table<kFinals>,
+                     "fatune sweep --shape 4,8,512,64 --out runs/first\n  fatune finals runs/first",
+                     go_on<kFinals>);
 }
 
 }  // namespace fatune::cli

@@ -227,8 +227,8 @@ OptionTable verify_table(VerifyArgs& a) {
 }  // namespace
 
 Runner setup_verify(CLI::App& command) {
-  return make_runner(command, verify_table,
-                     "fatune verify --kernel fa_mma --shape 4,8,512,64 --causal", verify);
+  return make_runner(command, verify_table, "fatune verify --config results/h200/mission/best.json",
+                     verify);
 }
 
 }  // namespace fatune::cli

@@ -1,5 +1,7 @@
 // sweep_run.cpp: Opens devices, watches the sweep and answers with its result.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -7,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "cli/commands.hpp"
 #include "cli/commands/live_progress.hpp"
@@ -19,6 +22,7 @@
 #include "report/page/live_server.hpp"
 #include "report/text/sweep_report.hpp"
 #include "tune/sweep/best.hpp"
+#include "tune/sweep/problem_sweep.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -31,21 +35,35 @@ std::string shard_notice(const RunPlan& plan) {
                      plan.problems.size(), join(labels, "; "));
 }
 
+constexpr const char* kOtherFolder = "; name another folder with --out DIR";
+
 /// Creates the folder, or NAME-2, NAME-3 if runs of the same second exist.
 Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
-  constexpr const char* kRemedy = "; name another folder with --out DIR";
   if (const Status made = make_directories(wanted.parent_path()); !made)
-    return Error{made.error().kind, made.error().message + kRemedy};
+    return Error{made.error().kind, made.error().message + kOtherFolder};
   std::filesystem::path folder = wanted;
   std::error_code failure;
   for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
     if (failure) {
       return file_error(fmt::format("{}: cannot create this folder: {}{}", folder.string(),
-                                    failure.message(), kRemedy));
+                                    failure.message(), kOtherFolder));
     }
     folder = fmt::format("{}-{}", wanted.string(), number);
   }
   return folder;
+}
+
+/// Whether a run can be written to the folder, or to the nearest parent that exists.
+Status check_writable(std::filesystem::path folder) {
+  std::error_code ignored;
+  const std::filesystem::path wanted = folder;
+  folder = std::filesystem::absolute(folder, ignored);
+  while (!std::filesystem::exists(folder, ignored) && folder.has_relative_path())
+    folder = folder.parent_path();
+  const bool is_folder = std::filesystem::is_directory(folder, ignored);
+  if (is_folder && ::access(folder.c_str(), W_OK) == 0) return {};
+  const std::string why = std::strerror(is_folder ? errno : ENOTDIR);
+  return file_error(wanted.string() + ": cannot write there: " + why + kOtherFolder);
 }
 
 /// Logs each winner that failed a tool.
@@ -146,6 +164,18 @@ void find_known(ReadySweep& ready, const Arch& arch) {
     log::info(join(wrap(said, text_columns() - std::min(text_columns(), kPrefix.size())), "\n  "));
 }
 
+constexpr const char* kRecordedArch = "sm_90a";  // of the shipped recordings
+
+/// Error if no kernel can do the first problem. Such a problem is in no recording.
+Status check_possible(const ReadySweep& ready) {
+  FATUNE_TRY(const Arch arch, parse_arch(kRecordedArch));
+  FATUNE_TRY(const DeviceLimits limits, typical_limits(arch));
+  ProblemResult facts;
+  facts.problem = ready.options.plan.problems.front();
+  const auto built = build_spaces(ready.kernels, limits, facts);
+  return built ? Status() : Status(built.error());
+}
+
 Result<int> sweep_and_print(ReadySweep& ready, SweepDevices& devices, LiveServer* server,
                             const Settings& settings) {
   const Environment& environment = devices.environment();
@@ -193,8 +223,10 @@ Result<SweepResult> FleetDevices::sweep(const ReadySweep& ready) {
 Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
                                                    const Settings& settings) {
   if (ready.lanes.empty()) {
-    FATUNE_TRY(auto evaluator, open_evaluator(ready.device, settings));
-    return std::unique_ptr<SweepDevices>(std::make_unique<OneDevice>(std::move(evaluator)));
+    auto evaluator = open_evaluator(ready.device, settings);
+    if (!evaluator && ready.device.device.fell_back) FATUNE_TRY_STATUS(check_possible(ready));
+    if (!evaluator) return std::move(evaluator).error();
+    return std::unique_ptr<SweepDevices>(std::make_unique<OneDevice>(*std::move(evaluator)));
   }
   auto fleet = std::make_unique<FleetDevices>();
   auto pool = std::make_unique<LanePool>(fleet->clock(), fleet->work());
@@ -205,6 +237,9 @@ Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
 }
 
 Result<int> run_ready(ReadySweep& ready, const OpenDevices& open, const Settings& settings) {
+  if (ready.use.sanitize && ready.device.device.kind == DeviceChoice::Kind::kRecorded)
+    log::warn("--sanitize checks nothing here: a recorded device runs no kernels");
+  if (ready.names_folder) FATUNE_TRY_STATUS(check_writable(ready.options.out));
   if (!ready.names_folder) {
     FATUNE_TRY(ready.options.out, make_run_folder(ready.options.out));
     ready.device.log_folder = ready.options.out;

@@ -36,14 +36,19 @@ bool none_is(const Checks& checks, Health health) {
                       [&](const Check& check) { return check.health == health; });
 }
 
-/// Writes a finding. A remedy is not wrapped, because most remedies are commands to copy.
+/// Whether a remedy is a command to copy, which has to stay on one line.
+bool is_command(const std::string& remedy) { return remedy.find(" install") != std::string::npos; }
+
+/// Writes a finding, fitted to the width except for commands.
 std::string check_text(const Check& check, const Paint& paint) {
   const std::string label(info(check).word);
   const std::string behind = kIndent + std::string(kWordWidth, ' ');
   const std::string found = paint.fitted(behind + check.what + ": " + check.found);
   std::string text = kIndent + paint(info(check).tone, label) +
                      std::string(kWordWidth - label.size(), ' ') + found.substr(behind.size());
-  if (!check.remedy.empty()) text += behind + "-> " + check.remedy + "\n";
+  if (check.remedy.empty()) return text;
+  const std::string remedy = behind + "-> " + check.remedy;
+  text += is_command(check.remedy) ? remedy + "\n" : paint.fitted(remedy);
   return text;
 }
 
@@ -54,8 +59,8 @@ std::string conclusion(const Checks& checks, const Paint& paint) {
                                "; `fatune sweep --device recorded` replays a recording\n";
   text = paint.fitted(text);
   if (is_quiet(checks)) return text;
-  return text + paint(Tone::kWarn, "NOISY") +
-         ": noise hides small differences; follow the remedies above\n";
+  return text + paint.fitted(paint(Tone::kWarn, "NOISY") +
+                             ": noise hides small differences; follow the remedies below");
 }
 
 std::string driver_version(const GpusSeen& seen) {
@@ -126,7 +131,7 @@ bool is_able(const Checks& checks) { return none_is(checks, Health::kBad); }
 bool is_quiet(const Checks& checks) { return none_is(checks, Health::kNoisy); }
 
 std::string checks_text(const Checks& checks, const Paint& paint) {
-  std::string text, group;
+  std::string text = conclusion(checks, paint), group;
   for (const Check& check : checks) {
     if (check.group != group) {
       group = check.group;
@@ -134,7 +139,7 @@ std::string checks_text(const Checks& checks, const Paint& paint) {
     }
     text += check_text(check, paint);
   }
-  return text + conclusion(checks, paint);
+  return text;
 }
 
 void fields(Check& x, FieldList& f) {
@@ -154,11 +159,14 @@ void fields(DoctorDocument& x, FieldList& f) {
 }
 
 Runner setup_devices(CLI::App& command) {
-  return make_runner(command, machine_table, "fatune devices", devices);
+  return make_runner(command, machine_table, "fatune devices\nThis example needs a GPU.", devices);
 }
 
 Runner setup_doctor(CLI::App& command) {
-  return make_runner(command, machine_table, "fatune doctor", doctor);
+  return make_runner(
+      command, machine_table,
+      "fatune doctor\nExit code 1 means that this machine cannot tune; the first lines say why.",
+      doctor);
 }
 
 }  // namespace fatune::cli

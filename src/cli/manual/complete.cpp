@@ -244,6 +244,9 @@ Values known_values(const std::string& type, const Settings& settings) {
   if (type == "STRATEGY") {
     for (const StrategyInfo& info : strategies()) add(info.name, info.summary);
   }
+  if (type == "SCHEMA") {
+    for (const std::string& name : schema_names()) add(name, "");
+  }
   if (type == "FORMAT") {
     for (const ExportFormat& format : export_formats()) add(format.name, format.summary);
   }
@@ -315,8 +318,15 @@ std::string_view completion_script(std::string_view shell) {
 
 int complete_words(const CLI::App& app, const std::vector<std::string>& typed) {
   return with_settings(common_of(typed), {}, [&](const Settings& settings) -> Result<int> {
-    const auto known = [&](const std::string& type) { return known_values(type, settings); };
-    print(completion_lines(complete(describe_commands(app), known, typed)));
+    const CommandDoc program = describe_commands(app);
+    const auto known = [&](const std::string& type) {
+      Values values = known_values(type, settings);
+      if (type != "COMMAND") return values;
+      for (const CommandDoc& each : program.commands)
+        values.words.push_back({each.name, each.summary});
+      return values;
+    };
+    print(completion_lines(complete(program, known, typed)));
     return kDone;
   });
 }

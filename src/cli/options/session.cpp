@@ -24,31 +24,58 @@ bool driver_present() {
 }
 
 Result<Journal> load_recording(const std::string& file) {
-  if (!file.empty()) {
-    FATUNE_TRY(const std::filesystem::path journal, find_results(file));
-    return load_journal(journal);
-  }
-  const auto shipped = embedded_recorded_files();
-  if (shipped.empty())
-    return environment_error(
-        "this build ships no recorded device; name one: --device recorded:FILE");
-  const std::string where(shipped.front().path);
-  FATUNE_TRY(const std::string text, gunzip(shipped.front().text, where));
+  FATUNE_TRY(const std::filesystem::path journal, find_results(file));
+  return load_journal(journal);
+}
+
+Result<Journal> load_shipped(const EmbeddedFile& file) {
+  const std::string where(file.path);
+  FATUNE_TRY(const std::string text, gunzip(file.text, where));
   return parse_journal(text, where);
 }
 
-Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
-  FATUNE_TRY(Journal journal, load_recording(request.device.recording));
-  FATUNE_TRY(auto evaluator, make_recorded_evaluator(std::move(journal.header.environment),
-                                                     std::move(journal.records), request.catalog));
-  Status held;
+/// A recording that answers, and what it knows of the requested problems.
+struct Recorded {
+  std::unique_ptr<Evaluator> evaluator;
+  std::size_t held = 0;  ///< number of requested problems that it holds
+  Status last;           ///< why it does not hold one of the others
+};
+
+Result<Recorded> make_recorded(Result<Journal> journal, const OpenRequest& request) {
+  if (!journal) return std::move(journal).error();
+  Recorded recorded;
+  FATUNE_TRY(recorded.evaluator,
+             make_recorded_evaluator(std::move(journal->header.environment),
+                                     std::move(journal->records), request.catalog));
   for (const NamedProblem& named : request.problems) {
-    held = evaluator->begin_problem(named.problem, {});
-    if (held) break;
+    const Status begun = recorded.evaluator->begin_problem(named.problem, {});
+    if (begun) ++recorded.held;
+    if (!begun) recorded.last = begun;
   }
-  if (held) return evaluator;
-  return request.device.fell_back ? no_driver(held.error())
-                                  : environment_error(held.error().message);
+  return recorded;
+}
+
+/// Opens the shipped recording that holds most of the problems; of equals the first, unless none
+/// holds any.
+Result<Recorded> choose_shipped(const OpenRequest& request) {
+  std::optional<Recorded> best;
+  for (const EmbeddedFile& file : embedded_recorded_files()) {
+    FATUNE_TRY(Recorded next, make_recorded(load_shipped(file), request));
+    if (!best || next.held > best->held || best->held == 0) best = std::move(next);
+    if (best->held == request.problems.size()) return *std::move(best);
+  }
+  if (best) return *std::move(best);
+  return environment_error("this build ships no recorded device; name one: --device recorded:FILE");
+}
+
+Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
+  const std::string& file = request.device.recording;
+  FATUNE_TRY(Recorded recorded,
+             file.empty() ? choose_shipped(request) : make_recorded(load_recording(file), request));
+  if (recorded.held > 0 || recorded.last || request.may_lack_all)
+    return std::move(recorded.evaluator);
+  return request.device.fell_back ? no_driver(recorded.last.error())
+                                  : environment_error(recorded.last.error().message);
 }
 
 bool is_uuid(const std::string& word) { return word.starts_with("GPU-"); }
@@ -206,6 +233,7 @@ Result<std::vector<std::string>> choose_devices(const std::string& text, const L
 
 Status check_device(const DeviceChoice& choice) {
   if (choice.kind == DeviceChoice::Kind::kRecorded) {
+    if (choice.recording.empty()) return {};
     const auto recording = load_recording(choice.recording);
     return recording ? Status() : Status(recording.error());
   }
@@ -242,12 +270,14 @@ std::string recorded_notice(const DeviceChoice& choice, const Environment& envir
 }
 
 Result<Session> open_session(Catalog catalog, const OperationRef& operation,
-                             const std::string& device, const Settings& settings) {
+                             const std::string& device, const Settings& settings,
+                             const std::vector<NamedProblem>& problems) {
   Session session;
   FATUNE_TRY(const DeviceChoice chosen_device, choose_device(device));
   FATUNE_TRY(session.reference, reference_kernel(catalog, operation));
-  FATUNE_TRY(session.evaluator,
-             open_evaluator({chosen_device, session.reference, {}, 0, {}, catalog}, settings));
+  OpenRequest request{chosen_device, session.reference, {}, 0, problems, catalog};
+  request.may_lack_all = true;
+  FATUNE_TRY(session.evaluator, open_evaluator(request, settings));
   session.fell_back = chosen_device.fell_back;
   const std::string notice = recorded_notice(chosen_device, session.evaluator->environment());
   session.notice = join(wrap(notice, settings.paint.columns()), "\n");
@@ -260,10 +290,14 @@ Result<Session> open_session(const ChoiceArgs& choice, const std::string& device
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(auto chosen, resolve_choice(choice, catalog));
   const OperationRef operation = chosen.front().candidate.kernel->manifest.operation;
-  FATUNE_TRY(Session session, open_session(std::move(catalog), operation, device, settings));
-  session.chosen = std::move(chosen);
+  std::vector<NamedProblem> named;
   std::vector<Problem> problems;
-  for (const Implementation& each : session.chosen) problems.push_back(each.candidate.problem);
+  for (const Implementation& each : chosen) {
+    problems.push_back(each.candidate.problem);
+    named.push_back({"", problems.back()});
+  }
+  FATUNE_TRY(Session session, open_session(std::move(catalog), operation, device, settings, named));
+  session.chosen = std::move(chosen);
   FATUNE_TRY_STATUS(need_recording(session, problems));
   return session;
 }

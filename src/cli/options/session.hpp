@@ -22,7 +22,7 @@ struct DeviceChoice {
   enum class Kind { kGpu, kRecorded };
   Kind kind = Kind::kGpu;
   int ordinal = 0;
-  std::string recording;   ///< a file; empty: the recording that ships with fatune
+  std::string recording;   ///< a file; empty: a recording that ships with fatune
   bool fell_back = false;  ///< --device auto without an NVIDIA driver
 };
 Result<DeviceChoice> choose_device(const std::string& text);
@@ -45,8 +45,9 @@ struct OpenRequest {
   std::vector<NamedProblem> problems = {};  ///< known problems of the command; may be empty
   Catalog catalog = {};                     ///< kernels that update a recording's names
   std::vector<DeviceChoice> helpers = {};   ///< further GPUs that measure candidates
+  bool may_lack_all = false;                ///< a recording may hold none of the problems
 };
-/// Opens the device. Refuses a recording that lacks a problem, before anything is written.
+/// Opens the device. Refuses a recording that lacks every problem, before anything is written.
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
                                                   const Settings& settings);
 
@@ -71,9 +72,10 @@ struct Session {
   std::string with_notice(const std::string& text) const;
 };
 /// Opens a session without configs, for commands that choose otherwise. `operation` is the computed
-/// operation.
+/// operation; the shipped recording that holds most of `problems` is opened.
 Result<Session> open_session(Catalog catalog, const OperationRef& operation,
-                             const std::string& device, const Settings& settings);
+                             const std::string& device, const Settings& settings,
+                             const std::vector<NamedProblem>& problems = {});
 Result<Session> open_session(const ChoiceArgs& choice, const std::string& device,
                              const Settings& settings);
 /// Refuses a kernel that does not support the candidate's problem, with the reason.

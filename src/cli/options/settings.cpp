@@ -156,6 +156,8 @@ Result<std::vector<std::filesystem::path>> folders_of(const std::string& flag,
 }
 
 Result<Settings> resolve(const CommonArgs& args) {
+  if (args.quiet && args.verbose > 0)
+    return usage_error("--quiet and --verbose exclude each other; leave one out");
   log::set_level(log_level(args));
   Settings settings;
   settings.json = args.json;

@@ -136,16 +136,21 @@ struct Budget {
   std::optional<double> seconds;
 };
 
-/// Parses "150", which is candidates, or "60s" and "5m", which are time.
+/// Parses "150", which is candidates, or "60s", "5m" and "2h", which are time.
 Result<Budget> parse_budget(const std::string& text) {
-  const bool time = text.ends_with('s') || text.ends_with('m');
-  const double unit = text.ends_with('m') ? 60 : 1;
-  const auto number = parse_number(time ? text.substr(0, text.size() - 1) : text);
-  if (number && *number > 0 && time) return Budget{0, *number * unit};
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}};
+  const auto unit =
+      std::ranges::find_if(kUnits, [&](const auto& each) { return text.ends_with(each.first); });
+  const bool time = unit != std::end(kUnits);
+  const auto number = parse_number(time ? text.substr(0, text.size() - unit->first.size()) : text);
+  if (number && *number > 0 && time) return Budget{0, *number * unit->second};
+  if (number && *number == 0 && time)
+    return usage_error("--budget: '" + text + "' leaves no time; --budget 0 skips the search");
   if (number && *number > 0 && parse_integer(text))
     return Budget{static_cast<std::uint64_t>(*number), {}};
   return usage_error("--budget: '" + text +
-                     "' is neither a number of candidates (150) nor a time (60s, 5m)");
+                     "' is neither a number of candidates (150) nor a time (60s, 5m, 2h)");
 }
 
 /// Refuses options that --budget 0 makes meaningless: it searches nothing and needs known configs.

@@ -80,6 +80,11 @@ std::vector<float> make_table(Dtype dtype) {
   return table;
 }
 
+/// Names in other programs, with the name here.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"half", "f16"},    {"float16", "f16"},        {"bfloat16", "bf16"},   {"fp8", "e4m3"},
+    {"float8", "e4m3"}, {"float8_e4m3fn", "e4m3"}, {"float8_e5m2", "e5m2"}};
+
 }  // namespace
 
 std::string_view name(Dtype dtype) { return format_of(dtype).name; }
@@ -91,6 +96,10 @@ Result<Dtype> parse_dtype(std::string_view text) {
   for (std::size_t i = 0; i < kFormats.size(); ++i) {
     if (kFormats[i].name == text) return static_cast<Dtype>(i + 1);
     known.emplace_back(kFormats[i].name);
+  }
+  for (const auto& [other, ours] : kOtherNames) {
+    if (other == text)
+      return usage_error(fmt::format("dtype '{}' is unknown; did you mean '{}'?", text, ours));
   }
   return usage_error(fmt::format(
       "dtype '{}' is unknown; {}", text,

@@ -16,17 +16,29 @@ Checks sample() {
           {Health::kNoisy, "Tools", "fan", "loud", "stop it"}};
 }
 
-TEST_CASE("findings are grouped, remedies below them, the conclusion last") {
+TEST_CASE("findings are grouped, remedies below them, the conclusion first") {
   CHECK(checks_text(sample(), {}) ==
+        "able to tune on a GPU\n"
+        "NOISY: noise hides small differences; follow the remedies below\n"
         "Compiler\n"
         "  ok       NVRTC: 13.0.88\n"
         "Tools\n"
         "  note     ncu: not found\n"
         "           -> apt-get install ncu\n"
         "  noisy    fan: loud\n"
-        "           -> stop it\n"
-        "able to tune on a GPU\n"
-        "NOISY: noise hides small differences; follow the remedies above\n");
+        "           -> stop it\n");
+}
+
+TEST_CASE("a remedy in words is fitted to the width, a command stays on its line") {
+  const std::string words = "end other work: compilation slows down, and launches come late";
+  const std::string command = "pip install a-package-of-this-name and-another-of-that-name";
+  const std::string text = checks_text({{Health::kNoisy, "Machine", "processor", "busy", words},
+                                        {Health::kNote, "Tools", "tool", "missing", command}},
+                                       Paint(Colour::kNone, 40));
+  CHECK(text.find(command + "\n") != std::string::npos);
+  CHECK(text.find(words) == std::string::npos);
+  for (const std::string& line : split(text, '\n'))
+    CHECK((line.size() <= 40 || line.find(command) != std::string::npos));
 }
 
 TEST_CASE("something missing is the conclusion, and the way out is named") {

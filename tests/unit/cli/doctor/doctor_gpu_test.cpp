@@ -49,12 +49,12 @@ std::string text_of(const GpuWatch& watch) { return checks_text(gpu_checks(one(w
 
 TEST_CASE("a quiet GPU is told in three findings") {
   CHECK(text_of(quiet()) ==
+        "able to tune on a GPU\n"
         "GPU\n"
         "  ok       NVIDIA driver: 580.159.04, runs programs of CUDA 13.0 and older\n"
         "  ok       cuda:0: NVIDIA H200, sm_90, 132 multiprocessors, 140.0 GiB\n"
         "  ok       cuda:0 state: no other process, no throttling, 345 of 1980 MHz, 31\n"
-        "             degrees C\n"
-        "able to tune on a GPU\n");
+        "             degrees C\n");
 }
 
 TEST_CASE("a GPU that is busy, hot, throttled and shared is noisy four times") {

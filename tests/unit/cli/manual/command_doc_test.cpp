@@ -80,7 +80,7 @@ TEST_CASE("every command has the options of every command, and whole groups of a
     check_group(command, common_table(common));
     if (has_flag(command, "--shape")) check_group(command, problem_table(problem));
     REQUIRE_FALSE(command.examples.empty());
-    CHECK(command.examples.front().find("fatune " + command.name) != std::string::npos);
+    CHECK(command.examples.back().find("fatune " + command.name) != std::string::npos);
   }
   CHECK(for_the_shell == std::vector<std::string>{"completions", "man", "schema"});
 }
