@@ -37,7 +37,7 @@ cpack --preset archive >&2
 tools/configure.sh release >&2
 cmake --build --preset release >&2
 cpack --preset deb >&2
-mv "$made"/wheel/fatune-*.whl build/portable/fatune-"$version"-*.tar.gz build/release/fatune{,-mpi}_"$version"-*.deb "$out"
+mv "$made"/wheel/fatune-*.whl build/portable/fatune-"$version"-*.tar.gz build/release/fatune*_"$version"-*.deb "$out"
 
 needs=$(objdump -T build/portable/fatune | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
 [[ $(printf '%s\n' "GLIBC_$glibc" "$needs" | sort -V | tail -n 1) == "GLIBC_$glibc" ]] || fail "the program needs $needs, not $glibc"

@@ -27,7 +27,7 @@ constexpr ExitCode kCodes[] = {
     {kEnvironment, "environment",
      "This machine lacks the driver, NVRTC, a library, a tool or a port."},
     {kFiles, "files", "A file cannot be read or written, or its contents are wrong."},
-    {kDevice, "device", "There is no GPU, or the GPU failed."},
+    {kDevice, "device", "The driver finds no GPU, or a GPU failed."},
     {kBug, "bug", "A bug in fatune."},
     {kInterrupted, "interrupted",
      "Interrupted; the journal is intact, fatune resume continues it."}};

@@ -78,10 +78,6 @@ Outcome<Attention> problem_of(const fatune_rt_problem& given) {
   return problem;
 }
 
-}  // namespace
-
-namespace {
-
 Outcome<std::vector<StoredKernel>> load_kernels(const std::filesystem::path& folder,
                                                 const std::string& text) {
   const std::filesystem::path path = wisdom_index_path(folder);

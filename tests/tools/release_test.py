@@ -13,7 +13,7 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPT = "#!/usr/bin/env bash\nset -e\n"
 CPACK = SCRIPT + """case $2 in
   archive) touch "build/portable/fatune-0.2.0-linux-$(uname -m).tar.gz" ;;
-  deb) mkdir -p build/release && touch build/release/fatune_0.2.0-1_any.deb ;;
+  deb) mkdir -p build/release && cd build/release && touch fatune_0.2.0-1_any.deb fatune-mpi_0.2.0-1_any.deb ;;
 esac
 """
 WHEEL = SCRIPT + """mkdir -p "$1" build/portable && touch "$1/fatune-0.2.0-py3-none-any.whl"
@@ -65,7 +65,7 @@ class ReleaseTest(unittest.TestCase):
         self.write("not_committed.cpp", "")
         self.release()
         names = sorted(path.name for path in self.out.iterdir())
-        self.assertEqual(len(names), 6, names)
+        self.assertEqual(len(names), 7, names)
         self.assertEqual((self.out / "notes.md").read_text(), "## 0.2.0\n\n- New.\n\n")
         subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=self.out, check=True)
         with tarfile.open(self.out / "fatune-0.2.0.tar.gz") as sources:
