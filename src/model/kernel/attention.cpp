@@ -108,6 +108,13 @@ std::vector<InputCase> cases_of(const Problem& problem,
   return cases;
 }
 
+/// Returns how many rows of scores, fp32, are kept in memory at once. 2 GiB of them
+/// fit beside the tensors of any problem that a GPU can hold.
+std::int64_t rows_at_once(const Attention& head) {
+  constexpr std::int64_t kMostScores = std::int64_t{1} << 29;
+  return std::max<std::int64_t>(1, kMostScores / head.seq_kv);
+}
+
 struct AttentionOperation final : Operation {
   AttentionOperation() { name = "attention"; }
   Result<OperationPlan> plan(const Problem& problem) const override {
@@ -121,6 +128,8 @@ struct AttentionOperation final : Operation {
     Attention head = problem.as_attention();
     head.batch = head.heads = head.kv_heads = 1;
     head.layouts = {};
+    // What a row sees under a causal mask depends on its place, so those rows stay together.
+    if (head.mask == Mask::kNone) head.seq_q = std::min(head.seq_q, rows_at_once(head));
     return head;
   }
   std::string_view size_option() const override { return "--shape"; }

@@ -55,8 +55,8 @@ struct Operation {
   /// Returns the problem with all sizes 1; only its names matter.
   virtual Problem smallest_problem() const = 0;
   /// Returns the part of a problem that one launch of the reference computes. For attention one
-  /// contiguous head, so that the reference compiles in no stride of the kernels; otherwise the
-  /// whole problem.
+  /// contiguous head, so that the reference compiles in no stride of the kernels, or without a mask
+  /// as many of its rows as have 2 GiB of scores; otherwise the whole problem.
   virtual Problem reference_problem(const Problem& problem) const = 0;
   /// Returns the inputs that finalists meet besides search_cases().
   virtual std::vector<InputCase> hard_cases(const Problem& problem, std::uint64_t seed) const = 0;

@@ -1,6 +1,7 @@
 // references.cpp: Runs the reference and the low-precision reference, and derives the limits.
 #include "worker/device/references.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,23 @@
 
 namespace fatune {
 namespace {
+
+Offsets slice_at(const Attention& problem, std::int64_t head, std::int64_t first_row) {
+  const std::int64_t group = problem.heads / problem.kv_heads;
+  const std::int64_t kv_head =
+      head / problem.heads * problem.kv_heads + head % problem.heads / group;
+  const std::int64_t row = head * problem.seq_q + first_row;
+  const std::int64_t query = row * problem.head_dim;
+  const std::int64_t key = kv_head * problem.seq_kv * problem.head_dim;
+  return {{"q", query},
+          {"k", key},
+          {"v", key},
+          {"q_descale", kv_head},
+          {"k_descale", kv_head},
+          {"v_descale", kv_head},
+          {"out", query},
+          {"lse", row}};
+}
 
 constexpr int kMostDoublings = 6;  // of v, see the tolerance rule "vacuity"
 
@@ -30,24 +48,7 @@ class AttentionReference final : public ReferenceMaker {
   Problem slice() const override { return attention()->reference_problem(order_.problem); }
 
   std::vector<Offsets> slices() const override {
-    const Attention& all_heads = whole();
-    const Attention one = slice().as_attention();
-    const std::int64_t group = all_heads.heads / all_heads.kv_heads;
-    std::vector<Offsets> all;
-    for (std::int64_t head = 0; head < all_heads.batch * all_heads.heads; ++head) {
-      const std::int64_t kv_head =
-          head / all_heads.heads * all_heads.kv_heads + head % all_heads.heads / group;
-      const std::int64_t query = head * one.query_elements(), key = kv_head * one.key_elements();
-      all.push_back({{"q", query},
-                     {"k", key},
-                     {"v", key},
-                     {"q_descale", kv_head},
-                     {"k_descale", kv_head},
-                     {"v_descale", kv_head},
-                     {"out", query},
-                     {"lse", head * one.rows()}});
-    }
-    return all;
+    return attention_slices(whole(), slice().as_attention().seq_q);
   }
 
   Result<References> take(Results results, const InputCase& which,
@@ -108,6 +109,15 @@ class DeclaredReference final : public ReferenceMaker {
 };
 
 }  // namespace
+
+std::vector<Offsets> attention_slices(const Attention& problem, std::int64_t rows) {
+  std::vector<Offsets> slices;
+  for (std::int64_t head = 0; head < problem.batch * problem.heads; ++head) {
+    for (std::int64_t row = 0; row < problem.seq_q; row += rows)
+      slices.push_back(slice_at(problem, head, std::min(row, problem.seq_q - rows)));
+  }
+  return slices;
+}
 
 std::unique_ptr<ReferenceMaker> ReferenceMaker::of(DeviceSession& session, const BeginOrder& order,
                                                    const OperationPlan& plan) {

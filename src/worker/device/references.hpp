@@ -35,6 +35,12 @@ struct InputSet : References {
   std::vector<std::uint64_t> checksums;  ///< of the inputs
 };
 
+using Offsets = std::map<std::string, std::int64_t>;  ///< elements, by tensor
+
+/// Returns where in contiguous tensors each launch of the reference begins: head by head, `rows`
+/// rows of a head at a time. The last slice of a head may repeat rows of the one before.
+std::vector<Offsets> attention_slices(const Attention& problem, std::int64_t rows);
+
 /// Makes the references of a problem. Attention's runs head by head, and is checked in fp64 on the
 /// host. The reference of a custom operation is its definition.
 class ReferenceMaker {
@@ -58,7 +64,6 @@ class ReferenceMaker {
   virtual Error vacuous(const TensorReference& output) const = 0;
 
  protected:
-  using Offsets = std::map<std::string, std::int64_t>;  ///< elements, by tensor
   /// The bytes that a program wrote of each output of the plan.
   struct Results {
     std::vector<std::vector<std::byte>> outputs;

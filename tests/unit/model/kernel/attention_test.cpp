@@ -126,3 +126,11 @@ TEST_CASE("the reference computes a contiguous head, whatever the layout") {
   CHECK(head == attention()->reference_problem(laid_out("bhsd")));
   CHECK(head == Attention{1, 1, 1, 512, 512, 64});
 }
+
+TEST_CASE("the reference computes some rows of a head whose scores exceed 2 GiB") {
+  const Attention longest{1, 1, 1, 262144, 262144, 128};
+  CHECK(attention()->reference_problem(longest) == Attention{1, 1, 1, 2048, 262144, 128});
+  Attention causal = longest;
+  causal.mask = Mask::kCausal;
+  CHECK(attention()->reference_problem(causal) == causal);
+}

@@ -178,3 +178,15 @@ TEST_CASE("inputs and bands that a candidate wrote to are put back") {
   CHECK(q[3] == before);
   CHECK(q[-2] == 0xffff);
 }
+
+TEST_CASE("the reference's slices cover every row of every head") {
+  const Attention problem{1, 4, 2, 8, 16, 32};
+  const std::vector<Offsets> slices = attention_slices(problem, 3);
+  REQUIRE(slices.size() == 4 * 3);
+  CHECK(slices[0].at("out") == 0);
+  CHECK(slices[1].at("out") == 3 * 32);
+  CHECK(slices[2].at("out") == 5 * 32);  // rows 5 to 7: row 5 once more
+  CHECK(slices[8].at("lse") == 2 * 8 + 5);
+  CHECK(slices[8].at("k") == 16 * 32);  // heads 2 and 3 read key head 1
+  CHECK(slices[5].at("v_descale") == 0);
+}
