@@ -41,6 +41,7 @@ std::optional<int> run_worker(std::span<const std::string> args) {
   if (args[0] == "compile-worker") return fatune::compile_worker_main(args.subspan(1));
   if (args[0] == "device-worker") {
     if (args.size() > 1) fatune::cli::see_device_alone(args[1]);
+    fatune::cli::launch_asynchronously();
     std::vector<std::string> folders;
     for (const auto& folder : fatune::cli::device_worker_folders()) folders.push_back(folder);
     return fatune::device_worker_main(folders);

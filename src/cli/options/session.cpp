@@ -244,6 +244,8 @@ Status check_device(const DeviceChoice& choice) {
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
                                                   const Settings& settings) {
   if (request.device.kind == DeviceChoice::Kind::kRecorded) return open_recorded(request);
+  if (asks_for_blocking_launches())
+    log::warn("CUDA_LAUNCH_BLOCKING is ignored: fatune times launches that do not wait");
   DeviceOptions options;
   options.ordinal = request.device.ordinal;
   for (const DeviceChoice& helper : request.helpers) options.helpers.push_back(helper.ordinal);

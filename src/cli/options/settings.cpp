@@ -17,7 +17,9 @@
 namespace fatune::cli {
 namespace {
 
+constexpr const char* kBlocking = "CUDA_LAUNCH_BLOCKING";
 constexpr EnvironmentVariable kVariables[] = {
+    {kBlocking, "Ignored with a warning: fatune times launches that do not wait."},
     {"CUDA_HOME, CUDA_PATH",
      "CUDA toolkit that is searched first for NVRTC, its headers and tools."},
     {"FATUNE_CACHE_SIZE",
@@ -246,6 +248,13 @@ std::string visible_alone(const std::string& ordinal, const char* visible) {
 void see_device_alone(const std::string& ordinal) {
   constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
   ::setenv(kVisible, visible_alone(ordinal, std::getenv(kVisible)).c_str(), 1);
+}
+
+void launch_asynchronously() { ::unsetenv(kBlocking); }
+
+bool asks_for_blocking_launches() {
+  const std::string value = environment(kBlocking);
+  return !value.empty() && value != "0";
 }
 
 std::string environment(const char* name) {

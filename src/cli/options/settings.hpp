@@ -104,6 +104,10 @@ std::vector<std::filesystem::path> device_worker_folders();
 /// Makes one device visible to the driver, which must not have started: each visible device adds
 /// 0.2 s to its start.
 void see_device_alone(const std::string& ordinal);
+/// Unsets CUDA_LAUNCH_BLOCKING: with it the host's time between two launches would be measured.
+void launch_asynchronously();
+/// Whether CUDA_LAUNCH_BLOCKING asks for launches that wait.
+bool asks_for_blocking_launches();
 /// CUDA_VISIBLE_DEVICES for one device, from the present value (null: not set). Empty, so that no
 /// device is visible, if the device is not in the list.
 std::string visible_alone(const std::string& ordinal, const char* visible);
