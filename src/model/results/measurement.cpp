@@ -163,6 +163,10 @@ void fields(Conditions& x, FieldList& f) {
   f("throttle_reasons", x.throttle_reasons).required().about("NVML's bits, or-ed");
   f.derived("throttled", throttle_names(x.throttle_reasons));
   f("discarded_samples", x.discarded_samples).at_least(0).about("Because of throttling");
+  f("other_processes", x.other_processes)
+      .at_least(0)
+      .omitted()
+      .about("That computed on the GPU before or after the rounds");
 }
 
 std::optional<Timing>& timing_of(Observation& record, Time time) {

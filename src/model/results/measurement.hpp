@@ -140,6 +140,7 @@ struct Conditions {
   double power_w = 0;
   std::uint64_t throttle_reasons = 0;  ///< NVML bits, or-ed
   std::int64_t discarded_samples = 0;  ///< because of throttling
+  int other_processes = 0;             ///< that computed on the GPU in the final phase
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };

@@ -96,6 +96,12 @@ std::string device_text(const Environment& environment) {
          (environment.recorded ? ", recorded)" : ")");
 }
 
+std::string disturbance(int other_processes) {
+  const std::string who =
+      other_processes == 1 ? "another process" : fmt::format("{} other processes", other_processes);
+  return who + " computed on the GPU during the final phase";
+}
+
 std::string decision_text(bool passed, const Paint& paint) {
   return passed ? paint(Tone::kGood, "pass") : paint(Tone::kBad, "fail");
 }

@@ -38,6 +38,8 @@ std::vector<std::string> time_cells(const FinalRecord& row, const std::vector<Ti
 std::string rate_name(const Problem& problem);
 /// Returns a text such as "NVIDIA H200 (sm_90a, recorded)".
 std::string device_text(const Environment& environment);
+/// Returns a text such as "another process computed on the GPU during the final phase".
+std::string disturbance(int other_processes);
 /// Returns "pass" or "fail".
 std::string decision_text(bool passed, const Paint& paint);
 

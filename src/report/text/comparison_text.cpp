@@ -57,7 +57,8 @@ std::string conditions_line(const Conditions& seen) {
                   seen.memory_clock_mhz, seen.temperature_c, seen.power_w);
   const auto reasons = throttle_names(seen.throttle_reasons);
   text += reasons.empty() ? "no throttling" : "throttled by " + join(reasons, ", ");
-  return fmt::format("{}; {} rounds discarded", text, seen.discarded_samples);
+  text += fmt::format("; {} rounds discarded", seen.discarded_samples);
+  return seen.other_processes > 0 ? text + "; " + disturbance(seen.other_processes) : text;
 }
 
 /// Describes each distinct set of conditions; a recording may mix several in one final phase.

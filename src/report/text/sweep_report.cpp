@@ -249,6 +249,12 @@ std::string next_commands(const SweepResult& run) {
                     folder, recorded ? "--unverified" : "-o out");
 }
 
+/// Returns how many processes of others computed on the GPU while the best was measured.
+int others_on_gpu(const ProblemResult& problem) {
+  const FinalRecord* best = problem.best();
+  return best != nullptr && best->conditions ? best->conditions->other_processes : 0;
+}
+
 std::string gate_line(const Gate& gate, const Paint& paint) {
   return fmt::format("Gate: {} {} of {}, limit {}: {}\n", ratio_cell(gate.ratio),
                      ratio_interval_cell(gate.ratio), gate.baseline, fixed(gate.threshold, 2),
@@ -285,6 +291,8 @@ std::string problem_report(const ProblemResult& problem, const SweepResult& run,
   if (problem.best() != nullptr && problem.best()->timed_again)
     text +=
         paint.fitted("Times of the best and the baselines are of rounds after the best was chosen");
+  if (const int others = others_on_gpu(problem); others > 0)
+    text += paint.fitted(disturbance(others) + ": measure again without them");
   text += "\n";
   if (problem.gate) text += paint.fitted(gate_line(*problem.gate, paint));
   if (const auto sol = sol_score(problem, run.plan.objective, run.environment))

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <sys/types.h>
+
 #include "core/result.hpp"
 #include "gpu/objects.hpp"
 #include "gpu/telemetry.hpp"
@@ -35,6 +37,10 @@ void load_products(const DeviceSession& session, const Attention& problem);
 
 /// The device part of an environment. The parent fills in compiler and host.
 Environment environment_of(const gpu::DeviceFacts& facts);
+/// Whether a process is this one or descends from it.
+bool is_own_process(pid_t pid);
+/// Counts the processes besides this one and its descendants that compute on the GPU now.
+int other_processes(const gpu::Telemetry& telemetry);
 /// Why final phases on this GPU would be disturbed: MIG, or other processes that compute on it. Ask
 /// before fatune uses the GPU. Empty if nothing is known.
 std::string unfit_reason(const gpu::DeviceFacts& facts);

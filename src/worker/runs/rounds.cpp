@@ -200,9 +200,12 @@ Result<RoundsReply> run_rounds(DeviceSession& session, DeviceProblem& problem,
   session.sampler->set_limit(problem.kernel_limit());
   Contestants contestants(session, problem, order);
   FATUNE_TRY_STATUS(contestants.open());
+  const int others_before = other_processes(session.telemetry);
   FATUNE_TRY_STATUS(Rounds(contestants).run(note));
+  Conditions conditions = contestants.watch.conditions();
+  conditions.other_processes = std::max(others_before, other_processes(session.telemetry));
   for (std::size_t i = 0; i < contestants.size(); ++i) {
-    contestants.rows[i].conditions = contestants.watch.conditions();
+    contestants.rows[i].conditions = conditions;
     const auto& timed = contestants.programs[i];
     if (timed) contestants.rows[i].detail = timed->program->detail();
   }

@@ -47,7 +47,7 @@ function finalOf(f, i, problem, run) {
     ratio: ratio && {value: ratio.ratio, low: ratio.ci95[0], high: ratio.ci95[1]}, verdict: i === 0 ? problem.verdict : '', colour: run.colours[f.kernel],
     best_over_this: f.role === 'baseline' && f.outcome === 'measured' && f[which] && best?.[which] ? best[which].median_us / f[which].median_us : null,
     margin: numberOf(f.verify?.margin), gates: f.verify?.gates ?? [], ...resourcesOf(f.resources),
-    sm_clock_mhz: conditions?.sm_clock_mhz_max && [conditions.sm_clock_mhz_min, conditions.sm_clock_mhz_max], temperature_c: conditions?.temperature_c, throttled: conditions?.throttled ?? []};
+    sm_clock_mhz: conditions?.sm_clock_mhz_max && [conditions.sm_clock_mhz_min, conditions.sm_clock_mhz_max], temperature_c: conditions?.temperature_c, throttled: conditions?.throttled ?? [], others: conditions?.other_processes ?? 0};
 }
 
 /// Returns a candidate with short names; `config` has positions in the parameters' values, -1 where the config lacks one.

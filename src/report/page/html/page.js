@@ -112,7 +112,7 @@ function reproduceSection(run, problem) {
   add('Driver', gpu.cuda_driver ? `${gpu.driver}, CUDA ${gpu.cuda_driver}` : gpu.driver);
   add('NVRTC', gpu.nvrtc);
   const best = bestOf(problem), warm = problem.candidates.some((c) => c.warm);
-  if (best?.sm_clock_mhz) add('During the final phase', `SM clock ${[...new Set(best.sm_clock_mhz)].join(' to ')} MHz, ${best.temperature_c} °C` + (best.throttled.length ? `, throttled: ${best.throttled.join(', ')}` : ', not throttled'));
+  if (best?.sm_clock_mhz) add('During the final phase', `SM clock ${[...new Set(best.sm_clock_mhz)].join(' to ')} MHz, ${best.temperature_c} °C` + (best.throttled.length ? `, throttled: ${best.throttled.join(', ')}` : ', not throttled') + (best.others ? `; other processes on the GPU: ${best.others}` : ''));
   add('fatune', run.fatune);
   add('Search', `${run.strategy}, objective ${run.objective}, seed ${run.seed}`);
   add('Warm starts', [...new Set(problem.candidates.map((c) => c.warm).filter(Boolean))].join('; '));

@@ -54,7 +54,8 @@ inline Conditions sample_conditions() {
                     .temperature_c = 41,
                     .power_w = 312.5,
                     .throttle_reasons = 0x8000000000000024,
-                    .discarded_samples = 4};
+                    .discarded_samples = 4,
+                    .other_processes = 2};
 }
 
 inline Attention sample_problem() {

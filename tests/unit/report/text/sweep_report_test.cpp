@@ -52,6 +52,16 @@ SweepResult sample() {
   return result;
 }
 
+TEST_CASE("a report says that others computed on the GPU while the best was measured") {
+  SweepResult result = sample();
+  Conditions& seen = result.problems.front().finals.front().conditions.emplace();
+  CHECK(count(sweep_report(result), "on the GPU during") == 0);
+  seen.other_processes = 1;
+  CHECK(count(sweep_report(result), "another process computed on the GPU during") == 1);
+  seen.other_processes = 2;
+  CHECK(count(sweep_report(result), "2 other processes computed on the GPU during") == 1);
+}
+
 TEST_CASE("a report has headline, finalists, exclusions, outcomes, gate and paths") {
   CHECK(sweep_report(sample()) ==
         R"(mission 4,8,512,64 f16 on Formula 1 (sm_90a)
