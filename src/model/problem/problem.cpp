@@ -129,13 +129,15 @@ std::string quant_fault(const Attention& problem) {
 
 /// Returns the fault of the softmax scale; empty for a valid scale.
 std::string scale_fault(const Attention& problem) {
-  // Kernels compute with the scale and with the scale times log2(e) in fp32.
-  constexpr double kLeast = 1.2e-38, kMost = 2.3e38;
-  if (!problem.scale || (*problem.scale >= kLeast && *problem.scale <= kMost)) return {};
+  // Kernels compute with the scale times log2(e) in fp32. With a larger scale than the largest, the
+  // smallest queries of the type have scores so far apart that no softmax has two keys.
+  constexpr double kLeast = 1.2e-38;
+  const double most = out_dtype(problem) == Dtype::kF16 ? 1e6 : 1e30;
+  if (!problem.scale || (*problem.scale >= kLeast && *problem.scale <= most)) return {};
   if (!(*problem.scale > 0))
     return fmt::format("scale must be a number greater than 0, not {}", *problem.scale);
-  return fmt::format("scale must be from {} to {}, as fp32 holds it, not {}", kLeast, kMost,
-                     *problem.scale);
+  return fmt::format("scale must be from {} to {:g} for {}, not {:g}", kLeast, most,
+                     name(out_dtype(problem)), *problem.scale);
 }
 
 }  // namespace

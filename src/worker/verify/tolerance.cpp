@@ -127,7 +127,7 @@ double step_at_one(Dtype dtype) {
 }
 
 bool bounds_rounding(const Problem& problem, Distribution distribution) {
-  return problem.is(has_descales) && single_keys_decide(distribution);
+  return problem.attention() && single_keys_decide(distribution);
 }
 
 std::vector<float> rounding_of(const Attention& problem, std::vector<float> magnitudes) {

@@ -24,9 +24,9 @@ ToleranceFactors tolerance_factors(Dtype dtype);
 /// The unit in the last place of 1: the distance to the next element upwards.
 double step_at_one(Dtype dtype);
 
-/// Whether a reference has `rounding`: for fp8, if one key can have most of a row's weight. A few
-/// elements then have the largest errors, and the low-precision reference may have small errors in
-/// them by chance.
+/// Whether a reference has `rounding`: if one key can have most of a row's weight. A few elements
+/// then have the largest errors, and the low-precision reference may have small errors in them by
+/// chance. A kernel that rescales late rounds even the weight of the largest score.
 bool bounds_rounding(const Problem& problem, Distribution distribution);
 /// The most that rounding costs each element of out = sum of p v. Each weight p is rounded to the
 /// problem's type, to nearest, and out to its own type. Then out is off by at most (u_p + u_out)

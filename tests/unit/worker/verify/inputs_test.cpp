@@ -76,6 +76,21 @@ TEST_CASE("queries are smaller by as much as a told scale is greater") {
   CHECK(first(told) == Approx(first(usual) / 4).epsilon(1e-3));
 }
 
+TEST_CASE("queries of every valid scale are finite") {
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBf16}) {
+    for (const double scale : {1.2e-38, 1e-30, 1e-6, 1e6}) {
+      Attention problem = with_scale(kProblem, scale);
+      problem.dtype = dtype;
+      REQUIRE(validate(problem));
+      for (const auto how : {Distribution::kNormal, Distribution::kLargeLogits}) {
+        const std::vector<float> queries = decoded(dtype, make_inputs(problem, {how, 42}).q);
+        CHECK(std::ranges::all_of(queries, [](float x) { return std::isfinite(x); }));
+        CHECK(std::ranges::any_of(queries, [](float x) { return x != 0; }));
+      }
+    }
+  }
+}
+
 TEST_CASE("the random bits are the same on every machine") {
   CHECK(random_bits(0, 0, 0) == 0);
   CHECK(random_bits(42, 1, 0) != random_bits(42, 2, 0));
