@@ -11,9 +11,9 @@
 #   tools/bootstrap.sh wheel      the same as build, and what makes a wheel of it
 #
 # System packages come from apt (Debian, Ubuntu), as root or through a sudo that asks nothing. Without
-# either, the one line that installs them is printed and the exit code is 3. What the distribution has
-# not, goes into the project's .deps/ folder and nowhere else; what users get or what makes it has the
-# hashes of packaging/*.txt, what only tests need a version. Every failure ends with 3 and a sentence; two runs at once take turns.
+# either, the one line that installs them is printed and the exit code is 3. Packages that the
+# distribution lacks go into the project's .deps/ folder and nowhere else. Packages that users get, or
+# that make what users get, have the hashes of packaging/*.txt; packages of tests have a version. Every failure ends with 3 and a sentence; two runs at once take turns.
 set -euo pipefail
 trap 'code=$?; [[ $code == 0 || $code == 2 || $code == 130 || $code == 143 ]] || exit 3' EXIT
 

@@ -1,5 +1,5 @@
-/* attention.c - loads an exported kernel, checks it against double precision, times it.
- *
+// attention.c: Loads an exported kernel, checks it against double precision, times it.
+/*
  *   fatune export --config runs/mission/best.json --to header --name attention
  *   cc -std=c99 -O2 -I. -I/usr/local/cuda/include attention.c -o attention -lcuda -lm
  *   ./attention

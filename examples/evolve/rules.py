@@ -232,7 +232,7 @@ def moves_from(parent, draw):
 
 
 def crossed(request):
-    """What the second parent has and the first lacks."""
+    """Moves that the second parent has and the first lacks."""
     if len(request["parents"]) < 2:
         return []
     one, other = request["parents"][:2]

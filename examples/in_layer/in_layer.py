@@ -5,8 +5,8 @@
     python3 examples/in_layer/in_layer.py sdpa.py [MORE.py ...] [--json FILE]
 
 For each problem of the files: a CUDA graph of layers with weights of their own, and the same without attention. A layer
-is a norm, a product that leaves packed q, k and v (batch, seq, heads + 2 kv_heads, head_dim), attention on these parts
-as views, transpose and reshape, and a product. Timed as docs/measuring.md says ("In a layer"): half a second of layers
+is a norm, a product, attention, transpose and reshape, and a product. The first product leaves packed q, k and v (batch,
+seq, heads + 2 kv_heads, head_dim); attention takes these parts as views. Timed as docs/measuring.md says ("In a layer"): half a second of layers
 first; then rounds, in which every implementation has a turn, in random order. A turn is one queue of replays: without
 attention (which does not count), without, with, without; the net time is that with, less the mean of its neighbours. A
 turn whose neighbours differ by more than 0.5 % is repeated; rounds with one that stays so are left out for all
@@ -54,7 +54,7 @@ def load(files):
 
 
 def problems(module):
-    """What packed q, k and v can have: one length; each once."""
+    """Distinct problems with one length for queries and keys, as packed q, k and v need."""
     found = {}
     for facts in module.info():
         p = facts["problem"]
@@ -126,7 +126,7 @@ def graph_of(run, passes=1):
 
 
 def times_us(*graphs):
-    """Of replays one behind the other; the host waits for the last one only."""
+    """Times of replays queued one behind the other; the host waits for the last one only."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(len(graphs) + 1)]
     events[0].record()
     for graph, end in zip(graphs, events[1:]):
@@ -184,7 +184,7 @@ def interval(values):
 
 
 def faults(module, q, k, v, options):
-    """What is wrong with the exported function on such tensors."""
+    """Faults of the exported function on these tensors."""
     said = module.explain(q, k, v, **options)
     out, theirs = (f(q, k, v, **options) for f in (module.sdpa, F.scaled_dot_product_attention))
     error = (torch.linalg.vector_norm(out.float() - theirs.float()) / torch.linalg.vector_norm(theirs.float())).item()

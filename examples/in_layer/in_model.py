@@ -5,11 +5,10 @@
     python3 examples/in_layer/in_model.py sdpa.py --best runs/in_model/best.json [--json FILE]
 
 For each model of MODELS that the files know by name: transformers builds it with random weights and a few layers. Its
-forward pass becomes CUDA graphs, one with the exported function, one with each of PyTorch's backends that has a time in
-the files, one with a fixed tensor in place of attention's output; they take turns as in in_layer.py. The model hands
-over no mask where attention is full or causal. `step` is the net time of attention, a layer; `in_layer` that of the
-files; `profiler` that of the kernels that a replay without attention has not (a kernel that begins early also waits in
-it). Each cell is the backend's time less the exported function's; `off` is by how much in_layer's difference misses the
+forward pass is captured in CUDA graphs, which take turns as in in_layer.py. One has the exported function, one a fixed
+tensor in place of attention's output, the others PyTorch's backends that have a time in the files. The model hands over no mask where attention is full or causal. Columns have times of attention in a layer. `step`: net time; `in_layer`:
+time of the files; `profiler`: time of the kernels that a replay without attention lacks (with the wait of a kernel that
+begins early). Each cell is the backend's time less the exported function's; `off` is by how much in_layer's difference misses the
 step's, in per cent of the backend's time in the step.
 Exit code 1: one is off by more than 5 %, or a model failed.
 """
@@ -209,7 +208,7 @@ def kernels_of(graph):
 
 
 def add_kernel_times(row, kept):
-    """What the profiler says of the launches that a replay without attention has not."""
+    """Adds profiler times of the launches that a replay without attention does not have."""
     others = kernels_of(kept["without"])
     for name, graph in kept["graphs"].items():
         more = {key: (count - others.get(key, (0, 0))[0], us / count) for key, (count, us) in kernels_of(graph).items()}

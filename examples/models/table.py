@@ -17,8 +17,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 MODELS = ("bert", "layers", "vit", "gpt2", "llama", "video", "whisper")
 BACKENDS = ("pytorch", "flash", "cudnn", "fatune")
-HEADS = ("model", "problems", "attention's share", "PyTorch's choice, ms", "flash", "cuDNN", "ours",
-         "ours / best (95 %)", "going on (95 %)", "MHz", "saved, us", "predicted, us", "of it", "command, s")
+HEADS = ("model", "problems", "attention's share", "PyTorch's choice, ms", "flash", "cuDNN", "fatune",
+         "fatune / best (95 %)", "sustained (95 %)", "MHz", "saved, us", "predicted, us", "saved / predicted", "command, s")
 _TO_END_S = 20  # chosen: an interrupted sweep ends its processes
 
 
@@ -66,10 +66,10 @@ def line_of(row):
              f"{proof['before']['attention_share']:.0%}"]
     if proof["times"] is None:
         return [*cells, proof["verdict"], *[""] * (len(HEADS) - 5), f"{row['seconds']:.0f}"]
-    times, going_on, saving = proof["times"], proof["sustained"], proof["saving"]
+    times, sustained, saving = proof["times"], proof["sustained"], proof["saving"]
     cells += [f"{times['medians_us'][name] / 1e3:.3f}" if name in times["medians_us"] else "-" for name in BACKENDS]
     cells += [f"{ratio_of(times)}, {times['best']}"]
-    cells += [ratio_of(going_on), clocks_of(going_on)] if going_on else ["-", "-"]
+    cells += [ratio_of(sustained), clocks_of(sustained)] if sustained else ["-", "-"]
     cells += ["-" if saving[key] is None else f"{saving[key]:.{digits}f}"
               for key, digits in (("measured_us", 0), ("predicted_us", 0), ("share", 2))]
     return [*cells, f"{row['seconds']:.0f}"]
@@ -79,8 +79,8 @@ def table_of(rows):
     ran = next((row["proof"] for row in rows if "proof" in row), None)
     where = f"{ran['device']['name']}, PyTorch {ran['before']['torch']}. " if ran else ""
     lines = [HEADS, ["---"] * len(HEADS), *map(line_of, rows)]
-    return (f"{where}Forward passes of models with random weights, each in a CUDA graph. Going on: at the GPU's power "
-            "limit, in turns so long that each has its own clock (ours, the best's).\n\n"
+    return (f"{where}Forward passes of models with random weights, each in a CUDA graph. Sustained: at the GPU's power "
+            "limit, in turns so long that each has its own clock (MHz: fatune's, the best backend's).\n\n"
             + "".join(f"| {' | '.join(line)} |\n" for line in lines))
 
 

@@ -1,5 +1,5 @@
-/* attention.c - runs the kernels of a folder of wisdom, checks them, and times them.
- *
+// attention.c: Runs the kernels of a folder of wisdom, checks them, and times them.
+/*
  *   ./attention FOLDER                   every kernel: its problem, and two more that it can serve
  *   ./attention FOLDER 4 8 8 512 512 64 [f16|bf16] [causal] [lse]
  *                                        batch, heads, kv_heads, seq_q, seq_kv, head_dim

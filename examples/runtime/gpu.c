@@ -1,4 +1,4 @@
-/* gpu.c - opens libcuda.so.1 and wraps a few of its calls; a call that fails ends the program. */
+// gpu.c: Opens libcuda.so.1 and wraps a few of its calls; a call that fails ends the program.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu.h"
 

@@ -1,5 +1,5 @@
-/* gpu.h - the calls of the CUDA driver that the example makes, without linking it.
- *
+// gpu.h: Declares the calls of the CUDA driver that the example makes, without linking it.
+/*
  * A program of yours includes cuda.h and links -lcuda, or uses the CUDA runtime. The example opens
  * the driver itself, so that it builds without CUDA and starts without a GPU. */
 #ifndef GPU_H

@@ -1,4 +1,4 @@
-/* reference.c - one row at a time: scores, softmax and the weighted sum, all in double. */
+// reference.c: Computes one row at a time: scores, softmax and the weighted sum, all in double.
 #include "reference.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* reference.h - attention in double precision, row by row, on f16 and bf16 as 16 bits. */
+// reference.h: Computes attention in double precision, row by row, on f16 and bf16 as 16 bits.
 #ifndef REFERENCE_H
 #define REFERENCE_H
 

@@ -53,7 +53,7 @@ class Saving:
     def __str__(self) -> str:
         text, left = f"saving: measured {self.measured_us:.0f} us", ""
         if self.sustained_us is not None:
-            left = f"; going on at the power limit {self.sustained_us:.0f} us"
+            left = f"; sustained at the power limit {self.sustained_us:.0f} us"
         if self.predicted_us is None:
             return f"{text}; none is predicted, as a call has no time in a layer{left}"
         share = "" if self.share is None else f", {self.share:.2f} of it"
@@ -142,15 +142,15 @@ class Proof:
             lines.append("  in a CUDA graph: " + ", ".join(
                 f"{name} {us / 1e3:.3f} ms" for name, us in self.times.medians_us.items()))
         if self.sustained is not None:
-            lines.append(f"  {_going_on(self.sustained)}")
+            lines.append(f"  {_sustained_text(self.sustained)}")
         lines += [f"  {name} does not do it: {reason}" for name, reason in self.failed.items()]
         return [*lines, f"  {self.saving}"]
 
 
-def _going_on(times: Times) -> str:
+def _sustained_text(times: Times) -> str:
     low, high = times.ci95
     return (
-        f"at the GPU's power limit, going on: {times.ratio:.3f} of its time ({low:.3f} to "
+        f"at the GPU's power limit, sustained: {times.ratio:.3f} of its time ({low:.3f} to "
         f"{high:.3f}), with a clock of {times.mhz[OURS]:.0f} MHz and by {times.best} "
         f"{times.mhz[times.best]:.0f}")
 

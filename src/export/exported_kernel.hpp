@@ -34,8 +34,9 @@ Status check_export_name(std::string_view name, std::string_view flag);
 std::vector<std::string> provenance(const KernelFacts& facts);
 /// Returns the time that ranked the sweep: "83.32 us" or "98.99 us in layer".
 std::string describe_time(const MeasuredFacts& measured);
-/// Returns "6.28 us (95 % interval 6.28 to 6.29), 0.64 of cudnn's time", or "98.99 us in layer,
-/// 0.811 of cudnn's time; 83.32 us hot (95 % interval 83.3 to 83.35)". Empty if not measured.
+/// Returns "6.28 us (95 % interval 6.28 to 6.29), 0.64 of cudnn's time". A time that is not hot
+/// comes first: "98.99 us in layer, 0.811 of cudnn's time; 83.32 us hot (...)". Empty if not
+/// measured.
 std::string describe_measured(const KernelFacts& facts);
 /// Makes a run's text fit for a comment, because text after a line break would be code.
 std::string one_line(std::string text);

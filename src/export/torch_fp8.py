@@ -68,8 +68,8 @@ def sdpa_fp8(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, is_cau
 
     attn_mask is None or torch.nn.attention.bias.causal_lower_right, the mask of causal kernels for
     fewer queries than keys. Tensors of float16 or bfloat16 are quantized by the kernel; without
-    such a kernel PyTorch computes in 16 bits. smooth_k: True takes a kernel that subtracts K's mean
-    over keys, False a kernel that does not, None either.
+    such a kernel PyTorch computes in 16 bits. With smooth_k=True the kernel subtracts K's mean over
+    keys; with False it does not; None allows either.
 
     fp8 tensors have factors: descale_q, descale_k and descale_v are float32 (batch, kv_heads).
     Without a kernel for fp8 tensors the function raises ValueError with the reason. With

@@ -3,19 +3,18 @@
     from sdpa import sdpa
     out = sdpa(query, key, value, is_causal=True)
 
-query is (batch, heads, seq_q, head_dim), key and value are (batch, kv_heads, seq_kv, head_dim), as in
-torch.nn.functional.scaled_dot_product_attention, which does whatever no kernel of this file was made for: other sizes,
-strides, types, masks, scales and devices, dropout, and every call whose gradients are wanted. The result is the same
-but for rounding, and its dimensions lie in memory as the query's do. Also registered as the operator
-torch.ops.fatune.sdpa.
+query is (batch, heads, seq_q, head_dim); key and value are (batch, kv_heads, seq_kv, head_dim). Calls that no kernel
+of this file was made for go to torch.nn.functional.scaled_dot_product_attention: other sizes, strides, types, masks,
+scales and devices, dropout, and every call that needs gradients. Results are equal but for rounding, and their
+dimensions lie in memory as the query's do. The function is also the operator torch.ops.fatune.sdpa.
 Needs PyTorch 2.5 or newer and nothing else.
 
-    sdpa_fp8()  the same by the file's fp8 kernels: of 16-bit tensors, which they quantize, or of fp8 ones with factors
-    info()      what is in this file: one dictionary a kernel
-    load()      loads all kernels that a device can run, which otherwise happens at the first call of each
-    explain()   called like sdpa(): which kernel does it, or why PyTorch does
-    counts()    which kinds of calls came in this process, how often, and what did them
-    python sdpa.py      prints the list; on a GPU also compares each kernel with PyTorch in value and time
+    sdpa_fp8()  attention by the file's fp8 kernels: of fp8 tensors with factors, or of 16-bit tensors, which they quantize
+    info()      lists the kernels of this file, one dictionary each
+    load()      loads all kernels that a device can run; without it each is loaded at its first call
+    explain()   takes the arguments of sdpa() and says which kernel serves the call, or why PyTorch does
+    counts()    counts the calls of this process by kind, and what served them
+    python sdpa.py      prints the list; on a GPU also compares each kernel with PyTorch in result and time
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// bare_launch.cpp - binds a kernel's arguments and its launch configuration once.
+// bare_launch.cpp: Binds a kernel's arguments and its launch configuration once.
 #include "bare_launch.hpp"
 
 #include <algorithm>

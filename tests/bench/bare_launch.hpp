@@ -1,5 +1,4 @@
-// bare_launch.hpp - a kernel of a folder of wisdom, all prepared: what libfatune_rt is compared
-// with.
+// bare_launch.hpp: Prepares a kernel of a folder of wisdom, to compare libfatune_rt with it.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// runtime_bench.cpp - times libfatune_rt: opening a folder of wisdom, choosing, launching.
+// runtime_bench.cpp: Times libfatune_rt: opening a folder of wisdom, choosing, launching.
 //
 //   bench_runtime FOLDER [INDEX]     INDEX: of the kernel that is launched [0]
 //

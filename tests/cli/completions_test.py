@@ -3,8 +3,8 @@
 
     completions_test.py --fatune PATH
 
-The shells get the scripts that `fatune completions` prints. bash's function is called as readline calls it; fish answers
-`complete -C`; zsh completes a line on a terminal of its own. A shell that is not installed is a skip, named in the output.
+The shells get the scripts that `fatune completions` prints. The function of bash is called as readline
+calls it; fish answers `complete -C`; zsh completes a line on a terminal of its own. A shell that is not installed is a skip, named in the output.
 """
 import argparse
 import os

@@ -3,9 +3,8 @@
 
     mpi_test.py --fatune PATH [--seed S]
 
-Four ranks of one host must find the best.json of one run (but for seconds), with the journal's candidates and finals the
-same; so they must when a rank is killed or stopped at a random moment, and when rank 0 is killed and
-the run resumed. Everything runs on this machine's processor: no GPU takes part. Exit code 77 is a skip:
+Four ranks of one host must find the best.json of one run (but for seconds), with the same candidates and finals in the
+journal. This must also hold if a rank is killed or stopped at a random moment, or if rank 0 is killed and the run resumed. Everything runs on this machine's processor: no GPU takes part. Exit code 77 is a skip:
 there is no mpirun here, or no plug-in beside the program.
 """
 import argparse

@@ -3,9 +3,10 @@
 
     report_page_test.py --fatune PATH
 
-Reports of journals (one problem, a suite, two runs, a custom operation, four times, machine code and counters, nothing measured), of an
-evolution and of a proof, and a live page while a sweep runs on the recorded device. A probe put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is
-skipped with the reason (exit 77); under CI=true that is a failure.
+The pages: reports of journals, of an evolution and of a proof, and a live page while a sweep runs on the recorded device. The
+journals have one problem, a suite, two runs, a custom operation, four times, machine code and counters, or nothing measured. A probe
+put into a copy of the page acts as a reader would and writes down what it finds. Without a Chromium the test is skipped with the
+reason (exit 77); under CI=true that is a failure.
 """
 import argparse
 import html

@@ -3,9 +3,9 @@
 
     shard_test.py --fatune PATH [--seed S]
 
-1, 2 and 4 shards of the decoding suite, started side by side as a scheduler would, must merge to the best.json of one run
-(but for seconds), with the journal's candidates and finals the same; so must one sweep on two and three devices, whose journal
-has the problems in turns. A shard that is killed again and again, and resumed, changes nothing; nor do kills of a sweep on
+The test starts 1, 2 and 4 shards of the decoding suite side by side, as a scheduler would. They must merge to the best.json of one
+run (but for seconds), with the same candidates and finals in the journal. One sweep on two and three devices must do so, too;
+its journal has the problems in turns. A shard that is killed again and again, and resumed, changes nothing; nor do kills of a sweep on
 several devices, resumed on several or on one. Everything runs on this machine's processor: no GPU takes part.
 """
 import argparse

@@ -4,9 +4,9 @@
     crash_test.py --fatune PATH --faults libfatune_faults.so [--kills N] [--seed S]
 
 A run on the recorded device is ended again and again until it comes to its end. The checker shares no code with fatune: it
-reads the journal by its description (docs/journal.md). Nothing that was journalled may be lost or stand twice, checksums fit,
-results and the best config are those of a run that nothing disturbed, and every error is one sentence that names a file, with
-exit code 4. The last line is a summary. Exit code 1: something did not hold.
+reads the journal by its description (docs/journal.md). Nothing that was journalled may be lost or stand twice, and checksums must
+fit. Results and the best config must be those of an undisturbed run. Every error is one sentence that names a file, with exit
+code 4. The last line is a summary. Exit code 1: something did not hold.
 """
 import argparse
 import collections
@@ -112,7 +112,7 @@ class Tester:
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def undisturbed(self):
-        """What is expected; on a recording of its own, which is short and so quickly read."""
+        """Makes the expected result, on a recording of its own, which is short and so quickly read."""
         recording = self.folder / "recording"
         _, said = self.start(recording).communicate(timeout=120)
         want((recording / "best.json").exists(), said)

@@ -1,6 +1,6 @@
-// faults.cpp - preloaded into a program: counts its operations on files below a folder, and at one
-// of them the process dies or the disk fails. FATUNE_FAULT=KIND:NUMBER:FOLDER says how, when and
-// where.
+// faults.cpp: Counts a program's operations on files below a folder; at one of them the process
+// dies or the disk fails. The library is preloaded; FATUNE_FAULT=KIND:NUMBER:FOLDER says how, when
+// and where.
 //
 //   count             writes the number of operations to FOLDER.count when the program ends
 //   kill-before       SIGKILL in place of the operation; kill-after: behind it
@@ -73,7 +73,7 @@ bool is_below(int opened, const char* name) {
   for (;;) ::pause();
 }
 
-/// What becomes of an operation: `half` does what a write does in part.
+/// Runs an operation with its fault: `half` does a part of a write.
 template <typename Whole, typename Half>
 auto with_fault(bool counts, Whole whole, Half half) -> decltype(whole()) {
   const long number = counts ? ++operations : 0;

@@ -19,7 +19,7 @@ ROOT = HERE.parents[1]
 SUITES = ROOT / "results" / "h200"
 NAIVE = {"kernel": "naive", "config": {"TILE": 16, "ROW_WARPS": 4}}
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"]
-# What to export: kernels with tensor maps, clusters, several stages, scratch, log-sum-exp and factors of fp8.
+# Kernels to export: with tensor maps, clusters, several stages, scratch, log-sum-exp and factors of fp8.
 CASES = [
     ["--config", str(SUITES / "mission" / "best.json")],
     ["--config", str(SUITES / "suite-mission-contiguous" / "best.json"), "--shape", "1,8,4096,64", "--causal"],
@@ -31,7 +31,7 @@ CASES = [
 POINTERS = {"q": 1 << 20, "k": 2 << 20, "v": 3 << 20, "out": 4 << 20, "lse": 5 << 20,
             "q_descale": 7 << 20, "k_descale": 8 << 20, "v_descale": 9 << 20}
 SCRATCH = 6 << 20
-# Of cuda.h: attributes of a function, element types and swizzles of a map.
+# Constants of cuda.h: attributes of a function, element types and swizzles of a map.
 DYNAMIC_SHARED, CARVEOUT, NON_PORTABLE, MAX_SHARED = 8, 9, 14, 100
 ELEMENTS = {"byte": 0, "f16": 6, "bf16": 9}
 SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}

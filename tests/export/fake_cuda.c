@@ -1,5 +1,5 @@
-/* fake_cuda.c - the driver calls of an exported header, written to stdout instead of done.
- *
+// fake_cuda.c: Writes the driver calls of an exported header to stdout instead of doing them.
+/*
  * FAKE_ARGUMENTS says what each stage's arguments are, as the driver cannot know: "ppm,pp" is two
  * pointers and a tensor map, then two pointers. FAKE_FAILS names a call that fails. */
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* use_header.c - loads, launches and unloads an exported kernel; wrong pointers are refused. */
+// use_header.c: Loads, launches and unloads an exported kernel; wrong pointers are refused.
 #define ATTENTION_IMPLEMENTATION
 #include "attention.h"
 #include "attention.h" /* twice is once */

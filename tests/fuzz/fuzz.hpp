@@ -59,7 +59,7 @@ void http(std::string_view text);
   fail_check(error.message.c_str(), "what is written can be read", __FILE__, __LINE__);
 }
 
-/// What was written reads back as the same.
+/// Checks that a value reads back as it was written.
 template <typename T>
 void check_round_trip(const T& value) {
   const Json written = to_json(value);

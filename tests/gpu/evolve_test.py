@@ -22,7 +22,7 @@ RULES = f"{shlex.quote(sys.executable)} {shlex.quote(str(EXAMPLES / 'rules.py'))
 START = ["--kernel-dir", str(EXAMPLES / "start"), "--kernel", "poor_rows"]
 SMALL = ["--shape", "2,8,128,64"]
 GOAL = 1.5
-# What a bad candidate changes in the start, and the outcomes that it may have.
+# Changes of a bad candidate to the start, and the outcomes that it may have.
 BAD = {
     "hangs": (("  float acc[kColumns];", "  for (volatile int spins = 0; spins >= 0;) spins = 1;\n  float acc[kColumns];"), {"timeout"}),
     "far_write": (("  if (inside) write_columns(", "  out[i64{1} << 40] = 1;\n  if (inside) write_columns("), {"launch_error", "crashed", "wrong_result"}),

@@ -1,8 +1,8 @@
 """flashinfer_trace_test.py: Builds exported solutions as FlashInfer-Bench does and checks them.
 
-Exports a kernel in several problems and the committed mission suite (or takes --set FOLDER, an exported data set),
-checks every object (and with flashinfer_bench, reads them by it), builds each solution by tvm_ffi, runs it with the
-workload's inputs and refuses tensors of other shapes. --build-only compiles and needs no GPU; nvcc is used where it is,
+Exports a kernel in several problems and the committed mission suite (or takes --set FOLDER, an exported data set), and
+checks every object, also with flashinfer_bench if there is one. Builds each solution by tvm_ffi and runs it with the
+workload's inputs. Tensors of other shapes must be refused. `--build-only` compiles and needs no GPU; nvcc is used where it is,
 else the host compiler, as the solution has no device code of its own. Exit code 77 without PyTorch, tvm_ffi or a GPU.
 
     python3 tests/gpu/flashinfer_trace_test.py --fatune build/dev/fatune [--set FOLDER] [--build-only]

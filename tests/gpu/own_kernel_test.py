@@ -14,8 +14,8 @@ from gpu_support import Checks, arguments, run_json
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "rmsnorm"
 SIZES = ["--size", "ROWS=4096,COLUMNS=1024"]
-# What is changed in rmsnorm.cu, and the gate that must decide. A weight of the neighbour; a row written behind the last one; an input changed;
-# a row left out; a launch that does not wait for the work in front of it.
+# Changes to rmsnorm.cu, and the gate that must decide. They read a neighbour's weight, write a row behind the last one, change an
+# input, leave out a row, or do not wait.
 BROKEN = {
     "wrong": ("accuracy", "load_weights(weight + lane * kVector", "load_weights(weight + (lane ^ 1) * kVector", {}),
     "outside": ("guard_bands", "WRITE(STORE_OF_Y, out, y + first", "if (row == ROWS - 1) WRITE(STORE_OF_Y, out, y + COLUMNS + first + step * kPitch);\n    WRITE(STORE_OF_Y, out, y + first", {}),

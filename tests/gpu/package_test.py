@@ -1,7 +1,7 @@
 """package_test.py: Measures capture and calls of installed functions on a GPU.
 
-Captures a model of 24 layers, tunes its attention, installs the kernel; prints the seconds of capture beside the runs
-themselves, and microseconds a call by the installed function and by PyTorch, in turns, with a kernel for the call and
+Captures a model of 24 layers, tunes its attention and installs the kernel. Prints the seconds that capture adds to the
+runs. Prints microseconds a call by the installed function and by PyTorch, in turns, with a kernel for the call and
 without. Exit code 77 without PyTorch and a GPU.
 
     python3 tests/gpu/package_test.py --fatune build/dev/fatune [--json FILE]

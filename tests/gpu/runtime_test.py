@@ -6,9 +6,9 @@
     runtime_test.py --build build/rt --wisdom FOLDER [--out FILE]    only runs what was prepared
 
 The wisdom is that of committed results (the mission and decoding suites) and of a kernel with lse, also for packed
-tensors; the program is examples/runtime, which checks each kernel at its own problem and, if its tensors are contiguous,
-with batches as heads, and with twice the batches, in a CUDA graph. When --build has bench_runtime, its limits are checked, too: less than 2 us added to a
-bare launch, less than 50 ms to open 100 kernels.
+tensors. The program is examples/runtime, which checks each kernel at its own problem. Kernels of contiguous tensors are also
+checked with batches as heads, and with twice the batches, in a CUDA graph. If --build has bench_runtime, its limits are checked,
+too: less than 2 us added to a bare launch, less than 50 ms to open 100 kernels.
 """
 import argparse
 import ctypes

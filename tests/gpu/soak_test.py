@@ -6,9 +6,9 @@ The test checks the outcome of each candidate.
     soak_test.py --fatune PATH [--problems N] [--journal FILE] [--dry [--spoil]]
 
 Each problem has 192 configs of an honest kernel and 24 fixtures of kernels/faults: 10 problems are 2,160 candidates. A fixture must
-have the outcome of its manifest, found by its gate; a config of an honest kernel none but measured, pruned or duplicate; the
-winner must be honest; no process and no temporary file may be left. --dry plays it on a recorded device made here, without a GPU;
---spoil makes that say a cheat was measured, which must be noticed. Exit code 77: no GPU.
+have the outcome of its manifest, found by its gate. A config of an honest kernel must be measured, pruned or a duplicate. The winner
+must be honest; no process and no temporary file may be left. --dry runs on a recorded device made here, without a GPU. With --spoil
+the recording says that a cheat was measured, which must be noticed. Exit code 77: no GPU.
 """
 import argparse
 import collections
@@ -36,7 +36,7 @@ MARK = "FATUNE_SOAK"  # in the environment of every process that the sweep start
 
 
 def fixtures():
-    """Those that show at any problem."""
+    """Fixtures that show at any problem."""
     manifest = json.loads((FAULTS / "faults.json").read_text())
     return {each["value"]: each for each in manifest["parameters"][0]["values"]
             if "problem" not in each and each["gate"] not in ELSEWHERE}

@@ -139,8 +139,8 @@ def another_stream(module, facts):
 
 @case
 def work_in_front_and_behind(module, facts):
-    """Kernels that begin before the work in front has ended must still see all of it, and nothing behind may see less
-    than all of theirs; the allocator gives the same memory again and again."""
+    """Kernels that begin before the work in front has ended must still see all its results. The work behind them must
+    see all of theirs. The allocator gives the same memory again and again."""
     options, results = options_of(facts), []
     inputs = tensors_of(facts)
     for wait in (True, False):

@@ -1,8 +1,8 @@
 """torch_export_test.py: Compares `fatune export --to torch` with PyTorch in value and time.
 
-Exports the kernels of committed runs, and some configs in other layouts (or takes --module FILE, an exported file),
-then: 30 problems, those of the kernels and random others that are left to PyTorch; which kernel a layout gets; and
-everything else a program may do (torch_export_cases.py). Prints a table; --json FILE keeps it. Exit code 77 without
+Exports the kernels of committed runs, and some configs in other layouts (or takes --module FILE, an exported file). Runs
+30 problems: those of the kernels, and random others that are left to PyTorch. Then checks which kernel a layout gets,
+and everything else a program may do (torch_export_cases.py). Prints a table; --json FILE keeps it. Exit code 77 without
 PyTorch and a GPU it can use.
 
     python3 tests/gpu/torch_export_test.py --fatune build/dev/fatune [--json FILE]
@@ -70,8 +70,8 @@ def load_module(args, folder):
 
 
 def problems(module):
-    """(batch, heads, kv_heads, seq_q, seq_kv, head_dim, dtype, causal, layout, strides): the kernels' in their own
-    layouts, some with the same heads in other batches or rows first in memory, and random others up to PROBLEMS."""
+    """(batch, heads, kv_heads, seq_q, seq_kv, head_dim, dtype, causal, layout, strides). Problems of the kernels come in
+    their own layouts, some with the heads in other batches or rows first in memory. Random ones follow, up to PROBLEMS."""
     chance, listed = random.Random(SEED), []
     for kernel in module.info():
         p = kernel["problem"]

@@ -2,9 +2,9 @@
 
     python3 tests/gpu/wheel_test.py --wheel build/wheel/fatune-*.whl [--out FOLDER]
 
-Makes an environment that sees this Python's PyTorch, with a home and caches that are empty, installs the wheel (tools/wheel.sh)
-without a network, asks `fatune doctor`, and runs `python -m fatune optimize` for two scripts: examples/models/bert.py, in
-less than a minute from the installation on, and the one below. Prints seconds and ratios; FOLDER keeps the reports. Exit code
+Makes an environment that sees this Python's PyTorch, with an empty home and empty caches. Installs the wheel (tools/wheel.sh)
+without a network and asks `fatune doctor`. Runs `python -m fatune optimize` for two scripts: the one below, and
+examples/models/bert.py, in less than a minute from the installation on. Prints seconds and ratios; FOLDER keeps the reports. Exit code
 77 without PyTorch or a GPU.
 """
 import argparse

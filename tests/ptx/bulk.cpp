@@ -97,7 +97,8 @@ bool land(Machine& machine, Cluster& cluster, const PendingLoad& load) {
   return complete_bytes(machine, cluster, load.barrier, load.bytes, load.instruction);
 }
 
-/// What completes at an mbarrier is pending, or carried out at once. False: the turn has failed.
+/// Begins a load that completes at an mbarrier: pending, or carried out at once. False: the turn
+/// has failed.
 bool begin(Turn& turn, const PendingLoad& load) {
   turn.cluster.loads.push_back(load);
   return turn.machine.asynchrony != Asynchrony::kEarly ||

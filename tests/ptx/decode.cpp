@@ -70,7 +70,7 @@ std::optional<Preset> special(std::string_view name) {
   return std::nullopt;
 }
 
-/// Of an immediate: what the opcode's last type has, 32 or 64; narrower readers take its low bits.
+/// Bits of an immediate by the opcode's last type, 32 or 64; narrower readers take the low ones.
 std::uint8_t immediate_bits(const std::string& opcode) {
   const bool wide = opcode.ends_with("64") || opcode.find(".wide.") != std::string::npos;
   return wide ? 64 : 32;

@@ -13,7 +13,7 @@ float decoded(std::uint32_t bits) {
   return kTable[bits & (kType == Dtype::kF16 || kType == Dtype::kBf16 ? 0xffffU : 0xffU)];
 }
 
-/// What instructions leave of either 16-bit type where the result is NaN.
+/// NaN of either 16-bit type, as instructions leave it.
 constexpr std::uint32_t kNotANumber = 0x7fff;
 
 /// Rounded to nearest even; f16 has a short way for the usual magnitudes.

@@ -17,7 +17,7 @@ Table make_table() {
   table["ret"] = table["exit"] = {leave};
   table["trap"] = {trap};
   table["nanosleep.u32"] = {pause};
-  // Of no effect on values: memory is in order, and a grid has its predecessors' results.
+  // No effect on values: memory is in order, and a grid has its predecessors' results.
   const std::string orders =
       "membar.cta membar.gl membar.sys fence.acq_rel.cta fence.acq_rel.gpu fence.acq_rel.sys "
       "fence.acq_rel.cluster fence.sc.cta fence.sc.gpu fence.sc.cluster fence.sc.sys "

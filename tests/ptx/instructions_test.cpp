@@ -10,7 +10,7 @@ using namespace fatune;
 
 namespace {
 
-/// What `instruction` leaves in %r0, from %r1, %r2 and %r3.
+/// Returns the value that `instruction` leaves in %r0, from %r1, %r2 and %r3.
 std::uint32_t result_of(const std::string& instruction, std::uint32_t a, std::uint32_t b,
                         std::uint32_t c) {
   const std::string text =

@@ -12,7 +12,7 @@
 
 namespace fatune::ptx {
 
-/// What interpretation needs beside a candidate.
+/// Everything that interpretation needs beside a candidate.
 struct Setting {
   const Nvrtc& compiler;
   DeviceLimits limits;

@@ -63,7 +63,7 @@ HostResult attention(const Attention& problem, const HostInputs& inputs) {
   return result;
 }
 
-/// What the low-precision reference writes. It takes no layouts, and quantized inputs.
+/// Returns the low-precision reference's outputs. It takes no layouts, and quantized inputs.
 Result<Tensors> low_precision_of(const Setting& setting, const KernelRef& naive,
                                  const Attention& problem, const HostInputs& inputs) {
   Attention plain = with_given_factors(problem);

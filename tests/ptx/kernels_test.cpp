@@ -132,7 +132,7 @@ struct Case {
   Attention problem;
 };
 
-// What the kernels' paths differ in: copies, products, masks, splits, stores.
+// Cases for the paths of the kernels: copies, products, masks, splits, stores.
 const Case kRight[] = {
     {"naive", "", ragged()},
     {"naive", "TILE=32", in_fp8(*parse_shape("1,1,48,64"))},

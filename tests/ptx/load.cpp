@@ -21,7 +21,7 @@ std::optional<MemoryType> memory_type(const std::string& word) {
   return std::nullopt;
 }
 
-/// What a load or store does: space, bytes of an element, elements, sign.
+/// A load or store: space, bytes of an element, elements, sign.
 struct Access {
   Space space = Space::kGeneric;
   std::uint8_t bytes = 4, count = 1;

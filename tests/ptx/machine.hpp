@@ -128,7 +128,7 @@ struct Launch {
 /// once. A kernel is right either way.
 enum class Asynchrony { kLate, kEarly };
 
-/// What of the grid all share.
+/// The state that all threads of the grid share.
 struct Machine {
   const Program& program;
   const Launch& launch;

@@ -19,9 +19,9 @@ inline constexpr int kLanes = 32;
 using Mask = std::uint32_t;  ///< a bit a lane
 inline constexpr Mask kAllLanes = ~Mask{0};
 
-/// An operand of all lanes. A register file has units of 32 words: a register of 32 bits or less
-/// takes one, word l being lane l's; one of 64 bits takes two, as 32 words of 64 bits; a predicate
-/// takes one, whose first word is a mask.
+/// An operand of all lanes. A register file has units of 32 words. A register of 32 bits or less
+/// takes one unit, word l being lane l's. A register of 64 bits takes two, as 32 words of 64 bits.
+/// A predicate takes one, whose first word is a mask.
 struct Ref {
   std::int32_t slot = 0;    ///< unit; negative: ~slot is one of the program's constants
   std::int32_t offset = 0;  ///< added to what is read as an address
@@ -31,8 +31,8 @@ struct Ref {
 };
 
 struct Turn;
-/// What a warp does after an instruction. kBlock: it waits for a barrier; kYield: others may have
-/// to act before it can go on.
+/// The next step of a warp after an instruction. kBlock: it waits for a barrier; kYield: others may
+/// have to act before it can go on.
 enum class Step { kNext, kExit, kBlock, kYield, kFail };
 using Handler = Step (*)(Turn&);
 

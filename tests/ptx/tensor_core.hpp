@@ -37,8 +37,8 @@ void multiply(const float* a, const float* b, float* c, int n, int k);
 /// Beside an H200: kernels/fa_wgmma/notes.md, "FP8".
 inline constexpr int kFp8SumBits = 13;
 
-/// The same by wgmma of fp8, whose k is one step: the products and c are cut off, toward zero, at
-/// kFp8SumBits below the largest exponent among them, and so is their sum below its own.
+/// The same by wgmma of fp8, whose k is one step. The products and c are cut off, toward zero, at
+/// kFp8SumBits below the largest exponent among them. Their sum is cut off below its own exponent.
 void multiply_fp8(const float* a, const float* b, float* c, int n, int k);
 
 }  // namespace fatune::ptx

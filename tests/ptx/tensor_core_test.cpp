@@ -162,7 +162,7 @@ CompileRequest request_of(const char* text, const Form& form) {
   return request;
 }
 
-/// Of `rows` times `span` bytes, N(0,1).
+/// Returns `rows` times `span` bytes of elements from N(0,1).
 test::Buffer matrix(Dtype dtype, int rows, int span, std::uint64_t seed) {
   test::Buffer bytes(static_cast<std::size_t>(rows * span));
   const auto width = static_cast<std::size_t>(size_of(dtype));
@@ -244,7 +244,7 @@ float chained_sum(Dtype dtype, float factor) {
 }  // namespace
 
 TEST_CASE("wgmma of fp8 drops what lies 13 bits below the largest product or sum, of f16 nothing") {
-  // Of each product behind the first 2^-5 are kept, 13 bits below 256.
+  // The tensor core keeps 2^-5 of each product behind the first, 13 bits below 256.
   CHECK(chained_sum(Dtype::kE4m3, 1) == 256 + 127 * 0.03125F);
   CHECK(chained_sum(Dtype::kE4m3, -1) == -256 - 127 * 0.03125F);
   CHECK(chained_sum(Dtype::kE4m3, 0.5F) == 128 + 127 * 0.015625F);

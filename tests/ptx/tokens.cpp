@@ -25,7 +25,7 @@ std::size_t end_of_word(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Of the comment or quoted text that begins at `at`; `at` when there is none.
+/// Returns the end of the comment or quoted text that begins at `at`; `at` if there is none.
 std::size_t end_of_aside(std::string_view text, std::size_t at) {
   const std::string_view two = text.substr(at, 2);
   if (two == "//") return std::min(text.find('\n', at), text.size());

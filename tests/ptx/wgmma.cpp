@@ -31,7 +31,7 @@ struct Descriptor {
   }
   u64 swizzled(u64 address) const { return address ^ (address >> 3U & (span - 16)); }
 
-  /// Of line `line`, K-major: eight lines of an atom lie `span` bytes apart, and atoms `stride`.
+  /// Address in a K-major line: an atom's eight lines lie `span` bytes apart, atoms `stride`.
   u64 k_major(u64 line, u64 k_bytes) const {
     const u64 across = span == 16 ? k_bytes / 16 * leading + k_bytes % 16 : k_bytes;
     return swizzled(start + line / 8 * stride + line % 8 * span + across);

@@ -80,7 +80,7 @@ class Graphs:
         self.capturing, self.captured, self.to_fill = False, 0, []
 
     def mask(self, values):
-        """Of a step, as transformers has it: a tensor while a graph is captured, else none."""
+        """The mask of a step, as transformers has it: a tensor while a graph is captured, else none."""
         if not self.capturing:
             return None
         unwritten = torch.zeros_like(values)

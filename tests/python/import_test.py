@@ -196,7 +196,7 @@ def get_init_inputs():
 
 class KernelBot(unittest.TestCase):
     def changed(self, old, new):
-        """Of the committed task with a piece of its task.yml or reference.py replaced."""
+        """Imports the committed task with a piece of its task.yml or reference.py replaced."""
         task, reference = ((TASK / name).read_text() for name in ("task.yml", "reference.py"))
         self.assertIn(old, task + reference)
         try:

@@ -4,9 +4,8 @@
     soak_test.py --fatune PATH [--problems N]
 
 The recording is made here: for each problem the configs of `naive`, with times of which one is the fastest. Descriptors, child
-processes and temporary files must not become more, memory by no more than what the answer holds of each problem; the journal
-must hold every candidate once and best.json the fastest. The last lines are a summary. Exit code 1: something did
-not hold.
+processes and temporary files must not become more; memory may grow by what the answer holds of each problem. The journal must
+hold every candidate once and best.json the fastest. The last lines are a summary. Exit code 1: something did not hold.
 """
 import argparse
 import gzip
@@ -62,7 +61,7 @@ def write_suite(path, problems):
 
 
 class Watch:
-    """What the process has, each time with how many problems are done."""
+    """Resources of the process, each time with how many problems are done."""
 
     def __init__(self, process, journal, scratch):
         self.process, self.journal, self.scratch = process, journal, scratch

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """setup_test.py: Runs ./fatune and tools/bootstrap.sh on machines that lack something.
 
-Each machine is made of this one in its own namespaces.
-
-What they install goes into layers over /usr, /var and /etc that end with the namespace; this machine's packages, locks and
-network stay as they are. Without the right to mount, or outside of Debian and Ubuntu, the tests are skipped.
+Each machine is made of this one in its own namespaces. Packages that are installed there go into layers over /usr, /var and /etc
+that end with the namespace; this machine's packages, locks and network stay as they are. Without the right to mount, or outside of Debian and Ubuntu, the tests are skipped.
 """
 
 import os

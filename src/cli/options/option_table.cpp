@@ -173,9 +173,9 @@ OptionTable devices_table(std::string& devices) {
   return {
       {"Device",
        {{"--device", &devices, "DEVICE,...",
-         "Run on auto, cuda:N, a GPU's UUID, or recorded[:FILE], which replays a recording. Name "
-         "several GPUs with cuda:0,2 or cuda:all: they share the problems of a suite, or the "
-         "candidates of one problem",
+         "Run on cuda:N, a GPU's UUID, recorded[:FILE], which replays a recording, or auto: the "
+         "first GPU, or a recording if there is no driver. Several GPUs, as in cuda:0,2 or "
+         "cuda:all, share the problems of a suite, or the candidates of one problem",
          Repeat::kRecording}}}};
 }
 

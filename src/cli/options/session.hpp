@@ -29,9 +29,9 @@ Result<DeviceChoice> choose_device(const std::string& text);
 std::string name_of(const DeviceChoice& choice);  ///< "cuda:1", "recorded:FILE"
 /// Checks that the device can be opened, for commands that open it later.
 Status check_device(const DeviceChoice& choice);
-/// Splits --device into single devices. cuda:0,2, cuda:all and GPU-UUID,... name distinct GPUs of
-/// one kind that are fit for final phases. cuda:all leaves out unfit GPUs; a named unfit GPU is an
-/// error. Any other text stays whole.
+/// Splits --device into single devices. Several devices (cuda:0,2, cuda:all, GPU-UUID,...) are
+/// distinct GPUs of one kind that are fit for final phases. Unfit GPUs are left out of cuda:all; a
+/// named unfit GPU is an error. Any other text stays whole.
 Result<std::vector<std::string>> choose_devices(const std::string& text);
 /// Overload with a function that lists the GPUs, called if the text names one of several.
 using ListDevices = std::function<Result<std::vector<ListedDevice>>()>;

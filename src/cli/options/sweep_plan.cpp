@@ -38,16 +38,16 @@ OptionTable search_table(SweepArgs& a) {
   return {
       {"Search",
        {{"--kernel", &a.kernels, "KERNEL,...",
-         "Take only these kernels, comma-separated [the kernels tuned by default]",
+         "Take only these kernels, comma-separated [kernels whose manifest has tuned_by_default]",
          Repeat::kChanged, kSweep | kCompile},
         needs_search({"--strategy", &a.strategy, "STRATEGY", strategy_help()}),
         needs_search({"--one-lever", &a.one_lever, "",
                       "Change exactly one parameter in each move (evo, ga)"}),
         {"--budget", &a.budget, "N",
-         fmt::format("End the search of each problem after N candidates (150), or after a time "
-                     "(60s, 5m). 0 skips the search and takes known configs. Without --budget, the "
-                     "limit is {}; exhaustive has no limit; evo alone also ends when {} candidates "
-                     "in a row are not faster",
+         fmt::format("End the search of each problem after N candidates or a time (60s, 5m). 0 "
+                     "takes known configs without a search. Without --budget, the limit is {}; "
+                     "exhaustive has none, and evo also ends when {} candidates in a row are not "
+                     "faster",
                      kUsualBudget, kUsualPatience)},
         {"--budget", &a.budget, "N",
          fmt::format("Compile at most N configs of each kernel and problem [{}]", kUsualBudget),
@@ -76,9 +76,9 @@ OptionTable start_table(SweepArgs& a) {
         {"--import", &a.imports, "FILE",
          "Also start from another tuner's best configs that map onto a kernel: a Kernel Tuner "
          "cache, T4 or KTT results, or a journal (repeatable)"},
-        needs_search({"--no-warm-start", &a.no_warm_start, "",
-                      "Start without known configs, neither those of runs in the same folder nor "
-                      "those that ship with fatune"})}}};
+        needs_search(
+            {"--no-warm-start", &a.no_warm_start, "",
+             "Start without known configs of fatune and of runs in --out's parent folder"})}}};
 }
 
 OptionTable run_table(SweepArgs& a) {
@@ -92,7 +92,7 @@ OptionTable run_table(SweepArgs& a) {
             {"--out", &a.out, "DIR", "Write the run to this folder [runs/DATE-TIME-PROBLEM]",
              Repeat::kNo},
             {"--record-cold", &a.record_cold, "",
-             "Measure every candidate cold, not only the finalists"},
+             "Take the cold time of every candidate, not only of the finalists"},
             {"--skip-correctness", &a.skip_correctness, "",
              "Skip the correctness gates; every output records this option"},
             {"--sanitize", &a.sanitize, "",

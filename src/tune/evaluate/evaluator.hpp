@@ -108,8 +108,8 @@ class Evaluator {
 /// Returns an evaluator that answers from a journal, with every record marked `recorded`. Former
 /// names of `kernels` are brought up to date. A candidate without a record is `pruned` with the
 /// reason "not in the recording". An implementation without a final record is `unavailable`, and an
-/// unknown problem is a usage error that lists the recorded ones. examine() answers only for
-/// kernels with the text of one of `kernels`; any other kernel is `unavailable`.
+/// unknown problem is a usage error that lists the recorded ones. The answer of examine() is
+/// `unavailable` for a kernel whose text is none of the texts of `kernels`.
 Result<std::unique_ptr<Evaluator>> make_recorded_evaluator(Environment environment,
                                                            std::vector<Record> records,
                                                            std::span<const KernelRef> kernels = {});

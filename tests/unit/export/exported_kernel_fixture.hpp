@@ -8,7 +8,7 @@
 
 namespace fatune::test {
 
-/// Of one launch, whose arguments the test adds; its command has what must be escaped.
+/// A kernel of one launch, whose arguments the test adds; its command has text to be escaped.
 inline ExportedKernel exported_kernel(const std::string& entry, const Problem& problem) {
   ExportedKernel made;
   made.name = entry;

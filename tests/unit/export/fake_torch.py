@@ -149,7 +149,7 @@ def refuse(*_):
 
 
 class Relation:
-    """Of symbols; whether it holds is not to be asked, only whether that is known."""
+    """A condition on symbols: a program may ask whether its truth is known, but not for its truth."""
 
     def __init__(self, known):
         self.known = known
@@ -168,7 +168,7 @@ class Symbol:
 
 
 class FakeTensor(Tensor):
-    """What a tracer sees."""
+    """A tensor as a tracer sees it."""
 
 
 Tensor.Parameter = type("Parameter", (Tensor,), {})

@@ -58,7 +58,7 @@ def packed(batch, heads, seq, dim, kv_heads=None, dtype=torch.float16):
 
 
 class Sizes(unittest.TestCase):
-    """What needs no tensors."""
+    """Checks that need no tensors."""
 
     def setUp(self):
         self.sdpa, _ = load()

@@ -16,7 +16,7 @@ using namespace fatune;
 
 namespace {
 
-/// What is sent while a client's lines lie in a pipe that is closed behind them, at most 64 KiB.
+/// A session whose client has put its lines, at most 64 KiB, into a pipe and closed it.
 struct Session {
   Services tools = test::fake_services();
   ServerLimits limits = {};

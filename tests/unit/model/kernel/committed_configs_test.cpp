@@ -59,7 +59,7 @@ TEST_CASE("every committed config of a project kernel is one of today's kernels"
       if (name == "rmsnorm" || name == "rmsnorm_reference") continue;  // of examples/
       REQUIRE(found != kernels.end());
       const auto& parameters = (*found)->manifest.parameters;
-      // Of versions whose configs had fewer parameters: a search fills in the defaults.
+      // Configs of older versions have fewer parameters: a search fills in the defaults.
       if (!std::all_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
             return config.contains(parameter.name);
           })) {

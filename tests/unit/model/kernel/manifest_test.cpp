@@ -343,7 +343,7 @@ TEST_CASE("what a kernel cannot do is said in words") {
   problem.quant = Quant::kFused;
   CHECK(*unsupported_reason(*fp8, problem, limits_of("80")) ==
         "takes q, k and v that are quantized already (--quant given)");
-  // Of both, one computes a problem that comes in 16 bits in those.
+  // A kernel of both computes a 16-bit problem in 16 bits.
   const auto both =
       parse_manifest(sample_with("[\"f16\", \"bf16\"],", "[\"bf16\", \"e4m3\"],"), "sample.json");
   REQUIRE(both);

@@ -57,7 +57,7 @@ TEST_CASE("the lines of every committed journal are written as they were") {
     std::vector<std::string> lines = split(*text, '\n');
     REQUIRE(lines.back().empty());
     lines.pop_back();
-    // Of the long ones a sample, with all that stands near both ends.
+    // Long journals are sampled, but for all lines near both ends.
     const std::size_t step = lines.size() < 1000 ? 1 : 5;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (i % step != 0 && i > 100 && i + 100 < lines.size()) continue;

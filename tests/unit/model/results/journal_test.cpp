@@ -108,7 +108,7 @@ TEST_CASE("no byte of a journal with checksums changes or is lost unnoticed") {
     changed[at] = changed[at] == '7' ? '8' : '7';
     for (const std::string& damaged : {lost, changed}) {
       const auto journal = parse_journal(damaged, "j");
-      // What is left is a line whose checksum has another name, and so is none.
+      // The rest is a line whose checksum has another name, and so is none.
       if (journal) CHECK(dumped(*journal) == dumped(*whole));
     }
   }

@@ -18,7 +18,7 @@ NamedProblem of_length(std::int64_t length, std::int64_t batch, std::int64_t hea
   return {"", Attention{batch, heads, heads, length, length, 128, Dtype::kF16, Mask::kNone}};
 }
 
-/// Those of one length cost the same.
+/// Problems of one length cost the same.
 std::vector<NamedProblem> suite() {
   return {of_length(512, 1, 16),  of_length(8192, 2, 16), of_length(512, 16, 1),
           of_length(4096, 1, 16), of_length(2048, 1, 16), of_length(512, 4, 4),

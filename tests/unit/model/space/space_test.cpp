@@ -181,7 +181,7 @@ TEST_CASE("a large space with conditions is counted, not multiplied out") {
   }
   const auto space = build(manifest);
   REQUIRE(space);
-  // Of the 64 pairs of P0 and P2, six have the sum 9.
+  // Six of the 64 pairs of P0 and P2 have the sum 9.
   const std::uint64_t others = 8U * 8U * 8U * 8U * 8U * 4U;  // P1, P4 to P7, P9
   CHECK(space->raw_size() == others * (6U * 64U + 58U));
   CHECK(space->size() == 8U * 8U * 8U * 8U * 4U * 8U);  // P1, P4, P6, P7, P9, P2; no pair has P0 1

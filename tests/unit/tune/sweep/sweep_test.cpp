@@ -356,7 +356,7 @@ TEST_CASE("a kernel that cannot do the problem is left out; if none can, that is
   CHECK(error_of(hopeless, evaluator, ErrorKind::kImpossible).find("unable: ") !=
         std::string::npos);
 
-  // Of several problems the impossible one is left out with its reason; the run is complete.
+  // An impossible problem among several is left out with its reason; the run is complete.
   NamedProblem able = hopeless.options.plan.problems.front();
   able.name = "able";
   able.problem.as_attention().head_dim = 128;

@@ -18,7 +18,7 @@ struct MatrixLayout {
   std::int32_t batch = 0;
 };
 
-/// What the stand-ins were told; one test at a time.
+/// Arguments of the calls of the stand-ins; one test at a time.
 struct Library {
   std::vector<std::string> calls;
   std::map<int, std::int32_t> transposed;

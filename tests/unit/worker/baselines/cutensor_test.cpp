@@ -17,7 +17,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// What the stand-ins were told; one test at a time.
+/// Arguments of the calls of the stand-ins; one test at a time.
 struct Told {
   std::vector<std::string> calls;
   std::vector<Numbers> extents, strides;
@@ -170,8 +170,8 @@ TEST_CASE("rows, columns and batches of a packed grouped problem become modes") 
     const BatchedGemm& gemm = **made;
     CHECK(gemm.workspace_bytes() == 4096);
     CHECK(gemm.detail() == "cuTENSOR 2.8.1, kernel of rank 0");
-    // Tokens of (heads + 2 kv_heads) * head_dim = 320 elements; '0' is the query head of a group,
-    // which keys do not have, '1' the key/value head, '2' the batch.
+    // A token has (heads + 2 kv_heads) * head_dim = 320 elements. Mode '0' is the query head of a
+    // group, which keys do not have, '1' the key/value head, '2' the batch.
     CHECK(told.modes == std::vector<std::string>{"km012", "kn12", "nm012", "nm012"});
     CHECK(told.extents == std::vector<Numbers>{{32, 5, 3, 2, 2}, {32, 5, 2, 2}, {5, 5, 3, 2, 2}});
     CHECK(told.strides[0] == Numbers{1, 320, 32, 96, 5 * 320});

@@ -19,7 +19,7 @@ struct Body {
   const char* before = "";
 };
 
-/// Of submitted device code.
+/// Compiles submitted device code.
 Compiled compiled(CompilePool& pool, const Body& each) {
   CompileRequest request = test::request(
       "x", std::string(each.before) + "\nextern \"C\" __global__ void k(long long* out) {" +

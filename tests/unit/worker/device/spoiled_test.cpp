@@ -104,7 +104,7 @@ class CustomDevice {
     return {device.order.checks_cubin, *std::move(plan)};
   }
 
-  /// What the cheat's text says of its two launches.
+  /// Defines the two launches as the cheat's text says.
   void define_spoiling(const Kernel& kernel) {
     const std::string& text = kernel.source.text;
     if (between(text, "fatune_spoil(", "*") == "unsigned") {

@@ -9,7 +9,7 @@
 namespace fatune {
 namespace {
 
-/// Of a plain launch, a dependent and a plain one.
+/// Returns the edges of a plain launch, a dependent and a plain one.
 Result<std::optional<gpu::GraphEdges>> edges_of_three(test::FakeDriver& driver) {
   gpu::use_driver(driver.symbols());
   driver.define("nothing", std::function([](void*) {}));
@@ -67,7 +67,7 @@ TEST_CASE("rows with gaps are written where they lie, heads apart as dense memor
   const auto heads = layer_plan(laid("2,8,128,64", "bhsd"), kL2);
   REQUIRE(heads);
   CHECK(heads->before[0].plan.operands[2].pitch == 512);
-  // Of one token any stride of rows is as good: a product's is at least as long as its rows.
+  // With one token any stride of rows is as good: a product's is at least as long as its rows.
   Attention token = laid("1,32,1,128", "bhsd");
   token.seq_kv = 4096;
   const auto one = layer_plan(token, kL2);

@@ -26,7 +26,7 @@ TEST_CASE("each time with attention counts less its neighbours without") {
   CHECK(even.turns[0].us == 6);
   CHECK(even.turns[1].us == 7);
   CHECK(even.without_us == 10);
-  // Of a clock that falls slowly.
+  // Times under a clock that falls slowly.
   const LayerTimes falling = layer_times(std::vector<double>{10, 16.01, 10.02});
   REQUIRE(falling.turns.size() == 1);
   CHECK(falling.turns[0].us == Approx(6));

@@ -14,7 +14,7 @@ using namespace fatune;
 
 namespace {
 
-/// Of rows, in the 2-norm.
+/// Loss of rows, in the 2-norm.
 struct Loss {
   double errors = 0, values = 0;
 

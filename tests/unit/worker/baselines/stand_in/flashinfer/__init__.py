@@ -1,7 +1,7 @@
 """A stand-in for FlashInfer on the stand-in for PyTorch: prefill leaves the queries, decoding the last key that the pages
 hold for each query head.
 
-What it should do wrong is in the variable STAND_IN: "no_flashinfer" (it cannot be imported), "no_fa3", "no_way" (a plan
+The variable STAND_IN names a fault: "no_flashinfer" (it cannot be imported), "no_fa3", "no_way" (a plan
 fails), "compiles" (a plan takes longer than the helper waits).
 """
 import sys

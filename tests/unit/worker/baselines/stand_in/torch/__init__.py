@@ -1,8 +1,8 @@
 """A stand-in for PyTorch: bytes for tensors, a count for a clock; attention copies the queries.
 
-Just enough for torch_helper/ to run without a GPU. What it should do wrong is in the variable STAND_IN: "no_flash" (that
-backend cannot do it), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output), "varies"
-(it leaves one that differs in a last bit), "writes_input", "out_of_memory".
+Just enough for torch_helper/ to run without a GPU. The variable STAND_IN names a fault: "no_flash" (the flash backend
+refuses), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output), "varies" (a last bit
+differs), "writes_input", "out_of_memory".
 """
 import itertools
 import math
@@ -42,7 +42,7 @@ class Tensor:
         return Tensor(memoryview(self.data)[:self.width * part.stop], (part.stop,), width=self.width)
 
     def view(self, dtype):
-        """Of one dimension."""
+        """Returns a tensor of one dimension."""
         return Tensor(self.data, (len(self.data) // WIDTHS[dtype],), width=WIDTHS[dtype], dtype=dtype)
 
     def mean(self, dim, keepdim):
