@@ -10,7 +10,6 @@
 #include "cli/commands.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/problems.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/interrupt.hpp"

@@ -1,5 +1,4 @@
 // cmd_schema.cpp: Prints the JSON Schema of a format from the list of its fields.
-#include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "judge/referee/judgement.hpp"
 #include "model/kernel/manifest.hpp"
 #include "model/problem/suite.hpp"
+#include "model/results/comparison.hpp"
 #include "model/results/journal.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 #include "report/text/report_text.hpp"

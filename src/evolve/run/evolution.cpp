@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,7 +16,6 @@
 #include "core/text.hpp"
 #include "core/utf8.hpp"
 #include "evolve/protocol/request.hpp"
-#include "evolve/run/ledger.hpp"
 #include "evolve/run/population.hpp"
 #include "judge/referee/submission.hpp"
 #include "search/strategies/rng.hpp"

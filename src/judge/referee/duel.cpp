@@ -7,7 +7,6 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "model/results/document.hpp"
 #include "tune/sweep/comparison.hpp"
 
 namespace fatune {

@@ -7,7 +7,6 @@
 
 #include "core/json.hpp"
 #include "judge/referee/judgement.hpp"
-#include "judge/referee/problem_book.hpp"
 #include "model/results/error_region.hpp"
 #include "tune/profile/profile.hpp"
 

@@ -1,8 +1,6 @@
 // replay_text.cpp: Lays out the results of a replay: spaces, rows, means.
 #include "report/text/replay_text.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "core/text.hpp"

@@ -2,7 +2,6 @@
 #include "search/datasets/recording.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
 #include "gpu/library.hpp"
 
 namespace fatune {

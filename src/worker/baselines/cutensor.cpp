@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
 #include "gpu/library.hpp"
 #include "worker/baselines/cublas_lt.hpp"
 
