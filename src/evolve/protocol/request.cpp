@@ -7,7 +7,6 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {

@@ -14,7 +14,6 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 #include "evolve/protocol/request.hpp"
 #include "evolve/run/population.hpp"
 #include "judge/referee/submission.hpp"

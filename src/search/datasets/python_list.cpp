@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/utf8.hpp"
+#include "core/text.hpp"
 #include "model/kernel/expression.hpp"
 #include "model/kernel/token_reader.hpp"
 #include "search/datasets/formats.hpp"

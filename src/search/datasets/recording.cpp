@@ -17,7 +17,6 @@
 #include "core/gzip.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 #include "search/datasets/formats.hpp"
 
 namespace fatune {

@@ -12,7 +12,6 @@
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 #include "model/problem/tensor.hpp"
 #include "worker/timing/layer.hpp"
 #include "worker/timing/sampler.hpp"
