@@ -16,7 +16,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "evolve/report/text.hpp"
+#include "evolve/report.hpp"
 #include "evolve/run/evolution.hpp"
 
 namespace fatune::cli {

@@ -9,7 +9,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "evolve/protocol/proposal.hpp"
-#include "evolve/report/document.hpp"
+#include "evolve/report.hpp"
 #include "evolve/run/ledger.hpp"
 #include "judge/referee/judgement.hpp"
 #include "model/kernel/manifest.hpp"
