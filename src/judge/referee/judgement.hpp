@@ -12,7 +12,7 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "judge/referee/submission.hpp"
-#include "model/results/error_region.hpp"
+#include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
 #include "model/results/sol_score.hpp"
 #include "model/results/sweep_result.hpp"
