@@ -48,12 +48,6 @@ void unify_booleans(std::size_t axis, std::vector<Value>& declared,
   }
 }
 
-std::string choices(const std::vector<Value>& values) {
-  std::vector<std::string> texts;
-  for (const Value& value : values) texts.push_back(describe(value));
-  return join(texts, ", ");
-}
-
 /// Returns the distinct values of an axis in the order of RecordedAxis.
 Result<RecordedAxis> make_axis(const ListedAxis& listed, std::size_t position,
                                const std::vector<ListedConfig>& configs, const std::string& where) {
