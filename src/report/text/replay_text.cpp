@@ -40,7 +40,7 @@ std::vector<std::string> cells_of(const ReplayRow& row) {
 
 std::string heading(const Replay& replay) {
   const std::string unit = replay.unit.empty() ? "" : " " + replay.unit;
-  std::string text = replay.file + ": " + replay.kernel;
+  std::string text = replay.file + ": " + replay.name;
   if (!replay.device.empty()) text += " on " + replay.device;
   text += fmt::format(
       ", {} configs, {} of them fail; {} {:.4g}{} at the optimum, {:.4g}{} median\n",
