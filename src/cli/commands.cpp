@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>

@@ -1,7 +1,6 @@
 // commands.hpp: Declares the commands, each of which registers its options and returns its runner.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +12,6 @@ namespace fatune::cli {
 
 /// Parses and runs the command, and returns the exit code. --help and --version only print.
 int run_command(const Invocation& invocation);
-
-/// Answer to a retired option of a command ("--portfolio", "--portfolio=3"), which names its
-/// replacement; empty for other words.
-std::optional<std::string> retired_answer(std::string_view command, std::string_view word);
 
 Runner setup_sweep(CLI::App& command);
 Runner setup_resume(CLI::App& command);

@@ -11,7 +11,6 @@
 
 #include "core/file.hpp"
 #include "core/log.hpp"
-#include "core/result.hpp"
 
 namespace fatune {
 namespace {

@@ -17,7 +17,6 @@
 
 #include "core/gzip.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {

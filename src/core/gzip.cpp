@@ -8,8 +8,6 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include "core/result.hpp"
-
 namespace fatune {
 namespace {
 

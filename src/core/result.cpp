@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "core/utf8.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 namespace {

@@ -11,7 +11,6 @@
 #include <regex.h>
 
 #include "core/result.hpp"
-#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {
@@ -113,6 +112,18 @@ const regex_t& compiled(const char* pattern) {
 
 }  // namespace
 
+void drop_byte_order_mark(std::string& text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+}
+
+std::string_view head(std::string_view text, std::size_t bytes) {
+  const auto continues = [&] { return (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U; };
+  if (text.size() <= bytes) return text;
+  for (int i = 0; i < 3 && bytes > 0 && continues(); ++i) --bytes;
+  return text.substr(0, bytes);
+}
+
 std::string fixed(double value, int decimals) {
   std::string text = fmt::format("{:.{}f}", value, decimals);
   const bool negative_zero =
@@ -199,6 +210,12 @@ std::string lower(std::string_view text) {
   std::string small(text);
   for (char& c : small) c = lower(c);
   return small;
+}
+
+std::string upper(std::string_view text) {
+  std::string large(text);
+  for (char& c : large) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return large;
 }
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {

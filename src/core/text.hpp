@@ -12,6 +12,17 @@
 
 namespace fatune {
 
+/// The first of the bytes that mean fatune's colours: reset, bold, green, yellow, red, faint. UTF-8
+/// has none of the bytes, so that no text of a file can colour a terminal. printable() makes
+/// escapes of them.
+inline constexpr unsigned char kColourMark = 0xF8;
+inline constexpr unsigned char kColours = 6;
+
+/// Removes the byte-order mark that some editors put in front of UTF-8.
+void drop_byte_order_mark(std::string& text);
+/// Returns at most the first `bytes`, without half a character of UTF-8 at the end.
+std::string_view head(std::string_view text, std::size_t bytes);
+
 std::string describe(Micros t);   ///< "9.81 us", "1.74 ms", "2.3 s": three significant digits
 std::string describe(Seconds t);  ///< "12.3 s", "2 min 05 s"
 std::string describe(Bytes n);    ///< "48 KiB", "8.0 MiB"
@@ -23,12 +34,13 @@ std::string_view trim(std::string_view text);
 std::string first_line(std::string_view text);           ///< trimmed
 std::size_t occurrences(std::string_view text, char c);  ///< fastest for rare characters
 std::string lower(std::string_view text);                ///< ASCII only
+std::string upper(std::string_view text);                ///< ASCII only
 std::string replaced(std::string text, std::string_view from, std::string_view to);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 /// Quotes a word for a POSIX shell if necessary.
 std::string shell_word(std::string_view text);
 /// Escapes text for a terminal: control characters and direction marks become \u001b as in JSON.
-/// Line breaks and tabs stay, and colour marks (core/utf8.hpp) become escapes.
+/// Line breaks and tabs stay, and colour marks (kColourMark) become escapes.
 std::string printable(std::string_view text);
 /// Makes a file name from a name in a file: letters, digits, '-', '_' and dots that do not lead.
 /// Other characters become '_'.

@@ -1,5 +1,4 @@
 // c_header.cpp: Writes a C header: comment, constants, declarations, functions, machine code.
-#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,11 +13,6 @@ namespace {
 /// Wraps the parameters of attention into two lines for every kernel name; chosen.
 constexpr std::size_t kParameterColumns = 94;
 constexpr std::size_t kBytesPerLine = 24;  ///< three digits and a comma each, within 100 columns
-
-std::string upper(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
-}
 
 /// Escapes comment delimiters, so that the text cannot end the comment or start another.
 std::string comment_line(const std::string& line) {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "model/problem/suite.hpp"
-#include "report/text/cells.hpp"
 
 namespace fatune {
 namespace {

@@ -1,5 +1,4 @@
 // flatten.cpp: Writes a template with its includes replaced by the included lines, depth first.
-#include <algorithm>
 #include <cctype>
 #include <map>
 #include <set>

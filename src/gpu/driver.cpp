@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/file.hpp"
-#include "core/result.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"
 

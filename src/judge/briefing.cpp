@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 #include "judge/services.hpp"
 
 namespace fatune {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 

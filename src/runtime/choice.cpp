@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

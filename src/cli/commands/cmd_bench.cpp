@@ -11,8 +11,6 @@
 #include "cli/options/session.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "core/text.hpp"
-#include "model/kernel/kernel.hpp"
 #include "report/text/comparison_text.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/comparison.hpp"

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,7 +16,7 @@
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "evolve/report/text.hpp"
+#include "evolve/report.hpp"
 #include "evolve/run/evolution.hpp"
 
 namespace fatune::cli {
@@ -126,16 +125,6 @@ Result<std::unique_ptr<Bench>> bench_without_gpu(const EvolveArgs& args, const S
   return make_compile_bench(compiler_opener(settings), limits);
 }
 
-/// Counter of hardware events; null without --profile.
-CountKernel counters(const EvolveArgs& args, const DeviceChoice& device, const Settings& settings) {
-  if (!args.profile) return nullptr;
-  return [device, &settings](const Candidate& candidate,
-                             const DeviceLimits& limits) -> Result<NcuOutcome> {
-    FATUNE_TRY(CompilePool pool, open_pool(settings));
-    return take_profile(candidate, {limits, device.ordinal}, pool, settings);
-  };
-}
-
 bool is_recorded(const EvolveArgs& args) { return args.device.starts_with("recorded"); }
 
 Result<std::unique_ptr<Bench>> open_bench(const EvolveArgs& args,
@@ -146,7 +135,7 @@ Result<std::unique_ptr<Bench>> open_bench(const EvolveArgs& args,
   if (device.fell_back) return bench_without_gpu(args, settings);
   if (device.kind == DeviceChoice::Kind::kGpu)
     return make_device_bench(evaluators(device, folder, settings),
-                             counters(args, device, settings));
+                             args.profile ? counter_of(device, settings) : nullptr);
   if (device.recording.empty())
     return usage_error(
         "--device recorded holds no proposals; name a run of evolve with --device recorded:RUN");

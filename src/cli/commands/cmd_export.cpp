@@ -7,7 +7,6 @@
 #include "cli/commands.hpp"
 #include "cli/commands/documents.hpp"
 #include "cli/commands/export_run.hpp"
-#include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/problems.hpp"
 #include "core/fields.hpp"

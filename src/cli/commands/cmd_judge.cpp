@@ -74,15 +74,6 @@ Result<MakeBaselines> baselines_of(const std::string& text, const Catalog& catal
   });
 }
 
-CountKernel counter_of(const DeviceChoice& device, const Settings& settings) {
-  return [device, &settings](const Candidate& candidate,
-                             const DeviceLimits& limits) -> Result<NcuOutcome> {
-    if (device.kind != DeviceChoice::Kind::kGpu) return no_counters();
-    FATUNE_TRY(CompilePool pool, open_pool(settings));
-    return take_profile(candidate, {limits, device.ordinal}, pool, settings);
-  };
-}
-
 Result<std::string> machine_code_of(const Candidate& candidate, const DeviceLimits& limits,
                                     const Settings& settings) {
   FATUNE_TRY(CompilePool pool, open_pool(settings));

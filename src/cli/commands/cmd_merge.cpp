@@ -1,5 +1,4 @@
 // cmd_merge.cpp: Merges the runs of a plan's shards into one run.
-#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>

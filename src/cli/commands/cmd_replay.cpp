@@ -10,7 +10,6 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
-#include "core/text.hpp"
 #include "report/text/replay_text.hpp"
 #include "search/datasets/spaces.hpp"
 #include "search/replay/replay.hpp"

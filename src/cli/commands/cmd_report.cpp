@@ -10,13 +10,12 @@
 #include "cli/commands.hpp"
 #include "cli/commands/tools.hpp"
 #include "cli/options/catalog.hpp"
-#include "cli/options/problems.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "evolve/report/text.hpp"
+#include "evolve/report.hpp"
 #include "report/page/report_page.hpp"
 #include "report/text/report_text.hpp"
 #include "report/text/suite_summary.hpp"
@@ -268,7 +267,7 @@ Result<int> show_evolution(const ReportArgs& args, const std::string& format,
   const EvolutionDocument document = evolution_document(std::move(ledger), settings.head);
   std::string text = evolution_text(document, settings.paint);
   if (format == "html")
-    text = document_page(to_json(document), document.run.plan.kernel + ", evolved");
+    text = document_page(to_json(document), document.run.header.plan.kernel + ", evolved");
   if (settings.json) text = dump_pretty(to_json(document));
   FATUNE_TRY_STATUS(write_or_print(args.out, text));
   return kDone;

@@ -1,5 +1,4 @@
 // cmd_schema.cpp: Prints the JSON Schema of a format from the list of its fields.
-#include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,11 +9,12 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "evolve/protocol/proposal.hpp"
-#include "evolve/report/document.hpp"
+#include "evolve/report.hpp"
 #include "evolve/run/ledger.hpp"
 #include "judge/referee/judgement.hpp"
 #include "model/kernel/manifest.hpp"
 #include "model/problem/suite.hpp"
+#include "model/results/comparison.hpp"
 #include "model/results/journal.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 #include "report/text/report_text.hpp"

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "search/strategies/importance.hpp"
 
 namespace fatune::cli {
 namespace {

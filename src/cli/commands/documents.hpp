@@ -7,7 +7,6 @@
 
 #include "cli/commands/tools.hpp"
 #include "model/kernel/candidate.hpp"
-#include "model/results/comparison.hpp"
 #include "model/space/lint.hpp"
 #include "model/space/space.hpp"
 #include "model/wisdom/kernel_facts.hpp"

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "cli/options/catalog.hpp"
-#include "core/text.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune::cli {

@@ -14,12 +14,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/commands.hpp"
 #include "cli/commands/ready_sweep.hpp"
 #include "cli/options/catalog.hpp"
 #include "cli/options/launchers.hpp"
 #include "core/log.hpp"
-#include "core/text.hpp"
 #include "transport/mpi_transport.hpp"
 #include "tune/fleet/rank_pool.hpp"
 #include "tune/fleet/rank_worker.hpp"

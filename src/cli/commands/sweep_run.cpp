@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "cli/commands.hpp"
 #include "cli/commands/live_progress.hpp"
 #include "cli/commands/ready_sweep.hpp"
 #include "cli/commands/tools.hpp"

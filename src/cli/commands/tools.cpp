@@ -138,6 +138,15 @@ Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions
   return run_ncu({*ncu, job.program, job.arguments, options.limits.arch, options.report});
 }
 
+CountKernel counter_of(const DeviceChoice& device, const Settings& settings) {
+  return [device, &settings](const Candidate& candidate,
+                             const DeviceLimits& limits) -> Result<NcuOutcome> {
+    if (device.kind != DeviceChoice::Kind::kGpu) return no_counters();
+    FATUNE_TRY(CompilePool pool, open_pool(settings));
+    return take_profile(candidate, {limits, device.ordinal}, pool, settings);
+  };
+}
+
 Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,
                                           const DeviceChoice& device, const Settings& settings) {
   if (device.kind != DeviceChoice::Kind::kGpu)

@@ -8,6 +8,7 @@
 
 #include "cli/options/session.hpp"
 #include "core/result.hpp"
+#include "judge/referee/explanation.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/results/measurement.hpp"
@@ -38,6 +39,8 @@ NcuOutcome no_counters();
 /// permission or counter is an outcome, not an error.
 Result<NcuOutcome> take_profile(const Candidate& candidate, const ProfileOptions& options,
                                 CompilePool& pool, const Settings& settings);
+/// Reads the hardware counters of one candidate after another; a recorded device has none.
+CountKernel counter_of(const DeviceChoice& device, const Settings& settings);
 
 /// Runs the config at sanitizer_candidates() under every tool. A missing compute-sanitizer or a
 /// recorded device gives "not_run" with the reason.

@@ -5,7 +5,6 @@
 // target is fatune's own folder: Debian 12 and Ubuntu 24.04 refuse foreign packages in the system's
 // Python, and no other program needs these wheels.
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include <fmt/core.h>

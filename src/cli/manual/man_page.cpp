@@ -1,6 +1,5 @@
 // man_page.cpp: Writes the manual page of a command, or all pages into a folder.
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <memory>
 
@@ -13,12 +12,6 @@
 
 namespace fatune::cli {
 namespace {
-
-std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
 
 std::string bold(std::string_view text) { return "\\fB" + roff_text(text) + "\\fR"; }
 std::string italic(std::string_view text) { return "\\fI" + roff_text(text) + "\\fR"; }

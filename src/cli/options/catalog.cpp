@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "model/kernel/kernel.hpp"
 
 namespace fatune::cli {
 

@@ -161,4 +161,8 @@ Result<std::uint64_t> parse_seed(const std::string& text);
 /// Parses --rounds and --seed of a final phase.
 Result<FinalPlan> resolve_rounds(const RoundsArgs& args);
 
+/// Answer to a retired option of a command ("--portfolio", "--portfolio=3"), which names its
+/// replacement; empty for other words.
+std::optional<std::string> retired_answer(std::string_view command, std::string_view word);
+
 }  // namespace fatune::cli

@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/options/catalog.hpp"
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/json.hpp"

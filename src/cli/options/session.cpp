@@ -7,14 +7,12 @@
 
 #include "cli/options/catalog.hpp"
 #include "core/embedded.hpp"
-#include "core/file.hpp"
 #include "core/gzip.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
 #include "search/datasets/recording.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
-#include "tune/evaluate/evaluator.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -1,7 +1,6 @@
 // settings.cpp: Resolves common options against HOME, PATH, CUDA_HOME and other variables.
 #include "cli/options/settings.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 

@@ -10,7 +10,6 @@
 #include "core/embedded.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "report/text/cells.hpp"
 #include "search/datasets/spaces.hpp"
 #include "tune/sweep/warm_start.hpp"
 

@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "cli/options/catalog.hpp"
 #include "cli/options/launchers.hpp"
 #include "cli/options/problems.hpp"
 #include "core/text.hpp"

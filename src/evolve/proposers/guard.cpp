@@ -1,15 +1,10 @@
 // guard.cpp: Watches a program and its descendants through /proc and ends all of them together.
 #include "evolve/proposers/guard.hpp"
 
-#include <csignal>
-#include <cstdint>
 #include <ctime>
 #include <fstream>
-#include <map>
 #include <set>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/prctl.h>

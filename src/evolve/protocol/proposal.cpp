@@ -1,8 +1,6 @@
 // proposal.cpp: Parses an answer, and makes complete kernels of its candidates.
 #include "evolve/protocol/proposal.hpp"
 
-#include <vector>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

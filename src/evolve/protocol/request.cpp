@@ -7,7 +7,6 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {
@@ -83,15 +82,8 @@ void history_fields(Trial& x, FieldList& f) {
 }  // namespace
 
 std::string_view name(ProposerMode mode) {
-  switch (mode) {
-    case ProposerMode::kFree:
-      return "free";
-    case ProposerMode::kInsight:
-      return "insight";
-    case ProposerMode::kFull:
-      return "full";
-  }
-  FATUNE_CHECK(false, "every mode has a name");
+  constexpr std::array<std::string_view, kModes.size()> kNames = {"free", "insight", "full"};
+  return kNames.at(static_cast<std::size_t>(mode));
 }
 
 Result<ProposerMode> parse_proposer_mode(std::string_view text) {

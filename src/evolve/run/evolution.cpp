@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,9 +14,7 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 #include "evolve/protocol/request.hpp"
-#include "evolve/run/ledger.hpp"
 #include "evolve/run/population.hpp"
 #include "judge/referee/submission.hpp"
 #include "search/strategies/rng.hpp"

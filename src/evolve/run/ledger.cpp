@@ -10,7 +10,6 @@
 #include "core/file.hpp"
 #include "core/record_lines.hpp"
 #include "core/text.hpp"
-#include "model/results/document.hpp"
 
 namespace fatune {
 namespace {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/interrupt.hpp"
-#include "core/text.hpp"
 #include "evolve/run/ledger.hpp"
 
 namespace fatune {

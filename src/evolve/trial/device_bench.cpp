@@ -9,7 +9,6 @@
 #include "core/log.hpp"
 #include "evolve/trial/bench.hpp"
 #include "model/results/comparison.hpp"
-#include "model/space/rules.hpp"
 #include "model/space/space.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/profile/counters.hpp"

@@ -5,7 +5,6 @@
 
 #include "core/fields.hpp"
 #include "model/kernel/config.hpp"
-#include "model/results/document.hpp"
 
 namespace fatune {
 namespace {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"

@@ -7,7 +7,6 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
-#include "model/results/document.hpp"
 #include "tune/sweep/comparison.hpp"
 
 namespace fatune {
@@ -17,15 +16,11 @@ constexpr const char* kEarlier = "an earlier measurement";  // measured in other
 
 BaselineComparison comparison_with(const GateRow& row, Time time) {
   BaselineComparison other;
+  static_cast<Compared&>(other) = row;
   other.impl = row.baseline.impl;
   other.time = time;
   if (const auto& timing = timing_of(row.baseline, time); timing && row.baseline.is_timed())
     other.median_us = timing->median_us;
-  other.ratio = row.ratio;
-  other.paired = row.paired;
-  other.comparison = row.comparison;
-  other.verdict = row.verdict;
-  other.reason = row.reason;
   return other;
 }
 
@@ -53,10 +48,7 @@ Result<KernelComparison> decide_duel(std::vector<FinalRecord> records) {
     if (!duel.kernels.empty()) {
       FATUNE_TRY(const GateProblem decided,
                  decide_gate({"", record.problem}, record, {{records.front(), ""}}, rules));
-      const GateRow& row = decided.rows.front();
-      compared.to_first = row.ratio;
-      compared.comparison = row.comparison;
-      compared.reason = row.reason;
+      static_cast<Compared&>(compared) = decided.rows.front();
     }
     duel.kernels.push_back(std::move(compared));
   }
@@ -79,7 +71,7 @@ void fields(ComparedKernel& x, FieldList& f) {
   f("config", x.record.config).object().schema(kConfigSchema);
   outcome_fields(x.record, f);
   time_fields(x.record, f);
-  f("to_first", x.to_first).about("Its time over the first one's");
+  f("to_first", x.ratio).about("Its time over the first one's");
   f("comparison", x.comparison).omitted().one_of("faster, tie, slower");
   f("no_ratio", x.reason).omitted().about("Why there is none");
 }

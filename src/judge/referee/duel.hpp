@@ -9,9 +9,7 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "judge/referee/judgement.hpp"
-#include "model/results/measurement.hpp"
-#include "model/results/record.hpp"
-#include "model/results/sweep_result.hpp"
+#include "model/results/comparison.hpp"
 
 namespace fatune {
 
@@ -20,11 +18,9 @@ struct AskComparison {
   std::vector<std::string> ids;        ///< judgements of one problem; the first is the reference
   std::optional<std::int64_t> rounds;  ///< kDuelRounds if empty
 };
-struct ComparedKernel {
+/// A kernel compared with the first one; the first kernel itself has no ratio.
+struct ComparedKernel : Compared {
   FinalRecord record;
-  std::optional<Ratio> to_first;  ///< empty for the first kernel, or where `reason` is set
-  std::string comparison;         ///< "faster", "tie", "slower"
-  std::string reason;             ///< why there is no ratio
 };
 struct KernelComparison {
   std::string problem_id;

@@ -7,8 +7,7 @@
 
 #include "core/json.hpp"
 #include "judge/referee/judgement.hpp"
-#include "judge/referee/problem_book.hpp"
-#include "model/results/error_region.hpp"
+#include "model/results/measurement.hpp"
 #include "tune/profile/profile.hpp"
 
 namespace fatune {

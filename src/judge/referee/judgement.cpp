@@ -12,7 +12,6 @@
 #include "core/record_lines.hpp"
 #include "core/text.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/results/document.hpp"
 
 namespace fatune {
 namespace {

@@ -12,23 +12,15 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "judge/referee/submission.hpp"
-#include "model/results/error_region.hpp"
-#include "model/results/record.hpp"
-#include "model/results/sol_score.hpp"
-#include "model/results/sweep_result.hpp"
+#include "model/results/comparison.hpp"
 
 namespace fatune {
 
 /// Compares a judged kernel's time with a baseline's.
-struct BaselineComparison {
+struct BaselineComparison : Compared {
   std::string impl;
   Time time = Time::kHot;           ///< the compared time
   std::optional<double> median_us;  ///< median of the baseline
-  std::optional<Ratio> ratio;       ///< empty where `reason` is set
-  bool paired = false;              ///< both were measured in the same rounds
-  std::string comparison;  ///< "faster", "tie" or "slower": position of the interval relative to 1
-  std::string verdict;     ///< word for the ratio, such as "Excellent"
-  std::string reason;
 };
 void fields(BaselineComparison& x, FieldList& f);
 

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "model/results/document.hpp"
 
 namespace fatune {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "judge/referee/duel.hpp"
 
 namespace fatune {
 namespace {

@@ -2,7 +2,6 @@
 #include "judge/referee/tuning.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

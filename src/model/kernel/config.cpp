@@ -3,10 +3,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/text.hpp"
+
 namespace fatune {
 
 std::string describe(const Value& value) {
   return value.kind == Value::Kind::kWord ? value.word : dump(to_json(value));
+}
+
+std::string choices(const std::vector<Value>& values) {
+  std::vector<std::string> texts;
+  for (const Value& value : values) texts.push_back(describe(value));
+  return join(texts, ", ");
 }
 
 Json to_json(const Value& value) {

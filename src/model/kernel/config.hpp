@@ -20,6 +20,8 @@ struct Value {
 };
 
 std::string describe(const Value& value);  ///< "128", "warp", "true"
+/// Lists the values for an error: "32, 64, 128".
+std::string choices(const std::vector<Value>& values);
 Json to_json(const Value& value);
 
 struct Setting {

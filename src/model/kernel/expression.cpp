@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {

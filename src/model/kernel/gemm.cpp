@@ -9,6 +9,7 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/manifest_check.hpp"
 #include "model/kernel/vocabulary.hpp"
@@ -32,23 +33,12 @@ constexpr std::array<OperandKeys, 3> kOperandKeys = {
      {"b", "b_type", "pitch_b", "stride_b", "outer_stride_b", "transpose_b"},
      {"c", "c_type", "pitch_c", "stride_c", "outer_stride_c", nullptr}}};
 
-template <typename E>
-Result<E> parse_among(std::string_view text, std::string_view what, const auto& all) {
-  std::vector<std::string> known;
-  for (const E each : all) {
-    if (name(each) == text) return each;
-    known.emplace_back(name(each));
-  }
-  return usage_error(
-      fmt::format("{} '{}' is unknown; known are {}", what, text, join(known, ", ")));
-}
-
 Result<GemmLibrary> parse_library(std::string_view text) {
-  return parse_among<GemmLibrary>(text, "library", kLibraries);
+  return parse_word<GemmLibrary>(text, kLibraries, "library");
 }
 
 Result<GemmType> parse_type(std::string_view text) {
-  return parse_among<GemmType>(text, "type", kTypes);
+  return parse_word<GemmType>(text, kTypes, "type");
 }
 
 /// Evaluates to a whole number of at least `least`; `fallback` for an empty text.

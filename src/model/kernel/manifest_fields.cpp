@@ -7,6 +7,7 @@
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 #include "model/kernel/gate_table.hpp"
 #include "model/kernel/manifest_check.hpp"
 #include "model/problem/suite.hpp"
@@ -32,12 +33,7 @@ constexpr const char* kOperationConditions = R"({
                                             {"required": ["quant"]}]}}},
            "not": {"required": ["tensor_maps"]}}})";
 
-Result<Role> parse_role(std::string_view text) {
-  for (const Role role : kRoles) {
-    if (name(role) == text) return role;
-  }
-  return usage_error(fmt::format("'{}' is not one of {}", text, join(kRoleNames, ", ")));
-}
+Result<Role> parse_role(std::string_view text) { return parse_word<Role>(text, kRoles); }
 
 /// A value of a fixture's parameter.
 struct FaultValue : Fault {

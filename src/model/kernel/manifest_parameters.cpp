@@ -11,12 +11,6 @@
 namespace fatune {
 namespace {
 
-std::string choices(const std::vector<Value>& values) {
-  std::vector<std::string> parts;
-  for (const Value& value : values) parts.push_back(describe(value));
-  return join(parts, ", ");
-}
-
 /// Takes a macro's name: parameters and word constants share the names.
 Status take_macro(const Checks& check, const std::string& path, const std::string& macro,
                   std::set<std::string>& taken) {

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/kernel/expression.hpp"
 #include "model/kernel/limits.hpp"

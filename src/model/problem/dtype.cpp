@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
-#include "core/result.hpp"
 #include "core/text.hpp"
 
 namespace fatune {

@@ -3,39 +3,25 @@
 
 #include <array>
 #include <string>
-#include <utility>
 
 #include "core/fields.hpp"
 
 namespace fatune {
-namespace {
 
-constexpr std::array<std::pair<Distribution, std::string_view>, 9> kDistributions = {{
-    {Distribution::kNormal, "normal"},
-    {Distribution::kUniform, "uniform"},
-    {Distribution::kOutliers, "outliers"},
-    {Distribution::kLargeLogits, "large_logits"},
-    {Distribution::kZeros, "zeros"},
-    {Distribution::kOnesV, "ones_v"},
-    {Distribution::kZeroQ, "zero_q"},
-    {Distribution::kLastKey, "last_key"},
-    {Distribution::kNotFinite, "not_finite"},
-}};
-
-}  // namespace
+/// Indexed by Distribution.
+static constexpr std::array<std::string_view, 9> kDistributions = {
+    "normal", "uniform", "outliers", "large_logits", "zeros",
+    "ones_v", "zero_q",  "last_key", "not_finite"};
 
 std::string_view name(Distribution distribution) {
-  for (const auto& [each, text] : kDistributions) {
-    if (each == distribution) return text;
-  }
-  return kDistributions.front().second;
+  return kDistributions.at(static_cast<std::size_t>(distribution));
 }
 
 Result<Distribution> parse_distribution(std::string_view text) {
   std::string known;
-  for (const auto& [each, name] : kDistributions) {
-    if (name == text) return each;
-    known += (known.empty() ? "" : ", ") + std::string(name);
+  for (std::size_t i = 0; i < kDistributions.size(); ++i) {
+    if (kDistributions[i] == text) return static_cast<Distribution>(i);
+    known += (known.empty() ? "" : ", ") + std::string(kDistributions[i]);
   }
   return usage_error("unknown distribution '" + std::string(text) + "' (" + known + ")");
 }

@@ -2,13 +2,11 @@
 #include "model/problem/layout.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
-#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/problem/problem.hpp"
 

@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "core/words.hpp"
 
 namespace fatune {
 namespace {
+
+constexpr std::array kMasks = {Mask::kNone, Mask::kCausal};
+constexpr std::array kQuants = {Quant::kGiven, Quant::kFused, Quant::kSmoothK};
 
 struct Part {
   std::string_view name;
@@ -144,16 +147,9 @@ std::string scale_fault(const Attention& problem) {
 
 std::string_view name(Mask mask) { return mask == Mask::kCausal ? "causal" : "none"; }
 
-Result<Mask> parse_mask(std::string_view text) {
-  if (text == "none") return Mask::kNone;
-  if (text == "causal") return Mask::kCausal;
-  return usage_error(fmt::format("mask '{}' is unknown; known are none, causal", text));
-}
+Result<Mask> parse_mask(std::string_view text) { return parse_word<Mask>(text, kMasks, "mask"); }
 
-FieldWord<Mask> word_of(const Mask*) {
-  static constexpr std::array kAll = {Mask::kNone, Mask::kCausal};
-  return {parse_mask, kAll};
-}
+FieldWord<Mask> word_of(const Mask*) { return {parse_mask, kMasks}; }
 
 std::string_view name(Quant quant) {
   if (quant == Quant::kSmoothK) return "smooth_k";
@@ -161,16 +157,10 @@ std::string_view name(Quant quant) {
 }
 
 Result<Quant> parse_quant(std::string_view text) {
-  if (text == "given") return Quant::kGiven;
-  if (text == "fused") return Quant::kFused;
-  if (text == "smooth_k") return Quant::kSmoothK;
-  return usage_error(fmt::format("quant '{}' is unknown; known are given, fused, smooth_k", text));
+  return parse_word<Quant>(text, kQuants, "quant");
 }
 
-FieldWord<Quant> word_of(const Quant*) {
-  static constexpr std::array kAll = {Quant::kGiven, Quant::kFused, Quant::kSmoothK};
-  return {parse_quant, kAll};
-}
+FieldWord<Quant> word_of(const Quant*) { return {parse_quant, kQuants}; }
 
 Result<Attention> parse_shape(std::string_view text, std::string_view where) {
   const std::string prefix =

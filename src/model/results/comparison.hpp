@@ -46,16 +46,20 @@ struct BenchResult {
 /// Lists fatune.bench/1: every row with its rounds and their quantiles.
 void fields(BenchResult& x, FieldList& f);
 
-/// The candidate against one baseline on one problem.
-struct GateRow {
-  FinalRecord baseline;
-  std::string source;          ///< file of a saved result; empty: measured in the same rounds
-  std::optional<Ratio> ratio;  ///< the candidate's time over the baseline's; empty: see reason
+/// A kernel's time over another one's, and what the ratio means.
+struct Compared {
+  std::optional<Ratio> ratio;  ///< empty: see reason
   bool paired = false;         ///< the rounds of both are aligned
   std::string comparison;      ///< "faster", "tie", "slower": the interval compared with 1
   std::string verdict;         ///< "Excellent", ... of the ratio
   std::string reason;          ///< why there is no ratio
-  bool passed = false;         ///< the whole interval is below the threshold
+};
+
+/// The candidate against one baseline on one problem.
+struct GateRow : Compared {
+  FinalRecord baseline;
+  std::string source;   ///< file of a saved result; empty: measured in the same rounds
+  bool passed = false;  ///< the whole interval is below the threshold
 };
 
 struct GateProblem {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/fields_fwd.hpp"
-#include "model/results/measurement.hpp"
 #include "model/results/record.hpp"
 
 namespace fatune {

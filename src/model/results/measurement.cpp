@@ -88,6 +88,16 @@ std::string failed_tool(const Verification& verification) {
 
 FieldWord<Outcome> word_of(const Outcome*) { return {parse_outcome, kAllOutcomes}; }
 
+void fields(ErrorRegion& x, FieldList& f) {
+  f.record("error_region", "How wrong a part of an output is");
+  f("where", x.where).required();
+  f("elements", x.elements).required();
+  f("wrong", x.wrong).required().about("Beyond the limit of a single element, or not finite");
+  f("not_finite", x.not_finite).omitted();
+  f("largest", x.largest).about("Distance from what is right, among finite elements");
+  f("limit", x.limit).omitted().about("Of that distance");
+}
+
 void fields(Timing& x, FieldList& f) {
   f.record("times", "In microseconds a launch");
   f("median_us", x.median_us).required().finite().positive();

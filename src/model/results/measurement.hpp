@@ -47,6 +47,18 @@ inline constexpr const char* kEdgeProblem = "edge problem ";
 /// result's reason begins with. Empty for outcomes without a gate.
 std::string gate_of(Outcome outcome, std::string_view reason);
 
+/// A part of an output with its own error statistics.
+struct ErrorRegion {
+  std::string where;            ///< "rows 448 to 511", "columns 0 to 31", "batch 0, head 3"
+  std::int64_t elements = 0;    ///< elements of the region
+  std::int64_t wrong = 0;       ///< beyond the limit of a single element, or not finite
+  std::int64_t not_finite = 0;  ///< NaN or infinity
+  double largest = 0;           ///< largest |out - ref| among finite elements
+  double limit = 0;             ///< limit of a single element; 0: single elements are not judged
+
+  friend bool operator==(const ErrorRegion&, const ErrorRegion&) = default;
+};
+
 /// Summary of a list of samples; microseconds per launch.
 struct Timing {
   double median_us = 0;
@@ -187,6 +199,7 @@ const std::optional<Timing>& timing_of(const Observation& record, Time time);
 /// layer.
 const std::optional<Timing>& searched_timing(const Observation& record, Time time);
 
+void fields(ErrorRegion& x, FieldList& f);
 void fields(Timing& x, FieldList& f);
 void fields(ToolVerdict& x, FieldList& f);  ///< all members except `tool`
 void fields(LseErrors& x, FieldList& f);

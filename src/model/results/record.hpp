@@ -10,7 +10,6 @@
 
 #include "core/fields_fwd.hpp"
 #include "core/json.hpp"
-#include "model/kernel/config.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/problem/problem.hpp"
 #include "model/results/measurement.hpp"

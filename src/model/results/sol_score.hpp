@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "core/fields_fwd.hpp"
 #include "model/results/physics.hpp"

@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
-
 namespace fatune {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
-#include "model/results/document.hpp"
 #include "model/results/statistics.hpp"
 
 namespace fatune {

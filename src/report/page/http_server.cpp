@@ -6,9 +6,6 @@
 #include <cerrno>
 #include <chrono>
 #include <list>
-#include <optional>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 

@@ -12,7 +12,6 @@
 #include "core/embedded.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
-#include "core/result.hpp"
 #include "core/svg.hpp"
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"

@@ -7,7 +7,6 @@
 
 #include "core/text.hpp"
 #include "search/datasets/recording.hpp"
-#include "search/strategies/importance.hpp"
 
 namespace fatune {
 namespace {

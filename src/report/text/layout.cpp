@@ -9,7 +9,6 @@
 
 #include "core/result.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 
 namespace fatune {
 namespace {

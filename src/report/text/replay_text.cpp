@@ -1,8 +1,6 @@
 // replay_text.cpp: Lays out the results of a replay: spaces, rows, means.
 #include "report/text/replay_text.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "core/text.hpp"
@@ -42,7 +40,7 @@ std::vector<std::string> cells_of(const ReplayRow& row) {
 
 std::string heading(const Replay& replay) {
   const std::string unit = replay.unit.empty() ? "" : " " + replay.unit;
-  std::string text = replay.file + ": " + replay.kernel;
+  std::string text = replay.file + ": " + replay.name;
   if (!replay.device.empty()) text += " on " + replay.device;
   text += fmt::format(
       ", {} configs, {} of them fail; {} {:.4g}{} at the optimum, {:.4g}{} median\n",

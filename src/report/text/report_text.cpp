@@ -12,7 +12,6 @@
 #include "report/text/cells.hpp"
 #include "report/text/kernel_text.hpp"
 #include "report/text/suite_summary.hpp"
-#include "search/strategies/importance.hpp"
 
 namespace fatune {
 namespace {

@@ -2,7 +2,6 @@
 #include "report/text/sweep_report.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -4,14 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 #include "model/kernel/expression.hpp"
 #include "model/kernel/token_reader.hpp"
 #include "search/datasets/formats.hpp"

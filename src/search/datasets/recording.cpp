@@ -2,7 +2,6 @@
 #include "search/datasets/recording.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -18,7 +17,6 @@
 #include "core/gzip.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 #include "search/datasets/formats.hpp"
 
 namespace fatune {
@@ -48,12 +46,6 @@ void unify_booleans(std::size_t axis, std::vector<Value>& declared,
   for (Value* value : values) {
     if (value->kind == Value::Kind::kBoolean) *value = number_value(value->number);
   }
-}
-
-std::string choices(const std::vector<Value>& values) {
-  std::vector<std::string> texts;
-  for (const Value& value : values) texts.push_back(describe(value));
-  return join(texts, ", ");
 }
 
 /// Returns the distinct values of an axis in the order of RecordedAxis.

@@ -37,8 +37,8 @@ enum class Turned {
   kNegative  ///< cost = -value
 };
 
-struct Recording {
-  std::string where;                     ///< the file, and the recording if the file has several
+/// What a recording is of.
+struct RecordingFacts {
   std::string format;                    ///< "kernel-tuner", "t4", "ktt", "fatune"
   std::string name;                      ///< name of the kernel
   std::string device;                    ///< empty if unknown
@@ -46,11 +46,15 @@ struct Recording {
   std::optional<Problem> own_problem{};  ///< the problem, in files by fatune
   std::string objective;
   std::string unit;  ///< unit of the file's values: "ms", "us", "GFLOP/s"; empty if unknown
+  std::vector<std::string> remarks;  ///< "unclosed file: accepted", "2 configs repeated: ..."
+};
+
+struct Recording : RecordingFacts {
+  std::string where;  ///< the file, and the recording if the file has several
   Turned turned = Turned::kNo;
   std::vector<RecordedAxis> axes;
   Lattice lattice;                     ///< exactly the file's configs, failures included
   std::vector<RecordedEntry> entries;  ///< entries[i] belongs to lattice.point(i)
-  std::vector<std::string> remarks;    ///< "unclosed file: accepted", "2 configs repeated: ..."
 };
 
 /// Reads a Kernel Tuner cache, T4 results, KTT results or a fatune journal (or a run's folder),

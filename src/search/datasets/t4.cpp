@@ -11,7 +11,6 @@
 #include "core/fields.hpp"
 #include "core/units.hpp"
 #include "model/problem/problem.hpp"
-#include "model/results/sweep_result.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/journal_dataset.hpp"
 

@@ -30,14 +30,8 @@ class Bench {
 
   Replay describe(const std::string& file) const {
     Replay replay;
+    static_cast<RecordingFacts&>(replay) = recording_;
     replay.file = file;
-    replay.format = recording_.format;
-    replay.kernel = recording_.name;
-    replay.device = recording_.device;
-    replay.problem = recording_.problem;
-    replay.own_problem = recording_.own_problem;
-    replay.objective = recording_.objective;
-    replay.unit = recording_.unit;
     replay.configs = landscape_.size();
     replay.failed = landscape_.failures();
     replay.optimum = recorded_value(recording_, landscape_.optimum());
@@ -49,7 +43,6 @@ class Bench {
       replay.published_evaluations = method_->budget_evaluations();
       replay.published_seconds = method_->budget_seconds();
     }
-    replay.remarks = recording_.remarks;
     return replay;
   }
 
@@ -223,7 +216,7 @@ void fields(Replay& x, FieldList& f) {
   f.record("space", "A recording");
   f("file", x.file);
   f("format", x.format);
-  f("kernel", x.kernel);
+  f("kernel", x.name);
   f.group("device", [&x](FieldList& device) { device("name", x.device); });
   f("problem", x.own_problem).about("Of a recording by fatune");
   f("label", x.problem).omitted().about("The problem, as the file words it");

@@ -34,10 +34,8 @@ struct ReplayRow {
 };
 
 /// The scores of one recording.
-struct Replay {
+struct Replay : RecordingFacts {
   std::string file;  ///< the rows' name for the file
-  std::string format, kernel, device, problem, objective, unit;
-  std::optional<Problem> own_problem;  ///< the problem, in recordings by fatune
   std::uint64_t configs = 0, failed = 0;
   double optimum = 0, median = 0, worst = 0;  ///< in the file's unit
   Yardstick yardstick;
@@ -47,7 +45,6 @@ struct Replay {
   std::optional<double> published_seconds;
   ReplayRow control;
   std::vector<ReplayRow> rows;
-  std::vector<std::string> remarks;
 
   /// True if random search scores about zero or nothing can be scored.
   bool control_holds() const;

@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "core/interrupt.hpp"
-#include "core/result.hpp"
 #include "model/results/statistics.hpp"
 #include "search/strategies/rng.hpp"
 #include "search/strategies/strategy.hpp"

@@ -2,16 +2,11 @@
 #include "search/strategies/gaussian_process.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <numbers>
 #include <unordered_map>
 #include <utility>
 
 #include <Eigen/Dense>
-
-#include "core/result.hpp"
 
 namespace fatune {
 namespace {

@@ -1,7 +1,6 @@
 // points.cpp: Implements distances, mutation, crossover, spread choices and populations.
 #include "search/strategies/points.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>

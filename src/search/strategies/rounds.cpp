@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "search/strategies/points.hpp"
-
 namespace fatune {
 namespace {
 

@@ -1,8 +1,6 @@
 // inert.cpp: Compiles one-parameter neighbours and compares the resulting programs.
 #include "tune/compile/inert.hpp"
 
-#include <map>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

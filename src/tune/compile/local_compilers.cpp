@@ -10,8 +10,6 @@
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
-#include "core/result.hpp"
-#include "worker/protocol/compilation.hpp"
 
 namespace fatune {
 namespace {

@@ -144,8 +144,7 @@ class DeviceEvaluator : public Evaluator {
   }
 
   Result<BeginOrder> finish_pending() {
-    const PendingProblem pending = *std::exchange(pending_, std::nullopt);
-    return finish_problem(pool_, preparation(), pending);
+    return finish_problem(pool_, *std::exchange(pending_, std::nullopt));
   }
 
   /// Abandons a problem that no candidate needed. Compiled code stays in the cache, and failures

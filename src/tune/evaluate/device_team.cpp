@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/log.hpp"
-#include "core/result.hpp"
 #include "core/text.hpp"
 
 namespace fatune {

@@ -11,8 +11,6 @@
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
 #include "model/kernel/candidate.hpp"
-#include "model/problem/suite.hpp"
-#include "model/results/error_region.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/measurement.hpp"
 #include "model/results/record.hpp"

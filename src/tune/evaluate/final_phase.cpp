@@ -97,7 +97,7 @@ class FinalPhase {
   Status draw_seed(Stage& main) {
     FATUNE_TRY_STATUS(stages_.finish_builds(main));
     seed_ = unknown_seed();
-    main.pending.cases = main_cases();
+    main.pending.order.cases = main_cases();
     return {};
   }
 

@@ -66,7 +66,7 @@ Status FinalStages::request_build(std::size_t index, Stage& stage) {
     return {};
   }
   Candidate candidate = contestant.candidate;
-  candidate.problem = stage.pending.problem;
+  candidate.problem = stage.pending.order.problem;
   FATUNE_TRY(const std::string reason, impossible_reason(candidate, limits));
   if (!reason.empty()) {
     note_infeasible(index, stage, reason);
@@ -118,7 +118,7 @@ Status FinalStages::finish_builds(Stage& stage) {
 Status FinalStages::begin(Stage& stage) {
   begun = &stage;
   if (!stage.order) {
-    FATUNE_TRY(stage.order, finish_problem(setting.compiler, setting.preparation, stage.pending));
+    FATUNE_TRY(stage.order, finish_problem(setting.compiler, stage.pending));
   }
   return setting.worker.begin(*stage.order, progress);
 }

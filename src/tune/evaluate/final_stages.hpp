@@ -2,7 +2,6 @@
 // one problem after another.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

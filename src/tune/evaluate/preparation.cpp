@@ -71,56 +71,49 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
   const Candidate slice{setting.reference, default_config(manifest),
                         manifest.operation->reference_problem(problem)};
   PendingProblem pending;
-  pending.problem = problem;
+  BeginOrder& order = pending.order;
+  order.problem = problem;
+  order.kernel_deadline_s = setting.kernel_deadline_s;
   FATUNE_TRY(const OperationPlan plan, manifest.operation->plan(problem));
-  if (problem.custom()) pending.custom = plan;
-  FATUNE_TRY(pending.plan, launch_plan(slice, setting.limits));
-  pending.low_precision_plan = pending.plan;
-  FATUNE_TRY_STATUS(
-      check_memory(*manifest.operation, problem, pending.plan, setting.limits, cases.size()));
-  pending.cases = std::move(cases);
+  if (problem.custom()) order.custom = plan;
+  FATUNE_TRY(order.reference.plan, launch_plan(slice, setting.limits));
+  order.low_precision.plan = order.reference.plan;
+  FATUNE_TRY_STATUS(check_memory(*manifest.operation, problem, order.reference.plan, setting.limits,
+                                 cases.size()));
+  order.cases = std::move(cases);
   FATUNE_TRY(const CompileRequest checks, checks_request(setting.limits));
   pending.reference = service.submit(compile_request(slice, setting.limits, {"OUT_F32=1"}));
-  if (!pending.custom || !pending.custom->tolerance) {
+  if (!order.custom || !order.custom->tolerance) {
     Candidate low_precision = slice;
     if (problem.is(is_fused))
       low_precision.problem = with_given_factors(slice.problem.as_attention());
-    FATUNE_TRY(pending.low_precision_plan, launch_plan(low_precision, setting.limits));
+    FATUNE_TRY(order.low_precision.plan, launch_plan(low_precision, setting.limits));
     pending.low_precision =
         service.submit(compile_request(low_precision, setting.limits, {"ROUND_INTERMEDIATES=1"}));
   }
   if (problem.is(has_descales)) {
     Candidate plain = slice;
     plain.problem = unquantized(slice.problem.as_attention());
-    FATUNE_TRY(pending.unquantized_plan, launch_plan(plain, setting.limits));
+    FATUNE_TRY(order.unquantized.emplace().plan, launch_plan(plain, setting.limits));
     pending.unquantized = service.submit(compile_request(plain, setting.limits, {"OUT_F32=1"}));
   }
   pending.checks = service.submit(checks);
   return pending;
 }
 
-Result<BeginOrder> finish_problem(CompileService& service, const PreparationSetting& setting,
-                                  const PendingProblem& pending) {
-  BeginOrder order;
-  order.problem = pending.problem;
-  order.cases = pending.cases;
-  order.custom = pending.custom;
-  order.kernel_deadline_s = setting.kernel_deadline_s;
-  order.reference.plan = pending.plan;
-  order.low_precision.plan = pending.low_precision_plan;
+Result<BeginOrder> finish_problem(CompileService& service, PendingProblem pending) {
+  BeginOrder& order = pending.order;
   FATUNE_TRY(order.reference.cubin, cubin_of(service, pending.reference, "reference kernel"));
   if (pending.low_precision) {
     FATUNE_TRY(order.low_precision.cubin,
                cubin_of(service, *pending.low_precision, "low-precision reference"));
   }
   if (pending.unquantized) {
-    Program& unquantized = order.unquantized.emplace();
-    unquantized.plan = pending.unquantized_plan;
-    FATUNE_TRY(unquantized.cubin,
+    FATUNE_TRY(order.unquantized->cubin,
                cubin_of(service, *pending.unquantized, "reference kernel for unquantized inputs"));
   }
   FATUNE_TRY(order.checks_cubin, cubin_of(service, pending.checks, "device checks"));
-  return order;
+  return std::move(order);
 }
 
 void cancel_problem(CompileService& service, const PendingProblem& pending) {

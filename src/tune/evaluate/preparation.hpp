@@ -23,17 +23,12 @@ struct PreparationSetting {
   double kernel_deadline_s = 10;
 };
 
-/// Running compilations for a problem.
+/// A problem's order, whose programs are being compiled.
 struct PendingProblem {
-  Problem problem;
-  std::vector<InputCase> cases;
-  LaunchPlan plan;
-  std::optional<OperationPlan> custom = {};  ///< for a custom operation
+  BeginOrder order;  ///< without machine code
   Ticket reference = 0, checks = 0;
   std::optional<Ticket> low_precision = {};  ///< none if the operation declares a tolerance
-  LaunchPlan low_precision_plan = {};
-  std::optional<Ticket> unquantized = {};  ///< for fp8
-  LaunchPlan unquantized_plan = {};
+  std::optional<Ticket> unquantized = {};    ///< for fp8
 };
 
 /// Requests the compilations. A problem that the reference does not support is a usage error.
@@ -41,8 +36,7 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
                                        const Problem& problem, std::vector<InputCase> cases);
 /// Waits for the compilations. A reference that does not compile is an environment error with the
 /// first line of the compile log.
-Result<BeginOrder> finish_problem(CompileService& service, const PreparationSetting& setting,
-                                  const PendingProblem& pending);
+Result<BeginOrder> finish_problem(CompileService& service, PendingProblem pending);
 
 /// Cancels a problem that will not be finished.
 void cancel_problem(CompileService& service, const PendingProblem& pending);

@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "core/result.hpp"
-
 namespace fatune {
 
 DeviceLane::DeviceLane(std::string name, Open open, const MakeSweepPart& make)

@@ -5,14 +5,10 @@
 #include <chrono>
 #include <list>
 #include <numeric>
-#include <optional>
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/interrupt.hpp"
-#include "core/text.hpp"
 
 namespace fatune {
 namespace {

@@ -2,7 +2,6 @@
 #include "tune/fleet/rank_pool.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>

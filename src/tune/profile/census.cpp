@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <initializer_list>
 #include <optional>
-#include <string>
 
 #include "core/fields.hpp"
 #include "core/lines.hpp"
-#include "core/result.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 

@@ -2,15 +2,12 @@
 #include "tune/profile/counters.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "core/fields.hpp"
 #include "core/lines.hpp"
 #include "core/text.hpp"
-#include "model/results/document.hpp"
 
 namespace fatune {
 namespace {

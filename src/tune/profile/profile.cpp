@@ -2,7 +2,6 @@
 #include "tune/profile/profile.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <system_error>
 

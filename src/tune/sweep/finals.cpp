@@ -2,7 +2,6 @@
 #include "tune/sweep/finals.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 

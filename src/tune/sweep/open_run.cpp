@@ -2,7 +2,6 @@
 #include "tune/sweep/open_run.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 #include "search/strategies/strategy.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/comparison.hpp"
-#include "tune/sweep/problem_sweep.hpp"
 #include "tune/sweep/saved_result.hpp"
 #include "tune/sweep/warm_start.hpp"
 

@@ -1,9 +1,6 @@
 // problem_sweep.hpp: Sweeps one problem: builds its spaces, searches them, runs its final phase.
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "core/result.hpp"

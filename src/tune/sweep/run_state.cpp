@@ -1,12 +1,10 @@
 // run_state.cpp: Counts progress, prepares the evaluator, and handles its reports.
 #include "tune/sweep/run_state.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "model/results/sweep_result.hpp"
 #include "tune/sweep/finals.hpp"
 
 namespace fatune {

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "model/kernel/candidate.hpp"
 #include "model/results/journal.hpp"
 #include "model/results/record.hpp"
 #include "model/results/sweep_result.hpp"

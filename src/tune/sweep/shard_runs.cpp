@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "core/file.hpp"
 #include "core/text.hpp"
 #include "search/datasets/recording.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "model/results/sweep_result.hpp"
 #include "tune/sweep/open_run.hpp"
 #include "tune/sweep/problem_sweep.hpp"
 #include "tune/sweep/run_state.hpp"

@@ -9,7 +9,6 @@
 #include "model/results/journal.hpp"
 #include "model/results/sweep_result.hpp"
 #include "tune/evaluate/evaluator.hpp"
-#include "tune/sweep/best.hpp"
 #include "tune/sweep/finals.hpp"
 
 namespace fatune {

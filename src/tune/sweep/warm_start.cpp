@@ -9,10 +9,7 @@
 #include <utility>
 
 #include "core/fields.hpp"
-#include "core/file.hpp"
 #include "core/log.hpp"
-#include "model/results/journal.hpp"
-#include "model/results/sweep_result.hpp"
 #include "tune/evaluate/implementations.hpp"
 #include "tune/sweep/best.hpp"
 

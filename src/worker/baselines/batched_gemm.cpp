@@ -55,6 +55,15 @@ std::string gemm_version_text(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
+std::string gemm_status_text(const char* text, int status) {
+  return fmt::format("{} ({})", text == nullptr ? "unknown status" : text, status);
+}
+
+int cuda_type(GemmType type) {
+  if (type == GemmType::kF32) return kCudaReal32F;
+  return type == GemmType::kF16 ? kCudaReal16F : kCudaReal16Bf;
+}
+
 Result<std::unique_ptr<BatchedGemm>> BatchedGemm::open(const GemmPlan& plan) {
   if (plan.library == GemmLibrary::kCutensor) {
     const auto& library = cutensor();

@@ -39,6 +39,14 @@ Result<gpu::Library> open_gemm_library(const GemmLibraryNames& names);
 
 /// "13.0.2" of 130002: major, minor and patch.
 std::string gemm_version_text(std::size_t version);
+/// "CUBLAS_STATUS_NOT_SUPPORTED (15)"; `text` is the library's, and may be null.
+std::string gemm_status_text(const char* text, int status);
+
+// Values of library_types.h, by which both libraries name element types.
+inline constexpr int kCudaReal32F = 0;
+inline constexpr int kCudaReal16F = 2;
+inline constexpr int kCudaReal16Bf = 14;
+int cuda_type(GemmType type);
 
 /// Device addresses of a, b, c.
 using GemmAddresses = std::array<CUdeviceptr, 3>;

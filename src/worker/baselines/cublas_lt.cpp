@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
 #include "gpu/library.hpp"
 
 namespace fatune {
@@ -35,31 +34,15 @@ Result<CublasLtFunctions> load_cublas_lt(const gpu::Library& library) {
       fmt::format("{} lacks {}; {}", library.path(), symbols.missing(), kCublasNames.remedy));
 }
 
-std::string status_text(const CublasLtFunctions& functions, int status) {
-  const char* text = functions.status_text(status);
-  return fmt::format("{} ({})", text == nullptr ? "unknown status" : text, status);
-}
-
 Result<CublasLt> open_cublas_lt() {
   FATUNE_TRY(const gpu::Library library, open_gemm_library(kCublasNames));
   CublasLt opened;
   FATUNE_TRY(opened.functions, load_cublas_lt(library));
   const int status = opened.functions.create(&opened.handle);
   if (status == kCublasSuccess) return opened;
-  return environment_error(fmt::format("{} does not start: {}; {}", library.path(),
-                                       status_text(opened.functions, status), kCublasNames.remedy));
-}
-
-int type_of(GemmType type) {
-  switch (type) {
-    case GemmType::kF16:
-      return kCudaReal16F;
-    case GemmType::kBf16:
-      return kCudaReal16Bf;
-    case GemmType::kF32:
-      return kCudaReal32F;
-  }
-  fail_check("type", "a GemmType is one of the three", __FILE__, __LINE__);
+  return environment_error(fmt::format(
+      "{} does not start: {}; {}", library.path(),
+      gemm_status_text(opened.functions.status_text(status), status), kCublasNames.remedy));
 }
 
 }  // namespace
@@ -76,8 +59,9 @@ CublasLtGemm::CublasLtGemm(const CublasLt& library, const GemmPlan& plan)
 
 Status CublasLtGemm::check(int status, const char* doing) const {
   if (status == kCublasSuccess) return {};
-  return device_error(fmt::format("cuBLASLt, {}: cannot {}: {}", describe(plan_), doing,
-                                  status_text(library_.functions, status)));
+  return device_error(
+      fmt::format("cuBLASLt, {}: cannot {}: {}", describe(plan_), doing,
+                  gemm_status_text(library_.functions.status_text(status), status)));
 }
 
 Status CublasLtGemm::describe_product() {
@@ -100,7 +84,7 @@ Status CublasLtGemm::add_layout(const GemmOperand& operand) {
   const CublasLtFunctions& f = library_.functions;
   void* raw = nullptr;
   FATUNE_TRY_STATUS(check(
-      f.create_layout(&raw, type_of(operand.type), static_cast<std::uint64_t>(operand.columns),
+      f.create_layout(&raw, cuda_type(operand.type), static_cast<std::uint64_t>(operand.columns),
                       static_cast<std::uint64_t>(operand.rows), operand.pitch),
       "describe an operand"));
   layouts_.emplace_back(raw, f.destroy_layout);

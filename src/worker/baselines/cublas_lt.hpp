@@ -14,14 +14,11 @@
 
 namespace fatune {
 
-// Values of cublasLt.h, cublas_api.h and library_types.h, equal in versions 12 and 13.
+// Values of cublasLt.h and cublas_api.h, equal in versions 12 and 13.
 inline constexpr int kCublasSuccess = 0;
 inline constexpr int kCublasNotSupported = 15;
 inline constexpr int kCublasCompute32F = 68;
 inline constexpr int kCublasTranspose = 1;
-inline constexpr int kCudaReal32F = 0;
-inline constexpr int kCudaReal16F = 2;
-inline constexpr int kCudaReal16Bf = 14;
 inline constexpr int kMatmulTransposeA = 3;        // CUBLASLT_MATMUL_DESC_TRANSA, int32
 inline constexpr int kMatmulTransposeB = 4;        // CUBLASLT_MATMUL_DESC_TRANSB, int32
 inline constexpr int kLayoutBatchCount = 5;        // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32

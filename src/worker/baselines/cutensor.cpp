@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
 #include "gpu/library.hpp"
 #include "worker/baselines/cublas_lt.hpp"
 
@@ -52,31 +51,14 @@ Result<OpenedCutensor> load_cutensor() {
   return opened;
 }
 
-std::string cutensor_status(const CutensorFunctions& functions, int status) {
-  const char* text = functions.status_text(status);
-  return fmt::format("{} ({})", text == nullptr ? "unknown status" : text, status);
-}
-
 Result<Cutensor> open_cutensor() {
   FATUNE_TRY(OpenedCutensor opened, load_cutensor());
   Cutensor& table = opened.table;
   const int status = table.functions.create(&table.handle);
   if (status == kCutensorSuccess) return table;
-  return environment_error(fmt::format("{} does not start: {}; {}", opened.library.path(),
-                                       cutensor_status(table.functions, status),
-                                       kCutensorNames.remedy));
-}
-
-int cutensor_type(GemmType type) {
-  switch (type) {
-    case GemmType::kF16:
-      return kCutensorReal16F;
-    case GemmType::kBf16:
-      return kCutensorReal16Bf;
-    case GemmType::kF32:
-      return kCutensorReal32F;
-  }
-  fail_check("type", "a GemmType is one of the three", __FILE__, __LINE__);
+  return environment_error(fmt::format(
+      "{} does not start: {}; {}", opened.library.path(),
+      gemm_status_text(table.functions.status_text(status), status), kCutensorNames.remedy));
 }
 
 }  // namespace
@@ -117,8 +99,9 @@ CutensorGemm::CutensorGemm(const Cutensor& library, const GemmPlan& plan)
 
 Status CutensorGemm::check(int status, const char* doing) const {
   if (status == kCutensorSuccess) return {};
-  return device_error(fmt::format("cuTENSOR, {}: cannot {}: {}", describe(plan_), doing,
-                                  cutensor_status(library_.functions, status)));
+  return device_error(
+      fmt::format("cuTENSOR, {}: cannot {}: {}", describe(plan_), doing,
+                  gemm_status_text(library_.functions.status_text(status), status)));
 }
 
 Status CutensorGemm::describe_product() {
@@ -129,7 +112,7 @@ Status CutensorGemm::describe_product() {
     FATUNE_TRY_STATUS(
         check(f.create_tensor(library_.handle, &raw, static_cast<std::uint32_t>(shape.modes.size()),
                               shape.extents.data(), shape.strides.data(),
-                              cutensor_type(plan_.operands[i].type), kOperandAlignment),
+                              cuda_type(plan_.operands[i].type), kOperandAlignment),
               "describe an operand"));
     tensors_.emplace_back(raw, f.destroy_tensor);
   }

@@ -15,12 +15,9 @@
 
 namespace fatune {
 
-// Values of cutensor.h and library_types.h, version 2. Enums are int.
+// Values of cutensor.h, version 2. Enums are int.
 inline constexpr int kCutensorSuccess = 0;
 inline constexpr int kCutensorNotSupported = 15;
-inline constexpr int kCutensorReal32F = 0;
-inline constexpr int kCutensorReal16F = 2;
-inline constexpr int kCutensorReal16Bf = 14;
 inline constexpr int kCutensorIdentity = 1;
 inline constexpr int kCutensorAlgorithmDefault = -1;  // its performance model chooses
 inline constexpr int kCutensorNoJit = 0;

@@ -1,13 +1,11 @@
 // outside.cpp: Opens each implementation by its origin, and says which of them are available.
 #include "worker/baselines/outside.hpp"
 
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/result.hpp"
 #include "core/run_program.hpp"
 #include "core/text.hpp"
 #include "gpu/library.hpp"

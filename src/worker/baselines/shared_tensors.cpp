@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/problem/tensor.hpp"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,9 +11,7 @@
 #include "core/embedded.hpp"
 #include "core/fields.hpp"
 #include "core/log.hpp"
-#include "core/result.hpp"
 #include "core/text.hpp"
-#include "core/utf8.hpp"
 #include "model/problem/tensor.hpp"
 #include "worker/timing/layer.hpp"
 #include "worker/timing/sampler.hpp"

@@ -17,7 +17,6 @@
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "gpu/library.hpp"
 #include "worker/compile/submitted.hpp"
 
 namespace fatune {

@@ -2,15 +2,12 @@
 #include "worker/device/device_problem.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <future>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/file.hpp"
-#include "core/result.hpp"
-#include "gpu/objects.hpp"
 #include "worker/verify/inputs.hpp"
 
 namespace fatune {

@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "core/file.hpp"
-#include "core/result.hpp"
 #include "core/text.hpp"
-#include "model/problem/problem.hpp"
 #include "worker/device/device_problem.hpp"
 
 namespace fatune {

@@ -1,8 +1,6 @@
 // gate_context.cpp: Launches a candidate over poisoned outputs, and checks what launches leave.
 #include "worker/gates/gate_context.hpp"
 
-#include <utility>
-
 #include "worker/gates/gates.hpp"
 
 namespace fatune {

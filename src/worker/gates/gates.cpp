@@ -2,7 +2,6 @@
 #include "worker/gates/gates.hpp"
 
 #include <array>
-#include <span>
 
 #include <fmt/format.h>
 

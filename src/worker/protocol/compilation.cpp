@@ -2,11 +2,7 @@
 #include "worker/protocol/compilation.hpp"
 
 #include <algorithm>
-#include <map>
-#include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>

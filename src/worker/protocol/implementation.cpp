@@ -2,7 +2,6 @@
 #include "worker/protocol/implementation.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <utility>
 

@@ -13,7 +13,6 @@
 #include "model/problem/input_case.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/tensor.hpp"
-#include "model/results/error_region.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/protocol/implementation.hpp"
 

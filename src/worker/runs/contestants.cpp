@@ -1,6 +1,5 @@
 // contestants.cpp: Captures the graphs of contestants, and gives up baselines that fail.
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>

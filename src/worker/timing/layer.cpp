@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/result.hpp"
 #include "model/problem/tensor.hpp"
 #include "model/results/statistics.hpp"
 #include "worker/verify/inputs.hpp"

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "core/parallel.hpp"
-#include "core/result.hpp"
 
 namespace fatune {
 namespace {

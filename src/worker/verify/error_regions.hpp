@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "model/results/error_region.hpp"
+#include "model/results/measurement.hpp"
 #include "worker/verify/compare.hpp"
 
 namespace fatune {

@@ -2,11 +2,8 @@
 #include "worker/verify/guarded_buffer.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
-
-#include "core/result.hpp"
 
 namespace fatune {
 namespace {

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include "core/parallel.hpp"

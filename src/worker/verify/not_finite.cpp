@@ -6,8 +6,6 @@
 #include <limits>
 #include <vector>
 
-#include "worker/verify/inputs.hpp"
-
 namespace fatune {
 namespace {
 

@@ -3,12 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <limits>
-#include <span>
-
-#include "worker/verify/inputs.hpp"
 
 namespace fatune {
 namespace {

@@ -1,9 +1,7 @@
 // tolerance.hpp: Derives limits of errors, and judges errors by them.
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "model/problem/input_case.hpp"
 #include "model/problem/problem.hpp"

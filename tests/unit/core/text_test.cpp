@@ -6,7 +6,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/run_program.hpp"
-#include "core/utf8.hpp"
 
 using namespace fatune;
 

@@ -1,9 +1,10 @@
 // report_test.cpp: Tests the reports of a run: figures and text.
+#include "evolve/report.hpp"
+
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/fields.hpp"
-#include "evolve/report/text.hpp"
 #include "evolve_fakes.hpp"
 
 using namespace fatune;

@@ -227,10 +227,10 @@ TEST_CASE("judged kernels are compared in the same rounds") {
   const auto duel = shop.referee.compare({{slow, fast}, {}}, kQuiet);
   if (!duel) FAIL(duel.error().message);
   REQUIRE(duel->kernels.size() == 2);
-  CHECK_FALSE(duel->kernels[0].to_first);
-  REQUIRE(duel->kernels[1].to_first);
+  CHECK_FALSE(duel->kernels[0].ratio);
+  REQUIRE(duel->kernels[1].ratio);
   CHECK(duel->kernels[1].comparison == "faster");
-  CHECK(duel->kernels[1].to_first->value < 0.45);
+  CHECK(duel->kernels[1].ratio->value < 0.45);
   CHECK(duel->time == Time::kHot);
   CHECK(to_json(*duel).at("kernels").at(0).at("hot").at("samples") == kDuelRounds);
   CHECK_FALSE(shop.referee.compare({{slow, "0123456789abcdef"}, {}}, kQuiet));

@@ -33,7 +33,7 @@ TEST_CASE("reference and low-precision reference are compiled for one head, chec
   CHECK(has_macro(compiler.requests[0], "SEQ_Q=512"));
   CHECK(has_macro(compiler.requests[1], "ROUND_INTERMEDIATES=1"));
   CHECK(compiler.requests[2].source.text.find("check_pattern") != std::string::npos);
-  const auto order = finish_problem(compiler, kSetting, *pending);
+  const auto order = finish_problem(compiler, *pending);
   REQUIRE(order);
   CHECK(order->problem == problem);
   CHECK(order->cases.size() == 2);
@@ -56,7 +56,7 @@ TEST_CASE("the shipped reference is one for every way in which fp8 comes") {
     const PreparationSetting setting{*naive, kSetting.limits, 10};
     const auto pending = request_problem(compiler, setting, problem, search_cases(problem, 42));
     REQUIRE(pending);
-    CHECK(finish_problem(compiler, setting, *pending));
+    CHECK(finish_problem(compiler, *pending));
   }
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a reference that does not compile is an environment error with the co
   };
   const auto pending = request_problem(compiler, kSetting, {}, search_cases({}, 42));
   REQUIRE(pending);
-  const auto order = finish_problem(compiler, kSetting, *pending);
+  const auto order = finish_problem(compiler, *pending);
   REQUIRE_FALSE(order);
   CHECK(order.error().kind == ErrorKind::kEnvironment);
   CHECK(order.error().message.find("naive.cu(3): error: broken") != std::string::npos);

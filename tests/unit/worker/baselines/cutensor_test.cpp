@@ -177,7 +177,7 @@ TEST_CASE("rows, columns and batches of a packed grouped problem become modes") 
     CHECK(told.strides[0] == Numbers{1, 320, 32, 96, 5 * 320});
     CHECK(told.strides[1] == Numbers{1, 320, 32, 5 * 320});
     CHECK(told.strides[2] == Numbers{1, 8, 40, 120, 240});
-    CHECK(told.types == std::vector<int>(3, kCutensorReal16F));
+    CHECK(told.types == std::vector<int>(3, kCudaReal16F));
     CHECK(told.alignments == std::vector<std::uint32_t>(3, 16));
     CHECK(told.tensors[2] == told.tensors[3]);
     CHECK(told.ranks.empty());

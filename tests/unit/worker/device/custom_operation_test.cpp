@@ -45,7 +45,7 @@ TEST_CASE(
   CHECK(has_macro(compiler.requests[0], "OUT_F32=1"));
   CHECK(has_macro(compiler.requests[0], "ROWS=512"));
   CHECK(has_macro(compiler.requests[1], "ROUND_INTERMEDIATES=1"));
-  const auto order = finish_problem(compiler, setting, *pending);
+  const auto order = finish_problem(compiler, *pending);
   REQUIRE(order);
   REQUIRE(order->custom);
   CHECK(order->custom->inputs().size() == 2);
@@ -65,7 +65,7 @@ TEST_CASE("with a declared tolerance there is no low-precision reference") {
       request_problem(compiler, setting, custom_test_problem(), search_cases({}, 42));
   REQUIRE(pending);
   CHECK(compiler.requests.size() == 2);
-  const auto order = finish_problem(compiler, setting, *pending);
+  const auto order = finish_problem(compiler, *pending);
   REQUIRE(order);
   CHECK(order->low_precision.cubin.empty());
   CHECK(order->custom->tolerance->absolute == 1e-3);

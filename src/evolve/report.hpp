@@ -1,4 +1,4 @@
-// document.hpp: Declares the summary of a run, fatune.evolution/1.
+// report.hpp: Declares the summary of a run, fatune.evolution/1, and its text for a terminal.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "core/fields_fwd.hpp"
 #include "evolve/run/ledger.hpp"
 #include "model/results/document.hpp"
+#include "report/text/layout.hpp"
 
 namespace fatune {
 
@@ -38,16 +39,16 @@ struct EvolutionFigures {
 
 struct EvolutionDocument {
   DocumentHead head;
-  LedgerHeader run;
+  Ledger run;
   EvolutionFigures figures;
-  std::vector<Trial> trials;
-  std::vector<DuelRecord> duels;
-  bool complete = false;
 };
 void fields(EvolutionFigures& x, FieldList& f);
 void fields(EvolutionDocument& x, FieldList& f);
 
-EvolutionFigures figures_of(const Ledger& ledger);
 EvolutionDocument evolution_document(Ledger ledger, DocumentHead head);
+
+/// Returns a line such as "t7  elite  1.52x  stage_k: keys through shared memory".
+std::string trial_line(const Trial& trial);
+std::string evolution_text(const EvolutionDocument& document, const Paint& paint);
 
 }  // namespace fatune
