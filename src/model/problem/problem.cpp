@@ -134,8 +134,8 @@ std::string quant_fault(const Attention& problem) {
 std::string scale_fault(const Attention& problem) {
   // Kernels compute with the scale times log2(e) in fp32. With a larger scale than the largest, the
   // smallest queries of the type have scores so far apart that no softmax has two keys.
-  constexpr double kLeast = 1.2e-38;
-  const double most = out_dtype(problem) == Dtype::kF16 ? 1e6 : 1e30;
+  constexpr double kLeast = 1e-30;
+  const double most = out_dtype(problem) == Dtype::kF16 ? 1e5 : 1e30;
   if (!problem.scale || (*problem.scale >= kLeast && *problem.scale <= most)) return {};
   if (!(*problem.scale > 0))
     return fmt::format("scale must be a number greater than 0, not {}", *problem.scale);

@@ -115,7 +115,8 @@ template <typename Element>
 float outlier(const std::optional<Dtype>& type, const Recipe& recipe, Element element,
               std::uint16_t draw, float added) {
   if constexpr (sizeof(Element) < sizeof(float)) {
-    if (recipe.added_to_element) return decode(*type, element) + added;
+    if (recipe.added_to_element)
+      return decode(*type, element) + static_cast<float>(recipe.fill.scale) * added;
   }
   const double sum = static_cast<double>(drawn_value(recipe.fill, draw)) + added;
   return static_cast<float>(recipe.fill.offset + recipe.fill.scale * sum);
