@@ -364,10 +364,8 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 bool is_typed(const CLI::App& command) { return command.parsed(); }
 
 CommandDoc describe_commands(const CLI::App& app) {
-  CommandDoc doc;
-  doc.name = app.get_name();
-  doc.summary = app.get_description();
-  doc.group = app.get_group();
+  CommandDoc doc{
+      .name = app.get_name(), .summary = app.get_description(), .group = app.get_group()};
   doc.examples = examples_in(app.get_footer());
   const auto every_option = [](const CLI::Option* option) { return !option->get_group().empty(); };
   for (const CLI::Option* option : app.get_options(every_option))
