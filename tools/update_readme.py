@@ -60,7 +60,8 @@ def shell(command, width=96):
 
 def source(name, document):
     """The file of a table, its GPU and day, and its command."""
-    return f"[{name}](../results/{name}), {document['device']['name']}, {document['date']}, by\n\n{shell(document['command'])}"
+    return (f"[{name}](../results/{name}), {document['device']['name']}, {document['date']}. The command needs a GPU:"
+            f"\n\n{shell(document['command'])}")
 
 
 def interval(pair, decimals=3):
@@ -163,7 +164,7 @@ def sweep():
     command = best["command"].replace("fatune", "./fatune", 1).replace(" --seed 42", "") + " --out " + out.split()[1].removesuffix("/best.json")
     shown = ["$ " + command, lines[0], "", *finalists[:next(n for n, row in enumerate(finalists) if row.split()[0] == "6")],
              *(row for row in finalists if row.split()[0] == "-"), "", gate, out, journal]
-    return "```\n" + "\n".join(shown) + "\n```"
+    return "<!-- run -->\n```\n" + "\n".join(shown) + "\n```"
 
 
 def kernels():
@@ -181,7 +182,7 @@ def kernels():
         rows.append((median(row, "hot"), [name, launch, f"{median(row, 'hot'):.2f}", interval(row["hot"]["ci95_us"], 2), cold]))
     return (table(["implementation", "launch", "hot, µs", "95 % interval", "cold, µs"], [row for _, row in sorted(rows)], 2)
             + "\n\nThe best config of each kernel in one search, and the baselines, in one final phase on an H200 "
-            f"([kernels](../results/h200/kernels)). By\n\n{shell(best['command'])}")
+            f"([kernels](../results/h200/kernels)). The command needs a GPU:\n\n{shell(best['command'])}")
 
 
 def peers():
@@ -288,7 +289,7 @@ def strategies():
     rows = [[title, *(f"{found[file]:.2f}" if file in found else "-" for file in spaces), f"{mean[title]:.2f}"]
             for title, found in sorted(scores.items(), key=lambda each: -mean[each[0]])]
     return (table(["strategy", *spaces.values(), f"mean of {len(shared)}"], rows)
-            + f"\n\n[spaces.json](../results/replay/spaces.json), by\n\n{shell(documents[0]['command'] + ' --json')}\n\n"
+            + f"\n\n[spaces.json](../results/replay/spaces.json). The command needs these files from the network:\n\n{shell(documents[0]['command'] + ' --json')}\n\n"
             "Kernel Tuner's rows: [kernel-tuner.json](../results/replay/kernel-tuner.json).")
 
 
@@ -309,7 +310,7 @@ def endings():
     lines = [[title, *(percent(row[key]) for row in rows)] for title, key in facts.items()]
     lines += [["slowest over the best", *(f"{row['worst']:.3f}" for row in rows)], ["candidates, mean", *(f"{row['evaluations']:.0f}" for row in rows)]]
     return (table([f"{rows[0]['repeats']} sweeps a problem", *(row["problem"] for row in rows)], lines)
-            + f"\n\n[sweeps-default.json](../results/replay/sweeps-default.json), by sweeps like\n\n{shell(rows[0]['command'])}")
+            + f"\n\n[sweeps-default.json](../results/replay/sweeps-default.json), by sweeps like this one, with a seed each:\n\n<!-- run -->\n{shell(rows[0]['command'].replace(' 1..30', ' 1'))}")
 
 
 def effects(kernel):

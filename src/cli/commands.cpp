@@ -281,6 +281,7 @@ OptionDoc describe_option(const CLI::Option& option) {
   doc.description = option.get_description();
   doc.repeatable = option.get_items_expected_max() > 1;
   doc.required = option.get_required();
+  if (option.get_group() != "Options") doc.group = option.get_group();  // CLI11's own title
   return doc;
 }
 
@@ -362,9 +363,8 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 bool is_typed(const CLI::App& command) { return command.parsed(); }
 
 CommandDoc describe_commands(const CLI::App& app) {
-  CommandDoc doc;
-  doc.name = app.get_name();
-  doc.summary = app.get_description();
+  CommandDoc doc{
+      .name = app.get_name(), .summary = app.get_description(), .group = app.get_group()};
   doc.examples = examples_in(app.get_footer());
   const auto every_option = [](const CLI::Option* option) { return !option->get_group().empty(); };
   for (const CLI::Option* option : app.get_options(every_option))

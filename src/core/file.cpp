@@ -36,13 +36,28 @@ Status wait_for_bytes(const Descriptor& file, const fs::path& path) {
   return system_failure(path, "read", errno);
 }
 
-Result<std::string> read_bytes(const fs::path& path, std::size_t limit, int flags) {
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+/// True for a name in a folder of a run, which somebody else may have filled.
+bool is_beside_a_journal(const fs::path& path) {
+  std::error_code ignored;
+  return std::ranges::any_of(
+      std::array{"journal.jsonl", "journal.jsonl.gz", "ledger.jsonl", "judgements.jsonl"},
+      [&](const char* name) { return fs::exists(folder_of(path) / name, ignored); });
+}
+
+enum class Kinds { kAll, kRegular };
+
+Result<std::string> read_bytes(const fs::path& path, std::size_t limit, Kinds kinds,
+                               int flags = 0) {
   // Without O_NONBLOCK, open() waits for the FIFO's writer.
   const Descriptor file = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
   if (!file.open()) return system_failure(path, "open", errno);
   struct stat what {};
   if (::fstat(file.raw(), &what) != 0) return system_failure(path, "read", errno);
-  if ((flags & O_NOFOLLOW) != 0 && !S_ISREG(what.st_mode))
+  if (!S_ISREG(what.st_mode) && (kinds == Kinds::kRegular || is_beside_a_journal(path)))
     return file_error(path.string() + ": is no regular file");
   std::string bytes;
   std::array<char, 1 << 16> chunk;
@@ -60,6 +75,15 @@ Result<std::string> read_bytes(const fs::path& path, std::size_t limit, int flag
   }
 }
 
+Result<std::string> read_text(const fs::path& path, std::size_t limit, Kinds kinds) {
+  FATUNE_TRY(std::string bytes, read_bytes(path, limit, kinds));
+  if (path.extension() == ".gz") {
+    FATUNE_TRY(bytes, gunzip(bytes, path.string(), limit));
+  }
+  drop_byte_order_mark(bytes);
+  return bytes;
+}
+
 /// The final target of a path after its symbolic links.
 struct Target {
   fs::path path;
@@ -69,10 +93,6 @@ struct Target {
   int folder = AT_FDCWD;
   fs::path name = path;
 };
-
-fs::path folder_of(const fs::path& file) {
-  return file.has_parent_path() ? file.parent_path() : fs::path(".");
-}
 
 /// The target of a name that is not followed, in an open folder.
 Target own_target(const fs::path& path, int folder, const fs::path& name, Access access) {
@@ -85,14 +105,6 @@ Target own_target(const fs::path& path, int folder, const fs::path& name, Access
     target.mode = there.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
   }
   return target;
-}
-
-/// True for a name in a folder of a run, which somebody else may have filled.
-bool is_beside_a_journal(const fs::path& path) {
-  std::error_code ignored;
-  return std::ranges::any_of(
-      std::array{"journal.jsonl", "ledger.jsonl", "judgements.jsonl"},
-      [&](const char* name) { return fs::exists(folder_of(path) / name, ignored); });
 }
 
 Target find_target(fs::path path) {
@@ -205,16 +217,15 @@ Status check_size(std::string_view text, std::size_t limit, const std::string& w
 }
 
 Result<std::string> read_file(const fs::path& path, std::size_t limit) {
-  FATUNE_TRY(std::string bytes, read_bytes(path, limit, 0));
-  if (path.extension() == ".gz") {
-    FATUNE_TRY(bytes, gunzip(bytes, path.string(), limit));
-  }
-  drop_byte_order_mark(bytes);
-  return bytes;
+  return read_text(path, limit, Kinds::kAll);
+}
+
+Result<std::string> read_found_file(const fs::path& path, std::size_t limit) {
+  return read_text(path, limit, Kinds::kRegular);
 }
 
 Result<std::string> read_own_file(const fs::path& path, std::size_t limit) {
-  return read_bytes(path, limit, O_NOFOLLOW);
+  return read_bytes(path, limit, Kinds::kRegular, O_NOFOLLOW);
 }
 
 Status make_directories(const fs::path& path, Access access) {

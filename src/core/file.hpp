@@ -17,8 +17,11 @@ inline constexpr std::size_t kJournalFile = std::size_t{512} << 20U;  ///< 260,0
 /// Fails for a larger text, because parsing needs several times its size.
 Status check_size(std::string_view text, std::size_t limit, const std::string& where);
 /// Reads the whole file without a byte-order mark; a path ending in .gz is decompressed. A FIFO
-/// silent for 30 s is an error.
+/// silent for 30 s is an error, and so is a FIFO or device beside a journal: nobody writes to it.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit = kUsualFile);
+/// Reads a file that the user did not name. Links are followed; a FIFO or device is refused.
+Result<std::string> read_found_file(const std::filesystem::path& path,
+                                    std::size_t limit = kUsualFile);
 /// Reads a file of fatune's own. Neither a link nor a FIFO or device in its place is read.
 Result<std::string> read_own_file(const std::filesystem::path& path,
                                   std::size_t limit = kUsualFile);

@@ -114,7 +114,8 @@ std::string constants(const KernelFacts& facts) {
     if (!p.custom() && size.name == "CAUSAL") text += types;
     define(p.custom() ? "SIZE_" + size.name : size.name, size.value);
   }
-  text += p.custom() ? types : fmt::format("#define @NAME@_SCALE {:#.9g}\n", facts.scale);
+  text += p.custom() ? types
+                     : fmt::format("#define @NAME@_SCALE {:#}\n", static_cast<float>(facts.scale));
   text += fmt::format("#define @NAME@_ARCH \"{}\"\n", facts.arch);
   define("VERIFIED", facts.verified ? 1 : 0);
   define("RECORDED", facts.recorded ? 1 : 0);

@@ -28,7 +28,7 @@ Result<std::vector<KernelFacts>> kernels_there(const fs::path& folder) {
   const fs::path path = wisdom_index_path(folder);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::vector<KernelFacts>();
-  FATUNE_TRY(const std::string text, read_file(path));
+  FATUNE_TRY(const std::string text, read_found_file(path));
   FATUNE_TRY(WisdomIndex index, read_wisdom_index(text, path.string()));
   if (index.intact) return std::move(index.kernels);
   return file_error(

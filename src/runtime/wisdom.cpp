@@ -23,7 +23,7 @@ Failure tampered(const std::filesystem::path& file, const std::string& why) {
 }
 
 Outcome<std::string> load_cubin(const std::filesystem::path& path, const CubinFacts& wanted) {
-  FATUNE_TRY(std::string cubin, read_file(path));
+  FATUNE_TRY(std::string cubin, read_found_file(path));
   if (cubin.size() != static_cast<std::size_t>(wanted.bytes)) {
     return tampered(path, fmt::format("has {} bytes instead of {}: it was cut or changed",
                                       cubin.size(), wanted.bytes));
@@ -102,11 +102,11 @@ Outcome<std::vector<StoredKernel>> load_kernels(const std::filesystem::path& fol
 Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& folder) {
   constexpr int kMostReadings = 100;  // chosen; one is enough, unless exports replace the folder
   const std::filesystem::path path = wisdom_index_path(folder);
-  FATUNE_TRY(std::string text, read_file(path));
+  FATUNE_TRY(std::string text, read_found_file(path));
   for (int reading = 1;; ++reading) {
     auto kernels = load_kernels(folder, text);
     if (kernels || reading == kMostReadings) return kernels;
-    FATUNE_TRY(std::string now, read_file(path));
+    FATUNE_TRY(std::string now, read_found_file(path));
     if (now == text) return kernels;
     text = std::move(now);
   }

@@ -194,6 +194,29 @@ class Outputs(Hostile):
         self.assertIn('"schema": "fatune.report/', answer)
         self.assertTrue((self.folder / "out").is_symlink())
 
+    def test_no_fifo_or_device_is_read_where_a_file_is_looked_for(self):
+        """A FIFO would be waited for, and so would a terminal that nobody types at."""
+        self.shell(f"fatune {SWEEP} -q; mkdir -p .config/fatune lone")
+        for name, line, code in (("run/journal.jsonl", "fatune report run", FILES), ("run/journal.jsonl", "fatune resume run", FILES),
+                                 ("run/journal.jsonl", "fatune replay run/journal.jsonl", FILES), ("run/best.json", "fatune export run -o out", FILES),
+                                 ("run/best.json", "fatune bench --config run/best.json --device recorded", FILES),
+                                 ("lone/best.json", "fatune export lone -o out", FILES), ("run/best.json", "fatune report run", 0),
+                                 (".config/fatune/config.toml", "fatune schema best", FILES), ("wisdom/index.json", "fatune export results --to wisdom -o wisdom", FILES)):
+            for plant in (os.mkfifo, lambda path: path.symlink_to("/dev/ptmx"), pathlib.Path.mkdir):
+                with self.subTest(name, line=line), tempfile.TemporaryDirectory() as kept:
+                    file = self.folder / name
+                    file.parent.mkdir(exist_ok=True)
+                    if file.exists():
+                        file.rename(pathlib.Path(kept) / "file")
+                    (self.folder / "results").unlink(missing_ok=True)
+                    (self.folder / "results").symlink_to(HERE.parent.parent / "results/h200/mission")
+                    plant(file)
+                    _, said = self.shell(line, code, timeout=20)
+                    self.assertEqual(said.count("error:"), 1 if code else 0, said)
+                    file.rmdir() if file.is_dir() else file.unlink()
+                    if (pathlib.Path(kept) / "file").exists():
+                        (pathlib.Path(kept) / "file").rename(file)
+
     def test_a_fifo_is_written_to_and_stays(self):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)

@@ -42,6 +42,11 @@ window.__began = performance.now();
 for (const level of ['error', 'warn']) { const old = console[level]; console[level] = (...a) => { __errors.push(a.join(' ')); old(...a); }; }
 </script>"""
 
+NARROWEST = 500  # a window of Chromium without a screen is no narrower; a frame is
+FRAME = """<!doctype html><body style="margin:0"><iframe src="{page}" style="width:{width}px;height:900px;border:0"></iframe><script>
+addEventListener('message', (event) => {{ const out = document.createElement('pre'); out.id = 'found'; out.textContent = event.data; document.body.append(out); }});
+</script></body>"""
+
 PROBE = """<script>
 const probe = async () => {
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -145,7 +150,14 @@ const probe = async () => {
   const next = document.querySelector('[aria-label="Next problem"]');
   if (next) { const before = document.querySelector('#verdict .result').textContent; next.click(); await wait(100); found.next = [before, document.querySelector('#verdict .eyebrow').textContent]; }
   found.errors = __errors;
+  document.querySelectorAll('main details').forEach((d) => { d.open = true; });
+  await wait(100);
+  const boxes = [...document.querySelectorAll('.scroll')];
+  found.unreachable = boxes.filter((box) => box.scrollWidth > box.clientWidth && box.tabIndex < 0).map((box) => box.closest('[id]').id);
+  found.regions = boxes.map((box) => box.getAttribute('aria-label')).filter(Boolean);
+  found.cut = [...document.querySelectorAll('#layer text')].map((text) => text.textContent).filter((text) => text.includes('…'));
   const out = document.createElement('pre'); out.id = 'found'; out.textContent = JSON.stringify(found); document.body.append(out);
+  parent.postMessage(out.textContent, '*');
 };
 probe().catch((e) => { const out = document.createElement('pre'); out.id = 'found'; out.textContent = JSON.stringify({errors: [String(e.stack)]}); document.body.append(out); });
 </script>"""
@@ -178,6 +190,10 @@ class Browser:
         copy = pathlib.Path(folder) / f"probed-{page.name}"
         head, body = text.split("<head>", 1)
         copy.write_text(head + "<head>" + WATCH + body.replace("</body>", PROBE + "</body>"))
+        if width < NARROWEST:
+            framed = pathlib.Path(folder) / f"framed-{page.name}"
+            framed.write_text(FRAME.format(page=copy.name, width=width))
+            copy = framed
         dom = self.dump(copy.as_uri(), width=width)
         found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
         if not found:
@@ -203,6 +219,9 @@ class Checks:
         self.check(found["wider"] <= 0, f"{name}: the page is {found['wider']} pixels wider than the window")
         self.check(found["loaded"] == [], f"{name}: loaded {found['loaded']}")
         self.check(found["nameless"] == [], f"{name}: without a name: {found['nameless']}")
+        self.check(found["unreachable"] == [], f"{name}: without a keyboard's focus, though they scroll: {found['unreachable']}")
+        self.check(len(set(found["regions"])) == len(found["regions"]), f"{name}: regions share a name: {found['regions']}")
+        self.check(found["cut"] == [], f"{name}: cut: {found['cut']}")
         levels = found["levels"]
         self.check(levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:])), f"{name}: the levels of the headings are {levels}")
         self.check(max(found["stops"], default=0) <= 1, f"{name}: rows of a table are {max(found['stops'], default=0)} tab stops")

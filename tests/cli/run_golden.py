@@ -28,6 +28,7 @@ REPLACEMENTS = [
     (re.compile(r"\b\d+(\.\d+)? (s|ms|min \d\d s)\b(?! limit)"), "TIME"),
     (re.compile(r'"(seconds|gpu_waited_s|at_s)": ?[0-9.e+-]+'), r'"\1": TIME'),
     (re.compile(r"fatune \d+\.\d+\.\d+"), "fatune VERSION"),
+    (re.compile(r'(?m)^(\.TH \S+ 1) "\d{4}-\d\d-\d\d"'), r'\1 "DATE"'),
     (re.compile(r'"fatune": "\d+\.\d+\.\d+"'), '"fatune": "VERSION"'),
     (re.compile(r'("name":"fatune","version":)"\d+\.\d+\.\d+"'), r'\1"VERSION"'),
 ]

@@ -9,6 +9,8 @@ In the guide, a comment before a fenced block says what it is:
     <!-- run exit=0,1 -->   the same with other codes, any of them
     <!-- file NAME -->      the contents of a file in the folder
 
+A block with lines that begin with "$ " is a transcript: those lines are its commands.
+
 Other blocks are only read. Commands go to `bash -e` on stdin, or to the shell named after `--`. --path is put in front of
 PATH; --transcript prints commands and output as it goes. Exit code 1: a block did not do what its comment says.
 """
@@ -27,7 +29,8 @@ COMMENT = re.compile(r"^<!-- (run|file)\b", re.MULTILINE)
 
 class Block:
     def __init__(self, kind, rest, text, line):
-        self.kind, self.text, self.line = kind, text, line
+        typed = [each[2:] for each in text.splitlines(keepends=True) if each.startswith("$ ")]
+        self.kind, self.text, self.line = kind, "".join(typed) if kind == "run" and typed else text, line
         self.name = rest.strip()
         self.codes = [0]
         if kind == "run" and self.name:

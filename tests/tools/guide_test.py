@@ -27,6 +27,9 @@ class Guides(unittest.TestCase):
         code, out = run(block("<!-- run -->", "echo 1 >a") + block("<!-- run -->", "test -f a"))
         self.assertEqual((code, out), (0, "guide.md: 2 blocks\n"))
 
+    def test_a_transcript_is_typed(self):
+        self.assertEqual(run(block("<!-- run exit=3 -->", "$ echo 1 >a\n1 of 1\n$ exit $(($(cat a) + 2))\nfalse"))[0], 0)
+
     def test_files_are_written(self):
         code, _ = run(block("<!-- file a.json -->", "{}") + block("<!-- run -->", 'test "$(cat a.json)" = "{}"'))
         self.assertEqual(code, 0)

@@ -70,7 +70,7 @@ class ReleaseTest(unittest.TestCase):
         subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=self.out, check=True)
         with tarfile.open(self.out / "fatune-0.2.0.tar.gz") as sources:
             self.assertNotIn("fatune-0.2.0/not_committed.cpp", sources.getnames())
-            self.assertEqual(sources.extractfile("fatune-0.2.0/packaging/commit").read().decode().strip(), self.git("rev-parse", "HEAD"))
+            self.assertEqual(sources.extractfile("fatune-0.2.0/packaging/commit").read().decode().strip(), self.git("show", "--no-patch", "--format=%H %cs", "HEAD"))
 
     def test_a_release_that_would_not_run_elsewhere_or_has_no_notes_is_refused(self):
         self.assertIn("the program needs GLIBC_2.38, not 2.34", self.release(1, NEEDED="2.38"))

@@ -82,9 +82,6 @@ Result<std::vector<BenchQuestion>> questions_of(const BenchArgs& args, const Ses
   if (has_choice(args)) return questions;
   const OperationRef& operation = session.reference->manifest.operation;
   FATUNE_TRY(const auto problems, resolve_problems(args.choice.problem, operation));
-  std::vector<Problem> asked;
-  for (const NamedProblem& named : problems) asked.push_back(named.problem);
-  FATUNE_TRY_STATUS(need_recording(session, asked));
   for (const NamedProblem& named : problems) {
     FATUNE_TRY(auto rows, contestants_of(nullptr, named.problem, args, session, settings));
     questions.push_back({named, std::move(rows)});

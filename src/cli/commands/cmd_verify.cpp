@@ -145,16 +145,12 @@ Result<SelftestSubject> subject_of(const ChoiceArgs& choice, const Catalog& cata
   return subject;
 }
 
-Status need_gpu(const std::string& device) {
+Status need_gpu(const std::string& option, const std::string& device) {
   FATUNE_TRY(const DeviceChoice choice, choose_device(device));
   if (choice.kind == DeviceChoice::Kind::kGpu) return {};
-  if (choice.fell_back) {
-    return environment_error(
-        "--selftest runs kernels that cheat, which needs a GPU, and there is no NVIDIA driver "
-        "here");
-  }
-  return usage_error("--selftest runs kernels that cheat, which needs a GPU; leave out --device " +
-                     device);
+  const std::string what = option + " runs kernels, which needs a GPU";
+  if (choice.fell_back) return environment_error(what + ", and there is no NVIDIA driver here");
+  return usage_error(what + "; leave out --device " + device);
 }
 
 std::string yes_or_no(const SelftestRow& row) {
@@ -179,7 +175,7 @@ Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
     return usage_error("--selftest and --sanitize exclude each other; leave one out");
   FATUNE_TRY(auto catalog, load_catalog(settings));
   FATUNE_TRY(const SelftestSubject subject, subject_of(args.choice, catalog));
-  FATUNE_TRY_STATUS(need_gpu(args.device));
+  FATUNE_TRY_STATUS(need_gpu("--selftest", args.device));
   FATUNE_TRY(const Session session,
              open_session(std::move(catalog), subject.operation, args.device, settings));
   FATUNE_TRY(const SelftestResult result, subject.problem
@@ -204,6 +200,7 @@ int exit_code(const std::vector<VerifiedConfig>& results) {
 
 Result<int> verify(const VerifyArgs& args, const Settings& settings) {
   if (args.selftest) return selftest(args, settings);
+  if (args.sanitize) FATUNE_TRY_STATUS(need_gpu("--sanitize", args.device));
   FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
   FATUNE_TRY(auto results, verify_all(session));
   if (args.sanitize) FATUNE_TRY_STATUS(sanitize_all(session, args, settings, results));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/catalog.hpp"
+#include "search/datasets/recording.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune::cli {
@@ -91,6 +92,7 @@ Result<ReadySweep> new_run(const SweepArgs& args, const SweepUse& use, const Swe
 
 Result<ReadySweep> resumed_run(const std::string& folder, const SweepUse& use,
                                const Catalog& catalog) {
+  FATUNE_TRY_STATUS(find_results(folder));
   FATUNE_TRY(Journal journal, load_journal(std::filesystem::path(folder) / "journal.jsonl"));
   ReadySweep ready;
   ready.use = use;

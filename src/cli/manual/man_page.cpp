@@ -18,10 +18,10 @@ std::string italic(std::string_view text) { return "\\fI" + roff_text(text) + "\
 
 std::string section(std::string_view title) { return ".SH " + std::string(title) + "\n"; }
 
-/// Header of a page, without a date: the same sources give the same page on every day.
+/// Header of a page. The date is the commit's: the same sources give the same page on every day.
 std::string head(const std::string& title, const ManFacts& facts) {
-  return ".TH " + upper(title) + " 1 \"\" \"fatune " + facts.version + "\" \"User Commands\"\n" +
-         ".nh\n.ad l\n";
+  return fmt::format(".TH {} 1 \"{}\" \"fatune {}\" \"User Commands\"\n.nh\n.ad l\n", upper(title),
+                     facts.date, facts.version);
 }
 
 std::string name_section(const std::string& title, const std::string& summary) {
@@ -48,10 +48,19 @@ std::string option_entry(const OptionDoc& option) {
   return text;
 }
 
+/// Heading of a group, where its first member follows a member of another group.
+std::string group_heading(const std::string& group, std::string& last) {
+  if (group == last || group.empty()) return "";
+  last = group;
+  return ".SS " + roff_text(group) + "\n";
+}
+
 std::string options_section(const CommandDoc& command, const std::string& title) {
-  std::string arguments, options;
-  for (const OptionDoc& option : command.options)
-    (option.flags.empty() ? arguments : options) += option_entry(option);
+  std::string arguments, options, group;
+  for (const OptionDoc& option : command.options) {
+    if (option.flags.empty()) arguments += option_entry(option);
+    if (!option.flags.empty()) options += group_heading(option.group, group) + option_entry(option);
+  }
   return (arguments.empty() ? "" : section("ARGUMENTS") + arguments) +
          (options.empty() ? "" : section(title) + options);
 }
@@ -124,6 +133,7 @@ struct ManArgs {
 ManFacts facts() {
   ManFacts facts;
   facts.version = FATUNE_VERSION;
+  facts.date = kCommitDate;
   for (const ExitCode& each : exit_codes())
     facts.exit_codes.emplace_back(fmt::to_string(each.code), each.meaning);
   for (const EnvironmentVariable& each : environment_variables())
@@ -193,8 +203,10 @@ std::string program_page(const CommandDoc& program, const ManFacts& facts) {
                      section("SYNOPSIS") + bold(program.name) + " " + italic("COMMAND") + " [" +
                      italic("OPTIONS") + "]\n" + section("COMMANDS");
   std::vector<std::string> pages;
+  std::string group;
   for (const CommandDoc& command : program.commands) {
-    text += ".TP\n" + bold(command.name) + "\n" + roff_text(command.summary) + "\n";
+    text += group_heading(command.group, group) + ".TP\n" + bold(command.name) + "\n" +
+            roff_text(command.summary) + "\n";
     pages.push_back(page_of(program, command));
   }
   return text + options_section(program, "OPTIONS") + entries("ENVIRONMENT", facts.environment) +

@@ -19,6 +19,7 @@ struct OptionDoc {
   std::string value{};   ///< type of the value: "FILE", "KERNEL,...", "text|md"; empty for a switch
   std::string preset{};  ///< default value; empty: none
   std::string description{};  ///< one line, or more lines where the help explains values
+  std::string group{};        ///< title in the help
   bool repeatable = false;
   bool required = false;
 };
@@ -26,6 +27,7 @@ struct OptionDoc {
 struct CommandDoc {
   std::string name{};  ///< name as typed, without the parent commands: "lint"
   std::string summary{};
+  std::string group{};  ///< title in the help
   std::vector<OptionDoc> options{};
   std::vector<CommandDoc> commands{};
   std::vector<std::string> examples{};  ///< command lines
@@ -39,7 +41,7 @@ CommandDoc describe_fatune();
 /// Facts that every page repeats.
 struct ManFacts {
   using Entry = std::pair<std::string, std::string>;  ///< a term and its meaning
-  std::string version{};
+  std::string version{}, date{};
   std::vector<Entry> exit_codes{}, environment{}, files{};
 };
 

@@ -125,7 +125,7 @@ Result<std::vector<std::string>> with_defaults(std::vector<std::string> words,
                       ": belongs to another user or may be written by others; `chmod o-w` or "
                       "remove it");
   }
-  FATUNE_TRY(const std::string text, read_file(file));
+  FATUNE_TRY(const std::string text, read_found_file(file));
   return with_defaults(std::move(words), program(), text, file.string());
 }
 

@@ -70,8 +70,7 @@ Result<std::unique_ptr<Evaluator>> open_recorded(const OpenRequest& request) {
   const std::string& file = request.device.recording;
   FATUNE_TRY(Recorded recorded,
              file.empty() ? choose_shipped(request) : make_recorded(load_recording(file), request));
-  if (recorded.held > 0 || recorded.last || request.may_lack_all)
-    return std::move(recorded.evaluator);
+  if (recorded.held > 0 || recorded.last) return std::move(recorded.evaluator);
   return request.device.fell_back ? no_driver(recorded.last.error())
                                   : environment_error(recorded.last.error().message);
 }
@@ -275,10 +274,8 @@ Result<Session> open_session(Catalog catalog, const OperationRef& operation,
   Session session;
   FATUNE_TRY(const DeviceChoice chosen_device, choose_device(device));
   FATUNE_TRY(session.reference, reference_kernel(catalog, operation));
-  OpenRequest request{chosen_device, session.reference, {}, 0, problems, catalog};
-  request.may_lack_all = true;
+  const OpenRequest request{chosen_device, session.reference, {}, 0, problems, catalog};
   FATUNE_TRY(session.evaluator, open_evaluator(request, settings));
-  session.fell_back = chosen_device.fell_back;
   const std::string notice = recorded_notice(chosen_device, session.evaluator->environment());
   session.notice = join(wrap(notice, settings.paint.columns()), "\n");
   session.catalog = std::move(catalog);
@@ -291,14 +288,9 @@ Result<Session> open_session(const ChoiceArgs& choice, const std::string& device
   FATUNE_TRY(auto chosen, resolve_choice(choice, catalog));
   const OperationRef operation = chosen.front().candidate.kernel->manifest.operation;
   std::vector<NamedProblem> named;
-  std::vector<Problem> problems;
-  for (const Implementation& each : chosen) {
-    problems.push_back(each.candidate.problem);
-    named.push_back({"", problems.back()});
-  }
+  for (const Implementation& each : chosen) named.push_back({"", each.candidate.problem});
   FATUNE_TRY(Session session, open_session(std::move(catalog), operation, device, settings, named));
   session.chosen = std::move(chosen);
-  FATUNE_TRY_STATUS(need_recording(session, problems));
   return session;
 }
 
@@ -310,16 +302,6 @@ Status check_supported(const Candidate& candidate, const Evaluator& evaluator) {
     return usage_error(manifest.name + " cannot do " + describe(candidate.problem) + ": " + reason);
   }
   return {};
-}
-
-Status need_recording(const Session& session, const std::vector<Problem>& problems) {
-  if (!session.fell_back || problems.empty()) return {};
-  Status missing;
-  for (const Problem& problem : problems) {
-    missing = session.evaluator->begin_problem(problem, {});
-    if (missing) return {};
-  }
-  return no_driver(missing.error());
 }
 
 Status begin_candidate(const Candidate& candidate, Evaluator& evaluator) {

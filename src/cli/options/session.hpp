@@ -45,7 +45,6 @@ struct OpenRequest {
   std::vector<NamedProblem> problems = {};  ///< known problems of the command; may be empty
   Catalog catalog = {};                     ///< kernels that update a recording's names
   std::vector<DeviceChoice> helpers = {};   ///< further GPUs that measure candidates
-  bool may_lack_all = false;                ///< a recording may hold none of the problems
 };
 /// Opens the device. Refuses a recording that lacks every problem, before anything is written.
 Result<std::unique_ptr<Evaluator>> open_evaluator(const OpenRequest& request,
@@ -65,14 +64,13 @@ struct Session {
   std::vector<Implementation> chosen;
   KernelRef reference;
   std::unique_ptr<Evaluator> evaluator;
-  bool fell_back = false;  ///< the recording replaces a GPU, because there is no driver
-  std::string notice;      ///< notice of a recorded device; empty on a GPU
+  std::string notice;  ///< notice of a recorded device; empty on a GPU
 
   /// Puts the text between two notices.
   std::string with_notice(const std::string& text) const;
 };
 /// Opens a session without configs, for commands that choose otherwise. `operation` is the computed
-/// operation; the shipped recording that holds most of `problems` is opened.
+/// operation; the shipped recording that holds most of `problems` is opened, and must hold one.
 Result<Session> open_session(Catalog catalog, const OperationRef& operation,
                              const std::string& device, const Settings& settings,
                              const std::vector<NamedProblem>& problems = {});
@@ -80,8 +78,6 @@ Result<Session> open_session(const ChoiceArgs& choice, const std::string& device
                              const Settings& settings);
 /// Refuses a kernel that does not support the candidate's problem, with the reason.
 Status check_supported(const Candidate& candidate, const Evaluator& evaluator);
-/// Without a driver, requires that the recording holds one of the problems.
-Status need_recording(const Session& session, const std::vector<Problem>& problems);
 /// Makes the device ready for the candidate's problem, which its kernel must support.
 Status begin_candidate(const Candidate& candidate, Evaluator& evaluator);
 

@@ -77,6 +77,7 @@ PoolOptions pool_options(const Settings& settings, std::size_t jobs = 0);
 Result<CompilePool> open_pool(const Settings& settings, std::size_t jobs = 0);
 /// The commit of git that was built, "-changed" behind it if the files differed; else "unknown".
 extern const char* const kCommit;
+extern const char* const kCommitDate;  ///< 2026-11-30; empty if unknown
 /// Returns the text of --version: version, commit and the NVRTC that compiles.
 std::string version_text();
 /// Names the Python and the library folders of implementations.

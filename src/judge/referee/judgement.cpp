@@ -75,10 +75,10 @@ Result<Submission> JudgementLog::submission_of(const JudgedKernel& judgement) co
     submission = kept->second;
   } else {
     const auto folder = folder_ / kKernels / id;
-    FATUNE_TRY(submission.manifest, read_file(folder / kManifestName));
+    FATUNE_TRY(submission.manifest, read_found_file(folder / kManifestName));
     FATUNE_TRY(const Json manifest, parse_json(submission.manifest, kManifestName));
     FATUNE_TRY(const std::string source, Fields(manifest, kManifestName).text("source"));
-    FATUNE_TRY(submission.source, read_file(folder / file_name(source)));
+    FATUNE_TRY(submission.source, read_found_file(folder / file_name(source)));
   }
   submission.problem = judgement.problem_id;
   submission.config = dump(judgement.record.config);

@@ -305,7 +305,7 @@ Result<fs::path> find_results(const fs::path& path) {
   if (!names_best && !fs::is_directory(path, ignored)) return path;
   const fs::path folder = names_best ? path.parent_path() : path;
   for (const char* file : {"journal.jsonl", "journal.jsonl.gz"}) {
-    if (fs::exists(folder / file, ignored)) return folder / file;
+    if (fs::is_regular_file(folder / file, ignored)) return folder / file;
   }
   if (names_best)
     return file_error(path.string() + ": has no journal.jsonl beside it, which holds the results");

@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
 #include "model/results/statistics.hpp"
+#include "search/datasets/recording.hpp"
 #include "tune/sweep/finals.hpp"
 
 namespace fatune {
@@ -259,7 +260,7 @@ std::filesystem::path first_file(const std::filesystem::path& folder,
                                  std::initializer_list<const char*> names) {
   std::error_code ignored;
   for (const char* name : names) {
-    if (std::filesystem::exists(folder / name, ignored)) return folder / name;
+    if (std::filesystem::is_regular_file(folder / name, ignored)) return folder / name;
   }
   return {};
 }
@@ -269,6 +270,7 @@ Result<std::filesystem::path> find_best_file(const std::filesystem::path& path) 
   if (!std::filesystem::is_directory(path, ignored)) return path;
   const std::filesystem::path best = first_file(path, {"best.json"});
   if (!best.empty()) return best;
+  FATUNE_TRY_STATUS(find_results(path));
   return file_error(path.string() +
                     ": has no best.json. A sweep writes it after its final phase: `fatune resume " +
                     shell_word(path.string()) + "` ends one that was interrupted");

@@ -159,6 +159,20 @@ TEST_CASE("a FIFO is read to its end, however late its writer comes") {
   writer.join();
 }
 
+TEST_CASE("a FIFO that nobody named, or beside a journal, is refused at once") {
+  const test::TemporaryFolder folder;
+  const std::string fifo = folder / "fifo", link = folder / "link";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(read_found_file(fifo).error().message == fifo + ": is no regular file");
+  REQUIRE(replace_file(folder / "file", "text"));
+  std::filesystem::create_symlink("file", link);
+  CHECK(*read_found_file(link) == "text");
+  REQUIRE(replace_file(folder / "journal.jsonl.gz", ""));
+  CHECK(read_file(fifo).error().message == fifo + ": is no regular file");
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+}
+
 TEST_CASE("errors carry path and reason") {
   const test::TemporaryFolder folder;
   const std::string missing = (folder / "no/file").string();

@@ -1,5 +1,6 @@
 // c_header_test.cpp: Tests a C header's text; tests/export compiles and launches the header.
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 
 #include "export/export_kernel.hpp"
 #include "export/formats.hpp"
@@ -47,6 +48,15 @@ TEST_CASE("a command of several lines stays one line of a comment") {
   ExportedKernel kernel = exported("fa_mma", test::mission());
   kernel.facts.command = "fatune sweep --out 'a\n#error b'";
   CHECK(contains(c_header(kernel), " * found by: fatune sweep --out 'a #error b'\n"));
+}
+
+TEST_CASE("a scale has the digits of its value") {
+  for (const auto& [scale, text] : {std::pair{0.125, "0.125"}, {0.1, "0.1"}, {1.0, "1.0"}}) {
+    Attention problem = test::mission();
+    problem.scale = scale;
+    CHECK(contains(c_header(exported("fa_mma", problem)),
+                   fmt::format("#define ATTENTION_SCALE {}\n", text)));
+  }
 }
 
 TEST_CASE("the bytes are those of the machine code") {

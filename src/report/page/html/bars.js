@@ -113,7 +113,7 @@ function drawLayer(problem, plot, width) {
     product(0, y, cached ? 'q product' : 'q, k, v product', `${count(hidden)} → ${count(columns)}`);
     svg.append('rect').attr('x', box + gap).attr('y', y).attr('width', length).attr('height', 34).attr('rx', 4).attr('fill', finalColour(f));
     svg.append('text').attr('x', box + gap + length / 2).attr('y', y + 21).attr('text-anchor', 'middle').attr('style', `fill:${inkOn(finalColour(f), 1)}`)
-      .text(fitted(`attention ${us3(f.in_layer.us)} µs`, length - 6));
+      .text([`attention ${us3(f.in_layer.us)} µs`, 'attention', ''].find((text) => textWidth(text) <= length - 6));
     product(end + gap, y, 'out product', `${count(hidden)} → ${count(hidden)}`);
     for (const x of [box, end]) svg.append('path').attr('d', `M${x + 2} ${y + 17}h${gap - 5}m-4 -4l4 4l-4 4`).attr('stroke', 'var(--soft)').attr('fill', 'none');
   });

@@ -61,7 +61,7 @@ function hunks(rows) {
 function countsTable(pair, [a, b]) {
   const rows = Object.keys(a.counts).map((what) => [what, a.counts[what], b.counts[what]]).filter(([, x, y]) => x || y);
   const line = ([what, x, y]) => el('tr', {class: x === y ? null : 'differs'}, el('td', {}, what), ...[count(x), count(y), x === y ? '' : (y > x ? '+' : '−') + count(Math.abs(y - x))].map((text) => el('td', {class: 'n'}, text)));
-  return el('div', {class: 'scroll pair'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'instructions'), ...[...pair.map((x) => foldable(x.kernel)), '±'].map((title) => el('th', {class: 'n'}, title)))),
+  return el('div', {class: 'scroll pair', tabindex: '0'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'instructions'), ...[...pair.map((x) => foldable(x.kernel)), '±'].map((title) => el('th', {class: 'n'}, title)))),
     el('tbody', {}, line(['all', a.instructions, b.instructions]), ...rows.map(line))));
 }
 

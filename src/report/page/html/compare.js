@@ -52,7 +52,7 @@ function compareSection(problem, run) {
     const line = (css) => ([name, a, b]) => el('tr', {class: css}, el('td', {}, name), el('td', {class: 'n'}, a), el('td', {class: 'n'}, b));
     section.replaceChildren(el('h2', {}, 'Two configs side by side'), el('p', {}, `They differ in ${plural(parameters.length, 'parameter')} and share ${same}. “Beside the best”, in a row of the tables, brings any candidate here.`),
       el('div', {class: 'controls'}, dropdown('left', 'left', options, draw), dropdown('right', 'right', options, draw)),
-      el('div', {class: 'scroll pair'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'what'), ...pair.map((x) => el('th', {class: 'n'}, foldable(x.kernel))))),
+      el('div', {class: 'scroll pair', tabindex: '0'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'what'), ...pair.map((x) => el('th', {class: 'n'}, foldable(x.kernel))))),
         el('tbody', {}, ...facts.map(line(null)), ...parameters.map(line('differs'))))),
       ...profileLines(run, pair), ...codeSection(run, pair), ...(lines.length ? [el('details', {}, el('summary', {}, 'How to get their hardware counters and machine code'), ...lines.map(([what, text]) => commandLine(text, what)))] : []));
   };

@@ -17,8 +17,8 @@ function factList(facts) {
 /// Makes a table of texts. A head that begins with '>' is over numbers.
 function textTable(heads, rows) {
   const css = heads.map((head) => head.startsWith('>') ? 'n' : null), cells = (tag, row) => row.map((cell, i) => el(tag, {class: css[i]}, cell));
-  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, ...cells('th', heads.map((head) => head.replace('>', ''))))),
-    el('tbody', {}, ...rows.map((row) => el('tr', {}, ...cells('td', row))))));
+  return scrolling(el('thead', {}, el('tr', {}, ...cells('th', heads.map((head) => head.replace('>', ''))))),
+    el('tbody', {}, ...rows.map((row) => el('tr', {}, ...cells('td', row)))));
 }
 
 function evolutionFacts({trials, valid, validity, compile_rate, evaluations, speedup, final_speedup, usage}) {

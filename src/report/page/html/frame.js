@@ -33,11 +33,13 @@ function commandLine(text, what) {
   return el('div', {class: 'command'}, what ? el('span', {}, what) : null, el('code', {}, text), copy);
 }
 
+/// Makes a table that scrolls sideways, also by the keyboard.
+const scrolling = (...parts) => el('div', {class: 'scroll', tabindex: '0'}, el('table', {}, ...parts));
+
 function dataTable({columns, rows}) {
   const cell = (tag, value, i) => el(tag, {class: columns[i].number ? 'n' : null}, value === null || value === undefined ? '' : String(value));
-  return el('div', {class: 'scroll'}, el('table', {},
-    el('thead', {}, el('tr', {}, ...columns.map((column, i) => cell('th', column.title, i)))),
-    el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((value, i) => cell('td', value, i)))))));
+  return scrolling(el('thead', {}, el('tr', {}, ...columns.map((column, i) => cell('th', column.title, i)))),
+    el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((value, i) => cell('td', value, i))))));
 }
 
 /// Makes buttons for one of several options: [[value, text], ...].

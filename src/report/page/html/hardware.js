@@ -74,8 +74,8 @@ function floorTable(problem) {
   const floor = (which) => h.floor[which];
   const row = (which) => best[which] ? el('tr', {}, el('td', {}, timeWord(problem, which)), el('td', {class: 'n'}, us(best[which].us) + ' µs'), el('td', {class: 'n'}, us3(floor(which).time_us) + ' µs'),
     el('td', {class: 'n'}, percent(floor(which).time_us / best[which].us)), el('td', {class: 'n'}, which === problem.sol?.time ? times(problem.sol.score) : ''), el('td', {class: 'roomy'}, floor(which).why)) : null;
-  return el('div', {class: 'scroll'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {class: 'n'}, 'SOL score'), el('th', {class: 'roomy'}, 'the floor is'))),
-    el('tbody', {}, ...timesOf(problem).map(row).filter(Boolean))));
+  return scrolling(el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {class: 'n'}, 'best'), el('th', {class: 'n'}, 'floor'), el('th', {class: 'n'}, 'reached'), el('th', {class: 'n'}, 'SOL score'), el('th', {class: 'roomy'}, 'the floor is'))),
+    el('tbody', {}, ...timesOf(problem).map(row).filter(Boolean)));
 }
 
 function hardwareSection(problem) {

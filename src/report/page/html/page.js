@@ -58,7 +58,7 @@ function timesTable(problem) {
   };
   // A kernel that is launched plainly has no chained time of its own.
   const own = all.filter((which) => best[which] && !(which === 'hot' && best.plain && best.hot.us === best.plain.us));
-  return el('div', {class: 'scroll times'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), ...['best µs', 'baseline µs', 'ratio'].map((title) => el('th', {class: 'n'}, title)), el('th', {}, 'fastest baseline'), el('th', {}, 'what it is'))),
+  return el('div', {class: 'scroll times', tabindex: '0'}, el('table', {}, el('thead', {}, el('tr', {}, el('th', {}, 'time'), ...['best µs', 'baseline µs', 'ratio'].map((title) => el('th', {class: 'n'}, title)), el('th', {}, 'fastest baseline'), el('th', {}, 'what it is'))),
     el('tbody', {}, ...own.map(row))));
 }
 

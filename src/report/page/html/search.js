@@ -85,7 +85,7 @@ function drawOutcomes(problem, plot, width) {
     el('tr', {}, el('td', {}, el('i', {class: 'swatch', style: `background:${OUTCOME_COLOUR[o.outcome]}`}), outcomeText(o.outcome)),
       el('td', {class: 'n'}, count(o.count)), el('td', {class: 'n'}, percent(o.count / total, 1)), el('td', {}, OUTCOME_MEANING[o.outcome] ?? '')),
     ...o.reasons.map((r) => el('tr', {class: 'reason'}, el('td', {}), el('td', {class: 'n'}, count(r.count)), el('td', {}), el('td', {}, (r.count > 1 ? 'such as: ' : '') + r.example)))]);
-  plot.append(el('div', {class: 'scroll outcomes'}, el('table', {},
+  plot.append(el('div', {class: 'scroll outcomes', tabindex: '0'}, el('table', {},
     el('thead', {}, el('tr', {}, el('th', {}, 'outcome'), el('th', {class: 'n'}, 'candidates'), el('th', {class: 'n'}, 'share'), el('th', {}, 'what it means, and why'))),
     el('tbody', {}, ...rows))));
 }

@@ -75,7 +75,7 @@ function sortedTable({key, columns, rows, state, css, detail, chosen, none, limi
     changed?.(kept);
   };
   fill();
-  return {fill, node: el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': key.replace(/-\d+$/, '')}, el('table', {}, el('thead', {}, el('tr', {}, ...heads)), body))};
+  return {fill, node: el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': key.replace(/-0$/, '').replace(/-(\d+)$/, (_, number) => ` ${Number(number) + 1}`)}, el('table', {}, el('thead', {}, el('tr', {}, ...heads)), body))};
 }
 
 /// Shows a row's whole config and its actions.

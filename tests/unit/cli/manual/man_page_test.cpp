@@ -10,6 +10,7 @@ namespace {
 
 ManFacts sample_facts() {
   return {.version = "1.2.3",
+          .date = "2026-11-30",
           .exit_codes = {{"0", "Done."}, {"2", "Wrong."}},
           .environment = {{"HOME", "Where you live."}},
           .files = {{"~/.toy", "all of it"}}};

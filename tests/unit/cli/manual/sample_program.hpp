@@ -8,18 +8,24 @@ namespace fatune::test {
 inline cli::CommandDoc sample_program() {
   using cli::CommandDoc, cli::OptionDoc;
   const OptionDoc help{.flags = {"-h", "--help"}, .description = "Print this"};
-  CommandDoc find{.name = "find", .summary = "Find it, and don't stop: never"};
-  find.options = {help,
-                  {.flags = {"--color"},
-                   .value = "COLOR,...",
-                   .preset = "red",
-                   .description = "Which colours:\nred: like a rose\nblue: [like] the sea"},
-                  {.flags = {"--format"}, .value = "text|md", .description = "How"},
-                  {.flags = {"--out"}, .value = "DIR", .description = "Where to"},
-                  {.flags = {"--seed"}, .value = "N", .description = "Seed", .repeatable = true},
-                  {.argument = "FILE", .value = "FILE", .description = "What", .required = true}};
+  CommandDoc find{.name = "find", .summary = "Find it, and don't stop: never", .group = "Look"};
+  find.options = {
+      help,
+      {.flags = {"--color"},
+       .value = "COLOR,...",
+       .preset = "red",
+       .description = "Which colours:\nred: like a rose\nblue: [like] the sea",
+       .group = "What to find"},
+      {.flags = {"--format"}, .value = "text|md", .description = "How", .group = "Output"},
+      {.flags = {"--out"}, .value = "DIR", .description = "Where to", .group = "Output"},
+      {.flags = {"--seed"},
+       .value = "N",
+       .description = "Seed",
+       .group = "Output",
+       .repeatable = true},
+      {.argument = "FILE", .value = "FILE", .description = "What", .required = true}};
   find.examples = {"toy find --color red .config"};
-  CommandDoc list{.name = "list", .summary = "List all"};
+  CommandDoc list{.name = "list", .summary = "List all", .group = "Show"};
   list.options = {help};
   list.commands = {{.name = "deep",
                     .summary = "List more",
