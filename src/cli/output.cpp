@@ -35,6 +35,15 @@ constexpr ExitCode kCodes[] = {
 // In the order of ErrorKind.
 constexpr int kCodesOfErrors[] = {kUsage, kEnvironment, kFiles, kDevice, kInterrupted, kAnswerIsNo};
 
+/// Turns `sweep --compile-only`, the former spelling, into `compile`.
+void read_former_verb(std::vector<std::string>& words) {
+  const auto former = std::ranges::find(words, "--compile-only");
+  if (words.front() != "sweep" || former == words.end()) return;
+  words.erase(former);
+  words.front() = "compile";
+  log::warn("`fatune sweep --compile-only` is now `fatune compile`");
+}
+
 }  // namespace
 
 void fields(ErrorDocument& x, FieldList& f) {
@@ -57,6 +66,7 @@ Invocation read_invocation(std::vector<std::string> words) {
     words.push_back("--help");
   }
   if (words.front() == "version") words.front() = "--version";
+  read_former_verb(words);
   Invocation invocation{std::move(words), {FATUNE_VERSION, "fatune", false}};
   for (const std::string& word : invocation.words) {
     invocation.json = invocation.json || word == "--json";
