@@ -91,7 +91,7 @@ def until_it_sweeps(out, rank):
 def disturb(program, out, expected, rank, act):
     """Acts on a rank while it sweeps. A rank that had just ended its problem is not missed: then the run is repeated."""
     hung = 0
-    for attempt in range(5):
+    for attempt in range(12):
         process = mpirun(program, 4, [*SWEEP, "--out", f"{out}-{attempt}"])
         until(lambda: rank in ranks_of(process), f"rank {rank} is there")
         pid = ranks_of(process)[rank]

@@ -1,4 +1,6 @@
 // saved_best_test.cpp: Checks the content of best.json for export and bench.
+#include <fstream>
+
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 
@@ -45,10 +47,15 @@ TEST_CASE("a sweep's folder stands for its best.json, and tells what was measure
 
 TEST_CASE("a folder without best.json names what writes one") {
   const test::TemporaryFolder folder;
-  const auto saved = load_best_file(folder.path());
-  REQUIRE_FALSE(saved);
-  CHECK(saved.error().kind == ErrorKind::kFile);
-  CHECK(saved.error().message.find("fatune resume") != std::string::npos);
+  const auto refusal = [&] {
+    const auto saved = load_best_file(folder.path());
+    REQUIRE_FALSE(saved);
+    CHECK(saved.error().kind == ErrorKind::kFile);
+    return saved.error().message;
+  };
+  CHECK(refusal().find("has no journal.jsonl") != std::string::npos);
+  std::ofstream(folder.path() / "journal.jsonl").put('\n');
+  CHECK(refusal().find("fatune resume") != std::string::npos);
 }
 
 TEST_CASE("the times and the gate come along") {
