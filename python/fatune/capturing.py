@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import torch
 
-from . import graphs
-from .calls import Call, name_of, problem_of
+from . import backends, graphs
+from .calls import SERVED, Call, name_of, problem_of
 from .documents import load, table, write_text
 from .errors import INTERRUPTED, NO, USAGE, FatuneError
 from .recorder import Clock, GraphRecorder, Recorder, Step
@@ -28,7 +28,8 @@ _FORM = {
         "waits_for_python": bool, "calls": [{
             "function": str, "query?": _TENSOR, "key?": _TENSOR, "mask": {"kind": str, "form": str},
             "gradients": bool, "site": str, "module": str, "problem?": str, "reason": str,
-            "counts": [int], "us": float, "share": float, "differs": bool}]}}
+            "counts": [int], "us": float, "share": float, "differs": bool,
+            "backends_us?": [{"backend": str, "us": float}]}]}}
 """The fields of a suite that this package reads."""
 
 GRAPH_CLOCK = "CUDA graph, each call timed alone"
@@ -38,12 +39,13 @@ _MOST_HELD_US = 200_000  # chosen
 
 class Run(NamedTuple):
     """Observations of one run of a step. `waits`: times include waiting for Python. `modules` are
-    the paths of a call's modules."""
+    the paths of a call's modules, `backends` the times of PyTorch's backends for it."""
 
     times: Times
     step_us: float
     modules: Dict[Call, Dict[str, None]]
     waits: bool = False
+    backends: Dict[Call, List[Dict[str, Any]]] = {}
 
 
 class Suite:
@@ -159,9 +161,13 @@ def _run_in_graph(step: Callable[[], Any], clock: Clock) -> Run:
     with recorder.recording():
         replay = graphs.record(step)
     step_us = graphs.us_of(replay, clock)
-    times = {call: [graphs.us_alone(kept.attend, clock)] * kept.count
-             for call, kept in recorder.calls_read().items()}
-    return Run(times, step_us, recorder.modules)
+    times, by_backend = {}, {}
+    for call, kept in recorder.calls_read().items():
+        times[call] = [graphs.us_alone(kept.attend, clock)] * kept.count
+        if call.function == SERVED and call.query is not None and not problem_of(call)[0]:
+            attend = backends.as_installed(call, kept.attend)
+            by_backend[call] = backends.times_of(attend, clock)
+    return Run(times, step_us, recorder.modules, backends=by_backend)
 
 
 def device_of(step: Any, inputs: Sequence[Any], options: Dict[str, Any]) -> str:
@@ -220,7 +226,7 @@ def _row(call: Call, runs: Sequence[Run], problems: List[Dict[str, Any]]) -> Dic
     return {
         **call.to_json(), "module": _module_of(call, runs),
         "problem": None if entry is None else _named(entry, problems),
-        "reason": reason, "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
+        "backends_us": last.backends.get(call, []), "reason": reason, "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
         "share": us / last.step_us if last.step_us else 0.0,
         "differs": len({len(run.times.get(call, ())) for run in runs}) > 1}
 
@@ -324,7 +330,7 @@ def text_of(suite: Suite) -> str:
         lines.append(f"  {row['share']:6.1%}  {row['counts'][-1]:4} x  {words_of(row)}")
         lines.append(f"                  {row['site']} {row['module']}".rstrip())
         lines.append(f"                  tuned as {row['problem']}" if row["problem"] else
-                     f"                  not tuned: {row['reason']}")
+                     f"                  not tuned: {row['reason']}{backends.words_of(row)}")
         if row["differs"]:
             counts = ", ".join(map(str, row["counts"]))
             lines.append(f"                  differs between runs: {counts} times")

@@ -8,12 +8,10 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from . import graphs, places
+from .backends import BACKENDS
 from .capturing import Suite
 from .installing import Installed, without_idle_masks
 from .proving import PYTORCH, Contender, Step
-
-_BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
-             "efficient": SDPBackend.EFFICIENT_ATTENTION}
 
 
 def replayed(step: Step, installed: Installed) -> Contender:
@@ -30,7 +28,7 @@ def replayed_by_pytorch(step: Step, suite: Suite) -> Tuple[Dict[str, Contender],
     Raises FatuneError (1) where the step cannot be captured."""
     graphs.warm_up(step)
     found, failed = {PYTORCH: Contender(graphs.record(step))}, {}
-    for name, backend in _BACKENDS.items():
+    for name, backend in BACKENDS.items():
         try:
             with _by(backend, suite):
                 graphs.warm_up(step)

@@ -9,13 +9,13 @@ import threading
 import weakref
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 import torch.nn.functional as F
 
-from . import fastpath, masks, places, program
-from .capturing import Suite
+from . import backends, fastpath, masks, places, program
+from .capturing import Suite, words_of
 from .documents import without_link
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
 from .recorder import passed_on
@@ -42,8 +42,10 @@ class Row(NamedTuple):
 class Why:
     """The calls since kernels were installed, served and not."""
 
-    def __init__(self, rows: List[Row], assumed: bool) -> None:
+    def __init__(self, rows: List[Row], assumed: bool, backends_of: Sequence[str] = ()) -> None:
         self.rows, self.assumed = sorted(rows, key=lambda row: -row.calls), assumed
+        self.backends_of = list(backends_of)
+        """Calls without a kernel for which a backend of PyTorch is chosen, in words."""
 
     @property
     def served(self) -> int:
@@ -58,6 +60,7 @@ class Why:
     def __str__(self) -> str:
         lines = [f"{self.served} calls by fatune's kernels, {self.unserved} by PyTorch"]
         lines += [f"  {row.calls:6} x  {row.call}: {row.reason or 'a kernel'}" for row in self.rows]
+        lines += [f"  {told}" for told in self.backends_of]
         if self.assumed:
             lines.append(
                 "  masks were taken to be those captured, unread (assume_masks=\"captured\")")
@@ -170,6 +173,9 @@ class Installed:
         self.exported, self.assumed = exported, assume
         self.masks = _Masks(suite, assume)
         self.function = _attention(exported, self._mask_kind)
+        self._backends_of = [
+            f"{words_of(row)}{told}" for row in (suite.calls if suite else ())
+            if (told := backends.words_of(row))]
         self._before = self._counted()
         self._after: Optional[List[Row]] = None
         self._places: List[places.Place] = []
@@ -228,7 +234,8 @@ class Installed:
 
     def why(self) -> Why:
         """Returns the calls since install(), or until undo()."""
-        return Why(self._rows() if self._after is None else self._after, self.assumed)
+        return Why(self._rows() if self._after is None else self._after, self.assumed,
+                   self._backends_of)
 
     def _choose_kernels(self) -> None:
         """Lets the kernels of all active installations serve, and no others."""
@@ -276,10 +283,11 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
             unverified: bool = False) -> Installed:
     """Puts the kernels of a run or its folder under F.scaled_dot_product_attention, process-wide.
 
-    PyTorch serves calls that no kernel fits, and every call whose gradients are wanted. A call with
-    a mask tensor is served if a mask of its sizes was captured and the tensor's values are full or
-    causal. With assume_masks="captured" the captured kind is trusted instead, as graph capture and
-    torch.compile need. `unverified` also takes kernels that no gate has checked.
+    PyTorch serves calls that no kernel fits, and every call whose gradients are wanted. If the
+    suite was captured in a graph, calls without a kernel run by the fastest of PyTorch's backends.
+    A call with a mask tensor is served if a mask of its sizes was captured and the tensor's values
+    are full or causal. With assume_masks="captured" the captured kind is trusted instead, as graph
+    capture and torch.compile need. `unverified` also takes kernels that no gate has checked.
 
     Raises FatuneError (1) if the run has no kernel, (2) for another word, (3) without a GPU or with
     an old PyTorch. It raises (4) if a file cannot be written, (5) if the run is of another GPU.
@@ -290,6 +298,9 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
     result = result if isinstance(result, Result) else Result.load(result)
     _check_here(result)
     exported = _imported(export(result, unverified))
+    if result.suite is not None:
+        vars(exported)["_pytorch"] = backends.by_fastest(vars(exported)["_pytorch"],
+                                                         result.suite.calls)
     installed = Installed(exported, result.suite, assume_masks == CAPTURED)
     return installed.redo()
 

@@ -212,7 +212,7 @@ class Unread(NamedTuple):
 class Kept(NamedTuple):
     """A call in a graph that can be repeated, and its count."""
 
-    attend: Callable[[], Any]
+    attend: Step
     count: int
 
 

@@ -13,7 +13,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import contending, installing, masks, options, proving
+from fatune import backends, contending, installing, masks, options, proving
 from torch.nn.attention.bias import causal_lower_right
 
 import fakes
@@ -84,6 +84,68 @@ class CaptureTest(Graph):
         self.assertEqual((str(caught.exception), caught.exception.exit_code), (
             "the step cannot be captured in a CUDA graph: CUDA error: operation not permitted when stream is capturing",
             1))
+
+
+class BackendTest(Graph):
+    """Calls that no kernel serves run by the fastest of PyTorch's backends."""
+
+    def test_a_capture_times_the_backends_of_calls_without_a_kernel_alone(self):
+        bias = torch.rand(models.TOKENS, models.TOKENS).half()
+        for mask, timed in ((bias, True), (FULL, False)):
+            with self.subTest(timed):
+                suite = fatune.capture(lambda: self.model(self.x, attn_mask=self.graphs.mask(mask)), graph=True)
+                (call,) = suite.calls
+                self.assertEqual([each["backend"] for each in call["backends_us"]][:1], ["pytorch"] * timed)
+                self.assertTrue(all(each["us"] > 0 for each in call["backends_us"]))
+
+    def test_a_mask_that_says_nothing_is_left_out_as_it_is_by_install(self):
+        q, k, v = models.packed(dim=24)  # no kernel has this head dim
+        seen = []
+
+        def attend(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+            seen.append((attn_mask is None, is_causal))
+            return query
+
+        def step():
+            F.scaled_dot_product_attention(q, k, v, self.graphs.mask(torch.ones(16, 16, dtype=torch.bool).tril()))
+
+        with unittest.mock.patch.object(F, "scaled_dot_product_attention", attend):
+            (call,) = fatune.capture(step, graph=True).calls
+        self.assertEqual(call["mask"]["kind"], masks.CAUSAL)
+        self.assertEqual(seen[-1], (True, True))
+
+    def test_the_fastest_backend_runs_calls_like_the_one_that_was_timed_and_no_others(self):
+        q, k, v = models.packed()
+        bias, asked = torch.rand(16, 16).half(), []
+        suite = fatune.capture(lambda: F.scaled_dot_product_attention(q, k, v, attn_mask=bias))
+        (row,) = suite.calls
+        times = [{"backend": "pytorch", "us": 20.0}, {"backend": "efficient", "us": 21.0}, {"backend": "cudnn", "us": 12.3}]
+
+        @contextlib.contextmanager
+        def kernel(backend):
+            asked.append(backend)
+            yield
+
+        attend = unittest.mock.MagicMock(return_value=q)
+        with unittest.mock.patch.object(backends, "sdpa_kernel", kernel):
+            fastest = backends.by_fastest(attend, [{**row, "backends_us": times}])
+            self.assertIs(fastest(q, k, v, bias), q)
+            self.assertEqual(asked, [backends.BACKENDS["cudnn"]])
+            fastest(q, k, v)
+            fastest(q, k, v, bias, 0.1)
+            fastest(q, k, v, bias.float())
+            fastest(q.float().requires_grad_(), k.float(), v.float(), bias)
+            self.assertEqual(len(asked), 1)
+            attend.side_effect = [RuntimeError("No available kernel"), k]
+            self.assertIs(fastest(q, k, v, bias), k)
+        self.assertEqual(backends.words_of({**row, "backends_us": times}), 
+                         "; by PyTorch's cudnn, 12.3 us for 20.0 by its own choice")
+
+    def test_pytorchs_own_choice_stays_where_no_backend_gains_two_percent(self):
+        for times in ([], [("pytorch", 10.0)], [("pytorch", 10.0), ("flash", 9.9)]):
+            row = {"backends_us": [{"backend": name, "us": us} for name, us in times]}
+            self.assertIsNone(backends.fastest_of(row))
+        self.assertIs(backends.by_fastest(F.scaled_dot_product_attention, []), F.scaled_dot_product_attention)
 
 
 class WithoutGpuTest(unittest.TestCase):

@@ -1,0 +1,110 @@
+"""backends.py: Measures PyTorch's backends for calls that no kernel serves, and runs the fastest."""
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import warnings
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from . import graphs, masks
+from .calls import DTYPES, READERS, SERVED, Call
+from .recorder import Clock, Step
+
+OWN_CHOICE = "pytorch"
+BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
+            "efficient": SDPBackend.EFFICIENT_ATTENTION}
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_LEAST_GAIN = 0.98  # chosen: a backend that takes more of the time of PyTorch's choice is no gain
+
+
+def as_installed(call: Call, attend: Step) -> Step:
+    """Returns a recorded call as install() makes it: without a mask tensor that says nothing."""
+    if call.mask.form != "tensor" or call.mask.kind not in (masks.NONE, masks.CAUSAL):
+        return attend
+    original, args, options = attend.function.args  # type: ignore[attr-defined]
+    read = READERS[SERVED](*args, **options)
+    found = copy.copy(attend)
+    found.function = functools.partial(
+        original, *read["tensors"], None, read["dropout"], call.mask.kind == masks.CAUSAL,
+        scale=read["scale"], enable_gqa=read["gqa"])
+    return found
+
+
+def times_of(attend: Callable[[], Any], clock: Clock) -> List[Dict[str, Any]]:
+    """Returns `backend` and microseconds `us` of a call by PyTorch's own choice and by each backend
+    that can do it."""
+    graphs.warm_up(attend)
+    times = [{"backend": OWN_CHOICE, "us": graphs.us_alone(attend, clock)}]
+    for name, backend in BACKENDS.items():
+        # What a backend that cannot do the call raises depends on the backend.
+        with contextlib.suppress(Exception), warnings.catch_warnings(), sdpa_kernel(backend):
+            warnings.simplefilter("ignore")  # PyTorch lists why each backend refuses the call
+            graphs.warm_up(attend)
+            times.append({"backend": name, "us": graphs.us_alone(attend, clock)})
+    return times
+
+
+def fastest_of(row: Dict[str, Any]) -> Optional[str]:
+    """Returns the backend that is faster than PyTorch's own choice for one of Suite.calls; None
+    where none is or none was measured."""
+    times = {each["backend"]: each["us"] for each in row.get("backends_us", ())}
+    best = min(times, key=lambda name: times[name], default=OWN_CHOICE)
+    gains = best != OWN_CHOICE and times[best] <= _LEAST_GAIN * times[OWN_CHOICE]
+    return best if gains else None
+
+
+def words_of(row: Dict[str, Any]) -> str:
+    """Returns what is printed behind the reason of a call where a backend is chosen, else ""."""
+    best = fastest_of(row)
+    if best is None:
+        return ""
+    times = {each["backend"]: each["us"] for each in row["backends_us"]}
+    return f"; by PyTorch's {best}, {times[best]:.1f} us for {times[OWN_CHOICE]:.1f} by its own choice"
+
+
+def by_fastest(pytorch: Callable[..., Any], rows: List[Dict[str, Any]]) -> Callable[..., Any]:
+    """Returns PyTorch's attention with the fastest backend for calls like those of `rows`. A call
+    whose strides the backend does not take goes to PyTorch's own choice, as does a traced call and
+    one that wants gradients."""
+    chosen = {_key_of_row(row): BACKENDS[name] for row in rows if (name := fastest_of(row))}
+
+    def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+                  is_causal: bool = False, scale: Optional[float] = None,
+                  enable_gqa: bool = False) -> Any:
+        def attend() -> Any:
+            return pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale,
+                           enable_gqa=enable_gqa)
+
+        tensors = (query, key, value)
+        if (torch.compiler.is_compiling() or dropout_p
+                or not all(type(each) in _PLAIN for each in tensors)
+                or torch.is_grad_enabled() and any(each.requires_grad for each in tensors)):
+            return attend()
+        backend = chosen.get(_key_of(query, key, value, attn_mask, is_causal))
+        if backend is not None:
+            with contextlib.suppress(RuntimeError), sdpa_kernel(backend):
+                return attend()
+        return attend()
+
+    return attention if chosen else pytorch
+
+
+def _key_of_row(row: Dict[str, Any]) -> Tuple[Any, ...]:
+    mask, idle = row["mask"], row["mask"]["kind"] in (masks.NONE, masks.CAUSAL)
+    causal = mask["form"] == "flag" or idle and mask["kind"] == masks.CAUSAL
+    told = None if idle or mask["form"] == "flag" else (tuple(mask["shape"]), mask["dtype"])
+    return (*(tuple(row[name]["shape"]) for name in ("query", "key", "value")),
+            row["query"]["dtype"], told, causal)
+
+
+def _key_of(query: Any, key: Any, value: Any, mask: Any, is_causal: bool) -> Tuple[Any, ...]:
+    dtype = query.dtype
+    if torch.is_autocast_enabled(query.device.type):
+        dtype = torch.get_autocast_dtype(query.device.type)
+    told = None if mask is None else (tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
+    return (tuple(query.shape), tuple(key.shape), tuple(value.shape),
+            DTYPES.get(dtype, str(dtype).replace("torch.", "")), told, is_causal)
