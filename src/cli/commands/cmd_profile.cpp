@@ -10,8 +10,8 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
+#include "model/results/journal.hpp"
 #include "report/text/kernel_text.hpp"
-#include "search/datasets/recording.hpp"
 #include "tune/profile/profile.hpp"
 
 namespace fatune::cli {

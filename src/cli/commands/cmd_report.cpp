@@ -16,12 +16,12 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "evolve/report.hpp"
+#include "model/results/journal.hpp"
 #include "report/page/report_page.hpp"
 #include "report/text/report_text.hpp"
 #include "report/text/suite_summary.hpp"
 #include "report/text/sweep_report.hpp"
 #include "search/datasets/journal_dataset.hpp"
-#include "search/datasets/recording.hpp"
 
 namespace fatune::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/catalog.hpp"
-#include "search/datasets/recording.hpp"
+#include "model/results/journal.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune::cli {

@@ -11,7 +11,6 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "model/results/journal.hpp"
-#include "search/datasets/recording.hpp"
 #include "tune/evaluate/device_evaluator.hpp"
 
 namespace fatune::cli {

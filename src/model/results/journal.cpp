@@ -162,6 +162,19 @@ std::string changed_kernel(const RunPlan& recorded, const RunPlan& resumed) {
   return "";
 }
 
+/// Folders in this folder that have a journal, in alphabetical order.
+std::vector<std::string> runs_in(const std::filesystem::path& folder) {
+  std::vector<std::string> runs;
+  std::error_code ignored;
+  for (const std::filesystem::directory_entry& each :
+       std::filesystem::directory_iterator(folder, ignored)) {
+    if (each.is_directory(ignored) && find_results(each.path()))
+      runs.push_back(each.path().filename().string());
+  }
+  std::ranges::sort(runs);
+  return runs;
+}
+
 }  // namespace
 
 void fields(RunPlan& x, FieldList& f) {
@@ -258,6 +271,22 @@ Result<Journal> load_journal(const std::filesystem::path& path, Damage damage) {
         journal.left_out.size() + journal.records.size() + 1, journal.left_out.front().message));
   }
   return journal;
+}
+
+Result<std::filesystem::path> find_results(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const bool names_best = path.filename() == "best.json";
+  if (!names_best && !std::filesystem::is_directory(path, ignored)) return path;
+  const std::filesystem::path folder = names_best ? path.parent_path() : path;
+  for (const char* file : {"journal.jsonl", "journal.jsonl.gz"}) {
+    if (std::filesystem::is_regular_file(folder / file, ignored)) return folder / file;
+  }
+  if (names_best)
+    return file_error(path.string() + ": has no journal.jsonl beside it, which holds the results");
+  const std::string runs = join(runs_in(path), ", ");
+  return file_error(path.string() +
+                    ": this folder has no journal.jsonl or journal.jsonl.gz; name a run's folder " +
+                    (runs.empty() ? "or a file of results" : "in it: " + runs));
 }
 
 Status check_no_journal(const std::filesystem::path& folder) {

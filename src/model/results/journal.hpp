@@ -80,6 +80,10 @@ Result<Journal> load_journal(const std::filesystem::path& path, Damage damage = 
 Result<Journal> parse_journal(std::string_view text, const std::string& where,
                               Damage damage = Damage::kRefuse);
 
+/// Returns the path itself; for a run's folder or its best.json, the journal in the folder. The
+/// error for a folder of several runs names them.
+Result<std::filesystem::path> find_results(const std::filesystem::path& path);
+
 /// Checks that a folder holds no journal, or an empty one.
 Status check_no_journal(const std::filesystem::path& folder);
 

@@ -14,7 +14,6 @@
 #include "model/results/journal.hpp"
 #include "model/results/last_finals.hpp"
 #include "model/results/statistics.hpp"
-#include "search/datasets/recording.hpp"
 #include "tune/sweep/best.hpp"
 #include "tune/sweep/finals.hpp"
 

@@ -283,38 +283,6 @@ double seconds_per(std::string_view unit) {
   return known == nullptr ? 0 : known->seconds;
 }
 
-namespace {
-
-/// Folders in this folder that have a journal, in alphabetical order.
-std::vector<std::string> runs_in(const fs::path& folder) {
-  std::vector<std::string> runs;
-  std::error_code ignored;
-  for (const fs::directory_entry& each : fs::directory_iterator(folder, ignored)) {
-    if (each.is_directory(ignored) && find_results(each.path()))
-      runs.push_back(each.path().filename().string());
-  }
-  std::ranges::sort(runs);
-  return runs;
-}
-
-}  // namespace
-
-Result<fs::path> find_results(const fs::path& path) {
-  std::error_code ignored;
-  const bool names_best = path.filename() == "best.json";
-  if (!names_best && !fs::is_directory(path, ignored)) return path;
-  const fs::path folder = names_best ? path.parent_path() : path;
-  for (const char* file : {"journal.jsonl", "journal.jsonl.gz"}) {
-    if (fs::is_regular_file(folder / file, ignored)) return folder / file;
-  }
-  if (names_best)
-    return file_error(path.string() + ": has no journal.jsonl beside it, which holds the results");
-  const std::string runs = join(runs_in(path), ", ");
-  return file_error(path.string() +
-                    ": this folder has no journal.jsonl or journal.jsonl.gz; name a run's folder " +
-                    (runs.empty() ? "or a file of results" : "in it: " + runs));
-}
-
 Result<std::vector<Recording>> read_recordings(const fs::path& path) {
   FATUNE_TRY(const fs::path file, find_results(path));
   const std::string where = file.string();

@@ -37,7 +37,7 @@ enum class Turned {
   kNegative  ///< cost = -value
 };
 
-/// What a recording is of.
+/// The kernel, device, problem and objective of a recording.
 struct RecordingFacts {
   std::string format;                    ///< "kernel-tuner", "t4", "ktt", "fatune"
   std::string name;                      ///< name of the kernel
@@ -61,9 +61,6 @@ struct Recording : RecordingFacts {
 /// plain or gzip, recognised by content. A journal gives a recording per kernel and problem. A
 /// recording has at least one config; all may have failed.
 Result<std::vector<Recording>> read_recordings(const std::filesystem::path& path);
-
-/// Returns the path itself; for a run's folder or its best.json, the journal in the folder.
-Result<std::filesystem::path> find_results(const std::filesystem::path& path);
 
 /// True if all costs are positive, so that logarithms and inverses exist.
 bool all_positive(const Recording& recording);

@@ -11,8 +11,8 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/problem/suite.hpp"
+#include "model/results/journal.hpp"
 #include "model/results/statistics.hpp"
-#include "search/datasets/recording.hpp"
 #include "tune/sweep/finals.hpp"
 
 namespace fatune {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
-#include "search/datasets/recording.hpp"
+#include "model/results/journal.hpp"
 
 namespace fatune {
 namespace {
