@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -31,10 +30,6 @@ std::vector<std::string> guard_arguments(const std::string& command, const Propo
 /// stdin, stdout and stderr. SIGTERM, the end of fatune or the command's end kill every process
 /// that the command has started, whatever its session or group.
 int proposer_guard_main(std::span<const std::string> args);
-
-/// Returns every live descendant of `top` with its resident bytes, except a process that ends
-/// during the scan. Tests pass another folder as `proc`.
-std::map<pid_t, std::int64_t> living_below(pid_t top, const std::filesystem::path& proc = "/proc");
 
 /// Kills every live descendant of this process, except the spared ones.
 void end_below(const std::map<pid_t, std::int64_t>& spared = {});

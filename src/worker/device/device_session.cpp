@@ -2,15 +2,14 @@
 #include "worker/device/device_session.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "core/file.hpp"
 #include "core/log.hpp"
+#include "core/processes.hpp"
 #include "core/text.hpp"
 #include "model/results/statistics.hpp"
 #include "worker/timing/layer.hpp"
@@ -31,22 +30,10 @@ Status log_event_overhead(Sampler& sampler) {
   return {};
 }
 
-/// Returns the parent of a process; 0 if there is none or the process has ended.
-pid_t parent_of(pid_t pid) {
-  constexpr std::string_view kField = "PPid:\t";
-  const auto status = read_file(fmt::format("/proc/{}/status", pid));
-  if (!status) return 0;
-  const std::size_t at = status->find(kField);
-  if (at == std::string::npos) return 0;
-  const std::string_view line = std::string_view(*status).substr(at + kField.size());
-  return static_cast<pid_t>(parse_integer(line.substr(0, line.find('\n'))).value_or(0));
-}
-
 }  // namespace
 
 bool is_own_process(pid_t pid) {
-  while (pid > 1 && pid != ::getpid()) pid = parent_of(pid);
-  return pid == ::getpid();
+  return pid == ::getpid() || living_below(::getpid()).contains(pid);
 }
 
 int other_processes(const gpu::Telemetry& telemetry) {

@@ -1,4 +1,6 @@
-// process_tree_test.cpp: Tests folders in the form of /proc, and a process that ends during a read.
+// processes_test.cpp: Tests folders in the form of /proc, and a process that ends during a read.
+#include "core/processes.hpp"
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -7,7 +9,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "evolve/proposers/guard.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;
