@@ -8,7 +8,6 @@
 
 #include "cli/options/session.hpp"
 #include "core/result.hpp"
-#include "judge/referee/explanation.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/results/measurement.hpp"

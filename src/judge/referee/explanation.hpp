@@ -1,7 +1,6 @@
 // explanation.hpp: Explains a refused kernel to its author, and profiles one that passed.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,9 +40,5 @@ struct KernelProfile {
 };
 void fields(AskProfile& x, FieldList& f);
 void fields(KernelProfile& x, FieldList& f);
-
-/// Profiles a candidate that passed every gate.
-using CountKernel =
-    std::function<Result<NcuOutcome>(const Candidate& candidate, const DeviceLimits& limits)>;
 
 }  // namespace fatune

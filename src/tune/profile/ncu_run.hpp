@@ -3,11 +3,13 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/kernel/candidate.hpp"
 #include "model/kernel/limits.hpp"
 #include "tune/profile/counters.hpp"
 
@@ -46,6 +48,9 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request,
                                        const std::filesystem::path& csv);
 /// Runs ncu, again without metrics that ncu does not know. Only file errors and Ctrl-C are errors.
 Result<NcuOutcome> run_ncu(const NcuRequest& request);
+/// Profiles a candidate that passed every gate.
+using CountKernel =
+    std::function<Result<NcuOutcome>(const Candidate& candidate, const DeviceLimits& limits)>;
 /// Returns the result without an ncu to run.
 NcuOutcome no_ncu();
 
