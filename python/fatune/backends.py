@@ -1,4 +1,4 @@
-"""backends.py: Measures PyTorch's backends for calls that no kernel serves, and runs the fastest."""
+"""backends.py: Times PyTorch's backends for calls that no kernel serves, and runs the fastest."""
 from __future__ import annotations
 
 import contextlib
@@ -11,10 +11,10 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from . import graphs, masks
-from .calls import DTYPES, READERS, SERVED, Call
+from .calls import READERS, SERVED, Call, dtype_name, torch_name
+from .proving import PYTORCH
 from .recorder import Clock, Step
 
-OWN_CHOICE = "pytorch"
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -23,7 +23,7 @@ _LEAST_GAIN = 0.98  # chosen: a backend that takes more of the time of PyTorch's
 
 def as_installed(call: Call, attend: Step) -> Step:
     """Returns a recorded call as install() makes it: without a mask tensor that says nothing."""
-    if call.mask.form != "tensor" or call.mask.kind not in (masks.NONE, masks.CAUSAL):
+    if call.mask.form != "tensor" or call.mask.kind not in masks.IDLE:
         return attend
     original, args, options = attend.function.args  # type: ignore[attr-defined]
     read = READERS[SERVED](*args, **options)
@@ -38,9 +38,9 @@ def times_of(attend: Callable[[], Any], clock: Clock) -> List[Dict[str, Any]]:
     """Returns `backend` and microseconds `us` of a call by PyTorch's own choice and by each backend
     that can do it."""
     graphs.warm_up(attend)
-    times = [{"backend": OWN_CHOICE, "us": graphs.us_alone(attend, clock)}]
+    times = [{"backend": PYTORCH, "us": graphs.us_alone(attend, clock)}]
     for name, backend in BACKENDS.items():
-        # What a backend that cannot do the call raises depends on the backend.
+        # Each backend raises errors of its own for a call that it cannot do.
         with contextlib.suppress(Exception), warnings.catch_warnings(), sdpa_kernel(backend):
             warnings.simplefilter("ignore")  # PyTorch lists why each backend refuses the call
             graphs.warm_up(attend)
@@ -51,19 +51,22 @@ def times_of(attend: Callable[[], Any], clock: Clock) -> List[Dict[str, Any]]:
 def fastest_of(row: Dict[str, Any]) -> Optional[str]:
     """Returns the backend that is faster than PyTorch's own choice for one of Suite.calls; None
     where none is or none was measured."""
-    times = {each["backend"]: each["us"] for each in row.get("backends_us", ())}
-    best = min(times, key=lambda name: times[name], default=OWN_CHOICE)
-    gains = best != OWN_CHOICE and times[best] <= _LEAST_GAIN * times[OWN_CHOICE]
+    times = _times_in(row)
+    best = min(times, key=lambda name: times[name], default=PYTORCH)
+    gains = best != PYTORCH and times[best] <= _LEAST_GAIN * times[PYTORCH]
     return best if gains else None
 
 
 def words_of(row: Dict[str, Any]) -> str:
     """Returns what is printed behind the reason of a call where a backend is chosen, else ""."""
-    best = fastest_of(row)
+    best, times = fastest_of(row), _times_in(row)
     if best is None:
         return ""
-    times = {each["backend"]: each["us"] for each in row["backends_us"]}
-    return f"; by PyTorch's {best}, {times[best]:.1f} us for {times[OWN_CHOICE]:.1f} by its own choice"
+    return f"; by PyTorch's {best}, {times[best]:.1f} us for {times[PYTORCH]:.1f} by its own choice"
+
+
+def _times_in(row: Dict[str, Any]) -> Dict[str, float]:
+    return {each["backend"]: each["us"] for each in row.get("backends_us", ())}
 
 
 def by_fastest(pytorch: Callable[..., Any], rows: List[Dict[str, Any]]) -> Callable[..., Any]:
@@ -94,7 +97,7 @@ def by_fastest(pytorch: Callable[..., Any], rows: List[Dict[str, Any]]) -> Calla
 
 
 def _key_of_row(row: Dict[str, Any]) -> Tuple[Any, ...]:
-    mask, idle = row["mask"], row["mask"]["kind"] in (masks.NONE, masks.CAUSAL)
+    mask, idle = row["mask"], row["mask"]["kind"] in masks.IDLE
     causal = mask["form"] == "flag" or idle and mask["kind"] == masks.CAUSAL
     told = None if idle or mask["form"] == "flag" else (tuple(mask["shape"]), mask["dtype"])
     return (*(tuple(row[name]["shape"]) for name in ("query", "key", "value")),
@@ -105,6 +108,6 @@ def _key_of(query: Any, key: Any, value: Any, mask: Any, is_causal: bool) -> Tup
     dtype = query.dtype
     if torch.is_autocast_enabled(query.device.type):
         dtype = torch.get_autocast_dtype(query.device.type)
-    told = None if mask is None else (tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
-    return (tuple(query.shape), tuple(key.shape), tuple(value.shape),
-            DTYPES.get(dtype, str(dtype).replace("torch.", "")), told, is_causal)
+    told = None if mask is None else (tuple(mask.shape), torch_name(mask.dtype))
+    return (tuple(query.shape), tuple(key.shape), tuple(value.shape), dtype_name(dtype), told,
+            is_causal)

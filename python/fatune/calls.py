@@ -76,6 +76,16 @@ class Call:
         return members
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    """Returns "f16", "bf16", or PyTorch's own name of another type."""
+    return DTYPES.get(dtype, torch_name(dtype))
+
+
+def torch_name(dtype: torch.dtype) -> str:
+    """Returns PyTorch's name of a type: "float16"."""
+    return str(dtype).replace("torch.", "")
+
+
 def _tensor(tensor: torch.Tensor) -> Tensor:
     """Describes a tensor after the conversion that torch.autocast makes."""
     dtype, strides = tensor.dtype, tuple(tensor.stride())
@@ -88,8 +98,7 @@ def _tensor(tensor: torch.Tensor) -> Tensor:
                                           device="meta").to(target).stride()
             aligned = True
         dtype = target
-    name = DTYPES.get(dtype, str(dtype).replace("torch.", ""))
-    return Tensor(tuple(tensor.shape), tuple(strides), name, aligned)
+    return Tensor(tuple(tensor.shape), tuple(strides), dtype_name(dtype), aligned)
 
 
 def _are_packed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> bool:
@@ -112,7 +121,7 @@ def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int,
         return Mask(masks.causal(seq_q, seq_kv, True), "flag") if is_causal else Mask(
             masks.NONE, "nothing")
     kind = masks.BIAS if masks.is_learned(mask) else kind_of(mask, seq_q, seq_kv)
-    return Mask(kind, "tensor", tuple(mask.shape), str(mask.dtype).replace("torch.", ""))
+    return Mask(kind, "tensor", tuple(mask.shape), torch_name(mask.dtype))
 
 
 def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None,

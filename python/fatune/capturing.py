@@ -33,6 +33,7 @@ _FORM = {
 """The fields of a suite that this package reads."""
 
 GRAPH_CLOCK = "CUDA graph, each call timed alone"
+_RUNS = 2  # the second shows what differs between steps
 _MOST_LAYERS = 8  # chosen: that are listed
 _MOST_HELD_US = 200_000  # chosen
 
@@ -116,7 +117,7 @@ def _lines(rows: List[Dict[str, Any]], indent: str) -> str:
     return f"[{lines}\n{indent}]" if rows else "[]"
 
 
-def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optional[str] = None,
+def capture(step: Callable[..., Any], *inputs: Any, runs: int = _RUNS, name: Optional[str] = None,
             graph: bool = False, **options: Any) -> Suite:
     """Runs `step(*inputs, **options)`, a model or any function, and returns its attention calls.
 
@@ -126,6 +127,14 @@ def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optiona
     called, but compiled code runs uncompiled, as it shows no calls otherwise. What the step raises
     passes; FatuneError (1) says why it cannot be captured, (2) that `step` cannot be called.
     """
+    return captured(step, inputs, options, name, graph, runs)
+
+
+def captured(step: Callable[..., Any], inputs: Sequence[Any], options: Dict[str, Any],
+             name: Optional[str], graph: bool, runs: int = _RUNS,
+             with_backends: bool = True) -> Suite:
+    """Captures as capture() does. A step with kernels in place does not call PyTorch's backends
+    itself; without `with_backends` they are not timed."""
     if not callable(step):
         raise FatuneError(f"the step is a {type(step).__name__}, which cannot be called: name a "
                           "model or a function, then its inputs", USAGE)
@@ -136,7 +145,8 @@ def capture(step: Callable[..., Any], *inputs: Any, runs: int = 2, name: Optiona
 
     if graph:
         graphs.check(device)
-        return suite_of([_run_in_graph(run, Clock(device))], name or _name_of(step), GRAPH_CLOCK, 1)
+        runs_seen = [_run_in_graph(run, Clock(device), with_backends)]
+        return suite_of(runs_seen, name or _name_of(step), GRAPH_CLOCK, 1)
     seen: List[Run] = []
     for _ in range(runs):
         seen.append(_run(run, device, seen[-1].step_us if seen else 0.0))
@@ -155,7 +165,7 @@ def _run(step: Callable[[], Any], device: str, expected_us: float) -> Run:
     return Run(_by_call(recorder), clock.us_between(begin, end), recorder.modules, waits)
 
 
-def _run_in_graph(step: Callable[[], Any], clock: Clock) -> Run:
+def _run_in_graph(step: Callable[[], Any], clock: Clock, with_backends: bool) -> Run:
     graphs.warm_up(step)
     recorder = GraphRecorder()
     with recorder.recording():
@@ -164,7 +174,8 @@ def _run_in_graph(step: Callable[[], Any], clock: Clock) -> Run:
     times, by_backend = {}, {}
     for call, kept in recorder.calls_read().items():
         times[call] = [graphs.us_alone(kept.attend, clock)] * kept.count
-        if call.function == SERVED and call.query is not None and not problem_of(call)[0]:
+        unserved = call.function == SERVED and call.query and not problem_of(call)[0]
+        if with_backends and unserved:
             attend = backends.as_installed(call, kept.attend)
             by_backend[call] = backends.times_of(attend, clock)
     return Run(times, step_us, recorder.modules, backends=by_backend)
@@ -226,7 +237,8 @@ def _row(call: Call, runs: Sequence[Run], problems: List[Dict[str, Any]]) -> Dic
     return {
         **call.to_json(), "module": _module_of(call, runs),
         "problem": None if entry is None else _named(entry, problems),
-        "backends_us": last.backends.get(call, []), "reason": reason, "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
+        "backends_us": last.backends.get(call, []), "reason": reason,
+        "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
         "share": us / last.step_us if last.step_us else 0.0,
         "differs": len({len(run.times.get(call, ())) for run in runs}) > 1}
 

@@ -122,7 +122,7 @@ def without_idle_masks(pytorch: Callable[..., Any], suite: Suite) -> Callable[..
                   enable_gqa: bool = False) -> Any:
         if type(attn_mask) in plain and not is_causal:
             kind, _ = known.kind(attn_mask, query, key)
-            if kind in (masks.NONE, masks.CAUSAL):
+            if kind in masks.IDLE:
                 attn_mask, is_causal = None, kind == masks.CAUSAL
         return passed_on(pytorch, (query, key, value, attn_mask, dropout_p, is_causal),
                          {"scale": scale, "enable_gqa": enable_gqa})

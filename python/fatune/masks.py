@@ -13,6 +13,8 @@ CAUSAL = "causal"
 PADDING_RIGHT, PADDING_LEFT = "padding_right", "padding_left"
 WINDOW, CAUSAL_WINDOW = "window", "causal_window"
 BIAS, OTHER = "bias", "other"
+IDLE = (NONE, CAUSAL)
+"""Kinds of mask tensors that is_causal can say."""
 
 
 def bias_side(mask: Any) -> Optional[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from . import contending, program
-from .capturing import Suite, capture, device_of, step_of
+from .capturing import Suite, capture, captured, device_of, step_of
 from .documents import without_link, write_own
 from .errors import INTERRUPTED, NO, FatuneError
 from .gpu_clock import sensor_of
@@ -205,7 +205,7 @@ def optimize(step: Callable[..., Any], *inputs: Any, out: "str | Path | None" = 
 
     with install(result, assume_masks=CAPTURED if graph else assume_masks,
                  unverified=unverified) as installed:
-        after = capture(step, *inputs, name=suite.name, graph=graph, **options)
+        after = captured(step, inputs, options, suite.name, graph, with_backends=False)
         ours = contending.replayed(run, installed) if graph else Contender(run, installed.briefly)
         why = installed.why()
         unverified_ids = sorted(facts["id"] for facts in installed.exported._FACTS

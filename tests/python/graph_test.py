@@ -98,6 +98,12 @@ class BackendTest(Graph):
                 self.assertEqual([each["backend"] for each in call["backends_us"]][:1], ["pytorch"] * timed)
                 self.assertTrue(all(each["us"] > 0 for each in call["backends_us"]))
 
+    def test_a_step_with_kernels_in_place_is_captured_without_times_of_backends(self):
+        bias = torch.rand(models.TOKENS, models.TOKENS).half()
+        suite = capturing.captured(lambda: self.model(self.x, attn_mask=self.graphs.mask(bias)), (), {}, None, True,
+                                   with_backends=False)
+        self.assertEqual([call["backends_us"] for call in suite.calls], [[]])
+
     def test_a_mask_that_says_nothing_is_left_out_as_it_is_by_install(self):
         q, k, v = models.packed(dim=24)  # no kernel has this head dim
         seen = []
