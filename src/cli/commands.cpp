@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>

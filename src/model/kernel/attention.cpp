@@ -128,7 +128,7 @@ struct AttentionOperation final : Operation {
     Attention head = problem.as_attention();
     head.batch = head.heads = head.kv_heads = 1;
     head.layouts = {};
-    // What a row sees under a causal mask depends on its place, so those rows stay together.
+    // A causal row sees keys by its place in the head, so causal rows stay together.
     if (head.mask == Mask::kNone) head.seq_q = std::min(head.seq_q, rows_at_once(head));
     return head;
   }
