@@ -2,6 +2,7 @@
 // fa_mma_fp8. A kernel defines kRescale first.
 #pragma once
 
+#include "common/bias.cuh"
 #include "common/launch.cuh"
 #include "common/mma_epilogue.cuh"
 #include "common/mma_products.cuh"
@@ -100,6 +101,9 @@ struct Pipeline {
   i64 k_offset, v_offset;  // of the head's first key, plus the copier's `from`
   int count;
   int first_block;
+#if BIAS
+  const bias_elem* bias;
+#endif
 
   DEVICE int n_block_of(int iteration) const {
     const int nth = KV_ORDER == KV_ORDER_FORWARD ? iteration : count - 1 - iteration;
@@ -160,15 +164,34 @@ struct Pipeline {
   }
 };
 
+/// Changes scores before their mask: those of the keys from `key` on, of the warp whose first row is
+/// `row`.
+DEVICE void change_scores(WarpScores& scores, const Pipeline& pipeline, const Place& place, int row,
+                          int key) {
+  if (kSoftcap) cap_scores(scores);
+#if BIAS
+  add_bias(scores, key + place.lane % 4 * 2, [&](int below) {
+    const int of_pack = row + place.lane / 4 + below;
+    return bias_row(pipeline.bias, place.head * kPack + of_pack % kPack, Rows::position(of_pack));
+  });
+#else
+  (void)pipeline, (void)place, (void)row, (void)key;
+#endif
+}
+
 /// A KV block that every row sees.
 DEVICE void mainloop_iteration(WarpState& state, const Pipeline& pipeline, const Operands& operands,
                        int iteration, int stage) {
   WarpScores scores;
   multiply_qk(scores, operands.q, operands.k(stage));
   pipeline.between_gemms(iteration, stage);
-  if (kSoftcap) cap_scores(scores);
+  if (kSoftcap || kBias) {
+    const Place place = place_of_thread();
+    change_scores(scores, pipeline, place, place.block_row + place.first_row,
+                  pipeline.n_block_of(iteration) * BLOCK_N + place.split * kWarpKeys);
+  }
   WarpP p;
-  online_softmax<kRescale, false>(p, state, scores, iteration == 0);
+  online_softmax<kRescale, kBias>(p, state, scores, iteration == 0);
   multiply_pv(state, p, operands.v(stage));
   pipeline.after_iteration(iteration);
 }
@@ -185,7 +208,7 @@ DEVICE void masked_iteration(WarpState& state, const Pipeline& pipeline, const O
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k(stage));
     pipeline.between_gemms(iteration, stage);
-    if (kSoftcap) cap_scores(scores);
+    if (kSoftcap || kBias) change_scores(scores, pipeline, place, row, key);
     mask_scores<kRaggedKeys, kPack>(scores, row + place.lane / 4, key + place.lane % 4 * 2);
     WarpP p;
     online_softmax<kRescale, true>(p, state, scores, iteration == 0);
@@ -249,7 +272,7 @@ DEVICE void load_queries(const CtaCopier<QTensor>& copier, const CtaCopier<KTens
 }
 
 DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, float* lse,
-                   const Descales& descales) {
+                   const Descales& descales BIAS_PARAMETER) {
   extern __shared__ __align__(128) u8 shared[];
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();
@@ -265,7 +288,7 @@ DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, f
   const i64 k_offset = KTensor::head(kv_head) + k_copier.from;
   const i64 v_offset = VTensor::head(kv_head) + v_copier.from;
   const Pipeline pipeline{k_copier, v_copier, k, v, k_offset, v_offset,
-                          n_blocks.count, n_blocks.first};
+                          n_blocks.count, n_blocks.first BIAS_ARGUMENT};
   pipeline.start();
 
   const Operands operands = start_operands(base, place);

@@ -2,6 +2,7 @@
 // statistics. It is the first launch of fa_split and fa_split_fp8.
 #pragma once
 
+#include "common/bias.cuh"
 #include "common/combine_partial.cuh"
 #include "common/launch.cuh"
 #include "common/mma_epilogue.cuh"
@@ -97,6 +98,9 @@ struct Pipeline {
   int first_key;
   int count;
   int group;
+#if BIAS
+  const bias_elem* bias;
+#endif
 
   template <typename Tensor>
   DEVICE void load(const RowCopier<kSplitThreads, Tensor>& copier, const elem* tensor,
@@ -174,11 +178,17 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
     pipeline.between_gemms(iteration, stage);
     if (kSoftcap) cap_scores(scores);
     const int key = pipeline.first_key + iteration * BLOCK_N;
+#if BIAS
+    add_bias(scores, key + place.lane % 4 * 2, [&](int below) {
+      const int row = min(place.block_row + place.row(0, 0) + below, kRows - 1);
+      return bias_row(pipeline.bias, place.head * kHeadGroup + row / SEQ_Q, row % SEQ_Q);
+    });
+#endif
     if (kAnyMask && (key + kSplitKeys > key_end(0) || (kBoundedBefore && key < key_begin(SEQ_Q - 1)))) {
       mask_packed_scores(scores, place.block_row + place.row(0, 0), key + place.lane % 4 * 2);
     }
     WarpP p;
-    online_softmax<Rescale::kLazy, kAnyMask>(p, state, scores, iteration == 0);
+    online_softmax<Rescale::kLazy, kAnyMask || kBias>(p, state, scores, iteration == 0);
     multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes));
     pipeline.after_iteration(iteration, stage);
     stage = stage + 1 == STAGES ? 0 : stage + 1;
@@ -249,7 +259,8 @@ DEVICE void load_queries(const RowCopier<kThreads, QTensor>& copier, const elem*
 
 DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
                          const elem* __restrict__ v, float* __restrict__ partial,
-                         float2* __restrict__ stats, const Descales& descales) {
+                         float2* __restrict__ stats,
+                         const Descales& descales BIAS_PARAMETER) {
   extern __shared__ __align__(128) u8 shared[];
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();
@@ -268,7 +279,7 @@ DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
   const int first_key = range.first * BLOCK_N + place.split * kSplitKeys;
   const elem* k_keys = k + (KTensor::row(place.head, first_key) + k_copier.from);
   const elem* v_keys = v + (VTensor::row(place.head, first_key) + v_copier.from);
-  const Pipeline pipeline{k_copier, v_copier, k_keys, v_keys, first_key, range.count, place.split};
+  const Pipeline pipeline{k_copier, v_copier, k_keys, v_keys, first_key, range.count, place.split BIAS_ARGUMENT};
   pipeline.start();
 
   const u32 q_rows = base + place.first_row * kRowBytes;

@@ -46,6 +46,9 @@ struct Consumer {
   float rescale[2];                             // what O must be multiplied by
   Pv pv;                                        // where PV is summed
   float v_descale;
+#if BIAS
+  const bias_elem* bias;
+#endif
 
   DEVICE auto& softmax() {
     if constexpr (kF16Scores) {
@@ -150,12 +153,17 @@ struct Consumer {
     if (!kResident && lane == 0) mbarrier_arrive(storage.pv_empty(block.stage));
   }
 
-  /// S of the present KV block is here: K may be overwritten, S is capped, and keys are masked that
-  /// a row may not see.
+  /// S of the present KV block is here: K may be overwritten, S is capped and biased, and keys
+  /// are masked that a row may not see.
   DEVICE void take_scores() {
     softmax().pin_here();
     release_k(at);
     if constexpr (kSoftcap) cap_scores(softmax().s);
+#if BIAS
+    const int head = tile.head + warp_row / kPositions;
+    add_bias(softmax().s, first_key(tile, at.iteration) + lane % 4 * 2,
+             [&](int below) { return bias_row(bias, head, position() + below); });
+#endif
     mask(softmax().s);
   }
   template <typename Block>

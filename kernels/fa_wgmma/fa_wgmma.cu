@@ -14,7 +14,7 @@
 extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     fa_wgmma(elem* __restrict__ out, float* __restrict__ lse,
              const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
-             const __grid_constant__ TensorMap map_v, const __grid_constant__ TensorMap map_out) {
+             const __grid_constant__ TensorMap map_v, const __grid_constant__ TensorMap map_out BIAS_PARAMETER) {
   extern __shared__ __align__(1024) u8 shared[];
   const SharedStorage storage{shared_address(shared)};
   const Producer producer{storage, map_q, map_k, map_v};
@@ -35,6 +35,9 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   __syncwarp();
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup);
+#if BIAS
+  consumer.bias = bias;
+#endif
   const OutputRows rows{storage, map_out, out, consumer};
   const Epilogue<kSplits, OutputRows> epilogue{consumer, storage, rows, lse};
   process_work_tiles(consumer, epilogue, first);

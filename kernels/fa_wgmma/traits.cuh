@@ -4,6 +4,7 @@
 // manifest, as macros: its terms.
 #pragma once
 
+#include "common/bias.cuh"
 #include "common/problem.cuh"
 
 // The members of Config (family_defaults.cuh) under their own names.
@@ -103,7 +104,7 @@ constexpr bool kAnyMask = MASKED != 0 || kRaggedKeys;
 constexpr bool kRowSumInO = kRowSumByMma && !kInterleaved;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen =
-    kBoundedBefore || (kBoundedAfter && (kBackward || kSplits > 1 || kSomeSeeNothing));
+    kBias || kBoundedBefore || (kBoundedAfter && (kBackward || kSplits > 1 || kSomeSeeNothing));
 
 // A work tile, or a split's share of one, may have no KV block.
 constexpr bool kMayHaveNoBlock =

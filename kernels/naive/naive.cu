@@ -6,6 +6,7 @@
 // With ROUND_INTERMEDIATES=1 it is the low-precision twin: S, P and O are rounded as a kernel that
 // keeps them in DTYPE would. fp8 elements are multiplied by their factors as they are read, so that
 // every sum is one of the values that they stand for.
+#include "common/bias.cuh"
 #include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
@@ -54,7 +55,7 @@ DEVICE float round_probability(float value) {
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
     naive_scores(const elem* __restrict__ q, const elem* __restrict__ k,
-                 FACTOR(q_descale) FACTOR(k_descale) float* __restrict__ scores) {
+                 FACTOR(q_descale) FACTOR(k_descale) float* __restrict__ scores BIAS_PARAMETER) {
   __shared__ float q_tile[TILE][TILE + 1];
   __shared__ float k_tile[TILE][TILE + 1];
   const i64 block = blockIdx.x;
@@ -92,6 +93,9 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   float score = sum * SOFTMAX_SCALE;
 #if SOFTCAPPED
   score = SOFTCAP * tanhf(score / SOFTCAP);
+#endif
+#if BIAS
+  score += bias_value(bias_row(bias, static_cast<int>(head), row)[i64{key} * BIAS_KEY_STRIDE]);
 #endif
   score = seen ? round_score(score) : NEG_INF;
   scores[(head * SEQ_Q + row) * SEQ_KV + key] = score;

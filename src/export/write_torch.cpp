@@ -149,11 +149,11 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "them one after the other");
   }
   const auto capped = std::ranges::find_if(kernels, [](const ExportedKernel& each) {
-    return each.facts.problem.is([](const Attention& p) { return p.softcap.has_value(); });
+    return each.facts.problem.is([](const Attention& p) { return p.softcap || p.bias; });
   });
   if (capped != kernels.end()) {
     return usage_error("--to torch: " + describe(capped->facts.problem) +
-                       ": PyTorch's scaled_dot_product_attention has no softcap");
+                       ": the torch module has neither softcap nor bias");
   }
   std::string module;
   for (const std::string_view part : customs == 0 ? kAttentionParts : kCustomParts) {

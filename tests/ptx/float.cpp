@@ -27,6 +27,7 @@ constexpr auto kAbsolute = [](float a) { return std::abs(a); };
 constexpr auto kReciprocal = [](float a) { return 1 / a; };
 constexpr auto kRoot = [](float a) { return std::sqrt(a); };
 constexpr auto kExp2 = [](float a) { return std::exp2(a); };
+constexpr auto kCopySign = [](float sign, float a) { return std::copysign(a, sign); };
 constexpr auto kLog2 = [](float a) { return std::log2(a); };
 
 template <auto kWork, bool kFlush>
@@ -49,6 +50,7 @@ void add_singles(Table& table, const std::string& type) {
   table["fma.rm" + type] = {ternary_of<float, kFlushing<kMultiplyAddDown, kFlush>>};
   table["min" + type] = {binary_of<float, kFlushing<kLeast, kFlush>>};
   table["max" + type] = {binary_of<float, kFlushing<kLargest, kFlush>>};
+  if (!kFlush) table["copysign" + type] = {binary_of<float, kFlushing<kCopySign, kFlush>>};
   table["neg" + type] = {unary_of<float, kFlushing<kNegate, kFlush>>};
   table["abs" + type] = {unary_of<float, kFlushing<kAbsolute, kFlush>>};
   table["ex2.approx" + type] = {unary_of<float, kFlushing<kExp2, kFlush>>};

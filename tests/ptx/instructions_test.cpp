@@ -65,6 +65,7 @@ const Row kIntegers[] = {
 const Row kFloats[] = {
     {"fma.rn.f32 %r0, %r1, %r2, %r3;", bits(3), bits(4), bits(-2), bits(10)},
     {"max.f32 %r0, %r1, %r2;", 0x7fffffff, bits(-1), 0, bits(-1)},
+    {"copysign.f32 %r0, %r1, %r2;", bits(-3), bits(2), 0, bits(-2)},
     {"ex2.approx.ftz.f32 %r0, %r1;", bits(-1), 0, 0, bits(0.5F)},
     {"ex2.approx.ftz.f32 %r0, %r1;", bits(-130), 0, 0, 0},
     {"cvt.rni.s32.f32 %r0, %r1;", bits(2.5F), 0, 0, 2},

@@ -1,5 +1,5 @@
 // masks_test.cpp: Checks interpreted kernels with every kind of mask, beside the edges of tiles,
-// and with capped scores.
+// and with capped and biased scores.
 #include <iterator>
 #include <string>
 
@@ -86,6 +86,18 @@ const MaskCase kMasked[] = {
     {kWgmmaPersistent, "3,60,70,64 f16 none lse softcap 50"},
     {kInterleaved, "1,2,200,64 f16 none softcap 50"},
     {kInterleaved, "1,2,200,64 bf16 prefix:70 softcap 3"},
+    {kPlainMma, "1,2,100,64 f16 bias 1,2,100,100"},
+    {kPlainMma, "2,2,70x101,64 bf16 bias 2,1,1,101"},
+    {kMmaSplits, "1,2,100,64 bf16 causal lse softcap 2 bias 1,2,100,100:f32"},
+    {kMmaPacked, "2,4(kv 2),30,64 f16 causal-window:20 bias 2,4,30,30:bool"},
+    {kSplit, "1,4(kv 2),3x300,64 f16 causal lse bias 1,4,3,300"},
+    {kSplit, "2,2,5x300,64 f16 bias 2,1,1,300:bool"},
+    {kPlainWgmma, "1,2,130,64 f16 bias 1,2,130,130"},
+    {kPlainWgmma, "1,2,130,64 f16 window:40,20 bias 1,2,130,130@0:1:260:2"},
+    {kWgmmaLate, "1,1,200,128 bf16 causal softcap 1 bias 1,1,200,200:f32"},
+    {kWgmmaSplits, "2,1,200x100,64 f16 lse bias 2,1,1,100:bool"},
+    {kWgmmaPersistent, "3,60,70,64 f16 none lse bias 1,60,70,70"},
+    {kWgmmaPacked, "1,4(kv 2),100,64 f16 causal bias 1,4,100,100"},
 };
 
 }  // namespace

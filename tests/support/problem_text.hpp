@@ -60,6 +60,11 @@ inline Attention problem(const std::string& text) {
   }
   p.lse = take(rest, " lse");
   if (take(rest, " softcap ")) p.softcap = static_cast<double>(take_number(rest));
+  if (take(rest, " bias ")) {
+    const std::string bias = rest.substr(0, rest.find(' '));
+    p.bias = *parse_bias(bias);
+    take(rest, bias);
+  }
   if (take(rest, " ")) p.layouts = *parse_layouts(std::exchange(rest, ""));
   FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");
   return p;

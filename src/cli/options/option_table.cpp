@@ -163,6 +163,9 @@ OptionTable problem_table(ProblemArgs& a) {
              "Set the tensor layout: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]"},
             {"--scale", &a.scale, "S",
              "Scale scores by this factor before the softmax [1/sqrt(head dim)]"},
+            {"--bias", &a.bias, "B,H,Q,K",
+             "Add a tensor of this shape to scores; 1 stands for all batches, heads or\n"
+             "queries. Append :f32 or :bool, where false hides a key, and @strides"},
             {"--softcap", &a.softcap, "X", "Cap scores: X * tanh(score / X)"},
             {"--mask", &a.mask, "MASK",
              "Choose which keys a query sees [none]:\n"

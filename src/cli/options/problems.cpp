@@ -66,6 +66,11 @@ Result<Attention> scaled(Attention problem, const ProblemArgs& args) {
     if (!problem.softcap)
       return usage_error(fmt::format("--softcap: '{}' is not a number", args.softcap));
   }
+  if (!args.bias.empty()) {
+    auto bias = parse_bias(args.bias);
+    if (!bias) return usage_error("--bias: " + bias.error().message);
+    problem.bias = *bias;
+  }
   if (args.scale.empty()) return problem;
   const auto scale = parse_number(args.scale);
   if (!scale) return usage_error(fmt::format("--scale: '{}' is not a number", args.scale));
@@ -127,6 +132,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   if (!args.layout.empty()) flags.emplace_back("--layout");
   if (!args.scale.empty()) flags.emplace_back("--scale");
   if (!args.softcap.empty()) flags.emplace_back("--softcap");
+  if (!args.bias.empty()) flags.emplace_back("--bias");
   return flags;
 }
 

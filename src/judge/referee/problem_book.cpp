@@ -27,6 +27,9 @@ std::string statement_of(const Attention& problem) {
   }
   if (const auto cap = problem.softcap)
     text += fmt::format(" A score s, which has its scale, becomes {0} tanh(s / {0}).", *cap);
+  if (problem.bias)
+    text +=
+        fmt::format(" bias, {}, is added to scores, which have their scale.", name(*problem.bias));
   if (problem.mask != Mask::kNone) {
     text +=
         fmt::format(" Row i sees key j when {}; a row that sees none is 0.", mask_rule(problem));

@@ -82,6 +82,7 @@ Attention with_sizes(const Attention& like, const EdgeSizes& sizes) {
   problem.seq_kv = sizes.seq_kv;
   if (sizes.seq_q != like.seq_q || sizes.seq_kv != like.seq_kv)
     problem.mask = narrowed(like.mask, sizes.seq_q, sizes.seq_kv);
+  if (like.bias) problem.bias = resized(*like.bias, like, problem);
   problem.layouts = layouts_like(like, problem);
   return problem;
 }
@@ -123,7 +124,7 @@ struct AttentionOperation final : Operation {
     return attention_plan(problem.as_attention());
   }
   std::vector<std::string> tensor_names() const override {
-    return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out", "lse"};
+    return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "bias", "out", "lse"};
   }
   Problem smallest_problem() const override { return {}; }
   Problem reference_problem(const Problem& problem) const override {
@@ -132,6 +133,11 @@ struct AttentionOperation final : Operation {
     head.layouts = {};
     // A causal row sees keys by its place in the head, so causal rows stay together.
     if (head.mask == Mask::kNone) head.seq_q = std::min(head.seq_q, rows_at_once(head));
+    if (head.bias) {
+      const std::int64_t rows = head.bias->shape[2] == 1 ? 1 : head.seq_q;
+      head.bias->shape = {1, 1, rows, head.seq_kv};
+      head.bias->strides = {0, 0, rows == 1 ? 0 : head.seq_kv, 1};
+    }
     return head;
   }
   std::string_view size_option() const override { return "--shape"; }

@@ -23,11 +23,13 @@ Status counts(const Evaluation& evaluation, const std::vector<std::string>& text
   return {};
 }
 
-/// Returns the stage's arguments, without fp8 factors if the problem has none.
+/// Returns the stage's arguments, without fp8 factors or a bias if the problem has none.
 std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& problem) {
   std::vector<std::string> arguments = spec.arguments;
-  if (problem.attention() == nullptr || problem.is(has_descales)) return arguments;
-  std::erase_if(arguments, is_descale);
+  const Attention* const attention = problem.attention();
+  if (attention == nullptr) return arguments;
+  if (!has_descales(*attention)) std::erase_if(arguments, is_descale);
+  if (!attention->bias) std::erase(arguments, "bias");
   return arguments;
 }
 

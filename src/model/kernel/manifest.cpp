@@ -187,6 +187,8 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   if (attention && attention->softcap &&
       std::ranges::count(manifest.scores, ScoreChange::kSoftcap) == 0)
     return std::string("does not cap scores (--softcap)");
+  if (attention && attention->bias && std::ranges::count(manifest.scores, ScoreChange::kBias) == 0)
+    return std::string("adds no bias to scores (--bias)");
   if (attention && attention->lse && !manifest.lse)
     return std::string("does not write the log-sum-exp (--lse)");
   if (limits.arch.number < manifest.min_arch) {

@@ -114,7 +114,10 @@ Status check_launch(const Json& root, const Manifest& manifest) {
   }
   std::vector<std::string> buffers = arguments;
   std::erase(buffers, kLse);
-  if (manifest.operation->declared() == nullptr) std::erase_if(buffers, is_descale);
+  if (manifest.operation->declared() == nullptr) {
+    std::erase_if(buffers, is_descale);
+    std::erase(buffers, "bias");
+  }
   for (std::size_t i = 0; i < manifest.tensor_maps.size(); ++i) {
     const std::string path = fmt::format("tensor_maps[{}]", i);
     FATUNE_TRY_STATUS(take_argument(check, path, manifest.tensor_maps[i].name, arguments));

@@ -151,10 +151,12 @@ std::string scale_fault(const Attention& problem) {
 
 }  // namespace
 
-std::string_view name(ScoreChange) { return "softcap"; }
+std::string_view name(ScoreChange change) {
+  return change == ScoreChange::kBias ? "bias" : "softcap";
+}
 
 FieldWord<ScoreChange> word_of(const ScoreChange*) {
-  static constexpr std::array kAll = {ScoreChange::kSoftcap};
+  static constexpr std::array kAll = {ScoreChange::kSoftcap, ScoreChange::kBias};
   return {[](std::string_view text) { return parse_word<ScoreChange>(text, kAll, "score change"); },
           kAll};
 }
@@ -215,8 +217,9 @@ Status validate(const Attention& problem) {
     return usage_error(fmt::format("kv_heads must divide heads, but {} does not divide {}",
                                    problem.kv_heads, problem.heads));
   }
-  for (const std::string& fault : {out_dtype_fault(problem), quant_fault(problem),
-                                   scale_fault(problem), softcap_fault(problem)})
+  for (const std::string& fault :
+       {out_dtype_fault(problem), quant_fault(problem), scale_fault(problem),
+        softcap_fault(problem), bias_fault(problem)})
     if (!fault.empty()) return usage_error(fault);
   const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
@@ -277,6 +280,7 @@ std::string describe(const Problem& problem) {
   if (p.lse) text += " lse";
   if (p.scale) text += fmt::format(" scale {}", *p.scale);
   if (p.softcap) text += fmt::format(" softcap {}", *p.softcap);
+  if (p.bias) text += fmt::format(" bias {}", name(*p.bias));
   if (!p.layouts.plain()) text += " " + name(p.layouts);
   return text;
 }
@@ -285,12 +289,13 @@ std::string key(const Problem& problem) {
   if (const CustomProblem* own = problem.custom())
     return fmt::format("{}:{}:{}", own->operation, describe(own->sizes), name(own->dtype));
   const Attention& p = problem.as_attention();
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}{}", p.batch, p.heads, p.kv_heads,
-                     p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}{}{}", p.batch, p.heads,
+                     p.kv_heads, p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", name(p.mask),
                      p.lse ? "-lse" : "", p.scale ? fmt::format("-scale{}", *p.scale) : "",
                      p.softcap ? fmt::format("-softcap{}", *p.softcap) : "",
+                     p.bias ? fmt::format("-bias{}", name(*p.bias)) : "",
                      p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
@@ -315,7 +320,13 @@ std::vector<NamedSize> named_sizes(const Problem& problem) {
                                   {"KEYS_BEFORE", mask.keys_before},
                                   {"KEYS_AFTER", mask.keys_after},
                                   {"PREFIX_KEYS", p.mask.prefix},
-                                  {"SOFTCAPPED", p.softcap ? 1 : 0}};
+                                  {"SOFTCAPPED", p.softcap ? 1 : 0},
+                                  {"BIAS", p.bias ? 1 + static_cast<int>(p.bias->type) : 0}};
+  if (p.bias) {
+    constexpr std::array kDimensions = {"BATCH", "HEAD", "ROW", "KEY"};
+    for (std::size_t i = 0; i < kDimensions.size(); ++i)
+      sizes.push_back({fmt::format("BIAS_{}_STRIDE", kDimensions[i]), p.bias->strides[i]});
+  }
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPrefixes = {
       {{"q", "Q"}, {"k", "K"}, {"v", "V"}, {"out", "OUT"}}};
   for (const auto& [tensor, prefix] : kPrefixes) {
@@ -355,6 +366,8 @@ void fields(Attention& x, FieldList& f) {
       .finite()
       .positive()
       .about("Scores become softcap * tanh(score / softcap)");
+  f("bias", x.bias)
+      .about("Added to scores: batch,heads,seq_q,seq_kv, then :f32 or :bool, @strides");
   f.rule("", [&x] {
     x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
     const Status valid = validate(x);

@@ -16,6 +16,7 @@
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "model/problem/bias.hpp"
 #include "model/problem/dtype.hpp"
 #include "model/problem/layout.hpp"
 #include "model/problem/mask.hpp"
@@ -70,6 +71,7 @@ struct Attention {
   std::optional<double> scale = std::nullopt;
   /// Scores, which have the scale, become softcap * tanh(score / softcap) before the mask.
   std::optional<double> softcap = std::nullopt;
+  std::optional<Bias> bias = std::nullopt;
 
   friend auto operator<=>(const Attention&, const Attention&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
@@ -77,8 +79,8 @@ struct Attention {
   std::int64_t rows() const { return batch * heads * seq_q; }  ///< of q and out
 };
 /// What a kernel may do to scores between their scale and their mask; a manifest lists it.
-enum class ScoreChange { kSoftcap };
-std::string_view name(ScoreChange change);  ///< "softcap"
+enum class ScoreChange { kSoftcap, kBias };
+std::string_view name(ScoreChange change);  ///< "softcap", "bias"
 FieldWord<ScoreChange> word_of(const ScoreChange*);
 
 /// Lists the members: lse if wanted, layout if not bhsd, out_dtype for fp8, quant if not given.
@@ -139,7 +141,8 @@ double scale_of(const Attention& attention);  ///< of the softmax
 /// unset.
 Attention with_scale(Attention attention, double scale);
 Dtype out_dtype(const Attention& attention);
-/// Returns the tensors that an attention kernel can take: q, k, v, the factors of fp8, out, lse.
+/// Returns the tensors that an attention kernel can take: q, k, v, the factors of fp8, the bias,
+/// out, lse.
 std::vector<std::string> attention_tensors(const Attention& attention);
 /// Default of Attention::out_dtype: bf16 for e4m3 and e5m2, otherwise empty.
 std::optional<Dtype> default_out_dtype(Dtype dtype);
@@ -174,7 +177,8 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// 4·B·H·D for each pair that is not masked; half of all pairs for causal. For a custom operation
 /// the declared number.
 Flops flops(const Problem& problem);
-/// Counts inputs read once and outputs written once: q, k, v, out, and lse and factors if present.
+/// Counts inputs read once and outputs written once: q, k, v, out, and lse, factors and bias if
+/// present.
 Bytes least_bytes(const Problem& problem);
 /// Tells whether the flops are known: for attention, and for operations that declare them.
 bool counts_flops(const Problem& problem);

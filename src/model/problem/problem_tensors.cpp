@@ -41,8 +41,11 @@ bool smooths_k(const Attention& problem) { return problem.quant == Quant::kSmoot
 bool has_descales(const Attention& problem) { return is_fp8(problem) && !is_fused(problem); }
 
 std::vector<std::string> attention_tensors(const Attention& problem) {
-  if (!has_descales(problem)) return {"q", "k", "v", "out", "lse"};
-  return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "out", "lse"};
+  std::vector<std::string> names = {"q", "k", "v"};
+  if (has_descales(problem)) names.insert(names.end(), {"q_descale", "k_descale", "v_descale"});
+  if (problem.bias) names.emplace_back("bias");
+  names.insert(names.end(), {"out", "lse"});
+  return names;
 }
 
 Dtype dtype_of(const Attention& problem, std::string_view tensor) {
@@ -94,6 +97,13 @@ Bytes query_bytes(const Attention& p) { return bytes_of(p.query_elements(), dtyp
 Bytes out_bytes(const Attention& p) { return bytes_of(p.query_elements(), out_dtype(p)); }
 Bytes key_bytes(const Attention& p) { return bytes_of(p.key_elements(), dtype_of(p, "k")); }
 
+static Bytes bias_bytes(const Attention& p) {
+  if (!p.bias) return Bytes(0);
+  const std::optional<Dtype> type = dtype_of(*p.bias, p.dtype);
+  const auto width = type ? static_cast<std::uint64_t>(size_of(*type)) : sizeof(float);
+  return Bytes(static_cast<std::uint64_t>(p.bias->elements()) * width);
+}
+
 Bytes lse_bytes(const Attention& problem) {
   return Bytes(problem.lse ? static_cast<std::uint64_t>(problem.rows()) * sizeof(float) : 0);
 }
@@ -105,7 +115,7 @@ Bytes least_bytes(const Problem& problem) {
   const Attention& p = problem.as_attention();
   const std::int64_t factors = has_descales(p) ? 3 * p.batch * p.kv_heads : 0;
   return query_bytes(p) + key_bytes(p) * 2 + out_bytes(p) + lse_bytes(p) +
-         Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
+         Bytes(static_cast<std::uint64_t>(factors) * sizeof(float)) + bias_bytes(p);
 }
 
 }  // namespace fatune

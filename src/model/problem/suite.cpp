@@ -73,6 +73,8 @@ void unchecked_fields(Attention& x, FieldList& f) {
   f("layout", x.layouts);
   f("scale", x.scale).about("Scale of the scores before the softmax [1/sqrt(head_dim)]");
   f("softcap", x.softcap).about("Scores become softcap * tanh(score / softcap)");
+  f("bias", x.bias)
+      .about("Added to scores: batch,heads,seq_q,seq_kv, then :f32 or :bool, @strides");
 }
 
 void entry_fields(NamedProblem& x, FieldList& f) {
@@ -169,6 +171,7 @@ std::string slug(const Problem& problem) {
   if (p.lse) text += "-lse";
   if (p.scale) text += fmt::format("-scale{}", *p.scale);
   if (p.softcap) text += fmt::format("-softcap{}", *p.softcap);
+  if (p.bias) text += "-bias-" + slug(*p.bias);
   return p.layouts.plain() ? text : text + "-" + slug(p.layouts);
 }
 

@@ -147,6 +147,22 @@ static TensorPlan attention_tensor(const Attention& problem, const std::string& 
   return tensor;
 }
 
+/// Keys that are not neighbours are rows of one column.
+static TensorPlan bias_tensor(const Attention& problem) {
+  const Bias& bias = *problem.bias;
+  TensorPlan tensor;
+  tensor.name = "bias";
+  tensor.type = dtype_of(bias, problem.dtype);
+  tensor.shape.assign(bias.shape.begin(), bias.shape.end());
+  tensor.strides.assign(bias.strides.begin(), bias.strides.end());
+  if (bias.strides.back() != 1) {
+    tensor.shape.push_back(1);
+    tensor.strides.push_back(1);
+  }
+  if (bias.span() == bias.elements() && bias.strides.back() == 1) tensor.strides.clear();
+  return tensor;
+}
+
 OperationPlan attention_plan(const Attention& p) {
   OperationPlan plan;
   for (const char* name : {"q", "k", "v"}) plan.tensors.push_back(attention_tensor(p, name, false));
@@ -155,6 +171,7 @@ OperationPlan attention_plan(const Attention& p) {
       plan.tensors.push_back({name, std::nullopt, {p.batch, p.kv_heads}, false, {}});
     }
   }
+  if (p.bias) plan.tensors.push_back(bias_tensor(p));
   plan.tensors.push_back(attention_tensor(p, "out", true));
   if (!p.lse) return plan;
   plan.tensors.push_back({"lse",

@@ -13,6 +13,14 @@
 namespace fatune {
 namespace {
 
+/// Of a head, counted over the batch, among the elements of the bias.
+std::int64_t bias_at(const Attention& problem, std::int64_t head, std::int64_t first_row) {
+  const auto& shape = problem.bias->shape;
+  const std::int64_t of_bias =
+      head / problem.heads % shape[0] * shape[1] + head % problem.heads % shape[1];
+  return (of_bias * shape[2] + first_row % shape[2]) * shape[3];
+}
+
 Offsets slice_at(const Attention& problem, std::int64_t head, std::int64_t first_row) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const std::int64_t kv_head =
@@ -26,6 +34,7 @@ Offsets slice_at(const Attention& problem, std::int64_t head, std::int64_t first
           {"q_descale", kv_head},
           {"k_descale", kv_head},
           {"v_descale", kv_head},
+          {"bias", problem.bias ? bias_at(problem, head, first_row) : 0},
           {"out", query},
           {"lse", row}};
 }

@@ -130,6 +130,21 @@ struct Broken {
 
 }  // namespace
 
+/// What the bias adds to a score.
+static double bias_at(const Attention& problem, const HostInputs& inputs, const OutputRow& where,
+                      std::int64_t key) {
+  const Bias& bias = *problem.bias;
+  const std::int64_t row = bias.shape[2] == 1 ? 0 : where.row;
+  const std::int64_t head =
+      where.batch % bias.shape[0] * bias.shape[1] + where.head % bias.shape[1];
+  const auto at = static_cast<std::size_t>((head * bias.shape[2] + row) * bias.shape[3] + key);
+  if (bias.type == BiasType::kBool) return inputs.bias[at] == std::byte{0} ? kNothing : 0;
+  const double value = bias.type == BiasType::kF32
+                           ? static_cast<double>(elements<float>(inputs.bias)[at])
+                           : decode(problem.dtype, elements<std::uint16_t>(inputs.bias)[at]);
+  return value == kNothing ? value : std::max(value, kLeastBias);
+}
+
 HostRow attention_row(const Attention& problem, const HostInputs& inputs, const OutputRow& where) {
   const std::int64_t dim = problem.head_dim;
   const Dtype dtype = dtype_of(problem, "q");
@@ -159,11 +174,14 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
     }
     scores[key] = sum * scale;
     if (const auto cap = problem.softcap) scores[key] = *cap * std::tanh(scores[key] / *cap);
+    if (problem.bias)
+      scores[key] += bias_at(problem, inputs, where, seen.begin + static_cast<std::int64_t>(key));
     result.score_magnitude = std::max(result.score_magnitude, magnitude * scale);
   }
   if (scores.empty()) return result;
 
   const double largest = *std::max_element(scores.begin(), scores.end());
+  if (largest == kNothing) return result;
   double total = 0;
   for (double& score : scores) {
     score = std::exp(score - largest);

@@ -285,6 +285,39 @@ static double unit_of_queries(const Attention& problem) {
   return std::min(most, 1 / (std::sqrt(static_cast<double>(problem.head_dim)) * *problem.scale));
 }
 
+/// Of numbers: zeros where q is; N(0,1), or with outliers every eighth -infinity. Of booleans: a
+/// quarter hides keys, and in a uniform input also all keys of the first row.
+static std::vector<std::byte> bias_elements(const Attention& problem, const InputCase& which) {
+  constexpr std::uint64_t kPlaces = 52;  // a stream of its own
+  const Distribution how = which.distribution;
+  const Bias& bias = *problem.bias;
+  std::vector<std::byte> made;
+  const auto hide = [&](auto all, auto value, std::uint64_t one_in) {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (random_bits(which.seed, kPlaces, i) % one_in == 0) all[i] = value;
+  };
+  if (bias.type == BiasType::kBool) {
+    made.assign(static_cast<std::size_t>(bias.elements()), std::byte{1});
+    if (how != Distribution::kNotFinite) hide(std::span(made), std::byte{0}, 4);
+    if (how == Distribution::kUniform) std::fill_n(made.begin(), bias.shape[3], std::byte{0});
+    return made;
+  }
+  const bool zeros = how == Distribution::kZeros || how == Distribution::kZeroQ;
+  TensorPlan plan;
+  plan.type = dtype_of(bias, problem.dtype);
+  plan.shape.assign(bias.shape.begin(), bias.shape.end());
+  constexpr Streams kBias{4, 20, 36};
+  made = make_tensor(plan, attention_recipe(kBias, how, zeros ? 0 : 1), which.seed);
+  if (how != Distribution::kOutliers) return made;
+  constexpr float kHidden = -std::numeric_limits<float>::infinity();
+  if (bias.type == BiasType::kF32) {
+    hide(elements<float>(made), kHidden, 8);
+  } else {
+    hide(elements<std::uint16_t>(made), encode(problem.dtype, kHidden), 8);
+  }
+  return made;
+}
+
 /// In the type that they are computed in.
 static HostInputs plain_inputs(const Attention& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
@@ -301,6 +334,7 @@ static HostInputs plain_inputs(const Attention& problem, const InputCase& which,
   inputs.q = make_tensor(tensors[0], attention_recipe(kQueries, how, q_factor), which.seed);
   inputs.k = make_tensor(tensors[1], attention_recipe(kKeys, how, zeros ? 0 : 1), which.seed);
   inputs.v = make_tensor(tensors[2], values, which.seed);
+  if (problem.bias) inputs.bias = bias_elements(problem, which);
   if (how != Distribution::kLastKey) return inputs;
   const float last = kLastValue * v_factor;
   set_last_values(problem, last, inputs.v);
@@ -358,20 +392,25 @@ std::vector<HostTensor> input_tensors(const Problem& problem, const OperationPla
 std::vector<HostTensor> host_tensors(HostInputs inputs) {
   std::vector<HostTensor> tensors = {
       {"q", std::move(inputs.q)}, {"k", std::move(inputs.k)}, {"v", std::move(inputs.v)}};
-  if (inputs.q_descale.empty()) return tensors;
-  tensors.push_back({"q_descale", bytes_of(inputs.q_descale)});
-  tensors.push_back({"k_descale", bytes_of(inputs.k_descale)});
-  tensors.push_back({"v_descale", bytes_of(inputs.v_descale)});
+  if (!inputs.q_descale.empty()) {
+    tensors.push_back({"q_descale", bytes_of(inputs.q_descale)});
+    tensors.push_back({"k_descale", bytes_of(inputs.k_descale)});
+    tensors.push_back({"v_descale", bytes_of(inputs.v_descale)});
+  }
+  if (!inputs.bias.empty()) tensors.push_back({"bias", std::move(inputs.bias)});
   return tensors;
 }
 
 HostInputs host_inputs(std::vector<HostTensor> tensors) {
   HostInputs inputs{std::move(tensors[0].bytes), std::move(tensors[1].bytes),
                     std::move(tensors[2].bytes)};
-  if (tensors.size() == 3) return inputs;
-  inputs.q_descale = floats_of(tensors[3].bytes);
-  inputs.k_descale = floats_of(tensors[4].bytes);
-  inputs.v_descale = floats_of(tensors[5].bytes);
+  for (std::size_t i = 3; i < tensors.size(); ++i) {
+    HostTensor& tensor = tensors[i];
+    if (tensor.name == "q_descale") inputs.q_descale = floats_of(tensor.bytes);
+    if (tensor.name == "k_descale") inputs.k_descale = floats_of(tensor.bytes);
+    if (tensor.name == "v_descale") inputs.v_descale = floats_of(tensor.bytes);
+    if (tensor.name == "bias") inputs.bias = std::move(tensor.bytes);
+  }
   return inputs;
 }
 

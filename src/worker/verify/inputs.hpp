@@ -24,6 +24,7 @@ struct HostInputs {
   std::vector<std::byte> q, k, v;
   /// Factors of fp8, (batch, kv_heads).
   std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
+  std::vector<std::byte> bias = {};  ///< in its shape
 };
 /// Makes the inputs; the bytes do not depend on the number of threads. The values of v are
 /// multiplied by 2 to the power `v_doublings` (see the tolerance rule "vacuity"). Inputs in fp8 are

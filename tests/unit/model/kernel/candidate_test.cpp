@@ -69,6 +69,8 @@ TEST_CASE("macros are in a fixed order and complete") {
                                  "KEYS_BEFORE=-1",
                                  "KEYS_AFTER=-1",
                                  "PREFIX_KEYS=0",
+                                 "SOFTCAPPED=0",
+                                 "BIAS=0",
                                  "Q_BATCH_STRIDE=262144",
                                  "Q_HEAD_STRIDE=32768",
                                  "Q_ROW_STRIDE=64",
