@@ -78,10 +78,10 @@ DEVICE void store_rows(out_elem* out, const u8* rows, int first_row, const Place
                        int worker) {
   const int rows_left = PackedRows<kPack>::kRows - place.block_row;
 #pragma unroll
-  for (int item = 0; item < kRows * kChunks; item += kWorkers) {
-    if (kRows * kChunks % kWorkers != 0 && item + worker >= kRows * kChunks) break;
-    const int row = first_row + (item + worker) / kChunks;
-    const int chunk = (item + worker) % kChunks;
+  for (int item = 0; item < kRows * kFullChunks; item += kWorkers) {
+    if (kRows * kFullChunks % kWorkers != 0 && item + worker >= kRows * kFullChunks) break;
+    const int row = first_row + (item + worker) / kFullChunks;
+    const int chunk = (item + worker) % kFullChunks;
     const uint4 values = *reinterpret_cast<const uint4*>(rows + chunk_offset(row, chunk));
     const i64 at = PackedRows<kPack>::template offset<OutTensor>(place.block_row + row);
     if (row < rows_left) *reinterpret_cast<uint4*>(out + (at + chunk * 8)) = values;

@@ -100,13 +100,14 @@ DEVICE void multiply_pv(State<kM, kDTiles>& state, const PFragment<kM, kN>& p,
 #pragma unroll
   for (int step = 0; step < kN / kPTiles; ++step) {
 #pragma unroll
-    for (int d = 0; d < kDTiles / 2; ++d) {
+    for (int d = 0; d < ceil_div(kDTiles, 2); ++d) {
       u32 right[4];
       load_v(right, v, step, d);
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         mma_pv(state.acc_o[m][2 * d], p.at[m][step], right[0], right[1]);
-        mma_pv(state.acc_o[m][2 * d + 1], p.at[m][step], right[2], right[3]);
+        if (2 * d + 1 < kDTiles)
+          mma_pv(state.acc_o[m][2 * d + 1], p.at[m][step], right[2], right[3]);
       }
     }
   }

@@ -49,7 +49,11 @@ struct RowCopier {
 #pragma unroll
       for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
         const u32 target = (to ^ (swizzle(pass) * 16)) + tile + pass * kRowBytes + chunk * 16;
-        if constexpr (kMayEnd) {
+        if constexpr (kFullChunks < kChunks) {
+          const bool inside = !kMayEnd || row + pass < rows_left;
+          cp_async_16_or_zero(target, source + chunk * kChunkColumns,
+                              inside && has_elements(column, chunk));
+        } else if constexpr (kMayEnd) {
           cp_async_16_or_zero(target, source + chunk * kChunkColumns, row + pass < rows_left);
         } else {
           cp_async_16(target, source + chunk * kChunkColumns);

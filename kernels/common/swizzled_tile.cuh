@@ -5,18 +5,20 @@
 // neighbouring rows at a time: these then lie in 8 different groups of 4 banks, and so do the 8
 // chunks that 8 lanes copy. The exclusive or touches as many low bits as divide the row's chunks (3
 // at 128 bytes, 2 at 192, 1 at 160), fed by the row bits above those that the pitch itself spreads
-// over the banks. So no padding, at any row that is a multiple of 32 bytes.
+// over the banks. So no padding, at any row that is a multiple of 32 bytes. An odd number of chunks
+// is followed by one of zeros.
 #pragma once
 
 #include "common/cp_async.cuh"
 #include "common/key_order.cuh"
 
-constexpr int kRowBytes = HEAD_DIM * DTYPE_BYTES;
-constexpr int kChunks = kRowBytes / 16;
+constexpr int kFullChunks = HEAD_DIM * DTYPE_BYTES / 16;  // of a row
+constexpr int kChunks = ceil_div(kFullChunks, 2) * 2;     // and with one of zeros
+constexpr int kRowBytes = kChunks * 16;
 constexpr int kChunkColumns = 16 / DTYPE_BYTES;
 constexpr int kSwizzleBits = kChunks % 8 == 0 ? 3 : kChunks % 4 == 0 ? 2 : 1;
 constexpr int kSwizzleWays = 1 << kSwizzleBits;
-static_assert(kRowBytes % 32 == 0, "rows of whole pairs of chunks");
+static_assert(HEAD_DIM % kChunkColumns == 0, "rows of whole chunks");
 
 DEVICE int swizzle(int row) { return (row >> (3 - kSwizzleBits)) & (kSwizzleWays - 1); }
 
@@ -51,6 +53,12 @@ struct Fragments {
 
 /// `row` is the lane's row within a block, `half` which of the block's two chunks it addresses.
 DEVICE Fragments fragments(u32 tile, int row, int half) { return {tile + chunk_offset(row, half)}; }
+
+/// Whether there are elements of the row in a thread's chunk that is `chunk` chunks behind the one
+/// at `column`, its first: in the last one of an odd number there are none.
+DEVICE bool has_elements(int column, int chunk) {
+  return chunk + kSwizzleWays < kChunks || column + chunk * kChunkColumns < HEAD_DIM;
+}
 
 /// One thread's part in copying a tensor's tile from memory: chunks of every kCopyRows-th row. As
 /// kCopyRows is a multiple of 8 and a power of two, all its rows have one swizzle and differ in
@@ -106,7 +114,10 @@ struct Copier {
   DEVICE void copy_row(int tile, const elem* source, bool inside) const {
 #pragma unroll
     for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
-      if constexpr (kMayEnd) {
+      if constexpr (kFullChunks < kChunks) {
+        cp_async_16_or_zero(to + tile + chunk * 16, source + chunk * kChunkColumns,
+                            (!kMayEnd || inside) && has_elements(column(), chunk));
+      } else if constexpr (kMayEnd) {
         cp_async_16_or_zero(to + tile + chunk * 16, source + chunk * kChunkColumns, inside);
       } else {
         cp_async_16(to + tile + chunk * 16, source + chunk * kChunkColumns);

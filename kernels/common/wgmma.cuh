@@ -110,74 +110,101 @@ DEVICE void pin(u32* values) {
 
 #define WGMMA_NAMES_8 "%0, %1, %2, %3"
 #define WGMMA_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define WGMMA_NAMES_24 WGMMA_NAMES_16 ", " "%8, %9, %10, %11"
 #define WGMMA_NAMES_32 WGMMA_NAMES_16 ", " "%8, %9, %10, %11, %12, %13, %14, %15"
+#define WGMMA_NAMES_40 WGMMA_NAMES_32 ", " "%16, %17, %18, %19"
 #define WGMMA_NAMES_48 WGMMA_NAMES_32 ", " "%16, %17, %18, %19, %20, %21, %22, %23"
+#define WGMMA_NAMES_56 WGMMA_NAMES_48 ", " "%24, %25, %26, %27"
 #define WGMMA_NAMES_64 WGMMA_NAMES_48 ", " "%24, %25, %26, %27, %28, %29, %30, %31"
 #define WGMMA_NAMES_72 WGMMA_NAMES_64 ", " "%32, %33, %34, %35"
 #define WGMMA_NAMES_80 WGMMA_NAMES_64 ", " "%32, %33, %34, %35, %36, %37, %38, %39"
+#define WGMMA_NAMES_88 WGMMA_NAMES_80 ", " "%40, %41, %42, %43"
 #define WGMMA_NAMES_96 WGMMA_NAMES_80 ", " "%40, %41, %42, %43, %44, %45, %46, %47"
 #define WGMMA_NAMES_104 WGMMA_NAMES_96 ", " "%48, %49, %50, %51"
 #define WGMMA_NAMES_112 WGMMA_NAMES_96 ", " "%48, %49, %50, %51, %52, %53, %54, %55"
+#define WGMMA_NAMES_120 WGMMA_NAMES_112 ", " "%56, %57, %58, %59"
 #define WGMMA_NAMES_128 WGMMA_NAMES_112 ", " "%56, %57, %58, %59, %60, %61, %62, %63"
 #define WGMMA_NAMES_136 WGMMA_NAMES_128 ", " "%64, %65, %66, %67"
 #define WGMMA_NAMES_144 WGMMA_NAMES_128 ", " "%64, %65, %66, %67, %68, %69, %70, %71"
+#define WGMMA_NAMES_152 WGMMA_NAMES_144 ", " "%72, %73, %74, %75"
 #define WGMMA_NAMES_160 WGMMA_NAMES_144 ", " "%72, %73, %74, %75, %76, %77, %78, %79"
 #define WGMMA_NAMES_168 WGMMA_NAMES_160 ", " "%80, %81, %82, %83"
 #define WGMMA_NAMES_176 WGMMA_NAMES_160 ", " "%80, %81, %82, %83, %84, %85, %86, %87"
+#define WGMMA_NAMES_184 WGMMA_NAMES_176 ", " "%88, %89, %90, %91"
 #define WGMMA_NAMES_192 WGMMA_NAMES_176 ", " "%88, %89, %90, %91, %92, %93, %94, %95"
 #define WGMMA_NAMES_200 WGMMA_NAMES_192 ", " "%96, %97, %98, %99"
 #define WGMMA_NAMES_208 WGMMA_NAMES_192 ", " "%96, %97, %98, %99, %100, %101, %102, %103"
+#define WGMMA_NAMES_216 WGMMA_NAMES_208 ", " "%104, %105, %106, %107"
 #define WGMMA_NAMES_224 WGMMA_NAMES_208 ", " "%104, %105, %106, %107, %108, %109, %110, %111"
 #define WGMMA_NAMES_232 WGMMA_NAMES_224 ", " "%112, %113, %114, %115"
 #define WGMMA_NAMES_240 WGMMA_NAMES_224 ", " "%112, %113, %114, %115, %116, %117, %118, %119"
+#define WGMMA_NAMES_248 WGMMA_NAMES_240 ", " "%120, %121, %122, %123"
 #define WGMMA_NAMES_256 WGMMA_NAMES_240 ", " "%120, %121, %122, %123, %124, %125, %126, %127"
 
 #define WGMMA_SUMS_8(m, c) WGMMA_FOUR(m, c, 0)
 #define WGMMA_SUMS_16(m, c) WGMMA_EIGHT(m, c, 0)
+#define WGMMA_SUMS_24(m, c) WGMMA_SUMS_16(m, c), WGMMA_FOUR(m, c, 8)
 #define WGMMA_SUMS_32(m, c) WGMMA_SUMS_16(m, c), WGMMA_EIGHT(m, c, 8)
+#define WGMMA_SUMS_40(m, c) WGMMA_SUMS_32(m, c), WGMMA_FOUR(m, c, 16)
 #define WGMMA_SUMS_48(m, c) WGMMA_SUMS_32(m, c), WGMMA_EIGHT(m, c, 16)
+#define WGMMA_SUMS_56(m, c) WGMMA_SUMS_48(m, c), WGMMA_FOUR(m, c, 24)
 #define WGMMA_SUMS_64(m, c) WGMMA_SUMS_48(m, c), WGMMA_EIGHT(m, c, 24)
 #define WGMMA_SUMS_72(m, c) WGMMA_SUMS_64(m, c), WGMMA_FOUR(m, c, 32)
 #define WGMMA_SUMS_80(m, c) WGMMA_SUMS_64(m, c), WGMMA_EIGHT(m, c, 32)
+#define WGMMA_SUMS_88(m, c) WGMMA_SUMS_80(m, c), WGMMA_FOUR(m, c, 40)
 #define WGMMA_SUMS_96(m, c) WGMMA_SUMS_80(m, c), WGMMA_EIGHT(m, c, 40)
 #define WGMMA_SUMS_104(m, c) WGMMA_SUMS_96(m, c), WGMMA_FOUR(m, c, 48)
 #define WGMMA_SUMS_112(m, c) WGMMA_SUMS_96(m, c), WGMMA_EIGHT(m, c, 48)
+#define WGMMA_SUMS_120(m, c) WGMMA_SUMS_112(m, c), WGMMA_FOUR(m, c, 56)
 #define WGMMA_SUMS_128(m, c) WGMMA_SUMS_112(m, c), WGMMA_EIGHT(m, c, 56)
 #define WGMMA_SUMS_136(m, c) WGMMA_SUMS_128(m, c), WGMMA_FOUR(m, c, 64)
 #define WGMMA_SUMS_144(m, c) WGMMA_SUMS_128(m, c), WGMMA_EIGHT(m, c, 64)
+#define WGMMA_SUMS_152(m, c) WGMMA_SUMS_144(m, c), WGMMA_FOUR(m, c, 72)
 #define WGMMA_SUMS_160(m, c) WGMMA_SUMS_144(m, c), WGMMA_EIGHT(m, c, 72)
 #define WGMMA_SUMS_168(m, c) WGMMA_SUMS_160(m, c), WGMMA_FOUR(m, c, 80)
 #define WGMMA_SUMS_176(m, c) WGMMA_SUMS_160(m, c), WGMMA_EIGHT(m, c, 80)
+#define WGMMA_SUMS_184(m, c) WGMMA_SUMS_176(m, c), WGMMA_FOUR(m, c, 88)
 #define WGMMA_SUMS_192(m, c) WGMMA_SUMS_176(m, c), WGMMA_EIGHT(m, c, 88)
 #define WGMMA_SUMS_200(m, c) WGMMA_SUMS_192(m, c), WGMMA_FOUR(m, c, 96)
 #define WGMMA_SUMS_208(m, c) WGMMA_SUMS_192(m, c), WGMMA_EIGHT(m, c, 96)
+#define WGMMA_SUMS_216(m, c) WGMMA_SUMS_208(m, c), WGMMA_FOUR(m, c, 104)
 #define WGMMA_SUMS_224(m, c) WGMMA_SUMS_208(m, c), WGMMA_EIGHT(m, c, 104)
 #define WGMMA_SUMS_232(m, c) WGMMA_SUMS_224(m, c), WGMMA_FOUR(m, c, 112)
 #define WGMMA_SUMS_240(m, c) WGMMA_SUMS_224(m, c), WGMMA_EIGHT(m, c, 112)
+#define WGMMA_SUMS_248(m, c) WGMMA_SUMS_240(m, c), WGMMA_FOUR(m, c, 120)
 #define WGMMA_SUMS_256(m, c) WGMMA_SUMS_240(m, c), WGMMA_EIGHT(m, c, 120)
 
 #define WGMMA_REST_8 "%4", "%5", "%6", "%7", "%8", "%9"
 #define WGMMA_REST_16 "%8", "%9", "%10", "%11", "%12", "%13"
+#define WGMMA_REST_24 "%12", "%13", "%14", "%15", "%16", "%17"
 #define WGMMA_REST_32 "%16", "%17", "%18", "%19", "%20", "%21"
+#define WGMMA_REST_40 "%20", "%21", "%22", "%23", "%24", "%25"
 #define WGMMA_REST_48 "%24", "%25", "%26", "%27", "%28", "%29"
+#define WGMMA_REST_56 "%28", "%29", "%30", "%31", "%32", "%33"
 #define WGMMA_REST_64 "%32", "%33", "%34", "%35", "%36", "%37"
 #define WGMMA_REST_72 "%36", "%37", "%38", "%39", "%40", "%41"
 #define WGMMA_REST_80 "%40", "%41", "%42", "%43", "%44", "%45"
+#define WGMMA_REST_88 "%44", "%45", "%46", "%47", "%48", "%49"
 #define WGMMA_REST_96 "%48", "%49", "%50", "%51", "%52", "%53"
 #define WGMMA_REST_104 "%52", "%53", "%54", "%55", "%56", "%57"
 #define WGMMA_REST_112 "%56", "%57", "%58", "%59", "%60", "%61"
+#define WGMMA_REST_120 "%60", "%61", "%62", "%63", "%64", "%65"
 #define WGMMA_REST_128 "%64", "%65", "%66", "%67", "%68", "%69"
 #define WGMMA_REST_136 "%68", "%69", "%70", "%71", "%72", "%73"
 #define WGMMA_REST_144 "%72", "%73", "%74", "%75", "%76", "%77"
+#define WGMMA_REST_152 "%76", "%77", "%78", "%79", "%80", "%81"
 #define WGMMA_REST_160 "%80", "%81", "%82", "%83", "%84", "%85"
 #define WGMMA_REST_168 "%84", "%85", "%86", "%87", "%88", "%89"
 #define WGMMA_REST_176 "%88", "%89", "%90", "%91", "%92", "%93"
+#define WGMMA_REST_184 "%92", "%93", "%94", "%95", "%96", "%97"
 #define WGMMA_REST_192 "%96", "%97", "%98", "%99", "%100", "%101"
 #define WGMMA_REST_200 "%100", "%101", "%102", "%103", "%104", "%105"
 #define WGMMA_REST_208 "%104", "%105", "%106", "%107", "%108", "%109"
+#define WGMMA_REST_216 "%108", "%109", "%110", "%111", "%112", "%113"
 #define WGMMA_REST_224 "%112", "%113", "%114", "%115", "%116", "%117"
 #define WGMMA_REST_232 "%116", "%117", "%118", "%119", "%120", "%121"
 #define WGMMA_REST_240 "%120", "%121", "%122", "%123", "%124", "%125"
+#define WGMMA_REST_248 "%124", "%125", "%126", "%127", "%128", "%129"
 #define WGMMA_REST_256 "%128", "%129", "%130", "%131", "%132", "%133"
 
 #define WGMMA_CALL(macro, ...) macro(__VA_ARGS__)

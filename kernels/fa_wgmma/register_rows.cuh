@@ -15,10 +15,9 @@ struct RegisterRows {
 
   DEVICE int head() const { return consumer.tile.head + consumer.warp_row / kPositions; }
 
-  /// Pairs of column tiles in registers, scaled, to columns of the output from 8 * first_tile on.
+  /// Column tiles in registers, scaled, to columns of the output from 8 * first_tile on.
   template <int kCount>
   DEVICE void write(int first_tile, const float (*o)[4], const float (&factor)[2]) const {
-    static_assert(kCount % 2 == 0, "16 columns are stored together");
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int position = consumer.position() + 8 * half;
@@ -27,9 +26,15 @@ struct RegisterRows {
       out_elem* const to = out + OutTensor::head(head()) + position * i64{OutTensor::kRow} +
                            8 * first_tile + column();
 #pragma unroll
-      for (int d = 0; d < kCount; d += 2) {
+      for (int d = 0; d + 1 < kCount; d += 2) {
         const uint2 four = columns(o[d] + 2 * half, o[d + 1] + 2 * half, factor[half]);
         if (exists) *reinterpret_cast<uint2*>(to + 8 * d) = four;
+      }
+      if constexpr (kCount % 2 == 1) {
+        const float* const last = o[kCount - 1] + 2 * half;
+        const u32 two = pack2_out(last[0] * factor[half], last[1] * factor[half]);
+        const int at = 8 * (kCount - 1) + consumer.lane % 4 * 2 - column();
+        if (exists) *reinterpret_cast<u32*>(to + at) = two;
       }
     }
   }

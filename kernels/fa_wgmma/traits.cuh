@@ -82,7 +82,7 @@ constexpr int kPSteps = BLOCK_N / kStepWidth;   // k-steps of PV
 constexpr int kDTiles = HEAD_DIM / 8;                       // 8-column tiles of O
 constexpr int kAccTiles = kDTiles + (kRowSumByMma ? 1 : 0);  // and one of row sums
 constexpr int kVRows = 8 * kAccTiles;                       // of a box of V^T, the last of ones
-constexpr int kDSteps = HEAD_DIM / kStepWidth;              // k-steps of QK^T
+constexpr int kDSteps = ceil_div(HEAD_DIM, kStepWidth);     // k-steps of QK^T
 constexpr int kNTiles = BLOCK_N / 8;                        // 8-key tiles of S
 // Promotion: PV is summed in registers of its own and added to O in f32 (promotion.cuh).
 constexpr bool kPromote = kPromotedColumns > 0;
@@ -123,9 +123,10 @@ constexpr int kLaunchThreads = ceil_div(kThreads, 128) * 128;
 
 static_assert(kResident || kStages % INTRA_CTA_SPLITS == 0, "a stage serves one split");
 static_assert(BLOCK_M % 64 == 0 && BLOCK_N % kStepWidth == 0, "shapes of a wgmma");
-static_assert(HEAD_DIM % 32 == 0 && HEAD_DIM >= 64,
-              "columns come in boxes of 64 or 128, the last of them whole or half used");
-static_assert(kDTiles % (2 * kSplits) == 0, "each split finishes as many columns, tiles in pairs");
+static_assert(HEAD_DIM % (kIs16Bit ? 8 : 32) == 0,
+              "columns come in boxes of 64 or 128, what the last lacks as zeros");
+static_assert(kSplits == 1 || kDTiles % (2 * kSplits) == 0,
+              "each split finishes as many columns, tiles in pairs");
 static_assert(kPositions % 16 == 0 && BLOCK_M % kPack == 0, "16 rows of a warp are of one head");
 static_assert(kPositions % 64 == 0 || 64 % kPositions == 0, "one TMA box has 64 rows");
 static_assert(!kPingpong || (kRowBlocks > 1 && INTRA_CTA_SPLITS == 1),

@@ -196,6 +196,51 @@ TEST_CASE("interpreted kernels pass the accuracy gate, whenever asynchronous wor
   }
 }
 
+TEST_CASE("interpreted kernels take head dims that are no multiple of 16, of a box or of a split") {
+  struct Way {
+    const char* kernel;
+    const char* config;
+    const char* layout;
+    Mask mask;
+  };
+  const Way which = GENERATE(
+      Way{"fa_mma", "", "bhsd", Mask::kNone},
+      Way{"fa_mma", "BLOCK_M=32,INTRA_CTA_SPLITS=2,PACK_GQA=true,Q_IN_REGS=true", "bshd",
+          Mask::kCausal},
+      Way{"fa_split", "", "bshd", Mask::kCausal},
+      Way{"fa_split", "NUM_SPLITS=2,STAGES=3,COMBINE_ROWS=2", "bhsd", Mask::kNone},
+      Way{"fa_wgmma", "STORE=registers,SCHEDULER=static_persistent", "bshd", Mask::kCausal},
+      Way{"fa_wgmma", "BLOCK_M=64,PINGPONG=false,MMA_PV=ss,STORE=tma,INTRA_WG_OVERLAP=on", "bhsd",
+          Mask::kNone},
+      Way{"fa_wgmma_interleaved", "STORE=tma", "bshd", Mask::kCausal},
+      Way{"fa_wgmma_interleaved", "BLOCK_M=64", "bhsd", Mask::kNone});
+  INFO(which.kernel << " " << which.config);
+  for (const int head_dim : {8, 24, 40, 72, 80, 88, 96, 104, 112, 136, 160}) {
+    Attention problem = {.batch = 1, .heads = 4, .kv_heads = 2, .seq_q = 40, .seq_kv = 72};
+    problem.head_dim = head_dim;
+    problem.layouts = *parse_layouts(which.layout);
+    problem.mask = which.mask;
+    problem.dtype = which.mask == Mask::kCausal ? Dtype::kBf16 : Dtype::kF16;
+    INFO(describe(problem));
+    const ptx::Examined seen = examine(which.kernel, which.config, problem);
+    INFO(seen.reason);
+    CHECK(seen.passed);
+    CHECK(seen.margin < 1);
+  }
+}
+
+TEST_CASE("interpreted tiles of the last wave are combined at a head dim of 72") {
+  Attention problem = *parse_shape("1,5,256,72");
+  problem.layouts = *parse_layouts("bshd");
+  const auto candidate =
+      small_bench().candidate("fa_wgmma_stream_k", "BLOCK_M=64,PINGPONG=false", problem);
+  if (!candidate) FAIL(candidate.error().message);
+  const ptx::Examined seen =
+      ptx::examine(small_bench().setting(), expected_of(problem), *candidate, Asynchrony::kLate);
+  INFO(seen.reason);
+  CHECK(seen.passed);
+}
+
 TEST_CASE("interpreted persistent kernels go on to other work tiles") {
   const std::string persistent = "SCHEDULER=static_persistent,BLOCK_N=64,";
   const std::string pairs =
