@@ -24,7 +24,7 @@ NEWEST = "fa4"  # Means are also given without this baseline.
 TIMES = {"in_layer": "in a layer", "plain": "plain", "hot": "hot", "cold": "cold"}
 OTHERS = {"in_layer": ("plain", "cold"), "plain": ("cold",), "hot": ("cold",)}  # Shown beside the time that ranks a table.
 NAMES = {"cudnn": "cuDNN", "cudnn:best": "cuDNN, fastest of its plans", "cublas": "cuBLAS, softmax, cuBLAS",
-         "flashinfer": "FlashInfer", "fa3": "FlashAttention-3", "fa4": "FlashAttention-4", "sage": "SageAttention",
+         "flashinfer": "FlashInfer", "fa3": "FlashAttention-3", "fa4": "FlashAttention-4", "flex": "FlexAttention", "sage": "SageAttention",
          "torch:flash": "PyTorch, FlashAttention-2", "torch:cudnn": "PyTorch, cuDNN",
          "torch:efficient": "PyTorch, efficient", "torch:math": "PyTorch, math",
          "hybrid_qkt": "cuBLAS for QKᵀ, own softmax·V",

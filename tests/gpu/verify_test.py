@@ -42,7 +42,7 @@ LAYOUT_PROBLEMS = [
     ["--shape", "2,8,130,64", "--seq-kv", "411", "--layout", "bshd,q=74888:9360:72,out=68640:64:528"],
     ["--shape", "2,6,65,128", "--kv-heads", "3", "--layout", "q=768:128:1544,k=384:128:768,v=27000:8840:136,out=768:128:1536"],
 ]
-LIBRARIES = "cudnn,cudnn:best,cublas,cutensor,flashinfer,fa4,torch:flash,torch:cudnn,torch:efficient,torch:math,torch:auto"
+LIBRARIES = "cudnn,cudnn:best,cublas,cutensor,flashinfer,fa4,flex,torch:flash,torch:cudnn,torch:efficient,torch:math,torch:auto"
 
 # Ways through a template that its default config does not take: parameters that differ from the default.
 VARIANTS = {

@@ -147,7 +147,8 @@ OptionTable problem_table(ProblemArgs& a) {
             {"--size", &a.sizes, "NAME=N,...",
              "Set the sizes of a problem of a custom operation, instead of --shape (repeatable)"},
             {"--suite", &a.suite, "SUITE",
-             "Take the problems of a suite: mission, models, fa3, fp8, decode, or a file"},
+             "Take the problems of a suite: mission, models, variants, fa3, fp8, decode, or a "
+             "file"},
             {"--dtype", &a.dtype, "f16|bf16|e4m3|e5m2", "Set the element type of the inputs [f16]"},
             {"--out-dtype", &a.out_dtype, "f16|bf16",
              "Set the element type of the output where --dtype is e4m3 or e5m2 [bf16]"},

@@ -30,7 +30,8 @@ struct PythonPackage {
 inline constexpr PythonPackage kPythonPackages[] = {
     {"flashinfer", "FlashInfer", "flashinfer-python"},
     {.impl = "fa3", .title = "FlashAttention-3", .package = "vllm", .scales = true, .e4m3 = true},
-    {"fa4", "FlashAttention-4", "flash-attn-4"},
+    {.impl = "fa4", .title = "FlashAttention-4", .package = "flash-attn-4", .scales = true},
+    {.impl = "flex", .title = "FlexAttention", .package = "torch", .scales = true},
     {.impl = "sage", .title = "SageAttention", .package = "sageattention", .scales = true}};
 /// Null for a name that is not in the table.
 const PythonPackage* python_package(std::string_view impl);

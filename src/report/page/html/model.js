@@ -95,7 +95,7 @@ const NAMES = {
   'cudnn': 'cuDNN', 'cudnn:best': 'cuDNN, fastest plan', 'cublas': 'cuBLAS, softmax, cuBLAS',
   'cutensor': 'cuTENSOR, softmax, cuTENSOR',
   'torch:auto': 'PyTorch, its choice', 'torch:flash': 'PyTorch, FlashAttention-2', 'torch:cudnn': 'PyTorch, cuDNN',
-  'torch:efficient': 'PyTorch, efficient', 'torch:math': 'PyTorch, math', 'flashinfer': 'FlashInfer', 'fa3': 'FlashAttention-3', 'fa4': 'FlashAttention-4', 'sage': 'SageAttention',
+  'torch:efficient': 'PyTorch, efficient', 'torch:math': 'PyTorch, math', 'flashinfer': 'FlashInfer', 'fa3': 'FlashAttention-3', 'fa4': 'FlashAttention-4', 'flex': 'FlexAttention', 'sage': 'SageAttention',
   'hybrid_qkt': 'cuBLAS QKᵀ, own rest', 'hybrid_pv': 'own start, cuBLAS PV', 'naive': 'naive reference',
 };
 const implName = (impl) => NAMES[impl] ?? impl.replace(/^fatune:/, '');

@@ -38,8 +38,9 @@ class Function(Contestant):
     """FUNCTION(q, k, v, *, scale, causal, ...) returns out or (out, lse).
 
     q is (batch, heads, seq_q, head_dim), k and v are (batch, kv_heads, seq_kv, head_dim), with the
-    strides of the problem's layout. A causal mask is aligned bottom-right. A problem that has them
-    adds keywords: lse=True, out_dtype, and q_descale, k_descale, v_descale of (batch, kv_heads).
+    strides of the problem's layout. A causal mask is aligned bottom-right. Some problems add
+    keywords: lse=True, out_dtype, and q_descale, k_descale, v_descale of (batch, kv_heads). A mask
+    that is neither none nor causal is the keyword mask, such as "causal-window:1024".
     """
 
     def __init__(self, problem, name):
@@ -54,6 +55,8 @@ class Function(Contestant):
         self.library = f"PyTorch {torch.__version__}, {file.name}"
         scale = problem.shapes["q"][3] ** -0.5 if problem.scale is None else problem.scale
         self.options = {"scale": scale, "causal": problem.causal}
+        if problem.mask.kind not in ("none", "causal"):
+            self.options["mask"] = problem.mask.text
         if problem.wants_lse:
             self.options["lse"] = True
         if problem.out_dtype != problem.dtype:

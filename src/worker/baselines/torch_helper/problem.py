@@ -5,6 +5,7 @@ import mmap
 import torch
 
 from torch_helper.basics import METHOD, Refused
+from torch_helper.mask import Mask
 from torch_helper.measuring import captured, same_bits, timed, type_of
 
 ELEMENT_BYTES = {"e4m3": 1, "e5m2": 1, "f16": 2, "bf16": 2, "f32": 4}
@@ -15,7 +16,8 @@ class Problem:
 
     def __init__(self, order):
         sizes, memory = order["problem"], order["memory"]
-        self.causal = sizes["mask"] == "causal"
+        self.mask = Mask(sizes["mask"], sizes["seq_q"], sizes["seq_kv"])
+        self.causal = self.mask.kind == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
         self.scale = sizes.get("scale")  # none: 1/sqrt(head_dim)
         self.wants_lse = sizes.get("lse", False)
@@ -48,6 +50,12 @@ class Problem:
         word = self.words[name]
         return torch.as_strided(memory.view(type_of(word)), self.shapes[name], self.strides[name],
                                 self.places[name] // ELEMENT_BYTES[word])
+
+    def refuse_masks_beside(self, title, *kinds):
+        """Refuses masks of other kinds than these."""
+        if self.mask.kind not in kinds:
+            raise Refused(f"{title} cannot do this: of masks it takes {', '.join(kinds)}, not "
+                          f"{self.mask.text}")
 
     def upload(self):
         self.inputs.copy_(self.host_inputs)

@@ -26,26 +26,27 @@ class Sdpa(Contestant):
             self.options["enable_gqa"] = True
         super().__init__(problem, name)
 
-    def mask_causal(self):
+    def set_mask(self):
         """Sets the options of the mask; true for the bias that only fused kernels understand.
 
-        Our causal mask is aligned bottom-right and is_causal top-left, which are equal for a
-        square. For others, cudnn and math take a mask of booleans, the rest causal_lower_right.
+        is_causal is aligned top-left, and "causal" bottom-right, which are equal for a square. For
+        others, flash, efficient and auto take causal_lower_right. All else is a mask of booleans.
         """
-        if not self.problem.causal:
+        mask = self.problem.mask
+        if self.name == "flash":
+            self.problem.refuse_masks_beside("PyTorch's flash", "none", "causal")
+        if mask.kind == "none":
             return False
-        queries, keys = self.problem.device["q"].size(2), self.problem.device["k"].size(2)
-        if queries == keys:
+        if mask.kind == "causal-upper-left" or mask.kind == "causal" and mask.diagonal == 0:
             self.options["is_causal"] = True
             return False
-        if self.name in ("cudnn", "math"):
-            ones = torch.ones(queries, keys, dtype=torch.bool, device="cuda")
-            self.options["attn_mask"] = ones.tril(diagonal=keys - queries)
+        if mask.kind != "causal" or self.name in ("cudnn", "math"):
+            self.options["attn_mask"] = mask.tensor()
             self.notes.append("the mask as a tensor")
             return False
         from torch.nn.attention.bias import causal_lower_right
 
-        self.options["attn_mask"] = causal_lower_right(queries, keys)
+        self.options["attn_mask"] = causal_lower_right(mask.queries, mask.keys)
         return True
 
     def forced(self):
@@ -72,7 +73,7 @@ class Sdpa(Contestant):
                 return "flash"
             if can_use_efficient_attention(parameters):
                 return "efficient"
-            mask = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device="cuda")
+            mask = self.problem.mask.tensor()
             causal = False
         more = {"enable_gqa": True} if gqa else {}
         number = torch._fused_sdp_choice(q, k, v, mask, 0.0, causal, **more)
@@ -84,7 +85,7 @@ class Sdpa(Contestant):
 
     def first_run(self):
         """Shows that the forced backend can do the problem, and that no other one ran."""
-        self.lower_right = self.mask_causal()
+        self.lower_right = self.set_mask()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:

@@ -70,6 +70,20 @@ TEST_CASE("the models suite has at least 24 problems with the layouts of their m
   CHECK(described("falcon-7b-prefill") == "1,71(kv 1),2048,64 bf16 causal packed");
 }
 
+TEST_CASE("the variants suite has each kind of mask, and head dims of all sizes") {
+  const Suite suite = shipped("variants");
+  CHECK(suite.problems.size() >= 24);
+  CHECK(suite.left_out.empty());
+  std::set<MaskKind> kinds;
+  std::set<std::int64_t> head_dims;
+  for (const NamedProblem& named : suite.problems) {
+    kinds.insert(kind_of(named.problem.as_attention().mask));
+    head_dims.insert(named.problem.as_attention().head_dim);
+  }
+  CHECK(kinds.size() == 5);
+  CHECK(head_dims == std::set<std::int64_t>{40, 64, 72, 80, 88, 96, 104, 112, 128, 160, 256});
+}
+
 TEST_CASE("the decode suite has few queries and many keys") {
   const Suite suite = shipped("decode");
   REQUIRE(suite.problems.size() == 8);

@@ -9,6 +9,11 @@ def attend(q, k, v, *, scale, causal):
     return torch.launched(q.clone(), 0.125)
 
 
+def attend_window(q, k, v, *, scale, causal, mask):
+    assert (causal, mask) == (False, "causal-window:5")
+    return torch.launched(q.clone(), 0.125)
+
+
 def attend_with_lse(q, k, v, *, scale, causal, lse):
     assert (scale, causal, lse) == (0.5, True, True)
     return torch.launched(q.clone(), 0.125), "the log-sum-exp"

@@ -83,6 +83,100 @@ TEST_CASE("the script runs a backend, makes its graph and times it") {
   CHECK((*in_layer)->steady);
 }
 
+namespace {
+
+/// 16 queries and 24 keys, as bshd has them.
+Attention masked(const std::string& mask) {
+  Attention problem = kSixteen;
+  problem.seq_kv = 24;
+  problem.mask = canonical(*parse_mask(mask), problem.seq_q, problem.seq_kv);
+  problem.layouts = *parse_layouts("bshd");
+  return problem;
+}
+
+/// The stand-in refuses a mask of another number of query-key pairs.
+std::string pairs_of(const Attention& problem) {
+  return "sees:" + std::to_string(static_cast<std::int64_t>(visible_pairs(problem)));
+}
+
+}  // namespace
+
+TEST_CASE("PyTorch's backends take any mask, most as a tensor") {
+  const std::string mask =
+      GENERATE("causal-upper-left", "causal-window:5", "window:4,3", "window:20,0", "prefix:12");
+  const std::string backend = GENERATE("cudnn", "efficient", "math", "auto");
+  const Attention problem = masked(mask);
+  Script script(pairs_of(problem), problem);
+  INFO(mask << ' ' << backend);
+  REQUIRE(script.process.open(backend, script.setting));
+  CHECK(script.process.detail(backend).ends_with("the mask as a tensor") ==
+        (mask != "causal-upper-left"));
+  REQUIRE(script.process.prepare(backend));
+  if (backend != "math") return;
+  CHECK(Script("sees:1", problem).open_fault(backend).starts_with("AssertionError"));
+  CHECK(Script("", problem).open_fault("flash") ==
+        "PyTorch's flash cannot do this: of masks it takes none, causal, not " +
+            name(problem.mask));
+}
+
+TEST_CASE("FlexAttention takes every mask by a block mask, and is compiled for each problem") {
+  const std::string mask = GENERATE("none", "causal", "causal-upper-left", "causal-window:5",
+                                    "window:4,3", "window:40,3", "window:4,40", "prefix:12");
+  Attention problem = masked(mask);
+  problem.scale = 0.5;
+  problem.kv_heads = 1;
+  Script script(pairs_of(problem), problem);
+  INFO(mask);
+  REQUIRE(script.process.open("flex", script.setting));
+  CHECK(script.process.detail("flex") == "FlexAttention 2.99.0, sm_90");
+  script.fill_queries();
+  REQUIRE(script.process.run("flex"));
+  REQUIRE(script.process.prepare("flex"));
+  script.setting.problem.batch = 2;
+  REQUIRE(script.process.open("flex", script.setting));
+  CHECK(Script("sees:1", problem).open_fault("flex").starts_with("FlexAttention cannot"));
+}
+
+TEST_CASE("packages take windows in numbers of their own, and refuse what they cannot say") {
+  const std::string backend = GENERATE("fa3", "fa4", "flashinfer", "sage");
+  const auto takes = [&](const std::string& mask, const std::string& told) {
+    const Attention problem = masked(mask);
+    Script script(told, problem);
+    const Status opened = script.process.open(backend, script.setting);
+    return opened ? "" : opened.error().message;
+  };
+  const auto refusal = [&](const std::string& mask) {
+    const std::string reason = takes(mask, "");
+    return reason.substr(std::min(reason.size(), reason.find(": ")));
+  };
+  INFO(backend);
+  CHECK(refusal("prefix:12").ends_with(", not prefix:12"));
+  CHECK(refusal("causal-upper-left").ends_with(", not causal-upper-left"));
+  if (backend == "sage") {
+    CHECK(refusal("causal-window:5") == ": of masks it takes none, causal, not causal-window:5");
+    return;
+  }
+  CHECK(takes("none", "window:-1,-1").empty());
+  CHECK(takes("causal", "window:-1,0").empty());
+  CHECK(takes("causal-window:5", "window:4,0").empty());
+  CHECK_FALSE(takes("causal-window:5", "window:5,0").empty());
+  if (backend == "flashinfer") {
+    CHECK(refusal("window:4,3") == ": of windows it takes causal ones, not window:4,3");
+    return;
+  }
+  CHECK(takes("window:4,3", "window:4,3").empty());
+  CHECK(takes("window:40,3", "window:-1,3").empty());
+  CHECK(takes("window:4,40", "window:4,-1").empty());
+}
+
+TEST_CASE("FlashInfer decodes a window of keys") {
+  Attention problem = masked("causal-window:5");
+  problem.seq_q = 1;
+  Script script("window:4,0", problem);
+  REQUIRE(script.process.open("flashinfer", script.setting));
+  CHECK(Script("window:3,0", problem).open_fault("flashinfer").starts_with("FlashInfer cannot"));
+}
+
 TEST_CASE("the script gives PyTorch tensors where the layout puts them, and brings out there") {
   Attention problem = kSixteen;
   problem.kv_heads = 1;
@@ -419,6 +513,13 @@ TEST_CASE("a function of the user's runs, and is timed as every backend") {
   CHECK(std::equal(out.begin(), out.end(), q.begin()));
   REQUIRE(script.process.prepare(backend));
   CHECK(script.process.turn(backend, 5));
+}
+
+TEST_CASE("a function takes a mask that is neither none nor causal by its name") {
+  Script script("", masked("causal-window:5"));
+  REQUIRE(script.process.open(backend_of("attend_window"), script.setting));
+  CHECK(script.open_fault(backend_of("attend")).find("keyword argument 'mask'") !=
+        std::string::npos);
 }
 
 TEST_CASE("a function of e4m3 inputs takes their factors and the type of its output") {

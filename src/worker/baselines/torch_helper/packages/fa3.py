@@ -19,8 +19,7 @@ class FlashAttention3(Contestant):
     is faster."""
 
     TITLE, PACKAGE, LIBRARY = "FlashAttention-3", "vllm", "vllm_flash_attn/_vllm_fa3_C*.so"
-    OPTIONS = {"window_size_left": -1, "window_size_right": -1, "softcap": 0.0,
-               "is_rotary_interleaved": True, "has_softcap": False, "max_seqlen_k_new": 0,
+    OPTIONS = {"softcap": 0.0, "is_rotary_interleaved": True, "has_softcap": False, "max_seqlen_k_new": 0,
                "num_splits": 0, "sm_margin": 0, "cp_world_size": 1,
                "cp_rank": 0}  # num_splits: its own choice
 
@@ -48,7 +47,10 @@ class FlashAttention3(Contestant):
         """Passes arguments by their names, which differ between releases; a name without a value
         gets None."""
         names = [argument.name for argument in operation.default._schema.arguments]
-        values = {**self.OPTIONS, **values, "is_causal": self.problem.causal}
+        mask = self.problem.mask
+        left, right = (-1 if side is None else side for side in (mask.before, mask.after))
+        values = {**self.OPTIONS, **values, "is_causal": self.problem.causal,
+                  "window_size_left": left, "window_size_right": right}
         return operation(*(values.get(name) for name in names))
 
     def lengths_of(self):
@@ -78,6 +80,7 @@ class FlashAttention3(Contestant):
     def first_run(self):
         problem = self.problem
         refuse_other_tokens(problem, self.TITLE)
+        problem.refuse_masks_beside(self.TITLE, "none", "causal", "window")
         self.lengths = self.lengths_of()
         self.key_starts = starts(problem.shapes["k"][0], problem.shapes["k"][2])
         try:

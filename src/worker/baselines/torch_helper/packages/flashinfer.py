@@ -27,7 +27,18 @@ class FlashInfer(Contestant):
         self.module = self.load()
         self.library = f"{self.TITLE} {self.module.__version__}"
         self.run_way = None
+        self.mask_options = self.options_of(problem)
         super().__init__(problem, name)
+
+    def options_of(self, problem):
+        """Its windows have a left side alone, and end as a causal mask does."""
+        mask = problem.mask
+        problem.refuse_masks_beside(self.TITLE, "none", "causal", "window")
+        if mask.kind == "window" and mask.after != 0:
+            raise Refused("FlashInfer cannot do this: of windows it takes causal ones, not "
+                          f"{mask.text}")
+        return {"causal": mask.kind != "none",
+                "window_left": -1 if mask.before is None else mask.before}
 
     def call(self, tensors=None):
         return self.run_way(tensors or self.problem.device, False)
@@ -78,7 +89,7 @@ class FlashInfer(Contestant):
         wrapper = self.module.BatchPrefillWithRaggedKVCacheWrapper(self.workspace(), "NHD",
                                                                    backend=backend)
         wrapper.plan(starts(batch, queries), starts(batch, keys), heads, kv_heads, head_dim,
-                     causal=self.problem.causal, q_data_type=self.problem.dtype)
+                     q_data_type=self.problem.dtype, **self.mask_options)
 
         def run(tensors, begins_early):
             output = wrapper.run(*(by_token(tensors[name]) for name in "qkv"),
@@ -110,7 +121,8 @@ class FlashInfer(Contestant):
             backend="fa2" if tensor_cores else "auto")
         last_page = torch.full((batch,), page, dtype=torch.int32, device="cuda")
         wrapper.plan(starts(batch, pages), indices, last_page, heads, kv_heads, head_dim, page,
-                     q_data_type=self.problem.dtype, kv_data_type=self.problem.dtype)
+                     q_data_type=self.problem.dtype, kv_data_type=self.problem.dtype,
+                     window_left=self.mask_options["window_left"])
 
         def paged(tensor):
             return tensor.as_strided(((batch - 1) * apart + pages, page, kv_heads, head_dim),

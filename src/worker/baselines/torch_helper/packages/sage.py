@@ -25,6 +25,7 @@ class SageAttention(JustInTime):
 
     def first_run(self):
         shapes = self.problem.shapes
+        self.problem.refuse_masks_beside(self.TITLE, "none", "causal")
         if self.problem.causal and shapes["q"][2] != shapes["k"][2]:
             raise Refused(f"{self.TITLE} masks as many queries as keys")
         return super().first_run()

@@ -30,10 +30,11 @@ class BatchPrefillWithRaggedKVCacheWrapper:
         assert workspace.shape == (128 << 20,) and kv_layout == "NHD"
         self.backend = backend
 
-    def plan(self, q_starts, kv_starts, heads, kv_heads, head_dim, causal, q_data_type):
+    def plan(self, q_starts, kv_starts, heads, kv_heads, head_dim, causal, q_data_type, window_left):
         planned(self.backend)
         self.q, self.kv = (q_starts[-1], heads, head_dim), (kv_starts[-1], kv_heads, head_dim)
         assert q_data_type in (torch.float16, torch.bfloat16) and causal in (False, True)
+        torch.told_window(window_left, 0 if causal else -1)
 
     def run(self, q, k, v, enable_pdl):
         assert (q.shape, k.shape, v.shape) == (self.q, self.kv, self.kv)
@@ -47,8 +48,9 @@ class BatchDecodeWithPagedKVCacheWrapper:
         assert kv_layout == "NHD" and backend == ("fa2" if use_tensor_cores else "auto")
         self.ms = 0.125 if use_tensor_cores else 0.25
 
-    def plan(self, starts, pages, last, heads, kv_heads, head_dim, page, q_data_type, kv_data_type):
+    def plan(self, starts, pages, last, heads, kv_heads, head_dim, page, q_data_type, kv_data_type, window_left):
         planned("decode")
+        torch.told_window(window_left, 0)
         self.last = [(pages[end - 1], used - 1) for end, used in zip(starts[1:], last)]
         self.heads, self.kv_heads, self.head_dim, self.page = heads, kv_heads, head_dim, page
 

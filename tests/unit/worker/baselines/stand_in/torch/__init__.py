@@ -2,8 +2,10 @@
 
 Just enough for torch_helper/ to run without a GPU. The variable STAND_IN names a fault: "no_flash" (the flash backend
 refuses), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output), "varies" (a last bit
-differs), "writes_input", "out_of_memory".
+differs), "writes_input", "out_of_memory". Or it names the mask that attention must be told: "sees:98" query-key pairs of a
+head, "window:4,3" keys before and behind a query's own, where -1 is all.
 """
+import contextlib
 import itertools
 import math
 import os
@@ -18,6 +20,8 @@ WIDTHS = {float16: 2, bfloat16: 2, int16: 2, float32: 4, float8_e4m3fn: 1, float
 clock = 0.0  # milliseconds
 enabled = {0, 1, 2, 3}
 capturing = None
+compiled = False
+no_grad = contextlib.nullcontext
 
 
 def dense(shape, order):
@@ -102,9 +106,6 @@ class Tensor:
     def as_strided(self, shape, strides, begin=0):
         return as_strided(self, shape, strides, begin)
 
-    def tril(self, diagonal):
-        return Tensor(self.data, self.shape)
-
 
 class Values(list):
     """A tensor's numbers, those of float16."""
@@ -122,6 +123,12 @@ class Integers(list):
     def __mul__(self, factor):
         return Integers(value * factor for value in self)
 
+    def __sub__(self, column):
+        return Tableau(b - a for a in column for b in self)
+
+    def __lt__(self, number):
+        return Integers(value < number for value in self)
+
     def __getitem__(self, part):
         return Column(self) if isinstance(part, tuple) else list.__getitem__(self, part)
 
@@ -132,7 +139,22 @@ class Column(list):
 
 
 class Tableau(list):
-    """The sums of a column and a row, row by row."""
+    """The sums of a column and a row, row by row, or what was made of them."""
+
+    def __sub__(self, number):
+        return Tableau(value - number for value in self)
+
+    def __le__(self, number):
+        return Tableau(value <= number for value in self)
+
+    def __ge__(self, number):
+        return Tableau(value >= number for value in self)
+
+    def __and__(self, other):
+        return Tableau(a and b for a, b in zip(self, other))
+
+    def __or__(self, row):
+        return Tableau(a or b for a, b in zip(self, itertools.cycle(row)))
 
     def reshape(self, size):
         assert size == -1
@@ -178,10 +200,6 @@ def empty(shape, dtype, device):
     return Tensor(bytearray(1), (shape,)) if isinstance(shape, int) else zeros(shape, dtype, device)
 
 
-def ones(*shape, dtype, device):
-    return Tensor(bytearray(1), shape)
-
-
 def frombuffer(memory, dtype, count, offset):
     return Tensor(memoryview(memory)[offset:offset + 2 * count], (count,))
 
@@ -194,10 +212,25 @@ def set_grad_enabled(on):
     pass
 
 
+def told_pairs(count):
+    assert not WRONG.startswith("sees:") or WRONG == f"sees:{count}", count
+
+
+def told_window(*sides):
+    sides = [-1 if side is None else side for side in sides]
+    assert not WRONG.startswith("window:") or WRONG == "window:{},{}".format(*sides), sides
+
+
 def attend(q, k, v, **options):
     """Takes 0.125 ms; the options are those that the real one knows."""
     assert set(options) <= {"attn_mask", "dropout_p", "is_causal", "enable_gqa"}, options
-    assert not (options.get("is_causal") and q.size(2) != k.size(2)), "top-left"
+    mask = options.get("attn_mask")
+    if options.get("is_causal"):
+        assert q.size(2) == k.size(2) or WRONG.startswith("sees:"), "top-left"
+        told_pairs(sum(min(row + 1, k.size(2)) for row in range(q.size(2))))
+    elif isinstance(mask, Tableau):
+        assert len(mask) == q.size(2) * k.size(2)
+        told_pairs(sum(mask))
     assert options.get("enable_gqa", False) == (q.size(1) != k.size(1))
     if WRONG == "out_of_memory":
         raise RuntimeError("CUDA out of memory. Tried to allocate 64.00 GiB")
@@ -241,6 +274,7 @@ class Argument:
 
 def schedule(of):
     assert of["seqused_k"] == [of["max_seqlen_k"]] * of["batch_size"] and of["headdim"] == of["headdim_v"] == 8
+    told_window(of["window_size_left"], of["window_size_right"])
     return "a schedule"
 
 
@@ -248,7 +282,8 @@ def forward(of):
     """One token behind the other. A plan saves half of the time."""
     q, k = of["q"], of["k"]
     assert len(q.shape) == len(k.shape) == 3 and of["k_new"] is None and of["is_causal"] in (False, True)
-    assert (of["window_size_left"], of["num_splits"]) == (-1, 0) and of["softmax_scale"] > 0
+    assert of["num_splits"] == 0 and of["softmax_scale"] > 0
+    told_window(of["window_size_left"], of["window_size_right"])
     assert of["cu_seqlens_q"][-1] == q.shape[0] and of["cu_seqlens_k"][-1] == k.shape[0]
     factors = [of[name] for name in ("q_descale", "k_descale", "v_descale") if of[name] is not None]
     assert len(factors) == (3 if q.width == 1 else 0)
@@ -263,9 +298,9 @@ def forward(of):
 
 class Fa3:
     get_scheduler_metadata = Operation(schedule, "batch_size", "max_seqlen_k", "num_heads_k", "headdim", "headdim_v", "qkv_dtype",
-                                       "seqused_k", "is_causal", "num_splits")
+                                       "seqused_k", "is_causal", "num_splits", "window_size_left", "window_size_right")
     fwd = Operation(forward, "q", "k", "v", "k_new", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "q_descale", "k_descale",
-                    "v_descale", "softmax_scale", "is_causal", "window_size_left", "scheduler_metadata", "num_splits")
+                    "v_descale", "softmax_scale", "is_causal", "window_size_left", "window_size_right", "scheduler_metadata", "num_splits")
 
 
 def linear(rows, weights):
@@ -275,6 +310,20 @@ def linear(rows, weights):
     if capturing is not None:
         capturing.work.append(output)
     return output
+
+
+def compile(function, dynamic, fullgraph):
+    """What was compiled before must have been forgotten."""
+    global compiled
+    assert not compiled and not dynamic and fullgraph
+    compiled = True
+    return function
+
+
+class compiler:
+    def reset():
+        global compiled
+        compiled = False
 
 
 def _fused_sdp_choice(q, k, v, mask, dropout, causal, enable_gqa=False):
