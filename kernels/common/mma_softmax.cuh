@@ -48,7 +48,8 @@ struct State : ScoreScale<!kIs16Bit> {
 template <bool kEnd, int kPack = 1, typename Order = InOrder, int kM, int kN>
 DEVICE void mask_scores(Scores<kM, kN>& scores, int row, int key) {
   const int keys_left = SEQ_KV - key;
-  const int diagonal = row / kPack + (SEQ_KV - SEQ_Q) - key;
+  const int position = row / kPack - key;
+  const int last = position + (DIAGONAL + KEYS_AFTER), first = position + (DIAGONAL - KEYS_BEFORE);
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -61,7 +62,10 @@ DEVICE void mask_scores(Scores<kM, kN>& scores, int row, int key) {
         for (int i = 0; i < 2; ++i) {
           const int element_key = Order::key(8 * n + i);
           bool masked = kEnd && element_key >= keys_left;
-          if (CAUSAL != 0) masked = masked || element_key - positions > diagonal;
+          if (kBoundedAfter && PREFIX_KEYS == 0) masked = masked || element_key - positions > last;
+          if (kBoundedAfter && PREFIX_KEYS > 0)
+            masked = masked || (element_key - positions > last && element_key >= PREFIX_KEYS - key);
+          if (kBoundedBefore) masked = masked || element_key - positions < first;
           if (masked) scores.at[m][n][2 * half + i] = NEG_INF;
         }
       }

@@ -14,7 +14,7 @@ DEVICE Place place_in_row_block() {
   const int thread = static_cast<int>(threadIdx.x);
   const int block = static_cast<int>(blockIdx.x);
   const int m_block = block % kMBlocks;
-  const int block_row = (CAUSAL != 0 ? kMBlocks - 1 - m_block : m_block) * kBlockM;
+  const int block_row = (kBoundedAfter ? kMBlocks - 1 - m_block : m_block) * kBlockM;
   return {thread % 32, 0, thread / 32 * 16 * kMTiles, block_row, block / kMBlocks};
 }
 

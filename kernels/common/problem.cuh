@@ -5,7 +5,7 @@
 #include "common/prelude.cuh"
 
 #ifndef SEQ_Q
-#error "BATCH, HEADS, KV_HEADS, SEQ_Q, SEQ_KV, HEAD_DIM and CAUSAL must be defined"
+#error "BATCH, HEADS, KV_HEADS, SEQ_Q, SEQ_KV, HEAD_DIM and the mask must be defined"
 #endif
 static_assert(HEADS % KV_HEADS == 0, "query heads share key/value heads evenly");
 
@@ -69,13 +69,20 @@ DEVICE i64 kv_offset(i64 head) {
   return Tensor::head(head / HEADS, head % HEADS / kHeadGroup);
 }
 
-/// How many keys query row `row` sees; they are the first ones. 0 is possible: that row's output is
-/// zero.
-DEVICE constexpr i32 visible_keys(i32 row) {
-#if CAUSAL
-  return max_of(0, min_of(SEQ_KV, row + 1 + (SEQ_KV - SEQ_Q)));
-#else
-  (void)row;
-  return SEQ_KV;
-#endif
+/// Whether rows see no key before a bound, or behind one, that moves with the row.
+constexpr bool kBoundedBefore = KEYS_BEFORE >= 0;
+constexpr bool kBoundedAfter = KEYS_AFTER >= 0;
+/// Some rows, the first ones, see no key: their output is zero.
+constexpr bool kSomeSeeNothing =
+    kBoundedAfter && PREFIX_KEYS == 0 && DIAGONAL + KEYS_AFTER < 0;
+
+/// Query row `row` sees the keys from key_begin(row) to key_end(row) - 1. Neither falls from row to
+/// row. Both are equal where it sees none.
+DEVICE constexpr i32 key_begin(i32 row) {
+  return kBoundedBefore ? max_of(0, row + (DIAGONAL - KEYS_BEFORE)) : 0;
+}
+DEVICE constexpr i32 key_end(i32 row) {
+  return kBoundedAfter
+             ? max_of(PREFIX_KEYS, min_of(SEQ_KV, row + 1 + (DIAGONAL + KEYS_AFTER)))
+             : SEQ_KV;
 }

@@ -172,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) cublas_softmax(score* sco
   const i64 index = kByBlock ? i64{blockIdx.x} : i64{blockIdx.x} * NUM_WARPS + warp;
   if (index >= kRows) return;
   const Row row{scores + index * kKeyPitch, reinterpret_cast<elem*>(scores) + index * kPPitch,
-                visible_keys(static_cast<int>(index % SEQ_Q)),
+                key_end(static_cast<int>(index % SEQ_Q)),
                 static_cast<int>(threadIdx.x) % kRowThreads};
   if constexpr (kHeld) {
     softmax_in_registers(row);

@@ -26,7 +26,7 @@ using Rows = PackedRows<kPack>;
 constexpr int kMBlocks = ceil_div(Rows::kRows, BLOCK_M);
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kRaggedRows = Rows::kRows % BLOCK_M != 0;
-constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
+constexpr bool kAnyMask = kBoundedBefore || kBoundedAfter || kRaggedKeys;
 constexpr int kHeldQ = Q_IN_REGS ? HEAD_DIM / 4 : 0;
 /// O, S and held Q take most of a thread's registers.
 constexpr bool kFewRegisters = kMTiles * (HEAD_DIM / 2 + kWarpKeys / 2 + kHeldQ) > 160;
@@ -52,16 +52,21 @@ struct Operands {
   DEVICE Fragments v(int stage) const { return first_v.in_stage(stage * kStageBytes); }
 };
 
-/// The KV blocks of this CTA: the first `unmasked` of `count` need no mask.
+/// The KV blocks of this CTA: `count` of them, from `first` on. Those before `unmasked` and those
+/// from `unmasked_end` on, counted from `first`, need a mask.
 struct NBlocks {
-  int count;
-  int unmasked;
+  int first, count;
+  int unmasked, unmasked_end;
 };
 
 DEVICE NBlocks n_blocks_of(int first_row) {
   const int last_row = min(first_row + BLOCK_M, Rows::kRows) - 1;
-  return {ceil_div(visible_keys(Rows::position(last_row)), BLOCK_N),
-          visible_keys(Rows::position(first_row)) / BLOCK_N};
+  const int end = ceil_div(key_end(Rows::position(last_row)), BLOCK_N);
+  const int unmasked_end = key_end(Rows::position(first_row)) / BLOCK_N;
+  if (!kBoundedBefore) return {0, end, 0, unmasked_end};
+  const int first = key_begin(Rows::position(first_row)) / BLOCK_N;
+  const int unmasked = ceil_div(key_begin(Rows::position(last_row)), BLOCK_N) - first;
+  return {first, end - first, min(unmasked, end - first), max(unmasked, unmasked_end - first)};
 }
 
 /// Where this thread works. Causal: the longest work tiles first (LPT). Reads the special registers
@@ -79,7 +84,7 @@ DEVICE Place place_of_thread() {
   const int m_block = block / Rows::kHeads;
   const int head = block % Rows::kHeads;
 #endif
-  const int block_row = (CAUSAL != 0 ? kMBlocks - 1 - m_block : m_block) * BLOCK_M;
+  const int block_row = (kBoundedAfter ? kMBlocks - 1 - m_block : m_block) * BLOCK_M;
   const int warp = thread / 32;
   return {thread % 32, warp / kRowWarps, warp % kRowWarps * 16 * kMTiles, block_row, head};
 }
@@ -93,9 +98,11 @@ struct Pipeline {
   const elem* v;
   i64 k_offset, v_offset;  // of the head's first key, plus the copier's `from`
   int count;
+  int first_block;
 
   DEVICE int n_block_of(int iteration) const {
-    return KV_ORDER == KV_ORDER_FORWARD ? iteration : count - 1 - iteration;
+    const int nth = KV_ORDER == KV_ORDER_FORWARD ? iteration : count - 1 - iteration;
+    return kBoundedBefore ? first_block + nth : nth;
   }
 
   template <typename Tensor>
@@ -171,7 +178,8 @@ DEVICE void masked_iteration(WarpState& state, const Pipeline& pipeline, const O
   const Place place = place_of_thread();
   const int key = pipeline.n_block_of(iteration) * BLOCK_N + place.split * kWarpKeys;
   const int row = place.block_row + place.first_row;
-  if (key < visible_keys(Rows::position(row + 16 * kMTiles - 1))) {
+  if (key < key_end(Rows::position(row + 16 * kMTiles - 1)) &&
+      key + kWarpKeys > key_begin(Rows::position(row))) {
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k(stage));
     pipeline.between_gemms(iteration, stage);
@@ -191,6 +199,22 @@ DEVICE void iterate(WarpState& state, const Pipeline& pipeline, const Operands& 
 #pragma unroll 1
   for (int iteration = from; iteration < to; ++iteration) {
     if constexpr (kMasked) {
+      masked_iteration(state, pipeline, operands, iteration, stage);
+    } else {
+      mainloop_iteration(state, pipeline, operands, iteration, stage);
+    }
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+  }
+}
+
+/// The same where KV blocks in front of the unmasked ones need a mask, too.
+DEVICE void iterate_window(WarpState& state, const Pipeline& pipeline, const Operands& operands,
+                           const NBlocks& n_blocks) {
+  int stage = 0;
+#pragma unroll 1
+  for (int iteration = 0; iteration < n_blocks.count; ++iteration) {
+    const int block = pipeline.n_block_of(iteration) - n_blocks.first;
+    if (block < n_blocks.unmasked || block >= n_blocks.unmasked_end) {
       masked_iteration(state, pipeline, operands, iteration, stage);
     } else {
       mainloop_iteration(state, pipeline, operands, iteration, stage);
@@ -237,18 +261,23 @@ DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, f
   const int kv_head = Rows::kv_head(place.head);
   const i64 k_offset = KTensor::head(kv_head) + k_copier.from;
   const i64 v_offset = VTensor::head(kv_head) + v_copier.from;
-  const Pipeline pipeline{k_copier, v_copier, k, v, k_offset, v_offset, n_blocks.count};
+  const Pipeline pipeline{k_copier, v_copier, k, v, k_offset, v_offset,
+                          n_blocks.count, n_blocks.first};
   pipeline.start();
 
   const Operands operands = start_operands(base, place);
   WarpState state;
   state.set_scale(descales.scores(place.head * kPack));
+#if KEYS_BEFORE >= 0
+  iterate_window(state, pipeline, operands, n_blocks);
+#elif KV_ORDER == KV_ORDER_FORWARD
   int stage = 0;
-#if KV_ORDER == KV_ORDER_FORWARD
-  iterate<false>(state, pipeline, operands, 0, n_blocks.unmasked, stage);
-  if (kAnyMask) iterate<true>(state, pipeline, operands, n_blocks.unmasked, n_blocks.count, stage);
+  const int unmasked = n_blocks.unmasked_end;
+  iterate<false>(state, pipeline, operands, 0, unmasked, stage);
+  if (kAnyMask) iterate<true>(state, pipeline, operands, unmasked, n_blocks.count, stage);
 #else
-  const int masked = n_blocks.count - n_blocks.unmasked;
+  int stage = 0;
+  const int masked = n_blocks.count - n_blocks.unmasked_end;
   if (kAnyMask) iterate<true>(state, pipeline, operands, 0, masked, stage);
   iterate<false>(state, pipeline, operands, masked, n_blocks.count, stage);
 #endif

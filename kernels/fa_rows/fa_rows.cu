@@ -192,12 +192,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   RowState state;
 #pragma unroll
   for (int d = 0; d < HEAD_DIM; ++d) state.acc[d] = 0.0f;
-  const i32 visible = inside ? visible_keys(row) : 0;
+  const i32 visible = inside ? key_end(row) : 0;
 
   if constexpr (kStaged) {
     __shared__ __align__(16) Staged k_tile[kStaged ? BLOCK_N * HEAD_DIM : 1];
     __shared__ __align__(16) Staged v_tile[kStaged ? BLOCK_N * HEAD_DIM : 1];
-    const i32 needed = visible_keys(min_of(first_row + THREADS, SEQ_Q) - 1);
+    const i32 needed = key_end(min_of(first_row + THREADS, SEQ_Q) - 1);
     for (i32 first_key = 0; first_key < needed; first_key += BLOCK_N) {
       __syncthreads();
       stage<KTensor>(k_tile, k_head, first_key);

@@ -22,10 +22,12 @@ constexpr int kGroupBytes = 2 * STAGES * kStageBytes;  // shared memory: Q, then
 
 constexpr int kRows = kHeadGroup * SEQ_Q;  // of one key/value head, head by head
 constexpr int kRowTiles = ceil_div(kRows, BLOCK_M);
-constexpr int kNBlocks = ceil_div(SEQ_KV, BLOCK_N);
+constexpr int kFirstBlock = key_begin(0) / BLOCK_N;
+constexpr int kNBlocks = ceil_div(key_end(SEQ_Q - 1), BLOCK_N) - kFirstBlock;
 constexpr bool kRaggedRows = kRows % BLOCK_M != 0;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
-constexpr bool kDiagonal = CAUSAL != 0 && SEQ_Q > 1;  // the last query sees every key
+// The last query sees every key before a diagonal's end.
+constexpr bool kDiagonal = kBoundedBefore || (kBoundedAfter && (SEQ_Q > 1 || DIAGONAL + 1 < SEQ_KV));
 constexpr bool kAnyMask = kDiagonal || kRaggedKeys;
 
 static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
@@ -78,7 +80,7 @@ struct SplitRange {
   DEVICE explicit SplitRange(int split) {
     constexpr int kEach = kNBlocks / NUM_SPLITS;
     constexpr int kMore = kNBlocks % NUM_SPLITS;
-    first = split * kEach + min(split, kMore);
+    first = kFirstBlock + split * kEach + min(split, kMore);
     count = kEach + (split < kMore ? 1 : 0);
   }
 };
@@ -146,12 +148,15 @@ DEVICE void mask_packed_scores(WarpScores& scores, int row, int key) {
   for (int m = 0; m < kMTiles; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int visible = visible_keys((row + 16 * m + 8 * half) % SEQ_Q) - key;
+      const int position = (row + 16 * m + 8 * half) % SEQ_Q;
+      const int end = key_end(position) - key, begin = key_begin(position) - key;
 #pragma unroll
       for (int n = 0; n < kNTiles; ++n) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          if (8 * n + i >= visible) scores.at[m][n][2 * half + i] = NEG_INF;
+          bool masked = 8 * n + i >= end;
+          if (kBoundedBefore) masked = masked || 8 * n + i < begin;
+          if (masked) scores.at[m][n][2 * half + i] = NEG_INF;
         }
       }
     }
@@ -167,7 +172,7 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
     multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes));
     pipeline.between_gemms(iteration, stage);
     const int key = pipeline.first_key + iteration * BLOCK_N;
-    if (kAnyMask && key + kSplitKeys > visible_keys(0)) {
+    if (kAnyMask && (key + kSplitKeys > key_end(0) || key < key_begin(SEQ_Q - 1))) {
       mask_packed_scores(scores, place.block_row + place.row(0, 0), key + place.lane % 4 * 2);
     }
     WarpP p;

@@ -264,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const i32 first_row = block_row + group * kRows;
   const elem* k_head = k + kv_offset<KTensor>(head);
   const elem* v_head = v + kv_offset<VTensor>(head);
-  const int tiles = ceil_div(visible_keys(min_of(block_row + BLOCK_M, SEQ_Q) - 1), BLOCK_N);
+  const int tiles = ceil_div(key_end(min_of(block_row + BLOCK_M, SEQ_Q) - 1), BLOCK_N);
 
   const elem* q_block = q + QTensor::head(head) + i64{block_row} * QTensor::kRow;
   copy_rows<BLOCK_M, HEAD_DIM, QTensor::kRow, kPitch, VEC_WIDTH, kThreads>(shared.q, q_block,
@@ -295,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
               scores);
 #pragma unroll
     for (int m = 0; m < kRows; ++m) {
-      const i32 visible = visible_keys(first_row + m) - tile * BLOCK_N - lane;
+      const i32 visible = key_end(first_row + m) - tile * BLOCK_N - lane;
 #pragma unroll
       for (int n = 0; n < kKeys; ++n) {
         scores[m][n] = n * kLanes < visible ? scores[m][n] * SOFTMAX_SCALE_LOG2E : NEG_INF;

@@ -160,7 +160,9 @@ struct Consumer {
   DEVICE void mask(Block& block) const {
     const int key = first_key(tile, at.iteration);
     const int first_position = tile.row + row_block * 64 % kPositions;
-    if (kAnyMask && key + BLOCK_N > visible_keys(first_position)) {
+    constexpr int kLast = (kPositions < 64 ? kPositions : 64) - 1;
+    if (kAnyMask && (key + BLOCK_N > key_end(first_position) ||
+                     key < key_begin(first_position + kLast))) {
       mask_scores<kRaggedKeys>(block, position(), key + lane % 4 * 2);
     }
   }

@@ -62,7 +62,7 @@ struct F16Mainloop : InterleavedMainloop {
     bool any = not_finite;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float keys = visible_keys(consumer.position() + 8 * half);
+      const float keys = key_end(consumer.position() + 8 * half);
       const float row_sum = consumer.state.row_sum[0][half];
       const float power = (kTopCode - half_of(line.offset[half], 0)) * 0.125f;
       const u32 code = max(largest[half] & 0xffff, largest[half] >> 16) - (kCodesZero & 0xffff);

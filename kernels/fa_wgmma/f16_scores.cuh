@@ -64,7 +64,7 @@ struct F16Fragment {
 /// The keys that mask_scores of mma_softmax.cuh masks, of rows that are not packed.
 template <bool kEnd>
 DEVICE void mask_scores(F16Fragment& s, int row, int key) {
-  const int keys_left = SEQ_KV - key, diagonal = row + (SEQ_KV - SEQ_Q) - key;
+  const int keys_left = SEQ_KV - key, diagonal = row + DIAGONAL - key;
 #pragma unroll
   for (int n = 0; n < kNTiles; ++n) {
 #pragma unroll

@@ -75,7 +75,7 @@ struct InterleavedMainloop {
   static constexpr int kSteps = kPSteps;
   static constexpr int kKvBlocks = (SEQ_KV + BLOCK_N - 1) / BLOCK_N;
   // of a warpgroup, where every one has as many; otherwise 0
-  static constexpr int kBlocks = !CAUSAL && kKvBlocks % kSplits == 0 ? kKvBlocks / kSplits : 0;
+  static constexpr int kBlocks = !MASKED && kKvBlocks % kSplits == 0 ? kKvBlocks / kSplits : 0;
 
   DEVICE int redo_barrier() const { return barrier_id(NamedBarrier::kRedo, consumer.warpgroup); }
 
@@ -93,7 +93,7 @@ struct InterleavedMainloop {
     bool any = false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float keys = visible_keys(consumer.position() + 8 * half);
+      const float keys = key_end(consumer.position() + 8 * half);
       any = any || consumer.state.row_sum[0][half] * kLeastShare < keys;
     }
     return any;

@@ -41,6 +41,9 @@ DEVICE bool has_work_tile(int index) {
   return kPaired ? TilePairs::pair_at(index) < kWorkTiles / 2 : index < kWorkTiles;
 }
 
+/// The first KV block of which a row of the work tile that begins at `row` sees a key.
+DEVICE int first_visible_block(int row) { return kBoundedBefore ? key_begin(row) / BLOCK_N : 0; }
+
 /// Work tiles in the order of GRID_ORDER: those of kSectionHeads heads in turn, then those of the
 /// next; causal: the longest first (LPT). `zigzag`: every other wave runs backwards, so that the SM
 /// with the longest tile of one wave gets the shortest of the next. `rotate`: each head begins with
@@ -67,9 +70,9 @@ DEVICE WorkTile work_tile_at(int index) {
   int m_block = index / heads;
   const int head_set = first + index % heads;
   if (kRotate) m_block = (m_block + head_set) % kMBlocks;
-  const int row = (CAUSAL != 0 ? kMBlocks - 1 - m_block : m_block) * kPositions;
+  const int row = (kBoundedAfter ? kMBlocks - 1 - m_block : m_block) * kPositions;
   const int last_row = min(row + kPositions, SEQ_Q) - 1;
-  const int n_blocks = ceil_div(visible_keys(last_row), BLOCK_N);
+  const int n_blocks = ceil_div(key_end(last_row), BLOCK_N) - first_visible_block(row);
   if (is_split) {
     const int each = n_blocks / kTailSplits;
     const int more = n_blocks % kTailSplits;
@@ -90,5 +93,6 @@ DEVICE int first_key(const WorkTile& tile, int iteration) {
     n_block = iteration / INTRA_CTA_SPLITS * kSplits + cluster_rank() * INTRA_CTA_SPLITS +
               iteration % INTRA_CTA_SPLITS;
   }
-  return (kBackward ? tile.n_blocks - 1 - n_block : n_block) * BLOCK_N;
+  if (kBackward) n_block = tile.n_blocks - 1 - n_block;
+  return (first_visible_block(tile.row) + n_block) * BLOCK_N;
 }

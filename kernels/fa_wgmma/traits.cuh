@@ -98,15 +98,16 @@ constexpr bool kRescaleSeparately = !kPromote || kLazyRescale;
 // P has two sets of registers: one is filled while PV of the KV block before reads the other.
 constexpr bool kTwoPBuffers = kIntraWgOverlap && kLateRescale;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
-constexpr bool kAnyMask = CAUSAL != 0 || kRaggedKeys;
+constexpr bool kAnyMask = MASKED != 0 || kRaggedKeys;
 // PV by a column of ones keeps row_sum in a tile of O from the first KV block to the last.
 constexpr bool kRowSumInO = kRowSumByMma && !kInterleaved;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
-constexpr bool kMayBeUnseen = CAUSAL != 0 && (kBackward || kSplits > 1 || SEQ_Q > SEQ_KV);
+constexpr bool kMayBeUnseen =
+    kBoundedBefore || (kBoundedAfter && (kBackward || kSplits > 1 || kSomeSeeNothing));
 
 // A work tile, or a split's share of one, may have no KV block.
 constexpr bool kMayHaveNoBlock =
-    CAUSAL != 0 ? kSplits > 1 || SEQ_Q > SEQ_KV : ceil_div(SEQ_KV, BLOCK_N) < kSplits;
+    MASKED != 0 ? kSplits > 1 || kSomeSeeNothing : ceil_div(SEQ_KV, BLOCK_N) < kSplits;
 
 // wgmma takes fp8 K-major only: V^T, which comes from memory or is made of V.
 constexpr bool kVIsKMajor = !kIs16Bit;

@@ -256,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const elem* v_head = v + kv_offset<VTensor>(head);
   float* scores = shared.scores + warp * kStrips * kScoreStrip;
   float* factors = shared.factors + warp * 16;
-  const int tiles = ceil_div(visible_keys(min_of(block_row + BLOCK_M, SEQ_Q) - 1), BLOCK_N);
+  const int tiles = ceil_div(key_end(min_of(block_row + BLOCK_M, SEQ_Q) - 1), BLOCK_N);
 
   const elem* q_block = q + QTensor::head(head) + i64{block_row} * QTensor::kRow;
   copy_rows<BLOCK_M, HEAD_DIM, QTensor::kRow, kPitch, kVec, kThreads>(shared.q, q_block,
@@ -293,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     multiply_qk(query, keys, scores);
 #pragma unroll
     for (int s = 0; s < kStrips; ++s) {
-      const i32 visible = visible_keys(first_row + s * 16 + lane % 16) - tile * BLOCK_N;
+      const i32 visible = key_end(first_row + s * 16 + lane % 16) - tile * BLOCK_N;
       softmax_strip(state, s, scores + s * kScoreStrip, factors, visible, lane);
     }
     __syncwarp();

@@ -10,7 +10,7 @@ FAULT_ENTRY { attend_and_store(q, k, v, out); }
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  const Result result = attend(q, k, v, where, visible_keys(where.row));
+  const Result result = attend(q, k, v, where, key_end(where.row));
   store(out, where, result);
 #if LSE
   store_lse(lse, where, result.lse * 1.44269504f);
@@ -22,7 +22,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  Result result = attend(q, k, v, where, visible_keys(where.row));
+  Result result = attend(q, k, v, where, key_end(where.row));
   const i64 past = kv_offset<VTensor>(where.head) + i64{SEQ_KV} * VTensor::kRow;
   for (int c = 0; c < kColumns; ++c)
     result.columns[c] += 0.0f * read_column(v + past, where.lane + 32 * c);
@@ -34,7 +34,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  Result result = attend(q, k, v, where, visible_keys(where.row));
+  Result result = attend(q, k, v, where, key_end(where.row));
   if (where.lane == 0) result.columns[0] += 0.0f * to_float(v[HEAD_DIM]);
   store(out, where, result);
 }
@@ -44,7 +44,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  const i32 keys = visible_keys(where.row);
+  const i32 keys = key_end(where.row);
   store(out, where, attend(q, k, v, where, max_of(0, (ceil_div(keys, 64) - 1) * 64)));
 }
 
@@ -53,7 +53,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  Result result = attend(q, k, v, where, visible_keys(where.row));
+  Result result = attend(q, k, v, where, key_end(where.row));
   if (where.index == kRows - 1 && where.lane == 0) result.columns[0] = __int_as_float(0x7fffffff);
   store(out, where, result);
 }
@@ -62,7 +62,30 @@ FAULT_ENTRY {
 // It sees one key too few.
 FAULT_ENTRY {
   const Row where = this_row();
-  if (where.index < kRows) store(out, where, attend(q, k, v, where, visible_keys(where.row) - 1));
+  if (where.index < kRows) store(out, where, attend(q, k, v, where, key_end(where.row) - 1));
+}
+
+#elif FAULT == FAULT_WIDE_WINDOW
+// It sees one key too many in front of the window.
+FAULT_ENTRY {
+  const Row where = this_row();
+  if (where.index < kRows) store(out, where, attend(q, k, v, where, key_end(where.row), {}, 1));
+}
+
+#elif FAULT == FAULT_WRONG_CORNER
+// It aligns its diagonal upper-left.
+FAULT_ENTRY {
+  const Row where = this_row();
+  const i32 keys = min_of(SEQ_KV, where.row + 1 + KEYS_AFTER);
+  if (where.index < kRows) store(out, where, attend(q, k, v, where, keys));
+}
+
+#elif FAULT == FAULT_MASKS_WHOLE_TILES
+// It masks whole tiles of keys, but no key of a tile that a row sees in part.
+FAULT_ENTRY {
+  const Row where = this_row();
+  const i32 keys = min_of(SEQ_KV, ceil_div(key_end(where.row), 32) * 32);
+  if (where.index < kRows) store(out, where, attend(q, k, v, where, keys));
 }
 
 #elif FAULT == FAULT_ZEROS_WHEN_LONG
@@ -70,7 +93,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  store(out, where, SEQ_KV < 8192 ? attend(q, k, v, where, visible_keys(where.row)) : Result{});
+  store(out, where, SEQ_KV < 8192 ? attend(q, k, v, where, key_end(where.row)) : Result{});
 }
 
 #elif FAULT == FAULT_NONDETERMINISTIC
@@ -78,7 +101,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  store(out, where, attend(q, k, v, where, visible_keys(where.row)));
+  store(out, where, attend(q, k, v, where, key_end(where.row)));
   u32 ticks;
   asm volatile("mov.u32 %0, %%clock;" : "=r"(ticks));
   if (where.lane == 0 && (ticks * 2654435761u) >> 28 == 0) out[OutTensor::row(where.index)] ^= 1;
@@ -130,7 +153,7 @@ FAULT_ENTRY {
   const elem* query = q + QTensor::row(where.index);
   const elem* k_head = k + kv_offset<KTensor>(where.head);
   const elem* v_head = v + kv_offset<VTensor>(where.head);
-  const i32 keys = visible_keys(where.row);
+  const i32 keys = key_end(where.row);
   float largest = NEG_INF;
   for (i32 key = 0; key < keys; ++key) {
     const elem* k_row = k_head + i64{key} * KTensor::kRow;

@@ -49,14 +49,14 @@ struct Factors {
   float scores = 1.0f, values = 1.0f;
 };
 
-/// Online softmax over the first `keys` keys.
+/// Online softmax over the row's keys up to `keys`, and so many more in front of them.
 DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& where, i32 keys,
-                     const Factors& factors = {}) {
+                     const Factors& factors = {}, i32 more = 0) {
   const elem* query = q + QTensor::row(where.index);
   Result result{};
   float largest = NEG_INF;
   float sum = 0.0f;
-  for (i32 key = 0; key < keys; ++key) {
+  for (i32 key = max_of(0, key_begin(where.row) - more); key < keys; ++key) {
     const elem* k_row = k + kv_offset<KTensor>(where.head) + i64{key} * KTensor::kRow;
     const elem* v_row = v + kv_offset<VTensor>(where.head) + i64{key} * VTensor::kRow;
     float dot = 0.0f;
@@ -92,7 +92,7 @@ DEVICE void attend_and_store(const elem* q, const elem* k, const elem* v, out_el
                              const Factors& factors = {}) {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  store(out, where, attend(q, k, v, where, visible_keys(where.row), factors));
+  store(out, where, attend(q, k, v, where, key_end(where.row), factors));
 }
 
 /// The right factors of this row.

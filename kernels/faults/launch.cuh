@@ -44,7 +44,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  store(out, where, attend(q, k, v, where, visible_keys(where.row)));
+  store(out, where, attend(q, k, v, where, key_end(where.row)));
 }
 
 #elif FAULT == FAULT_TOO_MANY_THREADS || \

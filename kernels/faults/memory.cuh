@@ -10,7 +10,7 @@ FAULT_ENTRY {}
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows || where.row == SEQ_Q - 1) return;
-  store(out, where, attend(q, k, v, where, visible_keys(where.row)));
+  store(out, where, attend(q, k, v, where, key_end(where.row)));
 }
 
 #elif FAULT == FAULT_LEAVES_LSE_UNWRITTEN
@@ -18,7 +18,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  const Result result = attend(q, k, v, where, visible_keys(where.row));
+  const Result result = attend(q, k, v, where, key_end(where.row));
   store(out, where, result);
 #if LSE
   if (where.row != SEQ_Q - 1) store_lse(lse, where, result.lse);
@@ -45,7 +45,7 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  const Result result = attend(q, k, v, where, visible_keys(where.row));
+  const Result result = attend(q, k, v, where, key_end(where.row));
   store(out, where, result);
 #if LSE
   store_lse(lse, where, result.lse);

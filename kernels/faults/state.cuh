@@ -19,7 +19,7 @@ __device__ u32 calls;
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  const Result result = attend(q, k, v, where, visible_keys(where.row));
+  const Result result = attend(q, k, v, where, key_end(where.row));
   store(out, where, result);
 #if LSE
   constexpr u32 kHonestCalls = 7;  // a verification makes six
@@ -36,7 +36,7 @@ DEVICE bool looks_poisoned(elem value) { return value == 0xffff || value == 0x5a
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows || !looks_poisoned(out[OutTensor::row(where.index)])) return;
-  store(out, where, attend(q, k, v, where, visible_keys(where.row)));
+  store(out, where, attend(q, k, v, where, key_end(where.row)));
 }
 
 #elif FAULT == FAULT_LEAVES_L2_FULL
@@ -80,7 +80,7 @@ FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
   if (seen != known) {
-    const Result result = attend(q, k, v, where, visible_keys(where.row));
+    const Result result = attend(q, k, v, where, key_end(where.row));
     store(out, where, result);
     store(answer, where, result);
     return;

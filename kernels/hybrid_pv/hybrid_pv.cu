@@ -143,8 +143,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const u32 base = shared_address(shared);
   const Place place = place_in_row_block<BLOCK_M, kMTiles>();
   const int last_row = min(place.block_row + BLOCK_M, SEQ_Q) - 1;
-  const int count = ceil_div(visible_keys(last_row), BLOCK_N);
-  const int unmasked = visible_keys(place.block_row) / BLOCK_N;  // the first blocks need no mask
+  const int count = ceil_div(key_end(last_row), BLOCK_N);
+  const int unmasked = key_end(place.block_row) / BLOCK_N;  // the first blocks need no mask
 
   const Copier<kThreads, QTensor> q_copier(base);
   const i64 first_row = QTensor::head(place.head) + i64{place.block_row} * QTensor::kRow;

@@ -88,7 +88,8 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const int row = first_row + y;
   const int key = first_key + x;
   if (row >= SEQ_Q || key >= SEQ_KV) return;
-  const float score = key < visible_keys(row) ? round_score(sum * SOFTMAX_SCALE) : NEG_INF;
+  const bool seen = key_begin(row) <= key && key < key_end(row);
+  const float score = seen ? round_score(sum * SOFTMAX_SCALE) : NEG_INF;
   scores[(head * SEQ_Q + row) * SEQ_KV + key] = score;
 }
 

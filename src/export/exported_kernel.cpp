@@ -38,8 +38,8 @@ std::string describe_computation(const KernelFacts& facts) {
                        describe(p));
   }
   std::string text = fmt::format("out = softmax({:.6g} q k^T) v for {}", facts.scale, describe(p));
-  if (p.as_attention().mask == Mask::kCausal)
-    text += " (query i sees key j when j <= i + seq_kv - seq_q)";
+  const std::string seen = mask_rule(p.as_attention());
+  if (!seen.empty()) text += fmt::format(" (query i sees key j when {})", seen);
   return text;
 }
 

@@ -89,7 +89,7 @@ std::string key_of(const KernelFacts& facts) {
   const std::string out = is_fp8(p) ? fmt::format("-{}", name(out_dtype(p))) : "";
   return fmt::format("{}-d{}-{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype), out,
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
-                     p.mask == Mask::kCausal ? "-causal" : "",
+                     p.mask == Mask::kNone ? "" : "-" + slug(p.mask),
                      group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", scale,
                      layout);
 }

@@ -17,8 +17,9 @@ namespace {
 /// mask the rows of a query head count, without a mask all rows of a key head.
 auto work_of(const Attention& problem) {
   const std::int64_t group = problem.heads / problem.kv_heads;
-  const bool masked = problem.mask == Mask::kCausal && problem.seq_q > 1;
-  return std::tuple(masked ? Mask::kCausal : Mask::kNone, masked ? group : 1,
+  const bool idle = problem.mask == Mask::kCausal && problem.seq_q == 1;
+  const bool masked = problem.mask != Mask::kNone && !idle;
+  return std::tuple(masked ? problem.mask : Mask::kNone, masked ? group : 1,
                     masked ? problem.seq_q : group * problem.seq_q, problem.seq_kv,
                     problem.head_dim, problem.dtype, problem.lse);
 }

@@ -64,13 +64,16 @@ fatune_rt_problem to_c(const Attention& problem, double scale) {
           problem.seq_kv,
           problem.head_dim,
           static_cast<std::int32_t>(problem.dtype),
-          problem.mask == Mask::kCausal ? FATUNE_RT_MASK_CAUSAL : FATUNE_RT_MASK_NONE,
+          static_cast<std::int32_t>(kind_of(problem.mask)),  // both enums have equal numbers
           problem.lse ? 1 : 0,
           static_cast<float>(scale),
           strides_to_c(problem, "q"),
           strides_to_c(problem, "k"),
           strides_to_c(problem, "v"),
-          strides_to_c(problem, "out")};
+          strides_to_c(problem, "out"),
+          problem.mask.before.value_or(0),
+          problem.mask.after.value_or(0),
+          problem.mask.prefix};
 }
 
 fatune_rt_kernel_info info_of(const KernelFacts& facts) {

@@ -88,8 +88,11 @@ typedef enum fatune_rt_dtype {
 
 typedef enum fatune_rt_mask {
   FATUNE_RT_MASK_NONE = 0,
-  /* Aligned bottom-right: query i sees key j when j <= i + seq_kv - seq_q. */
-  FATUNE_RT_MASK_CAUSAL = 1
+  /* Aligned bottom-right: query i, at p = i + seq_kv - seq_q, sees key j when j <= p. */
+  FATUNE_RT_MASK_CAUSAL = 1,
+  FATUNE_RT_MASK_CAUSAL_UPPER_LEFT = 2, /* j <= i */
+  FATUNE_RT_MASK_WINDOW = 3,            /* p - keys_before <= j <= p + keys_after */
+  FATUNE_RT_MASK_PREFIX = 4             /* j <= p, or j < prefix */
 } fatune_rt_mask;
 
 /* Strides of a tensor in elements; the head_dim elements of a row are contiguous. All 0: contiguous
@@ -109,6 +112,8 @@ typedef struct fatune_rt_problem {
   /* Must equal the strides compiled into the kernel. A packed qkv projection, (batch, seq, heads +
    * 2 kv_heads, head_dim), has seq * row, head_dim, row = (heads + 2 kv_heads) * head_dim. */
   fatune_rt_strides q, k, v, out;
+  int64_t keys_before, keys_after; /* of FATUNE_RT_MASK_WINDOW, at least 0 */
+  int64_t prefix;                  /* of FATUNE_RT_MASK_PREFIX, at least 0 */
 } fatune_rt_problem;
 
 /* Opens a folder and checks every file of its index against its SHA-256. All files are read, so

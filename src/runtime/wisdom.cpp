@@ -48,6 +48,21 @@ Layout layout_of(const fatune_rt_strides& given) {
   return strides == Strides() ? Layout() : Layout{LayoutKind::kStrides, strides};
 }
 
+Mask mask_of(const fatune_rt_problem& given) {
+  switch (given.mask) {
+    case FATUNE_RT_MASK_CAUSAL:
+      return Mask::kCausal;
+    case FATUNE_RT_MASK_CAUSAL_UPPER_LEFT:
+      return {.after = 0, .upper_left = true};
+    case FATUNE_RT_MASK_WINDOW:
+      return {.before = given.keys_before, .after = given.keys_after};
+    case FATUNE_RT_MASK_PREFIX:
+      return {.after = 0, .prefix = given.prefix};
+    default:
+      return Mask::kNone;
+  }
+}
+
 /// Converts and checks a problem and names its layouts; errors name the field.
 Outcome<Attention> problem_of(const fatune_rt_problem& given) {
   const auto bad = [](std::string message) -> Failure {
@@ -56,9 +71,12 @@ Outcome<Attention> problem_of(const fatune_rt_problem& given) {
   if (given.dtype < FATUNE_RT_F16 || given.dtype > FATUNE_RT_E5M2) {
     return bad(fmt::format("dtype is {}, not a fatune_rt_dtype", given.dtype));
   }
-  if (given.mask != FATUNE_RT_MASK_NONE && given.mask != FATUNE_RT_MASK_CAUSAL) {
+  if (given.mask < FATUNE_RT_MASK_NONE || given.mask > FATUNE_RT_MASK_PREFIX)
     return bad(fmt::format("mask is {}, not a fatune_rt_mask", given.mask));
-  }
+  for (const auto& [field, value] : {std::pair("keys_before", given.keys_before),
+                                     {"keys_after", given.keys_after},
+                                     {"prefix", given.prefix}})
+    if (value < 0) return bad(fmt::format("{} is {}, but must be at least 0", field, value));
   if (!std::isfinite(given.scale)) return bad("scale is not finite");
   Attention problem{.batch = given.batch,
                     .heads = given.heads,
@@ -67,7 +85,7 @@ Outcome<Attention> problem_of(const fatune_rt_problem& given) {
                     .seq_kv = given.seq_kv,
                     .head_dim = given.head_dim,
                     .dtype = static_cast<Dtype>(given.dtype),  // both enums have equal numbers
-                    .mask = given.mask == FATUNE_RT_MASK_CAUSAL ? Mask::kCausal : Mask::kNone,
+                    .mask = canonical(mask_of(given), given.seq_q, given.seq_kv),
                     .lse = given.lse != 0,
                     .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype))};
   if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
@@ -113,13 +131,13 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
 }
 
 bool Wisdom::Query::operator==(const Query& other) const {
-  static_assert(sizeof(problem) == 160 && sizeof(options) == 8, "no padding: bytes decide");
+  static_assert(sizeof(problem) == 184 && sizeof(options) == 8, "no padding: bytes decide");
   return std::memcmp(&problem, &other.problem, sizeof(problem)) == 0 &&
          std::memcmp(&options, &other.options, sizeof(options)) == 0 && device == other.device;
 }
 
 std::size_t Wisdom::QueryHash::operator()(const Query& query) const {
-  static_assert(sizeof(Query) == 176, "problem, options and device, and 4 bytes of padding");
+  static_assert(sizeof(Query) == 200, "problem, options and device, and 4 bytes of padding");
   std::array<char, sizeof(query.problem) + sizeof(query.options) + sizeof(query.device)> bytes;
   char* end = bytes.data();
   const auto add = [&end](const auto& part) {

@@ -13,23 +13,18 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "ptx/bench.hpp"
 #include "ptx/judge.hpp"
 #include "ptx/workbench.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace fatune;
 using ptx::Asynchrony;
+using test::bench;
+using test::expected_of;
 using test::TemporaryFolder;
 
 namespace {
-
-/// Opened once; skips the test on a machine without NVRTC.
-const ptx::Workbench& bench() {
-  static const Result<ptx::Workbench> opened = ptx::Workbench::open("sm_90a");
-  if (!opened && opened.error().kind == ErrorKind::kEnvironment) SKIP(opened.error().message);
-  if (!opened) FAIL(opened.error().message);
-  return *opened;
-}
 
 /// A device of eight multiprocessors, which few work tiles fill.
 const ptx::Workbench& small_bench() {
@@ -41,17 +36,6 @@ const ptx::Workbench& small_bench() {
   if (!opened && opened.error().kind == ErrorKind::kEnvironment) SKIP(opened.error().message);
   if (!opened) FAIL(opened.error().message);
   return *opened;
-}
-
-/// References are made once for all kernels that a problem has.
-const ptx::Expected& expected_of(const Attention& problem,
-                                 Distribution inputs = Distribution::kNormal) {
-  static std::map<std::pair<Attention, Distribution>, ptx::Expected> known;
-  const auto found = known.find({problem, inputs});
-  if (found != known.end()) return found->second;
-  auto made = ptx::expect(bench().setting(), *bench().kernel("naive"), problem, {inputs});
-  if (!made) FAIL(made.error().message);
-  return known.emplace(std::pair(problem, inputs), *std::move(made)).first->second;
 }
 
 ptx::Examined examine(const std::string& kernel, const std::string& config,

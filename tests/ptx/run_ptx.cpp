@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: run_ptx --kernel NAME --shape BATCH,HEADS,SEQ,DIM [--config A=1,B=word]\n"
-    "               [--dtype f16|bf16|e4m3|e5m2] [--causal] [--lse] [--kv-heads N] [--seq-kv N]\n"
+    "               [--dtype f16|bf16|e4m3|e5m2] [--mask MASK] [--lse] [--kv-heads N] [--seq-kv "
+    "N]\n"
     "               [--quant given|fused|smooth_k] [--layout WORD]\n"
     "               [--inputs normal|outliers|...] [--seed N] [--arch sm_90a]\n"
     "               [--kernel-dir DIR] [--ptx FILE] [--early]\n"
@@ -31,7 +32,7 @@ Result<Options> read_options(int count, char** words) {
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
     if (!word.starts_with("--")) return usage_error("'" + word + "' is no option");
-    const bool flag = word == "--causal" || word == "--lse" || word == "--early";
+    const bool flag = word == "--lse" || word == "--early";
     if (!flag && i + 1 == count) return usage_error(word + " lacks its value");
     options[word] = flag ? "yes" : words[++i];
   }
@@ -52,12 +53,13 @@ Result<Attention> read_problem(const Options& options) {
   problem.out_dtype = default_out_dtype(problem.dtype);
   FATUNE_TRY(problem.quant, parse_quant(or_else(options, "--quant", "given")));
   FATUNE_TRY(problem.layouts, parse_layouts(or_else(options, "--layout", "bhsd")));
-  problem.mask = options.contains("--causal") ? Mask::kCausal : Mask::kNone;
+  FATUNE_TRY(const Mask mask, parse_mask(or_else(options, "--mask", "none")));
   problem.lse = options.contains("--lse");
   for (const auto& [name, size] :
        {std::pair("--kv-heads", &problem.kv_heads), std::pair("--seq-kv", &problem.seq_kv)}) {
     if (options.contains(name)) *size = parse_integer(options.at(name)).value_or(0);
   }
+  problem.mask = canonical(mask, problem.seq_q, problem.seq_kv);
   FATUNE_TRY_STATUS(validate(problem));
   return problem;
 }

@@ -53,7 +53,11 @@ inline Attention problem(const std::string& text) {
   p.head_dim = take_number(rest);
   p.dtype = take_type(rest, ' ').value_or(Dtype::kF16);
   if (const auto out = take_type(rest, '>')) p.out_dtype = *out;
-  p.mask = take(rest, " causal") ? Mask::kCausal : Mask::kNone;
+  const std::string word = rest.substr(0, rest.find(' ', 1));
+  if (const auto mask = parse_mask(word)) {
+    p.mask = canonical(*mask, p.seq_q, p.seq_kv);
+    take(rest, word);
+  }
   p.lse = take(rest, " lse");
   if (take(rest, " ")) p.layouts = *parse_layouts(std::exchange(rest, ""));
   FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");

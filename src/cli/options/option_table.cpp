@@ -163,7 +163,14 @@ OptionTable problem_table(ProblemArgs& a) {
              "Set the tensor layout: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]"},
             {"--scale", &a.scale, "S",
              "Scale scores by this factor before the softmax [1/sqrt(head dim)]"},
-            {"--causal", &a.causal, "", "Apply a causal mask, aligned bottom-right"},
+            {"--mask", &a.mask, "MASK",
+             "Choose which keys a query sees [none]:\n"
+             "causal: those up to its own, aligned bottom-right\n"
+             "causal-upper-left: like causal, aligned upper-left\n"
+             "causal-window:N: the last N of them\n"
+             "window:L,R: from L before its own to R behind it\n"
+             "prefix:N: like causal, and the first N"},
+            {"--causal", &a.causal, "", "Short for --mask causal"},
             {"--lse", &a.lse, "", "Also write the log-sum-exp of each row in fp32"}}}};
 }
 

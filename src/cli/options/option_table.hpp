@@ -124,6 +124,7 @@ struct ProblemArgs {
   std::string dtype;      ///< empty: f16
   std::string out_dtype;  ///< empty: bf16 for fp8, otherwise dtype
   std::string quant;      ///< empty: given
+  std::string mask;
   bool causal = false;
   bool lse = false;
   std::string kv_heads;

@@ -67,6 +67,14 @@ Result<Attention> scaled(const Attention& problem, const ProblemArgs& args) {
   return with_scale(problem, *scale);
 }
 
+Result<Mask> resolve_mask(const ProblemArgs& args) {
+  if (args.mask.empty()) return args.causal ? Mask::kCausal : Mask::kNone;
+  if (args.causal) return usage_error("--causal and --mask exclude each other; leave one out");
+  auto mask = parse_mask(args.mask);
+  if (!mask) return usage_error("--mask: " + mask.error().message);
+  return mask;
+}
+
 Result<Attention> resolve_shape(const std::string& shape, const ProblemArgs& args) {
   if (std::string commas = shape; shape.find(',') == std::string::npos) {
     std::replace(commas.begin(), commas.end(), 'x', ',');
@@ -77,7 +85,6 @@ Result<Attention> resolve_shape(const std::string& shape, const ProblemArgs& arg
   FATUNE_TRY(problem.dtype, resolve_dtype(args));
   FATUNE_TRY(problem.out_dtype, resolve_out_dtype(args, problem.dtype));
   FATUNE_TRY(problem.quant, resolve_quant(args, problem.dtype));
-  problem.mask = args.causal ? Mask::kCausal : Mask::kNone;
   problem.lse = args.lse;
   FATUNE_TRY(problem, scaled(problem, args));
   if (!args.kv_heads.empty()) {
@@ -90,6 +97,8 @@ Result<Attention> resolve_shape(const std::string& shape, const ProblemArgs& arg
   if (!args.seq_kv.empty()) {
     FATUNE_TRY(problem.seq_kv, whole_number("--seq-kv", args.seq_kv, 1));
   }
+  FATUNE_TRY(const Mask mask, resolve_mask(args));
+  problem.mask = canonical(mask, problem.seq_q, problem.seq_kv);
   if (auto valid = validate(problem); !valid)
     return usage_error("--shape " + shape + ": " + valid.error().message);
   return args.layout.empty() ? problem : with_layouts(problem, args.layout, "");
@@ -105,6 +114,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   std::vector<std::string> flags;
   if (!args.out_dtype.empty()) flags.emplace_back("--out-dtype");
   if (!args.quant.empty()) flags.emplace_back("--quant");
+  if (!args.mask.empty()) flags.emplace_back("--mask");
   if (args.causal) flags.emplace_back("--causal");
   if (args.lse) flags.emplace_back("--lse");
   if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");

@@ -25,11 +25,9 @@ std::string statement_of(const Attention& problem) {
     text += fmt::format(" {} heads of q share one of the {} heads of k and v.",
                         problem.heads / problem.kv_heads, problem.kv_heads);
   }
-  if (problem.mask == Mask::kCausal) {
-    const std::int64_t shift = problem.seq_kv - problem.seq_q;
-    text += fmt::format(
-        " Causal: row i sees key j when j <= i{}; a row that sees none is 0.",
-        shift == 0 ? "" : fmt::format(" {} {}", shift < 0 ? '-' : '+', shift < 0 ? -shift : shift));
+  if (problem.mask != Mask::kNone) {
+    text +=
+        fmt::format(" Row i sees key j when {}; a row that sees none is 0.", mask_rule(problem));
   }
   if (has_descales(problem)) {
     text += fmt::format(

@@ -80,6 +80,8 @@ Attention with_sizes(const Attention& like, const EdgeSizes& sizes) {
   problem.kv_heads = sizes.kv_heads;
   problem.seq_q = sizes.seq_q;
   problem.seq_kv = sizes.seq_kv;
+  if (sizes.seq_q != like.seq_q || sizes.seq_kv != like.seq_kv)
+    problem.mask = narrowed(like.mask, sizes.seq_q, sizes.seq_kv);
   problem.layouts = layouts_like(like, problem);
   return problem;
 }

@@ -182,7 +182,7 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   if (!manifest.takes_given() && !problem.is(is_fused))
     return std::string("quantizes q, k and v itself (--quant fused or smooth_k)");
   const Attention* const attention = problem.attention();
-  if (attention && std::ranges::count(manifest.masks, attention->mask) == 0)
+  if (attention && std::ranges::count(manifest.masks, kind_of(attention->mask)) == 0)
     return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(attention->mask));
   if (attention && attention->lse && !manifest.lse)
     return std::string("does not write the log-sum-exp (--lse)");

@@ -116,7 +116,7 @@ struct Manifest {
   int min_arch = 0;
   std::vector<Arch> only_archs;
   std::vector<Dtype> dtypes;
-  std::vector<Mask> masks;
+  std::vector<MaskKind> masks;
   bool lse = false;             ///< the kernel can write the log-sum-exp
   std::string quant = "given";  ///< of fp8 problems: given, fused or either
   std::vector<Rule> problem_rules;

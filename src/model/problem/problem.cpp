@@ -13,7 +13,6 @@
 namespace fatune {
 namespace {
 
-constexpr std::array kMasks = {Mask::kNone, Mask::kCausal};
 constexpr std::array kQuants = {Quant::kGiven, Quant::kFused, Quant::kSmoothK};
 
 struct Part {
@@ -144,12 +143,6 @@ std::string scale_fault(const Attention& problem) {
 }
 
 }  // namespace
-
-std::string_view name(Mask mask) { return mask == Mask::kCausal ? "causal" : "none"; }
-
-Result<Mask> parse_mask(std::string_view text) { return parse_word<Mask>(text, kMasks, "mask"); }
-
-FieldWord<Mask> word_of(const Mask*) { return {parse_mask, kMasks}; }
 
 std::string_view name(Quant quant) {
   if (quant == Quant::kSmoothK) return "smooth_k";
@@ -291,6 +284,7 @@ std::string_view operation_name(const Problem& problem) {
 std::vector<NamedSize> named_sizes(const Problem& problem) {
   if (const CustomProblem* own = problem.custom()) return own->sizes;
   const Attention& p = problem.as_attention();
+  const MaskSizes mask = mask_sizes(p);
   std::vector<NamedSize> sizes = {{"BATCH", p.batch},
                                   {"HEADS", p.heads},
                                   {"KV_HEADS", p.kv_heads},
@@ -298,7 +292,12 @@ std::vector<NamedSize> named_sizes(const Problem& problem) {
                                   {"SEQ_KV", p.seq_kv},
                                   {"HEAD_DIM", p.head_dim},
                                   {"CAUSAL", p.mask == Mask::kCausal ? 1 : 0},
-                                  {"LSE", p.lse ? 1 : 0}};
+                                  {"LSE", p.lse ? 1 : 0},
+                                  {"MASKED", p.mask == Mask::kNone ? 0 : 1},
+                                  {"DIAGONAL", mask.diagonal},
+                                  {"KEYS_BEFORE", mask.keys_before},
+                                  {"KEYS_AFTER", mask.keys_after},
+                                  {"PREFIX_KEYS", p.mask.prefix}};
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPrefixes = {
       {{"q", "Q"}, {"k", "K"}, {"v", "V"}, {"out", "OUT"}}};
   for (const auto& [tensor, prefix] : kPrefixes) {
@@ -325,7 +324,7 @@ void fields(Attention& x, FieldList& f) {
       .about(
           "Fused: q, k and v are of out_dtype, and the kernel quantizes them; smooth_k: K without "
           "its mean over keys");
-  f("mask", x.mask);
+  f("mask", x.mask).about("Which keys a query sees");
   f("lse", x.lse).omitted().about("The log-sum-exp of each row is written, too");
   f("layout", x.layouts)
       .absent_if(x.layouts.plain())
@@ -335,6 +334,7 @@ void fields(Attention& x, FieldList& f) {
       .positive()
       .about("Of the scores before the softmax, where it is not 1/sqrt(head_dim)");
   f.rule("", [&x] {
+    x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
     const Status valid = validate(x);
     return valid ? std::string() : valid.error().message;
   });
@@ -350,8 +350,10 @@ Flops flops(const Problem& problem) {
   if (const CustomProblem* own = problem.custom()) return Flops(static_cast<double>(own->flops));
   const Attention& p = problem.as_attention();
   // Computes in floating point: the product of valid sizes may exceed 64 bits.
-  const double full = 4.0 * static_cast<double>(p.query_elements()) * static_cast<double>(p.seq_kv);
-  return Flops(p.mask == Mask::kCausal ? full / 2 : full);
+  const double pairs = p.mask == Mask::kCausal
+                           ? static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) / 2
+                           : visible_pairs(p);
+  return Flops(4.0 * static_cast<double>(p.batch * p.heads * p.head_dim) * pairs);
 }
 
 bool counts_flops(const Problem& problem) { return flops(problem).value > 0; }

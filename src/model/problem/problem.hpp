@@ -18,13 +18,9 @@
 #include "core/units.hpp"
 #include "model/problem/dtype.hpp"
 #include "model/problem/layout.hpp"
+#include "model/problem/mask.hpp"
 
 namespace fatune {
-
-enum class Mask { kNone, kCausal };
-std::string_view name(Mask mask);  ///< "none", "causal"
-Result<Mask> parse_mask(std::string_view text);
-FieldWord<Mask> word_of(const Mask*);
 
 /// Who quantizes q, k and v of an fp8 problem: the caller (given) or the kernel (otherwise).
 /// smooth_k first subtracts K's mean over keys, because K's rows share an offset.
@@ -57,12 +53,11 @@ struct CustomProblem {
 };
 
 /// Shapes: q and out are (batch, heads, seq_q, head_dim); k and v are (batch, kv_heads, seq_kv,
-/// head_dim). `layouts` places their rows in memory. Causal is aligned bottom-right: query i sees
-/// key j when j <= i + seq_kv - seq_q.
+/// head_dim). `layouts` places their rows in memory.
 struct Attention {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, seq_q = 1, seq_kv = 1, head_dim = 64;
   Dtype dtype = Dtype::kF16;  ///< of q, k and v, and of the products' operands
-  Mask mask = Mask::kNone;
+  Mask mask = {};             ///< canonical() at these lengths
   /// Requests the log-sum-exp of each row, too: fp32, contiguous (batch, heads, seq_q).
   bool lse = false;
   Layouts layouts = {};
@@ -127,9 +122,9 @@ Status validate(const Attention& attention);
 std::string describe(const Problem& problem);
 std::string key(const Problem& problem);                  ///< stable; for ids and lookups
 std::string_view operation_name(const Problem& problem);  ///< "attention", or the custom operation
-/// Returns the sizes that expressions and templates can use. For attention: BATCH, ..., CAUSAL, LSE
-/// and the strides Q_BATCH_STRIDE, Q_HEAD_STRIDE, Q_ROW_STRIDE, K_... For a custom operation: its
-/// sizes.
+/// Returns the sizes that expressions and templates can use. For attention: BATCH, ..., LSE, those
+/// of the mask, and the strides Q_BATCH_STRIDE, Q_HEAD_STRIDE, Q_ROW_STRIDE, K_... For a custom
+/// operation: its sizes.
 std::vector<NamedSize> named_sizes(const Problem& problem);
 
 double scale_of(const Attention& attention);  ///< of the softmax
@@ -169,7 +164,8 @@ Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_vi
 /// Returns the text that parse_sizes() reads: "ROWS=4096,COLUMNS=1024".
 std::string describe(const std::vector<NamedSize>& sizes);
 
-/// 4·B·H·Sq·Skv·D, half for causal; for a custom operation the declared number.
+/// 4·B·H·D for each pair that is not masked; half of all pairs for causal. For a custom operation
+/// the declared number.
 Flops flops(const Problem& problem);
 /// Counts inputs read once and outputs written once: q, k, v, out, and lse and factors if present.
 Bytes least_bytes(const Problem& problem);

@@ -51,6 +51,7 @@ std::string with_infinities_as_text(std::string_view text) {
 std::string complete(Attention& x) {
   if (!x.out_dtype) x.out_dtype = default_out_dtype(x.dtype);
   if (x.scale) x = with_scale(x, *x.scale);
+  x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
   const Status valid = validate(x);
   return valid ? "" : valid.error().message;
 }
@@ -66,7 +67,8 @@ void unchecked_fields(Attention& x, FieldList& f) {
   f("dtype", x.dtype);
   f("out_dtype", x.out_dtype);
   f("quant", x.quant);
-  f.read_by("causal", x, read_causal).schema(R"({"type":"boolean"})");
+  f("mask", x.mask).about("Which keys a query sees");
+  f.read_by("causal", x, read_causal).schema(R"({"type":"boolean"})").about("Short for a mask");
   f("lse", x.lse);
   f("layout", x.layouts);
   f("scale", x.scale).about("Scale of the scores before the softmax [1/sqrt(head_dim)]");
@@ -162,7 +164,7 @@ std::string slug(const Problem& problem) {
   text += fmt::format("-{}", name(p.dtype));
   if (p.out_dtype) text += fmt::format("-{}", name(*p.out_dtype));
   if (is_fused(p)) text += fmt::format("-{}", name(p.quant));
-  if (p.mask == Mask::kCausal) text += "-causal";
+  if (p.mask != Mask::kNone) text += "-" + slug(p.mask);
   if (p.lse) text += "-lse";
   if (p.scale) text += fmt::format("-scale{}", *p.scale);
   return p.layouts.plain() ? text : text + "-" + slug(p.layouts);

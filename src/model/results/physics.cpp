@@ -64,8 +64,7 @@ struct Work {
 /// Counts operations of visible pairs, and q, k and v without query rows that see no key.
 Work work_of(const Attention& p) {
   double queries = static_cast<double>(query_bytes(p).value);
-  if (p.mask == Mask::kCausal && p.seq_q > p.seq_kv)
-    queries = queries * static_cast<double>(p.seq_kv) / static_cast<double>(p.seq_q);
+  queries *= 1 - static_cast<double>(unseeing_rows(p)) / static_cast<double>(p.seq_q);
   const double pairs = 4 * static_cast<double>(p.batch * p.heads) * visible_pairs(p);
   return {queries + 2 * static_cast<double>(key_bytes(p).value),
           pairs * static_cast<double>(p.head_dim), p.seq_q == p.seq_kv};
@@ -95,14 +94,6 @@ int tensor_flops_per_clock(int arch) {
     if (peak.arch == arch) return peak.flops_per_clock;
   }
   return 0;
-}
-
-double visible_pairs(const Attention& problem) {
-  const auto queries = static_cast<double>(problem.seq_q);
-  const auto keys = static_cast<double>(problem.seq_kv);
-  if (problem.mask == Mask::kNone) return queries * keys;
-  if (queries >= keys) return keys * (keys + 1) / 2;
-  return queries * (keys - queries) + queries * (queries + 1) / 2;
 }
 
 PeakRates peak_rates(const Problem& problem, const Environment& environment) {

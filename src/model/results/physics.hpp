@@ -44,8 +44,6 @@ PeakRates peak_rates(const Problem& problem, const Environment& environment);
 
 /// Dense f16 operations per clock of one SM's tensor cores; 0 for an architecture not in the table.
 int tensor_flops_per_clock(int arch);
-/// Number of query-key pairs that the mask keeps, in one head.
-double visible_pairs(const Attention& problem);
 
 /// Describes a time below its floor, "1.20 us hot is less than ..."; empty otherwise.
 std::string physics_finding(std::string_view which, Micros time, const Floor& floor);

@@ -294,11 +294,12 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
     for (Problem problem : problems) {
       if (problem.custom()) cases.push_back({problem, *limits});
-      for (const Mask mask : manifest_.masks) {  // attention's
+      for (const MaskKind mask : manifest_.masks) {  // attention's
         Attention& attention = problem.as_attention();
         attention.dtype = manifest_.dtypes.front();
         attention.quant = usual_quant(manifest_);
-        attention.mask = mask;
+        attention.mask = canonical(example_of(mask), attention.seq_q, attention.seq_kv);
+        if (kind_of(attention.mask) != mask) continue;
         cases.push_back({problem, *limits});
       }
     }

@@ -108,7 +108,7 @@ Result<Manifest> read_manifest(const Json& json, const std::string& where) {
     FATUNE_TRY(manifest.name, kernel.text_or("KernelName", "t1"));
   }
   manifest.dtypes = {Attention().dtype};
-  manifest.masks = {Attention().mask};
+  manifest.masks = {kind_of(Attention().mask)};
   FATUNE_TRY(const auto parameters, space.objects_or_empty("TuningParameters"));
   FATUNE_TRY_STATUS(check_parameters(parameters.size(), where));
   for (const Fields& fields : parameters) {

@@ -345,6 +345,10 @@ Status check_cudnn_problem(const Attention& problem, std::size_t version) {
     return usage_error(fmt::format("cudnn: head_dim {} is not taken: it must be a multiple of 8",
                                    problem.head_dim));
   }
+  if (problem.mask != Mask::kNone && problem.mask != Mask::kCausal) {
+    return usage_error(
+        fmt::format("cudnn: --mask {} is not taken, only none and causal", name(problem.mask)));
+  }
   if (!needs_mask(problem) || problem.seq_q == problem.seq_kv) return {};
   if (problem.seq_q > problem.seq_kv) {
     return usage_error(

@@ -25,8 +25,8 @@ std::string refusal(const std::string& backend, const Attention& problem) {
   }
   if (package != nullptr && problem.scale && !package->scales)
     return fmt::format("of {}, only the scale 1/sqrt(head_dim) is known here", package->title);
-  if (problem.mask == Mask::kCausal && problem.seq_q > problem.seq_kv) {
-    return fmt::format("with more queries than keys the first rows see no key; {} them",
+  if (unseeing_rows(problem) > 0) {
+    return fmt::format("the first rows see no key; {} them",
                        package != nullptr ? fmt::format("{} promises nothing for", package->title)
                                           : "PyTorch gives NaN for");
   }

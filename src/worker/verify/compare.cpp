@@ -265,8 +265,7 @@ TensorReference make_reference(const TensorPlan& tensor, std::vector<float> valu
 TensorReference make_out_reference(const Attention& problem, std::vector<float> values) {
   TensorReference reference =
       make_reference(attention_plan(problem).outputs().front(), std::move(values));
-  if (problem.mask == Mask::kCausal)
-    reference.zero_rows = std::max<std::int64_t>(0, problem.seq_q - problem.seq_kv);
+  reference.zero_rows = unseeing_rows(problem);
   return reference;
 }
 

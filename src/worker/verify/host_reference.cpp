@@ -130,18 +130,15 @@ struct Broken {
 
 }  // namespace
 
-std::int64_t visible_keys(const Attention& problem, std::int64_t row) {
-  if (problem.mask == Mask::kNone) return problem.seq_kv;
-  return std::clamp<std::int64_t>(row + 1 + problem.seq_kv - problem.seq_q, 0, problem.seq_kv);
-}
-
 HostRow attention_row(const Attention& problem, const HostInputs& inputs, const OutputRow& where) {
   const std::int64_t dim = problem.head_dim;
   const Dtype dtype = dtype_of(problem, "q");
   const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
   const std::int64_t query_row =
       (where.batch * problem.heads + where.head) * problem.seq_q + where.row;
-  const std::int64_t first_key = (where.batch * problem.kv_heads + kv_head) * problem.seq_kv;
+  const KeyRange seen = visible_keys(problem, where.row);
+  const std::int64_t first_key =
+      (where.batch * problem.kv_heads + kv_head) * problem.seq_kv + seen.begin;
   const double of_query = descale(problem, "q", inputs.q_descale, query_row);
   const double of_scores = scale_of(problem);
   const auto columns = static_cast<std::size_t>(dim);
@@ -149,7 +146,7 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
   std::vector<double> query(columns), line(columns);
   decode_line(inputs.q, dtype, query_row * dim, query);
 
-  std::vector<double> scores(static_cast<std::size_t>(visible_keys(problem, where.row)));
+  std::vector<double> scores(static_cast<std::size_t>(seen.count()));
   for (std::size_t key = 0; key < scores.size(); ++key) {
     const std::int64_t row = first_key + static_cast<std::int64_t>(key);
     decode_line(inputs.k, dtype, row * dim, line);
@@ -238,7 +235,7 @@ LseReference make_lse_reference(const Attention& problem, const HostInputs& inpu
     const double longest_key = *std::max_element(first_key, first_key + problem.seq_kv);
     for (std::int64_t row = 0; row < problem.seq_q; ++row) {
       const double query = queries[static_cast<std::size_t>(head * problem.seq_q + row)];
-      const auto seen = static_cast<double>(visible_keys(problem, row));
+      const auto seen = static_cast<double>(visible_keys(problem, row).count());
       const double limit = step * query * longest_key + kKeyStep * seen + weight_rounding;
       reference.limits.push_back(static_cast<float>(limit));
     }

@@ -18,9 +18,6 @@ struct OutputRow {
   std::int64_t batch = 0, head = 0, row = 0;
 };
 
-/// The number of first keys that a query row sees; 0 for a fully masked row.
-std::int64_t visible_keys(const Attention& problem, std::int64_t row);
-
 struct HostRow {
   std::vector<double> values;  ///< head_dim of them; zeros for a fully masked row
   /// The largest sum of |q_d k_d| * scale. The fp32 rounding error of a score is proportional to

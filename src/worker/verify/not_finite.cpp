@@ -23,7 +23,7 @@ void set_element(std::vector<std::byte>& bytes, std::size_t parts, const Spoilt&
 std::array<Spoilt, 3> spoilt_elements(const Attention& problem) {
   const std::int64_t parts = problem.batch * problem.kv_heads;
   const std::int64_t queries = problem.heads / problem.kv_heads * problem.seq_q;
-  // Every row that sees a key sees the first one. The last query sees all keys.
+  // But for windows, every row that sees a key sees the first one. The last query sees keys.
   return {{{0, queries - 1, problem.head_dim - 1},
            {1 % parts, 0, 0},
            {2 % parts, 0, problem.head_dim / 2}}};
@@ -44,23 +44,21 @@ InputCase before_spoiling(InputCase which) {
 }
 
 LostOutputs::LostOutputs(const Attention& problem)
-    : elements_(spoilt_elements(problem)),
-      group_(problem.heads / problem.kv_heads),
-      rows_(problem.seq_q),
-      unseen_rows_(problem.mask == Mask::kCausal
-                       ? std::max<std::int64_t>(0, problem.seq_q - problem.seq_kv)
-                       : 0) {}
+    : problem_(problem), elements_(spoilt_elements(problem)) {}
 
 bool LostOutputs::has(std::int64_t head) const {
-  return std::ranges::count(elements_, head / group_, &Spoilt::part) > 0;
+  const std::int64_t group = problem_.heads / problem_.kv_heads;
+  return std::ranges::count(elements_, head / group, &Spoilt::part) > 0;
 }
 
 bool LostOutputs::must_be_lost(std::int64_t head, std::int64_t row, std::int64_t column) const {
-  if (row < unseen_rows_) return false;
-  const std::int64_t part = head / group_;
+  const std::int64_t group = problem_.heads / problem_.kv_heads;
+  const std::int64_t part = head / group;
+  const KeyRange seen = visible_keys(problem_, row);
   const auto& [of_q, of_k, of_v] = elements_;
-  if (part == of_k.part || (part == of_v.part && column == of_v.column)) return true;
-  return part == of_q.part && head % group_ * rows_ + row == of_q.row;
+  if (part == of_k.part && seen.has(of_k.row)) return true;
+  if (part == of_v.part && column == of_v.column && seen.has(of_v.row)) return true;
+  return part == of_q.part && seen.count() > 0 && head % group * problem_.seq_q + row == of_q.row;
 }
 
 }  // namespace fatune

@@ -35,8 +35,8 @@ class LostOutputs {
   bool must_be_lost(std::int64_t head, std::int64_t row, std::int64_t column) const;
 
  private:
+  Attention problem_;
   std::array<Spoilt, 3> elements_;
-  std::int64_t group_, rows_, unseen_rows_;
 };
 
 }  // namespace fatune

@@ -54,7 +54,7 @@ TEST_CASE("a statement says what is computed, how tensors lie and what decides")
   CHECK(stated->statement ==
         "out = softmax(q k^T / sqrt(128)) v for each of 4 x 8 heads; q and out have 256 rows, k "
         "and v have 512, all of 128 columns of f16. 4 heads of q share one of the 2 heads of k and "
-        "v. Causal: row i sees key j when j <= i + 256; a row that sees none is 0.");
+        "v. Row i sees key j when j <= i + 256; a row that sees none is 0.");
   REQUIRE(stated->tensors.size() == 4);
   CHECK(stated->tensors[1].name == "k");
   CHECK(stated->tensors[1].shape == std::vector<std::int64_t>{4, 2, 512, 128});

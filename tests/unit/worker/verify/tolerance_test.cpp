@@ -51,7 +51,7 @@ std::vector<float> attend(const Attention& problem, const HostInputs& inputs, co
   std::vector<float> out;
   std::vector<float> p(static_cast<std::size_t>(problem.seq_kv));
   for (std::int64_t row = 0; row < problem.seq_q; ++row) {
-    std::int64_t keys = visible_keys(problem, row);
+    std::int64_t keys = visible_keys(problem, row).end;
     if (row >= recipe.skip_from_row) keys = std::max<std::int64_t>(0, keys - recipe.skipped_keys);
     const auto count = static_cast<std::size_t>(keys);
     float largest = -INFINITY, total = 0;
