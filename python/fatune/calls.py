@@ -271,7 +271,7 @@ def name_of(entry: Dict[str, Any]) -> str:
     parts += [f"keys{entry['seq_kv']}"] if "seq_kv" in entry else []
     parts += [entry["dtype"]] if "dtype" in entry else []
     parts += ["causal"] if entry.get("causal") else []
-    parts += [entry["mask"].replace(":", "").replace(",", "-")] if "mask" in entry else []
+    parts += [entry["mask"].replace(":", "-").replace(",", "-")] if "mask" in entry else []
     parts += ["lse"] if entry.get("lse") else []
     parts += [f"scale{entry['scale']:g}"] if "scale" in entry else []
     layout = entry.get("layout", "")

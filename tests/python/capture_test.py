@@ -300,7 +300,7 @@ class ProblemTest(unittest.TestCase):
                 suite = fatune.capture(attend, q, k, v, attn_mask=fakes.seen_by(mask, 16, 16))
                 self.assertEqual(suite.problems[0]["mask"], mask)
                 self.assertEqual(suite.calls[0]["mask"]["kind"], mask)
-            self.assertEqual(suite.problems[0]["name"], "2-4-16-32-prefix6-packed")
+            self.assertEqual(suite.problems[0]["name"], "2-4-16-32-prefix-6-packed")
             self.assertEqual(only_problem(attend, short, k, v, is_causal=True)["mask"], masks.UPPER_LEFT)
             self.assertTrue(only_problem(attend, short, k, v, attn_mask=fakes.seen_by("causal", 8, 16))["causal"])
             suite = fatune.capture(attend, q, k[:, :, :8], v[:, :, :8], attn_mask=fakes.seen_by("window:3,7", 16, 8))
