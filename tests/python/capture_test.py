@@ -295,16 +295,15 @@ class ProblemTest(unittest.TestCase):
     def test_masks_of_problems_have_their_numbers(self):
         q, k, v = models.packed()
         short = q[:, :, :8].contiguous()
-        with unittest.mock.patch.object(support, "why_no_kernel", return_value=None):
-            for mask in ("causal-window:5", "window:4,3", "prefix:6"):
-                suite = fatune.capture(attend, q, k, v, attn_mask=fakes.seen_by(mask, 16, 16))
-                self.assertEqual(suite.problems[0]["mask"], mask)
-                self.assertEqual(suite.calls[0]["mask"]["kind"], mask)
-            self.assertEqual(suite.problems[0]["name"], "2-4-16-32-prefix-6-packed")
-            self.assertEqual(only_problem(attend, short, k, v, is_causal=True)["mask"], masks.UPPER_LEFT)
-            self.assertTrue(only_problem(attend, short, k, v, attn_mask=fakes.seen_by("causal", 8, 16))["causal"])
-            suite = fatune.capture(attend, q, k[:, :, :8], v[:, :, :8], attn_mask=fakes.seen_by("window:3,7", 16, 8))
-            self.assertIn("first queries see no key", suite.calls[0]["reason"])
+        for mask in ("causal-window:5", "window:4,3", "prefix:6"):
+            suite = fatune.capture(attend, q, k, v, attn_mask=fakes.seen_by(mask, 16, 16))
+            self.assertEqual(suite.problems[0]["mask"], mask)
+            self.assertEqual(suite.calls[0]["mask"]["kind"], mask)
+        self.assertEqual(suite.problems[0]["name"], "2-4-16-32-prefix-6-packed")
+        self.assertEqual(only_problem(attend, short, k, v, is_causal=True)["mask"], masks.UPPER_LEFT)
+        self.assertTrue(only_problem(attend, short, k, v, attn_mask=fakes.seen_by("causal", 8, 16))["causal"])
+        suite = fatune.capture(attend, q, k[:, :, :8], v[:, :, :8], attn_mask=fakes.seen_by("window:3,7", 16, 8))
+        self.assertIn("first queries see no key", suite.calls[0]["reason"])
 
     def test_nothing_of_the_data_is_kept(self):
         q, k, v = models.packed()

@@ -13,7 +13,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import backends, contending, installing, masks, options, proving, support
+from fatune import backends, contending, installing, masks, options, proving
 from torch.nn.attention.bias import causal_lower_right
 
 import fakes
@@ -214,9 +214,7 @@ class SeveralMasksTest(Graph):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         recorded = fatune.capture(*models.model_and_input(1))
         result = fatune.tune(recorded, out=self.folder / "run", device="recorded", budget=1, quiet=True)
-        with unittest.mock.patch.object(support, "why_no_kernel", return_value=None):
-            suite = fatune.capture(self.step, graph=True)
-        self.result = fatune.Result(result.folder, result.document, suite)
+        self.result = fatune.Result(result.folder, result.document, fatune.capture(self.step, graph=True))
 
     def step(self, model=None):
         made = [self.graphs.mask(fakes.seen_by(kind, 32, 32)) for kind in self.KINDS]

@@ -15,7 +15,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import installing, masks, program, proving, support, tuning
+from fatune import installing, masks, program, proving, tuning
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 import fakes
@@ -355,8 +355,7 @@ class MaskTest(Recorded):
         super().setUp()
         self.inputs = qkv(self.TOKENS)
         self.enterContext(fakes.on_the_cpu(tokens=self.TOKENS, kinds=self.KINDS))
-        with unittest.mock.patch.object(support, "why_no_kernel", return_value=None):
-            suite = fatune.capture(lambda: [attend(*self.inputs, attn_mask=self.mask(kind)) for kind in self.KINDS])
+        suite = fatune.capture(lambda: [attend(*self.inputs, attn_mask=self.mask(kind)) for kind in self.KINDS])
         self.result = fatune.Result(self.result.folder, self.result.document, suite)
 
     def mask(self, kind):
@@ -462,6 +461,9 @@ class MaskTest(Recorded):
         for options in ({"is_causal": True}, {"attn_mask": self.mask("causal")}):
             with self.assertRaisesRegex(ValueError, "window_size says the whole mask"):
                 module.sdpa(*self.inputs, **options, window_size=(6, 0))
+        with unittest.mock.patch.object(module, "_pytorch", lambda query, *_, **__: query * math.nan):
+            out = module.sdpa(self.inputs[0], *(each[:, :, :20] for each in self.inputs[1:]), window_size=(3, 2))
+        self.assertEqual(out[0, 0, :, 0].isnan().tolist(), [False] * 10 + [True] * 22)  # rows that see no key are zeros
         wanted = [each.clone().requires_grad_() for each in self.inputs]
         self.assertTrue(module.sdpa(*wanted, window_size=(6, 0)).requires_grad)
 
