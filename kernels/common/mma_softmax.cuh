@@ -48,8 +48,8 @@ struct State : ScoreScale<!kIs16Bit> {
 template <bool kEnd, int kPack = 1, typename Order = InOrder, int kM, int kN>
 DEVICE void mask_scores(Scores<kM, kN>& scores, int row, int key) {
   const int keys_left = SEQ_KV - key;
-  const int position = row / kPack - key;
-  const int last = position + (DIAGONAL + KEYS_AFTER), first = position + (DIAGONAL - KEYS_BEFORE);
+  const int last = row / kPack + (DIAGONAL + KEYS_AFTER) - key;
+  const int first = row / kPack + (DIAGONAL - KEYS_BEFORE) - key;
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll

@@ -82,7 +82,10 @@ DEVICE constexpr i32 key_begin(i32 row) {
   return kBoundedBefore ? max_of(0, row + (DIAGONAL - KEYS_BEFORE)) : 0;
 }
 DEVICE constexpr i32 key_end(i32 row) {
-  return kBoundedAfter
-             ? max_of(PREFIX_KEYS, min_of(SEQ_KV, row + 1 + (DIAGONAL + KEYS_AFTER)))
-             : SEQ_KV;
+#if KEYS_AFTER >= 0
+  return max_of(PREFIX_KEYS, min_of(SEQ_KV, row + 1 + (DIAGONAL + KEYS_AFTER)));
+#else
+  (void)row;
+  return SEQ_KV;
+#endif
 }

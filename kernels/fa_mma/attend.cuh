@@ -7,6 +7,7 @@
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/packed_rows.cuh"
+#include "common/softcap.cuh"
 #include "common/swizzled_tile.cuh"
 
 constexpr int kThreads = NUM_WARPS * 32;
@@ -165,6 +166,7 @@ DEVICE void mainloop_iteration(WarpState& state, const Pipeline& pipeline, const
   WarpScores scores;
   multiply_qk(scores, operands.q, operands.k(stage));
   pipeline.between_gemms(iteration, stage);
+  if (kSoftcap) cap_scores(scores);
   WarpP p;
   online_softmax<kRescale, false>(p, state, scores, iteration == 0);
   multiply_pv(state, p, operands.v(stage));
@@ -179,10 +181,11 @@ DEVICE void masked_iteration(WarpState& state, const Pipeline& pipeline, const O
   const int key = pipeline.n_block_of(iteration) * BLOCK_N + place.split * kWarpKeys;
   const int row = place.block_row + place.first_row;
   if (key < key_end(Rows::position(row + 16 * kMTiles - 1)) &&
-      key + kWarpKeys > key_begin(Rows::position(row))) {
+      (!kBoundedBefore || key + kWarpKeys > key_begin(Rows::position(row)))) {
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k(stage));
     pipeline.between_gemms(iteration, stage);
+    if (kSoftcap) cap_scores(scores);
     mask_scores<kRaggedKeys, kPack>(scores, row + place.lane / 4, key + place.lane % 4 * 2);
     WarpP p;
     online_softmax<kRescale, true>(p, state, scores, iteration == 0);

@@ -8,6 +8,7 @@
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/row_copier.cuh"
+#include "common/softcap.cuh"
 #include "common/swizzled_tile.cuh"
 
 constexpr int kThreads = NUM_WARPS * 32;
@@ -171,8 +172,9 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes));
     pipeline.between_gemms(iteration, stage);
+    if (kSoftcap) cap_scores(scores);
     const int key = pipeline.first_key + iteration * BLOCK_N;
-    if (kAnyMask && (key + kSplitKeys > key_end(0) || key < key_begin(SEQ_Q - 1))) {
+    if (kAnyMask && (key + kSplitKeys > key_end(0) || (kBoundedBefore && key < key_begin(SEQ_Q - 1)))) {
       mask_packed_scores(scores, place.block_row + place.row(0, 0), key + place.lane % 4 * 2);
     }
     WarpP p;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/mma_softmax.cuh"
+#include "common/softcap.cuh"
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
 #include "fa_wgmma/f16_softmax.cuh"
@@ -149,11 +150,12 @@ struct Consumer {
     if (!kResident && lane == 0) mbarrier_arrive(storage.pv_empty(block.stage));
   }
 
-  /// S of the present KV block is here: K may be overwritten, and keys are masked that a row may
-  /// not see.
+  /// S of the present KV block is here: K may be overwritten, S is capped, and keys are masked that
+  /// a row may not see.
   DEVICE void take_scores() {
     softmax().pin_here();
     release_k(at);
+    if constexpr (kSoftcap) cap_scores(softmax().s);
     mask(softmax().s);
   }
   template <typename Block>
@@ -162,7 +164,7 @@ struct Consumer {
     const int first_position = tile.row + row_block * 64 % kPositions;
     constexpr int kLast = (kPositions < 64 ? kPositions : 64) - 1;
     if (kAnyMask && (key + BLOCK_N > key_end(first_position) ||
-                     key < key_begin(first_position + kLast))) {
+                     (kBoundedBefore && key < key_begin(first_position + kLast)))) {
       mask_scores<kRaggedKeys>(block, position(), key + lane % 4 * 2);
     }
   }

@@ -138,6 +138,7 @@ struct InterleavedMainloop {
   template <bool kMore, bool kFresh>
   DEVICE void iteration(ScoreFragment& now, ScoreFragment& next, u32* p) {
     const PipelineState here = consumer.at;
+    if (kSoftcap && here.iteration >= INTRA_CTA_SPLITS) cap_scores(now);
     if (kAnyMask && here.iteration >= INTRA_CTA_SPLITS) consumer.mask(now);
     if (kMore) {
       consumer.at = here.next();

@@ -72,7 +72,11 @@ DEVICE WorkTile work_tile_at(int index) {
   if (kRotate) m_block = (m_block + head_set) % kMBlocks;
   const int row = (kBoundedAfter ? kMBlocks - 1 - m_block : m_block) * kPositions;
   const int last_row = min(row + kPositions, SEQ_Q) - 1;
+#if KEYS_BEFORE >= 0
   const int n_blocks = ceil_div(key_end(last_row), BLOCK_N) - first_visible_block(row);
+#else
+  const int n_blocks = ceil_div(key_end(last_row), BLOCK_N);
+#endif
   if (is_split) {
     const int each = n_blocks / kTailSplits;
     const int more = n_blocks % kTailSplits;
@@ -93,6 +97,8 @@ DEVICE int first_key(const WorkTile& tile, int iteration) {
     n_block = iteration / INTRA_CTA_SPLITS * kSplits + cluster_rank() * INTRA_CTA_SPLITS +
               iteration % INTRA_CTA_SPLITS;
   }
-  if (kBackward) n_block = tile.n_blocks - 1 - n_block;
-  return (first_visible_block(tile.row) + n_block) * BLOCK_N;
+#if KEYS_BEFORE >= 0
+  n_block += first_visible_block(tile.row) * (kBackward ? -1 : 1);
+#endif
+  return (kBackward ? tile.n_blocks - 1 - n_block : n_block) * BLOCK_N;
 }

@@ -89,7 +89,11 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const int key = first_key + x;
   if (row >= SEQ_Q || key >= SEQ_KV) return;
   const bool seen = key_begin(row) <= key && key < key_end(row);
-  const float score = seen ? round_score(sum * SOFTMAX_SCALE) : NEG_INF;
+  float score = sum * SOFTMAX_SCALE;
+#if SOFTCAPPED
+  score = SOFTCAP * tanhf(score / SOFTCAP);
+#endif
+  score = seen ? round_score(score) : NEG_INF;
   scores[(head * SEQ_Q + row) * SEQ_KV + key] = score;
 }
 

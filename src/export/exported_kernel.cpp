@@ -38,6 +38,8 @@ std::string describe_computation(const KernelFacts& facts) {
                        describe(p));
   }
   std::string text = fmt::format("out = softmax({:.6g} q k^T) v for {}", facts.scale, describe(p));
+  if (const auto cap = p.as_attention().softcap)
+    text += fmt::format(" (a score s becomes {0} tanh(s / {0}))", *cap);
   const std::string seen = mask_rule(p.as_attention());
   if (!seen.empty()) text += fmt::format(" (query i sees key j when {})", seen);
   return text;
@@ -59,6 +61,7 @@ std::string export_name(std::string_view kernel, const Problem& problem) {
     if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
     if (p.lse) text += "_lse";
     if (p.scale) text += fmt::format("_scale{}", *p.scale);
+    if (p.softcap) text += fmt::format("_softcap{}", *p.softcap);
     if (!p.layouts.plain()) text += "_" + name(p.layouts);
   }
   std::ranges::replace_if(

@@ -85,7 +85,8 @@ std::string key_of(const KernelFacts& facts) {
   const Attention& p = facts.problem.as_attention();
   const std::int64_t group = p.heads / p.kv_heads;
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
-  const std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
+  std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
+  if (p.softcap) scale += fmt::format("-softcap{}", *p.softcap);
   const std::string out = is_fp8(p) ? fmt::format("-{}", name(out_dtype(p))) : "";
   return fmt::format("{}-d{}-{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype), out,
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",

@@ -148,6 +148,13 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "--to torch: kernels of attention and of custom operations are different modules; export "
         "them one after the other");
   }
+  const auto capped = std::ranges::find_if(kernels, [](const ExportedKernel& each) {
+    return each.facts.problem.is([](const Attention& p) { return p.softcap.has_value(); });
+  });
+  if (capped != kernels.end()) {
+    return usage_error("--to torch: " + describe(capped->facts.problem) +
+                       ": PyTorch's scaled_dot_product_attention has no softcap");
+  }
   std::string module;
   for (const std::string_view part : customs == 0 ? kAttentionParts : kCustomParts) {
     if (!module.empty()) module += "\n\n";

@@ -21,7 +21,7 @@ auto work_of(const Attention& problem) {
   const bool masked = problem.mask != Mask::kNone && !idle;
   return std::tuple(masked ? problem.mask : Mask::kNone, masked ? group : 1,
                     masked ? problem.seq_q : group * problem.seq_q, problem.seq_kv,
-                    problem.head_dim, problem.dtype, problem.lse);
+                    problem.head_dim, problem.dtype, problem.lse, problem.softcap);
 }
 
 std::int64_t key_heads(const Attention& problem) { return problem.batch * problem.kv_heads; }

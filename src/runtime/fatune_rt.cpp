@@ -73,7 +73,8 @@ fatune_rt_problem to_c(const Attention& problem, double scale) {
           strides_to_c(problem, "out"),
           problem.mask.before.value_or(0),
           problem.mask.after.value_or(0),
-          problem.mask.prefix};
+          problem.mask.prefix,
+          problem.softcap.value_or(0)};
 }
 
 fatune_rt_kernel_info info_of(const KernelFacts& facts) {

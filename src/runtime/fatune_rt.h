@@ -114,6 +114,7 @@ typedef struct fatune_rt_problem {
   fatune_rt_strides q, k, v, out;
   int64_t keys_before, keys_after; /* of FATUNE_RT_MASK_WINDOW, at least 0 */
   int64_t prefix;                  /* of FATUNE_RT_MASK_PREFIX, at least 0 */
+  double softcap; /* 0: none; else scores, which have the scale, become softcap * tanh(score / softcap) */
 } fatune_rt_problem;
 
 /* Opens a folder and checks every file of its index against its SHA-256. All files are read, so

@@ -88,6 +88,7 @@ Outcome<Attention> problem_of(const fatune_rt_problem& given) {
                     .mask = canonical(mask_of(given), given.seq_q, given.seq_kv),
                     .lse = given.lse != 0,
                     .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype))};
+  if (given.softcap != 0) problem.softcap = given.softcap;
   if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
   problem.layouts = {layout_of(given.q), layout_of(given.k), layout_of(given.v),
                      layout_of(given.out)};
@@ -131,13 +132,13 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
 }
 
 bool Wisdom::Query::operator==(const Query& other) const {
-  static_assert(sizeof(problem) == 184 && sizeof(options) == 8, "no padding: bytes decide");
+  static_assert(sizeof(problem) == 192 && sizeof(options) == 8, "no padding: bytes decide");
   return std::memcmp(&problem, &other.problem, sizeof(problem)) == 0 &&
          std::memcmp(&options, &other.options, sizeof(options)) == 0 && device == other.device;
 }
 
 std::size_t Wisdom::QueryHash::operator()(const Query& query) const {
-  static_assert(sizeof(Query) == 200, "problem, options and device, and 4 bytes of padding");
+  static_assert(sizeof(Query) == 208, "problem, options and device, and 4 bytes of padding");
   std::array<char, sizeof(query.problem) + sizeof(query.options) + sizeof(query.device)> bytes;
   char* end = bytes.data();
   const auto add = [&end](const auto& part) {

@@ -1,4 +1,5 @@
-// masks_test.cpp: Checks interpreted kernels with every kind of mask, beside the edges of tiles.
+// masks_test.cpp: Checks interpreted kernels with every kind of mask, beside the edges of tiles,
+// and with capped scores.
 #include <iterator>
 #include <string>
 
@@ -77,6 +78,14 @@ const MaskCase kMasked[] = {
     {kWgmmaPacked, "1,4(kv 2),100x200,64 f16 window:64,31"},
     {kInterleaved, "1,2,200,64 f16 prefix:70"},
     {kInterleaved, "1,2,100x200,64 f16 causal-upper-left"},
+    {kPlainMma, "1,2,100,64 f16 softcap 30"},
+    {kMmaSplits, "1,2,100,64 bf16 causal-window:33 lse softcap 2"},
+    {kSplit, "1,4(kv 2),3x300,64 f16 causal lse softcap 50"},
+    {kPlainWgmma, "1,2,130,64 f16 window:40,20 softcap 50"},
+    {kWgmmaLate, "1,1,200,128 bf16 causal softcap 1"},
+    {kWgmmaPersistent, "3,60,70,64 f16 none lse softcap 50"},
+    {kInterleaved, "1,2,200,64 f16 none softcap 50"},
+    {kInterleaved, "1,2,200,64 bf16 prefix:70 softcap 3"},
 };
 
 }  // namespace

@@ -59,6 +59,7 @@ inline Attention problem(const std::string& text) {
     take(rest, word);
   }
   p.lse = take(rest, " lse");
+  if (take(rest, " softcap ")) p.softcap = static_cast<double>(take_number(rest));
   if (take(rest, " ")) p.layouts = *parse_layouts(std::exchange(rest, ""));
   FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");
   return p;

@@ -163,6 +163,7 @@ OptionTable problem_table(ProblemArgs& a) {
              "Set the tensor layout: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]"},
             {"--scale", &a.scale, "S",
              "Scale scores by this factor before the softmax [1/sqrt(head dim)]"},
+            {"--softcap", &a.softcap, "X", "Cap scores: X * tanh(score / X)"},
             {"--mask", &a.mask, "MASK",
              "Choose which keys a query sees [none]:\n"
              "causal: those up to its own, aligned bottom-right\n"

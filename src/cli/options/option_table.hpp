@@ -129,8 +129,9 @@ struct ProblemArgs {
   bool lse = false;
   std::string kv_heads;
   std::string seq_kv;
-  std::string layout;  ///< empty: bhsd, or what the suite says
-  std::string scale;   ///< empty: 1/sqrt(head_dim), or what the suite says
+  std::string layout;   ///< empty: bhsd, or what the suite says
+  std::string softcap;  ///< empty: none
+  std::string scale;    ///< empty: 1/sqrt(head_dim), or what the suite says
 };
 OptionTable problem_table(ProblemArgs& args);
 

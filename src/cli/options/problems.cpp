@@ -60,7 +60,12 @@ Result<Attention> with_layouts(Attention problem, std::string_view layout, std::
   return problem;
 }
 
-Result<Attention> scaled(const Attention& problem, const ProblemArgs& args) {
+Result<Attention> scaled(Attention problem, const ProblemArgs& args) {
+  if (!args.softcap.empty()) {
+    problem.softcap = parse_number(args.softcap);
+    if (!problem.softcap)
+      return usage_error(fmt::format("--softcap: '{}' is not a number", args.softcap));
+  }
   if (args.scale.empty()) return problem;
   const auto scale = parse_number(args.scale);
   if (!scale) return usage_error(fmt::format("--scale: '{}' is not a number", args.scale));
@@ -121,6 +126,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
   if (!args.layout.empty()) flags.emplace_back("--layout");
   if (!args.scale.empty()) flags.emplace_back("--scale");
+  if (!args.softcap.empty()) flags.emplace_back("--softcap");
   return flags;
 }
 

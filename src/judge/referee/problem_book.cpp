@@ -25,6 +25,8 @@ std::string statement_of(const Attention& problem) {
     text += fmt::format(" {} heads of q share one of the {} heads of k and v.",
                         problem.heads / problem.kv_heads, problem.kv_heads);
   }
+  if (const auto cap = problem.softcap)
+    text += fmt::format(" A score s, which has its scale, becomes {0} tanh(s / {0}).", *cap);
   if (problem.mask != Mask::kNone) {
     text +=
         fmt::format(" Row i sees key j when {}; a row that sees none is 0.", mask_rule(problem));

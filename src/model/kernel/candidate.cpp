@@ -30,6 +30,7 @@ void add_attention(const Attention& p, std::vector<std::string>& macros) {
   if (is_fp8(p)) macros.push_back(macro("OUT_DTYPE", static_cast<std::int64_t>(out_dtype(p))));
   if (is_fused(p)) macros.push_back(macro("SMOOTH_K", smooths_k(p) ? 1 : 0));
   macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(p)));
+  if (p.softcap) macros.push_back("SOFTCAP=" + float_literal(static_cast<float>(*p.softcap)));
   macros.push_back("SOFTMAX_SCALE_LOG2E=" +
                    float_literal(static_cast<float>(scale_of(p) * std::numbers::log2e)));
 }

@@ -184,6 +184,9 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   const Attention* const attention = problem.attention();
   if (attention && std::ranges::count(manifest.masks, kind_of(attention->mask)) == 0)
     return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(attention->mask));
+  if (attention && attention->softcap &&
+      std::ranges::count(manifest.scores, ScoreChange::kSoftcap) == 0)
+    return std::string("does not cap scores (--softcap)");
   if (attention && attention->lse && !manifest.lse)
     return std::string("does not write the log-sum-exp (--lse)");
   if (limits.arch.number < manifest.min_arch) {

@@ -117,8 +117,9 @@ struct Manifest {
   std::vector<Arch> only_archs;
   std::vector<Dtype> dtypes;
   std::vector<MaskKind> masks;
-  bool lse = false;             ///< the kernel can write the log-sum-exp
-  std::string quant = "given";  ///< of fp8 problems: given, fused or either
+  std::vector<ScoreChange> scores;  ///< what the kernel can do to scores
+  bool lse = false;                 ///< the kernel can write the log-sum-exp
+  std::string quant = "given";      ///< of fp8 problems: given, fused or either
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;
   std::vector<Term> terms;

@@ -275,6 +275,7 @@ void fields(Manifest& x, FieldList& f) {
      g.by_hand();
      g("dtypes", x.dtypes).required().filled();
      g("masks", x.masks).filled();
+     g("scores", x.scores).about("What the kernel can do to scores before their mask");
      g("lse", x.lse).about("The kernel can write the log-sum-exp");
      g("quant", x.quant)
          .one_of("given, fused, either")

@@ -129,6 +129,13 @@ std::string quant_fault(const Attention& problem) {
                      name(problem.quant), name(problem.dtype));
 }
 
+/// Returns the fault of the softcap; empty for a valid one. Kernels divide the scale by it in fp32.
+std::string softcap_fault(const Attention& problem) {
+  constexpr double kLeast = 1e-3, kMost = 1e6;
+  if (!problem.softcap || (*problem.softcap >= kLeast && *problem.softcap <= kMost)) return {};
+  return fmt::format("softcap must be from {} to {}, not {:g}", kLeast, kMost, *problem.softcap);
+}
+
 /// Returns the fault of the softmax scale; empty for a valid scale.
 std::string scale_fault(const Attention& problem) {
   // Kernels compute with the scale times log2(e) in fp32. With a larger scale than the largest, the
@@ -143,6 +150,14 @@ std::string scale_fault(const Attention& problem) {
 }
 
 }  // namespace
+
+std::string_view name(ScoreChange) { return "softcap"; }
+
+FieldWord<ScoreChange> word_of(const ScoreChange*) {
+  static constexpr std::array kAll = {ScoreChange::kSoftcap};
+  return {[](std::string_view text) { return parse_word<ScoreChange>(text, kAll, "score change"); },
+          kAll};
+}
 
 std::string_view name(Quant quant) {
   if (quant == Quant::kSmoothK) return "smooth_k";
@@ -200,8 +215,8 @@ Status validate(const Attention& problem) {
     return usage_error(fmt::format("kv_heads must divide heads, but {} does not divide {}",
                                    problem.kv_heads, problem.heads));
   }
-  for (const std::string& fault :
-       {out_dtype_fault(problem), quant_fault(problem), scale_fault(problem)})
+  for (const std::string& fault : {out_dtype_fault(problem), quant_fault(problem),
+                                   scale_fault(problem), softcap_fault(problem)})
     if (!fault.empty()) return usage_error(fault);
   const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
@@ -261,6 +276,7 @@ std::string describe(const Problem& problem) {
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
   if (p.lse) text += " lse";
   if (p.scale) text += fmt::format(" scale {}", *p.scale);
+  if (p.softcap) text += fmt::format(" softcap {}", *p.softcap);
   if (!p.layouts.plain()) text += " " + name(p.layouts);
   return text;
 }
@@ -269,11 +285,12 @@ std::string key(const Problem& problem) {
   if (const CustomProblem* own = problem.custom())
     return fmt::format("{}:{}:{}", own->operation, describe(own->sizes), name(own->dtype));
   const Attention& p = problem.as_attention();
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}", p.batch, p.heads, p.kv_heads,
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}{}", p.batch, p.heads, p.kv_heads,
                      p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", name(p.mask),
                      p.lse ? "-lse" : "", p.scale ? fmt::format("-scale{}", *p.scale) : "",
+                     p.softcap ? fmt::format("-softcap{}", *p.softcap) : "",
                      p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
@@ -297,7 +314,8 @@ std::vector<NamedSize> named_sizes(const Problem& problem) {
                                   {"DIAGONAL", mask.diagonal},
                                   {"KEYS_BEFORE", mask.keys_before},
                                   {"KEYS_AFTER", mask.keys_after},
-                                  {"PREFIX_KEYS", p.mask.prefix}};
+                                  {"PREFIX_KEYS", p.mask.prefix},
+                                  {"SOFTCAPPED", p.softcap ? 1 : 0}};
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPrefixes = {
       {{"q", "Q"}, {"k", "K"}, {"v", "V"}, {"out", "OUT"}}};
   for (const auto& [tensor, prefix] : kPrefixes) {
@@ -333,6 +351,10 @@ void fields(Attention& x, FieldList& f) {
       .finite()
       .positive()
       .about("Of the scores before the softmax, where it is not 1/sqrt(head_dim)");
+  f("softcap", x.softcap)
+      .finite()
+      .positive()
+      .about("Scores become softcap * tanh(score / softcap)");
   f.rule("", [&x] {
     x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
     const Status valid = validate(x);

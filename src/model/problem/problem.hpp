@@ -68,12 +68,19 @@ struct Attention {
   Quant quant = Quant::kGiven;
   /// Softmax scale, more than 0, if it is not 1/sqrt(head_dim).
   std::optional<double> scale = std::nullopt;
+  /// Scores, which have the scale, become softcap * tanh(score / softcap) before the mask.
+  std::optional<double> softcap = std::nullopt;
 
   friend auto operator<=>(const Attention&, const Attention&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
   std::int64_t key_elements() const { return batch * kv_heads * seq_kv * head_dim; }
   std::int64_t rows() const { return batch * heads * seq_q; }  ///< of q and out
 };
+/// What a kernel may do to scores between their scale and their mask; a manifest lists it.
+enum class ScoreChange { kSoftcap };
+std::string_view name(ScoreChange change);  ///< "softcap"
+FieldWord<ScoreChange> word_of(const ScoreChange*);
+
 /// Lists the members: lse if wanted, layout if not bhsd, out_dtype for fp8, quant if not given.
 /// Reading applies validate(); kv_heads, seq_kv, dtype, mask, lse, layout and scale are optional.
 void fields(Attention& x, FieldList& f);

@@ -72,6 +72,7 @@ void unchecked_fields(Attention& x, FieldList& f) {
   f("lse", x.lse);
   f("layout", x.layouts);
   f("scale", x.scale).about("Scale of the scores before the softmax [1/sqrt(head_dim)]");
+  f("softcap", x.softcap).about("Scores become softcap * tanh(score / softcap)");
 }
 
 void entry_fields(NamedProblem& x, FieldList& f) {
@@ -167,6 +168,7 @@ std::string slug(const Problem& problem) {
   if (p.mask != Mask::kNone) text += "-" + slug(p.mask);
   if (p.lse) text += "-lse";
   if (p.scale) text += fmt::format("-scale{}", *p.scale);
+  if (p.softcap) text += fmt::format("-softcap{}", *p.softcap);
   return p.layouts.plain() ? text : text + "-" + slug(p.layouts);
 }
 

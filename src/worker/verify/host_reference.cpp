@@ -158,6 +158,7 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
       magnitude += std::abs(product);
     }
     scores[key] = sum * scale;
+    if (const auto cap = problem.softcap) scores[key] = *cap * std::tanh(scores[key] / *cap);
     result.score_magnitude = std::max(result.score_magnitude, magnitude * scale);
   }
   if (scores.empty()) return result;

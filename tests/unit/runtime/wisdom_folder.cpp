@@ -50,7 +50,8 @@ fatune_rt_problem c_problem(const Attention& p) {
           strides("out"),
           p.mask.before.value_or(0),
           p.mask.after.value_or(0),
-          p.mask.prefix};
+          p.mask.prefix,
+          p.softcap.value_or(0)};
 }
 
 KernelFacts facts_of(const Attention& p) {
