@@ -212,16 +212,16 @@ def _why_not_sizes(query: Tensor, key: Tensor, value: Tensor) -> Optional[str]:
     return None
 
 
-def _why_not_mask(mask: Mask, seq_q: int, seq_kv: int) -> Optional[str]:
-    if masks.hides_all_of_a_row(mask.kind, seq_q, seq_kv):
+def why_not_mask(kind: str, seq_q: int, seq_kv: int) -> Optional[str]:
+    """Returns why no kernel is asked for a call with a mask of this kind; None when one is."""
+    if masks.hides_all_of_a_row(kind, seq_q, seq_kv):
         return "its first queries see no key"
-    if masks.is_of_problems(mask.kind):
+    if masks.is_of_problems(kind):
         return None
-    kind, remedy = mask.kind.replace("_", " "), "PyTorch computes it"
+    words, remedy = kind.replace("_", " "), "PyTorch computes it"
     if "padding" in kind:
         remedy = "batches sorted by length, or nested tensors, need no padding"
-    return _MASK_WORDS.get(
-        mask.kind) or f"its mask is {kind}, which fatune cannot express; {remedy}"
+    return _MASK_WORDS.get(kind) or f"its mask is {words}, which fatune cannot express; {remedy}"
 
 
 def _out_of(query: Tensor) -> Tuple[int, ...]:
@@ -237,8 +237,8 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     if call.query is None:
         return None, call.unread or _UNKNOWN
     query, key, value = _seen(call)
-    reason = _why_not_sizes(query, key, value) or _why_not_mask(call.mask, query.shape[2],
-                                                                key.shape[2])
+    reason = _why_not_sizes(query, key, value) or why_not_mask(call.mask.kind, query.shape[2],
+                                                               key.shape[2])
     if reason is None and call.dropout:
         reason = f"it has dropout of {call.dropout:g}"
     if reason is None and call.gradients:

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from . import backends, fastpath, masks, modules, places, program
+from .calls import why_not_mask
 from .capturing import Suite, words_of
 from .documents import without_link
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
@@ -77,9 +78,8 @@ class _Masks:
         for call in suite.calls if suite else ():
             if call["mask"]["form"] == "tensor" and call["query"]:
                 place = (tuple(call["query"]["shape"]), tuple(call["key"]["shape"]))
-                kind = call["mask"]["kind"] if call["problem"] else masks.OTHER
-                self.kinds.setdefault(place, {}).setdefault(kind, set()).update(
-                    call.get("paths", ()))
+                paths = self.kinds.setdefault(place, {}).setdefault(call["mask"]["kind"], set())
+                paths.update(call.get("paths", ()))
 
     def kind(self, mask: torch.Tensor, query: torch.Tensor,
              key: torch.Tensor) -> Tuple[Optional[str], str]:
@@ -143,10 +143,12 @@ def _attention(exported: ModuleType,
         if attn_mask is None or type(attn_mask) not in plain or is_causal or dropout_p:
             return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
         kind, why = kind_of(attn_mask, query, key)
-        if kind is None or not masks.is_of_problems(kind):
-            return pass_on(why or f"its mask is {str(kind).replace('_', ' ')}", query, key, value,
-                           attn_mask, dropout_p, is_causal, scale, enable_gqa)
-        flag = masks.as_flag(kind, query.shape[-2], key.shape[-2])
+        sizes = (query.shape[-2], key.shape[-2])
+        reason = why if kind is None else why_not_mask(kind, *sizes)
+        if kind is None or reason:
+            return pass_on(reason, query, key, value, attn_mask, dropout_p, is_causal, scale,
+                           enable_gqa)
+        flag = masks.as_flag(kind, *sizes)
         if flag is not None:
             return sdpa(query, key, value, None, 0.0, flag, scale, enable_gqa)
         if is_compiling():

@@ -16,34 +16,25 @@ def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask:
         if _is_compiling():
             return torch.ops.fatune.sdpa(query, key, value, is_causal, scale, enable_gqa, _INSTALLED)
         return _operator(query, key, value, is_causal, scale, enable_gqa)
+    mask, why, side = None, "it has dropout" if dropout_p else _UNKNOWN_MASK, _bias_side(attn_mask)
     if window_size is not None:
-        return _attend_in_window(_window_name(window_size, attn_mask, is_causal), query, key, value, dropout_p, scale,
-                                 enable_gqa)
-    side, why = _bias_side(attn_mask), "it has dropout" if attn_mask is None else _UNKNOWN_MASK
-    if side is not None:
+        mask = _window_name(window_size, attn_mask, is_causal)
+    elif side is not None:
         if dropout_p == 0.0 and not is_causal and not torch.compiler.is_compiling():
             out = _attend_below(attn_mask, side, query, key, value, scale, enable_gqa)
             if out is not None:
                 return out
         if F.scaled_dot_product_attention is not _pytorch:  # such a mask itself calls PyTorch's attention
             return _pytorch_with(attn_mask, query, key, value, dropout_p, is_causal, scale, enable_gqa)
-    elif attn_mask is not None:
-        mask = None
-        if not dropout_p and not is_causal:
-            mask, why = _mask_said(attn_mask, query, key, value)
-        if mask is not None:
-            return _operator(query, key, value, False, scale, enable_gqa, mask, attn_mask)
+    elif attn_mask is not None and not dropout_p and not is_causal:
+        mask, why = _mask_said(attn_mask, query, key, value)
+    if mask is not None and dropout_p:
+        attn_mask = _mask_tensor(mask, query.shape[-2], key.shape[-2], query.device)
+    elif mask is not None and _is_compiling():
+        return torch.ops.fatune.sdpa(query, key, value, False, scale, enable_gqa, _INSTALLED, mask)
+    elif mask is not None:
+        return _operator(query, key, value, False, scale, enable_gqa, mask, attn_mask)
     return _pass_on(why, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-
-
-def _attend_in_window(mask, query, key, value, dropout_p, scale, gqa):
-    """Attention with a window by its name."""
-    if dropout_p:
-        return _pass_on("it has dropout", query, key, value, _mask_tensor(mask, query.shape[-2], key.shape[-2], query.device),
-                        dropout_p, False, scale, gqa)
-    if _is_compiling():
-        return torch.ops.fatune.sdpa(query, key, value, False, scale, gqa, _INSTALLED, mask)
-    return _operator(query, key, value, False, scale, gqa, mask)
 
 
 def _pytorch_with(bias, query, key, value, dropout_p, is_causal, scale, gqa):

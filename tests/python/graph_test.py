@@ -106,6 +106,7 @@ class BackendTest(Graph):
 
     def test_a_mask_that_says_nothing_is_left_out_as_it_is_by_install(self):
         q, k, v = models.packed(dim=24)  # no kernel has this head dim
+        lower = torch.ones(16, 16, dtype=torch.bool).tril()
         seen = []
 
         def attend(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
@@ -113,11 +114,13 @@ class BackendTest(Graph):
             return query
 
         def step():
-            F.scaled_dot_product_attention(q, k, v, self.graphs.mask(torch.ones(16, 16, dtype=torch.bool).tril()))
+            F.scaled_dot_product_attention(q, k, v, self.graphs.mask(lower))
 
         with unittest.mock.patch.object(F, "scaled_dot_product_attention", attend):
-            (call,) = fatune.capture(step, graph=True).calls
-        self.assertEqual(call["mask"]["kind"], masks.CAUSAL)
+            suite = fatune.capture(step, graph=True)
+        (call,) = suite.calls
+        self.assertEqual((call["mask"]["kind"], call["problem"]), (masks.CAUSAL, None))
+        self.assertEqual(installing._Masks(suite, True).kind(lower, q, k), (masks.CAUSAL, ""))
         self.assertEqual(seen[-1], (True, True))
 
     def test_the_fastest_backend_runs_calls_like_the_one_that_was_timed_and_no_others(self):
