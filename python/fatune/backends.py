@@ -23,14 +23,16 @@ _LEAST_GAIN = 0.98  # chosen: a backend that takes more of the time of PyTorch's
 
 def as_installed(call: Call, attend: Step) -> Step:
     """Returns a recorded call as install() makes it: without a mask tensor that says nothing."""
-    if call.mask.form != "tensor" or call.mask.kind not in masks.IDLE:
+    assert call.query is not None and call.key is not None, "a call without q and k is not timed"
+    flag = masks.as_flag(call.mask.kind, call.query.shape[-2], call.key.shape[-2])
+    if call.mask.form != "tensor" or flag is None:
         return attend
     original, args, options = attend.function.args  # type: ignore[attr-defined]
     read = READERS[SERVED](*args, **options)
     found = copy.copy(attend)
     found.function = functools.partial(
-        original, *read["tensors"], None, read["dropout"], call.mask.kind == masks.CAUSAL,
-        scale=read["scale"], enable_gqa=read["gqa"])
+        original, *read["tensors"], None, read["dropout"], flag, scale=read["scale"],
+        enable_gqa=read["gqa"])
     return found
 
 
@@ -97,11 +99,11 @@ def by_fastest(pytorch: Callable[..., Any], rows: List[Dict[str, Any]]) -> Calla
 
 
 def _key_of_row(row: Dict[str, Any]) -> Tuple[Any, ...]:
-    mask, idle = row["mask"], row["mask"]["kind"] in masks.IDLE
-    causal = mask["form"] == "flag" or idle and mask["kind"] == masks.CAUSAL
-    told = None if idle or mask["form"] == "flag" else (tuple(mask["shape"]), mask["dtype"])
-    return (*(tuple(row[name]["shape"]) for name in ("query", "key", "value")),
-            row["query"]["dtype"], told, causal)
+    shapes = [tuple(row[name]["shape"]) for name in ("query", "key", "value")]
+    mask, flag = row["mask"], masks.as_flag(row["mask"]["kind"], shapes[0][-2], shapes[1][-2])
+    flag = True if mask["form"] == "flag" else flag
+    told = (tuple(mask["shape"]), mask["dtype"]) if flag is None else None
+    return *shapes, row["query"]["dtype"], told, bool(flag)
 
 
 def _key_of(query: Any, key: Any, value: Any, mask: Any, is_causal: bool) -> Tuple[Any, ...]:

@@ -16,10 +16,8 @@ DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 KindOf = Callable[[torch.Tensor, int, int], str]  # of a mask, for so many queries and keys
 _GRADIENTS = ("gradients are wanted, which no kernel computes; torch.inference_mode() around the step says that they "
               "are not")
-_SERVED_MASKS = (masks.NONE, masks.CAUSAL, masks.LOWER_RIGHT)
 _UNKNOWN = "its arguments are of no form that fatune knows"
 _MASK_WORDS = {
-    masks.UPPER_LEFT: "its causal mask begins at the upper left; fatune's end at the lower right",
     masks.BIAS: "its mask adds numbers to the scores",
     masks.OTHER: "its mask is of no kind that fatune knows",
 }
@@ -38,8 +36,8 @@ class Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class Mask:
-    """A mask. `kind` is a word of masks.py; `form` is how it was given: nothing, flag, CausalBias
-    or tensor."""
+    """A mask. `kind` is a word of masks.py, with its numbers; `form` is how it was given: nothing,
+    flag, CausalBias or tensor."""
 
     kind: str
     form: str
@@ -136,17 +134,14 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float =
            softmax_scale: Optional[float] = None, causal: bool = False,
            window_size: Tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
            **_: Any) -> Dict[str, Any]:
-    """Reads flash_attn_func: (batch, tokens, heads, head dim), causal masks bottom-right."""
-    window, lengths = tuple(window_size), (q.shape[1], k.shape[1])
-    kind = Mask(masks.NONE, "nothing")
-    if window not in ((-1, -1), (-1, 0)):
-        kind = Mask(masks.WINDOW, "flag")
-    elif softcap or alibi_slopes is not None:
-        kind = Mask(masks.BIAS, "flag")
-    elif causal or window == (-1, 0):
-        kind = Mask(masks.causal(*lengths, upper_left=False), "flag")
+    """Reads flash_attn_func: (batch, tokens, heads, head dim), masks bottom-right."""
+    before, after = window_size
+    kind = masks.window(before, 0 if causal else after, q.shape[1], k.shape[1])
+    if softcap or alibi_slopes is not None:
+        kind = masks.BIAS
+    form = "nothing" if kind == masks.NONE else "flag"
     return {
-        "tensors": tuple(each.transpose(1, 2) for each in (q, k, v)), "kind": kind,
+        "tensors": tuple(each.transpose(1, 2) for each in (q, k, v)), "kind": Mask(kind, form),
         "dropout": dropout_p, "scale": softmax_scale, "gqa": True}
 
 
@@ -217,16 +212,16 @@ def _why_not_sizes(query: Tensor, key: Tensor, value: Tensor) -> Optional[str]:
     return None
 
 
-def _why_not_mask(mask: Mask, seq_q: int, seq_kv: int) -> Optional[str]:
-    if mask.kind == masks.LOWER_RIGHT and seq_q > seq_kv:
+def why_not_mask(kind: str, seq_q: int, seq_kv: int) -> Optional[str]:
+    """Returns why no kernel is asked for a call with a mask of this kind; None when one is."""
+    if masks.hides_all_of_a_row(kind, seq_q, seq_kv):
         return "its first queries see no key"
-    if mask.kind in _SERVED_MASKS:
+    if masks.is_of_problems(kind):
         return None
-    kind, remedy = mask.kind.replace("_", " "), "PyTorch computes it"
+    words, remedy = kind.replace("_", " "), "PyTorch computes it"
     if "padding" in kind:
         remedy = "batches sorted by length, or nested tensors, need no padding"
-    return _MASK_WORDS.get(
-        mask.kind) or f"its mask is {kind}, which fatune cannot express; {remedy}"
+    return _MASK_WORDS.get(kind) or f"its mask is {words}, which fatune cannot express; {remedy}"
 
 
 def _out_of(query: Tensor) -> Tuple[int, ...]:
@@ -242,8 +237,8 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     if call.query is None:
         return None, call.unread or _UNKNOWN
     query, key, value = _seen(call)
-    reason = _why_not_sizes(query, key, value) or _why_not_mask(call.mask, query.shape[2],
-                                                                key.shape[2])
+    reason = _why_not_sizes(query, key, value) or why_not_mask(call.mask.kind, query.shape[2],
+                                                               key.shape[2])
     if reason is None and call.dropout:
         reason = f"it has dropout of {call.dropout:g}"
     if reason is None and call.gradients:
@@ -264,7 +259,7 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
         return None, f"{beside[0]} does not begin at a multiple of 16 bytes"
     usual = call.scale is None or math.isclose(call.scale, query.shape[3]**-0.5, rel_tol=1e-6)
     problem = Problem(*query.shape[:2], key.shape[1], query.shape[2], *key.shape[2:], query.dtype,
-                      call.mask.kind != masks.NONE, None if usual else call.scale, layout)
+                      call.mask.kind, None if usual else call.scale, layout)
     reason = problem.fault() or support.why_no_kernel(problem.entry())
     return (None, reason) if reason else (problem.entry(), "")
 
@@ -276,6 +271,7 @@ def name_of(entry: Dict[str, Any]) -> str:
     parts += [f"keys{entry['seq_kv']}"] if "seq_kv" in entry else []
     parts += [entry["dtype"]] if "dtype" in entry else []
     parts += ["causal"] if entry.get("causal") else []
+    parts += [entry["mask"].replace(":", "-").replace(",", "-")] if "mask" in entry else []
     parts += ["lse"] if entry.get("lse") else []
     parts += [f"scale{entry['scale']:g}"] if "scale" in entry else []
     layout = entry.get("layout", "")

@@ -27,7 +27,7 @@ _FORM = {
         "torch": str, "device": str, "clock": str, "step_us": float, "attention_share": float,
         "waits_for_python": bool, "calls": [{
             "function": str, "query?": _TENSOR, "key?": _TENSOR, "mask": {"kind": str, "form": str},
-            "gradients": bool, "site": str, "module": str, "problem?": str, "reason": str,
+            "gradients": bool, "site": str, "module": str, "paths?": [str], "problem?": str, "reason": str,
             "counts": [int], "us": float, "share": float, "differs": bool,
             "backends_us?": [{"backend": str, "us": float}]}]}}
 """The fields of a suite that this package reads."""
@@ -236,6 +236,8 @@ def _row(call: Call, runs: Sequence[Run], problems: List[Dict[str, Any]]) -> Dic
     us = sum(last.times[call])
     return {
         **call.to_json(), "module": _module_of(call, runs),
+        # Modules of one call site may have masks of one shape and several kinds.
+        "paths": _paths_of(call, runs) if call.mask.form == "tensor" else [],
         "problem": None if entry is None else _named(entry, problems),
         "backends_us": last.backends.get(call, []), "reason": reason,
         "counts": [len(run.times.get(call, ())) for run in runs], "us": us,
@@ -243,13 +245,17 @@ def _row(call: Call, runs: Sequence[Run], problems: List[Dict[str, Any]]) -> Dic
         "differs": len({len(run.times.get(call, ())) for run in runs}) > 1}
 
 
+def _paths_of(call: Call, runs: Sequence[Run]) -> List[str]:
+    """Returns the paths of the modules that made a call, each once."""
+    return list(dict.fromkeys(path for run in runs for path in run.modules.get(call, ())))
+
+
 def _module_of(call: Call, runs: Sequence[Run]) -> str:
     """Returns the module's path; with the numbers of layers where another call has other layers."""
-    alike = {each: dict.fromkeys(path for run in runs for path in run.modules.get(each, ()))
-             for run in runs for each in run.times
+    alike = {each: _paths_of(each, runs) for run in runs for each in run.times
              if (each.site, each.module) == (call.site, call.module)}
-    own = list(alike[call])
-    if all(list(paths) == own for paths in alike.values()):
+    own = alike[call]
+    if all(paths == own for paths in alike.values()):
         return call.module
     shown, kind = [path.partition(" ")[0] for path in own], call.module.partition(" ")[2]
     more = f" and {len(own) - _MOST_LAYERS} more" if len(own) > _MOST_LAYERS else ""

@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import sys
 import threading
-import weakref
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -14,7 +13,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 import torch.nn.functional as F
 
-from . import backends, fastpath, masks, places, program
+from . import backends, fastpath, masks, modules, places, program
+from .calls import why_not_mask
 from .capturing import Suite, words_of
 from .documents import without_link
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
@@ -23,12 +23,12 @@ from .tuning import Result
 
 _OLDEST = (2, 5)  # PyTorch: of the exported file
 CAPTURED = "captured"
-_KEPT_MASKS = 64  # chosen: tensors whose kind is remembered
 _UNCAPTURED = "no mask tensor was captured for these sizes"
 _LEARNED = "gradients of its mask are wanted"
 _UNCHECKED = (
     "its mask cannot be read while a graph is captured or traced; assume_masks=\"captured\" trusts "
     "those captured")
+_SEVERAL = "masks of several kinds were captured for these sizes, and its module does not tell which"
 
 
 class Row(NamedTuple):
@@ -68,17 +68,18 @@ class Why:
 
 
 class _Masks:
-    """Kinds of mask tensors, for calls like those captured with a full or causal mask."""
+    """Kinds of mask tensors, for calls like those captured with a mask of a problem. `readings` of
+    an exported file remembers masks that were read."""
 
-    def __init__(self, suite: Optional[Suite], assume: bool) -> None:
-        self.assume = assume
-        self.kinds: Dict[Tuple[Tuple[int, ...], Tuple[int, ...]], Set[str]] = {}
+    def __init__(self, suite: Optional[Suite], assume: bool, readings: Any = None) -> None:
+        self.assume, self.readings, self.paths = assume, readings, modules.Paths()
+        # Of the shapes of q and k: the modules that called with each kind.
+        self.kinds: Dict[Tuple[Tuple[int, ...], Tuple[int, ...]], Dict[str, Set[str]]] = {}
         for call in suite.calls if suite else ():
             if call["mask"]["form"] == "tensor" and call["query"]:
                 place = (tuple(call["query"]["shape"]), tuple(call["key"]["shape"]))
-                self.kinds.setdefault(
-                    place, set()).add(call["mask"]["kind"] if call["problem"] else masks.OTHER)
-        self.known: Dict[Tuple[Any, ...], Tuple["weakref.ref[torch.Tensor]", int, str]] = {}
+                paths = self.kinds.setdefault(place, {}).setdefault(call["mask"]["kind"], set())
+                paths.update(call.get("paths", ()))
 
     def kind(self, mask: torch.Tensor, query: torch.Tensor,
              key: torch.Tensor) -> Tuple[Optional[str], str]:
@@ -90,31 +91,27 @@ class _Masks:
             return None, _LEARNED
         if self.assume and len(kinds) == 1:
             return next(iter(kinds)), ""
-        if torch.compiler.is_compiling() or (mask.is_cuda
-                                             and torch.cuda.is_current_stream_capturing()):
-            return None, _UNCHECKED
-        return self._by_value(mask, query.shape[-2], key.shape[-2]), ""
+        if torch.compiler.is_compiling():
+            return None, _SEVERAL if self.assume else _UNCHECKED
+        sizes = (query.shape[-2], key.shape[-2])
+        if masks.is_being_captured(mask):
+            return self._unread(mask, sizes, kinds) if self.assume else (None, _UNCHECKED)
+        return (self.readings or masks.kind_of)(mask, *sizes), ""
 
-    def _by_value(self, mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:
-        """Reads a mask once, since layers share masks or views of one. A mask that was written to
-        is read again. Tensors of inference mode have no version, so that they are read each time.
-        """
-        if mask.is_inference():
-            return masks.kind_of(mask, seq_q, seq_kv)
-        whole = mask if mask._base is None else mask._base
-        place = (id(whole), mask.shape, mask.stride(), mask.storage_offset(), seq_q, seq_kv)
-        found = self.known.get(place)
-        if found is not None and found[0]() is whole and found[1] == mask._version:
-            return found[2]
-        kind = masks.kind_of(mask, seq_q, seq_kv)
-        if len(self.known) >= _KEPT_MASKS:
-            self.known.clear()
-        self.known[place] = (weakref.ref(whole), mask._version, kind)
-        return kind
+    def _unread(self, mask: torch.Tensor, sizes: Tuple[int, int],
+                kinds: Dict[str, Set[str]]) -> Tuple[Optional[str], str]:
+        """Returns which of several captured kinds a mask has, without reading it: the kind that it
+        had before the capture, or the one with which the calling module was captured."""
+        read = self.readings.before(mask, *sizes) if self.readings else None
+        if read is not None:
+            return read, ""
+        path = self.paths.of(modules.being_called())
+        found = [kind for kind, paths in kinds.items() if path and path in paths]
+        return (found[0], "") if len(found) == 1 else (None, _SEVERAL)
 
 
 def without_idle_masks(pytorch: Callable[..., Any], suite: Suite) -> Callable[..., Any]:
-    """Returns PyTorch's attention with captured masks replaced by their kind: full or causal."""
+    """Returns PyTorch's attention with is_causal in place of captured masks that it can say."""
     known, plain = _Masks(suite, True), (torch.Tensor, torch.nn.Parameter)
 
     def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
@@ -122,8 +119,9 @@ def without_idle_masks(pytorch: Callable[..., Any], suite: Suite) -> Callable[..
                   enable_gqa: bool = False) -> Any:
         if type(attn_mask) in plain and not is_causal:
             kind, _ = known.kind(attn_mask, query, key)
-            if kind in masks.IDLE:
-                attn_mask, is_causal = None, kind == masks.CAUSAL
+            flag = masks.as_flag(kind or masks.OTHER, query.shape[-2], key.shape[-2])
+            if flag is not None:
+                attn_mask, is_causal = None, flag
         return passed_on(pytorch, (query, key, value, attn_mask, dropout_p, is_causal),
                          {"scale": scale, "enable_gqa": enable_gqa})
 
@@ -145,16 +143,17 @@ def _attention(exported: ModuleType,
         if attn_mask is None or type(attn_mask) not in plain or is_causal or dropout_p:
             return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
         kind, why = kind_of(attn_mask, query, key)
-        if kind == masks.NONE:
-            return sdpa(query, key, value, None, 0.0, False, scale, enable_gqa)
-        if kind == masks.CAUSAL:
-            return sdpa(query, key, value, None, 0.0, True, scale, enable_gqa)
-        if kind == masks.LOWER_RIGHT:
-            from torch.nn.attention.bias import causal_lower_right  # takes seconds, and few need it
-            return sdpa(query, key, value, causal_lower_right(query.shape[-2], key.shape[-2]), 0.0,
-                        False, scale, enable_gqa)
-        return pass_on(why or f"its mask is {str(kind).replace('_', ' ')}", query, key, value,
-                       attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        sizes = (query.shape[-2], key.shape[-2])
+        reason = why if kind is None else why_not_mask(kind, *sizes)
+        if kind is None or reason:
+            return pass_on(reason, query, key, value, attn_mask, dropout_p, is_causal, scale,
+                           enable_gqa)
+        flag = masks.as_flag(kind, *sizes)
+        if flag is not None:
+            return sdpa(query, key, value, None, 0.0, flag, scale, enable_gqa)
+        if is_compiling():
+            return torch.ops.fatune.sdpa(query, key, value, False, scale, enable_gqa, True, kind)
+        return unmasked(query, key, value, False, scale, enable_gqa, kind, attn_mask)
 
     return scaled_dot_product_attention
 
@@ -171,7 +170,7 @@ class Installed:
 
     def __init__(self, exported: ModuleType, suite: Optional[Suite], assume: bool) -> None:
         self.exported, self.assumed = exported, assume
-        self.masks = _Masks(suite, assume)
+        self.masks = _Masks(suite, assume, exported._Readings(masks.kind_of))
         self.function = _attention(exported, self._mask_kind)
         self._backends_of = [
             f"{words_of(row)}{told}" for row in (suite.calls if suite else ())
@@ -286,8 +285,9 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
     PyTorch serves calls that no kernel fits, and every call whose gradients are wanted. If the
     suite was captured in a graph, calls without a kernel run by the fastest of PyTorch's backends.
     A call with a mask tensor is served if a mask of its sizes was captured and the tensor's values
-    are full or causal. With assume_masks="captured" the captured kind is trusted instead, as graph
-    capture and torch.compile need. `unverified` also takes kernels that no gate has checked.
+    are the mask of a kernel. With assume_masks="captured" the captured kind is trusted instead, as
+    graph capture and torch.compile need. Where several kinds were captured for the same sizes, a
+    graph's call has the kind of its module, and torch.compile's is PyTorch's. `unverified` also takes kernels that no gate has checked.
 
     Raises FatuneError (1) if the run has no kernel, (2) for another word, (3) without a GPU or with
     an old PyTorch. It raises (4) if a file cannot be written, (5) if the run is of another GPU.

@@ -9,13 +9,12 @@ import re
 import sys
 import threading
 import time
-import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
 
-from . import fastpath, masks, places
+from . import fastpath, masks, modules, places
 from .calls import Call, caller, describe
 
 _FUNCTIONS = (
@@ -102,8 +101,7 @@ class Recorder:
         # Paths of the modules that made a call, with their numbers.
         self.modules: Dict[Call, Dict[str, None]] = {}
         self._lock, self._local = threading.Lock(), threading.local()
-        # Names of a module's parts by their ids; a module may not be hashable.
-        self._names: "Dict[int, Tuple[weakref.ref[torch.nn.Module], Dict[int, str]]]" = {}
+        self._paths = modules.Paths()
 
     @contextlib.contextmanager
     def recording(self) -> Iterator["Recorder"]:
@@ -140,7 +138,7 @@ class Recorder:
                 return original(*args, **options)
             self._local.inside = True
             try:
-                path = self._path(stack)
+                path = self._paths.of(stack)
                 call = describe(name, args, options, caller(), _NUMBER.sub("*", path),
                                 self._kind_of)
                 self.modules.setdefault(call, {})[path] = None
@@ -185,20 +183,6 @@ class Recorder:
             return out
 
         return call
-
-    def _path(self, stack: List[torch.nn.Module]) -> str:
-        """Returns the path and class of the innermost module."""
-        if not stack:
-            return ""
-        root, leaf = stack[0], stack[-1]
-        if id(root) not in self._names or self._names[id(root)][0]() is not root:
-            try:
-                names = {id(module): name for name, module in root.named_modules()}
-            except TypeError:  # a module that has no hash
-                names = {}
-            self._names[id(root)] = weakref.ref(root), names
-        path = self._names[id(root)][1].get(id(leaf), "")
-        return f"{path} ({type(leaf).__name__})" if path else type(leaf).__name__
 
 
 class Unread(NamedTuple):

@@ -12,7 +12,7 @@ def _describe(facts):
             time += f", {measured['ratio']:.2f} of {measured['baseline']}"
         time += f", on {facts['device']['name']}"
     more = (f" to {p['out_dtype']}" if "out_dtype" in p else "") + (f" {p['quant']}" if "quant" in p else "")
-    more += (" causal" if p["mask"] == "causal" else "") + (f" {p['layout']}" if "layout" in p else "")
+    more += ("" if p["mask"] == "none" else f" {p['mask']}") + (f" {p['layout']}" if "layout" in p else "")
     notes = ", recorded" if facts["recorded"] else ""
     notes += "" if facts["verified"] else ", NOT VERIFIED"
     return (f"{p['batch']},{heads},{seq},{p['head_dim']} {p['dtype']}{more}: {facts['kernel']}, {facts['arch']}, {time}"
@@ -39,10 +39,10 @@ def _microseconds(call, graph):
 
 
 def _mask_for(kernel):
-    """Returns the kernel's mask in the form that sdpa() takes."""
+    """Returns the kernel's mask as PyTorch takes it."""
     p = kernel.facts["problem"]
     if p["mask"] != "causal":
-        return None
+        return None if p["mask"] == "none" else _mask_tensor(p["mask"], p["seq_q"], p["seq_kv"], "cuda")
     from torch.nn.attention.bias import causal_lower_right  # the import takes seconds and is rarely needed
     return causal_lower_right(p["seq_q"], p["seq_kv"])
 
@@ -85,10 +85,10 @@ def _check(kernel, tensors):
     if own is None:
         print(f"FAILED  {_describe(kernel.facts)}: could not be launched")
         return False
-    theirs = F.scaled_dot_product_attention(*tensors, **options)
+    theirs = F.scaled_dot_product_attention(*tensors, **options).nan_to_num()  # of rows that see no key
     error = (torch.linalg.vector_norm(own.float() - theirs.float()) / torch.linalg.vector_norm(theirs.float())).item()
     limit = {torch.float16: 4e-3, torch.bfloat16: 2e-2}[kernel.dtype]  # twice the error that each side may have
-    calls = (lambda: sdpa(*tensors, **options), lambda: F.scaled_dot_product_attention(*tensors, **options))
+    calls = (lambda: _operator(*tensors, False, options["scale"], options["enable_gqa"], kernel.mask), lambda: F.scaled_dot_product_attention(*tensors, **options))
     with torch.no_grad():
         times = [f"{_microseconds(call, graph):.2f}" for graph in (True, False) for call in calls]
     print(f"{'ok' if error <= limit else 'FAILED':6}  {_describe(kernel.facts)}")

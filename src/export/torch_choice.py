@@ -5,7 +5,13 @@ class _Table:
     call that is selecting a route stores the route in the old table."""
 
     def __init__(self, kernels):
-        self.kernels, self.routes = kernels, {}
+        self.kernels, self.routes, self.masks = kernels, {}, _Readings(self.mask_of)
+
+    def mask_of(self, mask, rows, keys):
+        """Returns the name of a kernel's mask that a bool tensor equals; "" where none does. Waits for its device."""
+        problems = (kernel.facts["problem"] for kernel in self.kernels)
+        names = dict.fromkeys(each["mask"] for each in problems if (each["seq_q"], each["seq_kv"]) == (rows, keys))
+        return next((name for name in names if bool((mask == _mask_tensor(name, rows, keys, mask.device)).all())), "")
 
     def remember(self, asked, found):
         if len(self.routes) >= _MAX_REMEMBERED:
@@ -116,7 +122,7 @@ def _choose(kernels, tensors, mask, scale, gqa, misaligned):
     if 0 in query.shape:
         return _no_rows, "there is no query"
     route, why = (None, _MISALIGNED) if misaligned else _kernel_route(kernels, tensors, mask, scale, gqa)
-    if route is None and mask != _LOWER_RIGHT and not all(map(_is_aligned, tensors.values())):
+    if route is None and mask in (None, _UPPER_LEFT) and not all(map(_is_aligned, tensors.values())):
         return _AlignedCopies(mask, scale, gqa), why
     return route, why
 
@@ -142,7 +148,7 @@ _OTHERS = "calls of further kinds"  # calls beyond the number of kinds that are 
 def _counter(query, key, mask, scale, why):
     """Returns the shared counter of calls with equal descriptions; next() counts a call, in any
     thread. `why` is None where a kernel serves."""
-    mask = {None: "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
+    mask = {None: "", "none": "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
     seen = ("" if key.dim() != 4 or query.dim() != 4 or key.shape[1:3] == query.shape[1:3]
             else f" with {key.shape[1]} heads of {key.shape[2]} keys")
     dtype = next((name for name, each in _DTYPES.items() if each == query.dtype), str(query.dtype))

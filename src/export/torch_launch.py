@@ -21,7 +21,7 @@ class _Kernel(_Loaded):
         self.element = 1 if self.dtype in _FP8 else 2  # bytes per element
         key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
         query = (batch, problem["heads"], problem["seq_q"], dim)
-        self.mask = _LOWER_RIGHT if problem["mask"] == "causal" else None
+        self.mask = None if problem["mask"] == "none" else problem["mask"]
         self.key = _problem_key(query, key, key, self.dtype, self.mask, True)
         self.shapes = {"q": query, "k": key, "v": key, "out": query}
         self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled-in strides

@@ -2,28 +2,39 @@
 
 def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None,
          dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
-         enable_gqa: bool = False) -> torch.Tensor:
+         enable_gqa: bool = False, *, window_size: tuple[int, int] | None = None) -> torch.Tensor:
     """Returns attention with the arguments and the result of F.scaled_dot_product_attention, on the
     current stream.
 
-    Kernels serve is_causal for as many queries as keys, and
-    torch.nn.attention.bias.causal_lower_right for other lengths. Tensors of different devices,
-    types or lengths raise ValueError; arguments that are no tensors raise TypeError.
+    Kernels serve the mask that each was made for: is_causal, torch.nn.attention.bias's causal masks,
+    FlashAttention's window_size, or a bool attn_mask that is equal. Such a tensor is read once, which
+    waits for the GPU; not while a graph is captured. Tensors of different devices, types or lengths
+    raise ValueError, as does window_size beside attn_mask or is_causal; arguments that are no tensors
+    raise TypeError.
     """
-    if attn_mask is None and dropout_p == 0.0:
+    if attn_mask is None and dropout_p == 0.0 and window_size is None:
         if _is_compiling():
             return torch.ops.fatune.sdpa(query, key, value, is_causal, scale, enable_gqa, _INSTALLED)
         return _operator(query, key, value, is_causal, scale, enable_gqa)
-    side = None if attn_mask is None else _bias_side(attn_mask)
-    if side is not None:
+    mask, why, side = None, "it has dropout" if dropout_p else _UNKNOWN_MASK, _bias_side(attn_mask)
+    if window_size is not None:
+        mask = _window_name(window_size, attn_mask, is_causal)
+    elif side is not None:
         if dropout_p == 0.0 and not is_causal and not torch.compiler.is_compiling():
             out = _attend_below(attn_mask, side, query, key, value, scale, enable_gqa)
             if out is not None:
                 return out
         if F.scaled_dot_product_attention is not _pytorch:  # such a mask itself calls PyTorch's attention
             return _pytorch_with(attn_mask, query, key, value, dropout_p, is_causal, scale, enable_gqa)
-    return _pass_on("it has dropout" if attn_mask is None else "no kernel takes such a mask", query, key, value,
-                    attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    elif attn_mask is not None and not dropout_p and not is_causal:
+        mask, why = _mask_said(attn_mask, query, key, value)
+    if mask is not None and dropout_p:
+        attn_mask = _mask_tensor(mask, query.shape[-2], key.shape[-2], query.device)
+    elif mask is not None and _is_compiling():
+        return torch.ops.fatune.sdpa(query, key, value, False, scale, enable_gqa, _INSTALLED, mask)
+    elif mask is not None:
+        return _operator(query, key, value, False, scale, enable_gqa, mask, attn_mask)
+    return _pass_on(why, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 def _pytorch_with(bias, query, key, value, dropout_p, is_causal, scale, gqa):
@@ -43,26 +54,41 @@ def _attend_below(bias, side, query, key, value, scale, gqa):
     return _attend(query, key, value, side, scale, gqa)
 
 
-def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False):
+def _operator(query, key, value, is_causal=False, scale=None, enable_gqa=False, mask=None, attn_mask=None):
     """Runs fatune::sdpa, which traces as _sdpa_kernel or PyTorch's attention. A call that needs
-    gradients is always PyTorch's."""
+    gradients is always PyTorch's. `mask` names a mask that is_causal cannot say; `attn_mask` says it to PyTorch."""
     real = _is_real(query, key, value)
     if not real:
         _refuse_others(query, key, value)
     if _is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     if _is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
-        return _pass_on(_WANTS_GRADIENTS, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
-    mask = _UPPER_LEFT if is_causal else None
+        if mask is not None and attn_mask is None:
+            attn_mask = _mask_tensor(mask, query.shape[-2], key.shape[-2], query.device)
+        return _pass_on(_WANTS_GRADIENTS, query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
+    named = mask or (_UPPER_LEFT if is_causal else None)
     if real:
-        out = _attend(query, key, value, mask, scale, enable_gqa)
+        out = _attend(query, key, value, named, scale, enable_gqa)
         if out is not None:
             return out
-    elif _may_have_kernel(query, key, value, mask, scale, enable_gqa):
-        return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa, _INSTALLED)
-    if scale is None and not enable_gqa:  # keyword arguments cost time
+    elif _may_have_kernel(query, key, value, named, scale, enable_gqa):
+        return torch.ops.fatune._sdpa_kernel(query, key, value, is_causal, scale, enable_gqa, _INSTALLED, mask)
+    return _pytorch_for(query, key, value, is_causal, scale, enable_gqa, mask, attn_mask)
+
+
+def _pytorch_for(query, key, value, is_causal, scale, gqa, mask, attn_mask=None):
+    """Calls PyTorch's attention with is_causal, or with a mask by its name, which `attn_mask` says if it is given."""
+    if mask is None and scale is None and not gqa:  # keyword arguments cost time
         return _pytorch(query, key, value, None, 0.0, is_causal)
-    return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    if mask is None:
+        return _pytorch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=gqa)
+    if attn_mask is not None:
+        return _pytorch(query, key, value, attn_mask, scale=scale, enable_gqa=gqa)
+    made = _mask_tensor(mask, query.shape[-2], key.shape[-2], query.device)
+    out = _pytorch(query, key, value, made, scale=scale, enable_gqa=gqa)
+    if query.shape[-2] <= key.shape[-2]:
+        return out
+    return out.masked_fill(~made.any(-1, keepdim=True), 0.0)  # as kernels, in rows that see no key
 
 
 def _autocast(tensor):
@@ -108,15 +134,14 @@ def _are_known(tensors):
     return all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride()))
 
 
-def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False):
+def _run_kernel(query, key, value, is_causal=False, scale=None, enable_gqa=False, mask=None):
     """Runs fatune::_sdpa_kernel; the result has the query's memory order. PyTorch computes where a
     graph that was traced without gradients runs with gradients."""
     if not _needs_gradients(query, key, value):
-        out = _attend(query, key, value, _UPPER_LEFT if is_causal else None, scale, enable_gqa)
+        out = _attend(query, key, value, mask or (_UPPER_LEFT if is_causal else None), scale, enable_gqa)
         if out is not None:
             return out
-    out, promised = _pytorch(query, key, value, is_causal=is_causal, scale=scale,
-                             enable_gqa=enable_gqa), _new_output(query, value)
+    out, promised = _pytorch_for(query, key, value, is_causal, scale, enable_gqa, mask), _new_output(query, value)
     if all(size <= 1 or given == wanted for size, given, wanted in zip(out.shape, out.stride(), promised.stride())):
         return out
     return promised.copy_(out)
@@ -128,18 +153,18 @@ def _functions_of(installed):
     return (_services[installed].functions or _services[not installed].functions)
 
 
-def _any_operator(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False):
-    return _functions_of(installed)["_operator"](query, key, value, is_causal, scale, enable_gqa)
+def _any_operator(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False, mask=None):
+    return _functions_of(installed)["_operator"](query, key, value, is_causal, scale, enable_gqa, mask)
 
 
-def _kernel_operator(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False):
-    return _functions_of(installed)["_run_kernel"](query, key, value, is_causal, scale, enable_gqa)
+def _kernel_operator(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False, mask=None):
+    return _functions_of(installed)["_run_kernel"](query, key, value, is_causal, scale, enable_gqa, mask)
 
 
 def _register():
     library = torch.library.Library("fatune", "FRAGMENT")
     arguments = ("(Tensor query, Tensor key, Tensor value, bool is_causal=False, float? scale=None, "
-                 "bool enable_gqa=False, bool installed=False) -> Tensor")
+                 "bool enable_gqa=False, bool installed=False, str? mask=None) -> Tensor")
     tags = (torch.Tag.pt2_compliant_tag,
             getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order))  # compiled-in strides
     library.define("sdpa" + arguments, tags=tags)
@@ -148,7 +173,7 @@ def _register():
     library.impl("_sdpa_kernel", _kernel_operator, "CompositeExplicitAutograd")
 
     @torch.library.register_fake("fatune::_sdpa_kernel", lib=library)
-    def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False):
+    def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False, mask=None):
         return _new_output(query, value)
 
     register_flop_formula([torch.ops.fatune._sdpa_kernel])(_flops)
@@ -161,16 +186,22 @@ def info() -> list[dict]:
     return [kernel.facts for kernel in _service.table.kernels]
 
 
-def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> str:
+def explain(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *,
+            window_size=None) -> str:
     """Takes sdpa()'s arguments; returns the kernel, or "PyTorch: " and the reason."""
     if torch.is_autocast_enabled():
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
-    mask = _UPPER_LEFT if is_causal else None
+    mask, why = _UPPER_LEFT if is_causal else None, _UNKNOWN_MASK
     side = _bias_side(attn_mask)
-    if side is not None and (attn_mask.seq_len_q, attn_mask.seq_len_kv) == (query.shape[-2], key.shape[-2]):
+    if window_size is not None:
+        mask = _window_name(window_size, attn_mask, is_causal)
+    elif side is not None and (attn_mask.seq_len_q, attn_mask.seq_len_kv) == (query.shape[-2], key.shape[-2]):
         mask, attn_mask = side, None
+    elif attn_mask is not None and side is None and not is_causal:
+        mask, why = _mask_said(attn_mask, query, key, value)
+        attn_mask = attn_mask if mask is None else None
     if attn_mask is not None or dropout_p != 0.0:
-        return "PyTorch: no kernel takes such a mask, or dropout"
+        return f"PyTorch: {why if dropout_p == 0.0 else 'it has dropout'}"
     if _needs_gradients(query, key, value):
         return f"PyTorch: {_WANTS_GRADIENTS}"
     if not _has_kernels(query.device):
@@ -204,7 +235,7 @@ def load(device: torch.device | int | None = None) -> int:
 # attention, never a function that fatune.capture() installed. Files imported by hand serve
 # together; files of fatune.install() serve while installed.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_7", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
+    "shared_8", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
         F.scaled_dot_product_attention, "_recorded", F.scaled_dot_product_attention)})
 _services, _pytorch = _shared["services"], _shared["pytorch"]
 _service = _services[_INSTALLED]

@@ -6,7 +6,8 @@
 query is (batch, heads, seq_q, head_dim); key and value are (batch, kv_heads, seq_kv, head_dim). Calls that no kernel
 of this file was made for go to torch.nn.functional.scaled_dot_product_attention: other sizes, strides, types, masks,
 scales and devices, dropout, and every call that needs gradients. Results are equal but for rounding, and their
-dimensions lie in memory as the query's do. The function is also the operator torch.ops.fatune.sdpa.
+dimensions lie in memory as the query's do. window_size=(L, R) is FlashAttention's: keys before and after the place of
+the query, counted from the last query and key; -1 is no bound. The function is also the operator torch.ops.fatune.sdpa.
 Needs PyTorch 2.5 or newer and nothing else.
 
     sdpa_fp8()  attention by the file's fp8 kernels: of fp8 tensors with factors, or of 16-bit tensors, which they quantize
@@ -27,6 +28,7 @@ import math
 import sys
 import threading
 import warnings
+import weakref
 import zlib
 
 import torch
@@ -40,9 +42,10 @@ _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
-_UPPER_LEFT, _LOWER_RIGHT = "upper_left", "lower_right"  # alignment of a causal mask; is_causal means the former
+_UPPER_LEFT, _LOWER_RIGHT = "causal-upper-left", "causal"  # masks of problems; is_causal means the former
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _MAX_REMEMBERED = 1024  # chosen: cached decisions and tensor maps before the cache is cleared
+_MAX_MASKS = 64  # chosen: mask tensors whose kind is remembered
 _MAX_TABLES = 16  # chosen: sets of kernels whose decisions are cached
 _ALIGNMENT = 16  # bytes; alignment of tensor maps and of the kernels' vector loads
 _INSTALLED: bool = globals().get("_INSTALLED", False)  # set by fatune.install() before the import
@@ -75,9 +78,7 @@ def _problem_key(q, k, v, dtype, mask, gqa):
         return None
     if q[1] != k[1] and not (gqa and k[1] > 0 and q[1] % k[1] == 0):
         return None
-    if mask == _UPPER_LEFT and q[2] != k[2]:  # the kernels align causal masks at the lower right
-        return None
-    return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, mask is not None and q[2] > 1)
+    return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, _visible(mask, q[2], k[2]))
 
 
 def _strides_seen(shape, stride, heads):

@@ -19,8 +19,8 @@ namespace {
 /// The order of the parts in the module. The first part has one marked line each for the kernels'
 /// origin, their facts, and their machine code by hash.
 const std::vector<std::string_view> kAttentionParts = {
-    "torch_problem.py", "torch_driver.py",   "torch_queue.py", "torch_launch.py",
-    "torch_choice.py",  "torch_operator.py", "torch_fp8.py",   "torch_check.py"};
+    "torch_problem.py", "torch_mask.py",     "torch_driver.py", "torch_queue.py", "torch_launch.py",
+    "torch_choice.py",  "torch_operator.py", "torch_fp8.py",    "torch_check.py"};
 const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
                                                     "torch_queue.py", "torch_custom_operator.py"};
 

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from fatune import calls, fastpath, masks, options, program, support
 from torch.nn.attention.bias import causal_lower_right
 
+import fakes
 import models
 
 capture_module = importlib.import_module("fatune.capturing")
@@ -139,7 +140,10 @@ class CaptureTest(unittest.TestCase):
         library.flash_attn_func = lambda q, k, v, **options: q
         q, k, v = (part.transpose(1, 2) for part in models.packed())
         for options, kind in (({}, masks.NONE), ({"causal": True}, masks.CAUSAL),
-                              ({"window_size": (4, 0)}, masks.WINDOW), ({"softcap": 30.0}, masks.BIAS)):
+                              ({"window_size": (4, 0)}, "causal-window:5"), ({"window_size": (-1, 3)}, "window:15,3"),
+                              ({"window_size": (4, -1), "causal": True}, "causal-window:5"),
+                              ({"window_size": (15, 15)}, masks.NONE), ({"window_size": (15, 0)}, masks.CAUSAL),
+                              ({"softcap": 30.0}, masks.BIAS)):
             with self.subTest(kind), unittest.mock.patch.dict(sys.modules, flash_attn=library):
                 call = only_call(lambda: library.flash_attn_func(q, k, v, **options))
                 self.assertEqual((call["query"]["shape"], call["mask"]["kind"]), ([2, 4, 16, 32], kind))
@@ -266,7 +270,7 @@ class ProblemTest(unittest.TestCase):
                 ("dropout", (q, k, v), {"dropout_p": 0.1}),
                 ("gradients are wanted", (q.clone().requires_grad_(), k, v), {}),
                 ("3 dimensions", (q[0], k[0], v[0]), {}),
-                ("upper left", (q[:, :, :8], k, v), {"is_causal": True}),
+                ("first queries see no key", (q, k[:, :, :8], v[:, :, :8]), {"attn_mask": causal_lower_right(16, 8)}),
                 ("unlike sizes", (q, k, v[..., :16]), {}),
                 ("expanded", (q[:1].expand(2, -1, -1, -1), k, v), {}),
                 ("no kernel has the head dim 36: fa_mma needs", [q.new_zeros(1, 1, 8, 36)] * 3, {}),
@@ -292,6 +296,19 @@ class ProblemTest(unittest.TestCase):
         self.assertNotIn("causal", only_problem(attend, q, k, v, attn_mask=torch.ones_like(lower)))
         self.assertIn("padding right", only_call(attend, q, k, v, attn_mask=lower[3:4])["reason"])
 
+    def test_masks_of_problems_have_their_numbers(self):
+        q, k, v = models.packed()
+        short = q[:, :, :8].contiguous()
+        for mask in ("causal-window:5", "window:4,3", "prefix:6"):
+            suite = fatune.capture(attend, q, k, v, attn_mask=fakes.seen_by(mask, 16, 16))
+            self.assertEqual(suite.problems[0]["mask"], mask)
+            self.assertEqual(suite.calls[0]["mask"]["kind"], mask)
+        self.assertEqual(suite.problems[0]["name"], "2-4-16-32-prefix-6-packed")
+        self.assertEqual(only_problem(attend, short, k, v, is_causal=True)["mask"], masks.UPPER_LEFT)
+        self.assertTrue(only_problem(attend, short, k, v, attn_mask=fakes.seen_by("causal", 8, 16))["causal"])
+        suite = fatune.capture(attend, q, k[:, :, :8], v[:, :, :8], attn_mask=fakes.seen_by("window:3,7", 16, 8))
+        self.assertIn("first queries see no key", suite.calls[0]["reason"])
+
     def test_nothing_of_the_data_is_kept(self):
         q, k, v = models.packed()
         text = fatune.capture(attend, q.fill_(0.123456), k, v).text()
@@ -308,23 +325,55 @@ class MaskTest(unittest.TestCase):
         self.assertEqual(self.kind(torch.ones(6, 6, dtype=torch.bool)), masks.NONE)
         self.assertEqual(self.kind(columns <= rows), masks.CAUSAL)
         self.assertEqual(self.kind((columns <= rows)[:4]), masks.UPPER_LEFT)
-        self.assertEqual(self.kind((columns <= rows)[2:]), masks.LOWER_RIGHT)
+        self.assertEqual(self.kind((columns <= rows)[2:]), masks.CAUSAL)
         self.assertEqual(masks.kind_of((columns < lengths), 6, 6), masks.PADDING_RIGHT)
         self.assertEqual(masks.kind_of((columns >= lengths), 6, 6), masks.PADDING_LEFT)
         self.assertEqual(masks.kind_of((columns < lengths).expand(3, 1, 6, 6), 6, 6), masks.PADDING_RIGHT)
         self.assertEqual(masks.kind_of((columns < lengths) & (columns <= rows), 6, 6), "causal_padding_right")
-        self.assertEqual(self.kind((columns <= rows) & (columns > rows - 3)), masks.CAUSAL_WINDOW)
-        self.assertEqual(self.kind((columns - rows).abs() < 2), masks.WINDOW)
+        self.assertEqual(self.kind((columns <= rows) & (columns > rows - 3)), "causal-window:3")
+        self.assertEqual(self.kind((columns - rows).abs() < 2), "window:1,1")
+        self.assertEqual(self.kind(columns < rows), masks.OTHER)
         self.assertEqual(self.kind((columns + rows) % 2 == 0), masks.OTHER)
         self.assertEqual(self.kind(torch.rand(6, 6)), masks.BIAS)
         self.assertEqual(self.kind(torch.zeros(6, 6)), masks.NONE)
 
+    def test_every_mask_of_a_problem_is_found_as_what_it_is_and_no_other(self):
+        names = [f"window:{before},{after}" for before in range(8) for after in range(8)]
+        names += [f"{kind}:{number}" for kind in ("causal-window", "prefix") for number in range(1, 9)]
+        for lengths in ((1, 1), (1, 6), (4, 6), (6, 6), (6, 4), (6, 1)):
+            found = {}
+            for name in (masks.NONE, masks.CAUSAL, masks.UPPER_LEFT, *names):
+                mask = fakes.seen_by(name, *lengths).expand(lengths)
+                kind = masks.kind_of(mask, *lengths)
+                if not mask.any():
+                    continue
+                self.assertTrue(torch.equal(fakes.seen_by(kind, *lengths).expand(lengths), mask), (name, kind, lengths))
+                self.assertEqual(masks.hides_all_of_a_row(kind, *lengths), not mask.any(-1).all(), (name, lengths))
+                numbers = tuple(map(int, name[7:].split(","))) if name.startswith("window") else None
+                self.assertEqual(masks.window(*numbers, *lengths) if numbers and kind != masks.UPPER_LEFT else kind, kind)
+                self.assertEqual(found.setdefault(kind, mask).tolist(), mask.tolist())
+            self.assertEqual(len({str(mask.tolist()) for mask in found.values()}), len(found))  # one name each
+
+    def test_a_mask_is_found_in_every_form(self):
+        window = fakes.seen_by("causal-window:3", 6, 6)
+        batch = window.expand(3, 1, 6, 6)
+        for mask in (window, window[None, None], batch, batch.contiguous(), window.expand(3, 8, 6, 6),
+                     torch.zeros(6, 6).masked_fill(~window, -math.inf),
+                     torch.zeros(3, 1, 6, 6).half().masked_fill(~window, torch.finfo(torch.float16).min)):
+            self.assertEqual(self.kind(mask), "causal-window:3")
+        self.assertEqual(masks.kind_of(window[-1:], 1, 6), "causal-window:3")  # one query beside a cache
+        for at in range(3):
+            varied = batch.clone()
+            varied[at] = fakes.seen_by("causal-window:4", 6, 6)
+            self.assertEqual(self.kind(varied), masks.OTHER)
+        self.assertEqual(masks.kind_of(window[:5], 6, 6), masks.OTHER)
+
     def test_one_wrong_element_makes_another_kind(self):
-        lower = torch.ones(16, 16, dtype=torch.bool).tril()
-        for place in ((0, 0), (5, 9), (15, 15)):
-            changed = lower.clone()
-            changed[place] = ~changed[place]
-            self.assertNotIn(self.kind(changed), (masks.CAUSAL, masks.NONE))
+        for name in (masks.CAUSAL, "causal-window:6", "window:4,2", "prefix:5"):
+            for place in ((0, 0), (5, 9), (15, 15)):
+                changed = fakes.seen_by(name, 16, 16)
+                changed[place] = ~changed[place]
+                self.assertFalse(masks.is_of_problems(self.kind(changed)))
 
 
 class CommandTest(unittest.TestCase):

@@ -313,6 +313,8 @@ class Command(Export):
         self.assertIn("cannot be written in PyTorch",
                       why_no_reference({"operation": "rmsnorm", "dtype": "f16"}))
         self.assertIn("fp8", why_no_reference({**MISSION, "dtype": "e4m3"}))
+        self.assertIn("mask is prefix:9", why_no_reference({**MISSION, "mask": "prefix:9"}))
+        self.assertIn("caps its scores", why_no_reference({**MISSION, "softcap": 50.0}))
 
     def test_other_formats_are_the_program_s(self):
         self.assertTrue(commands.handles(["export", "run", "--to=cubin,kernelbot"]))

@@ -27,19 +27,32 @@ class Route:
         heads = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(heads, dim=1) for each in (key, value))
         scores = query.double() @ key.double().transpose(-1, -2) * self.kernel.facts["scale"]
-        if self.kernel.mask is not None:
-            rows, columns = scores.shape[-2:]
-            hidden = torch.ones(rows, columns, dtype=torch.bool).triu(columns - rows + 1)
-            scores = scores.masked_fill(hidden, -torch.inf)
+        scores = scores.masked_fill(~seen_by(self.kernel.mask or "none", *scores.shape[-2:]), -torch.inf)
         out = (scores.softmax(-1) @ value.double() + self.wrong_by).to(query.dtype)
         return torch.empty_like(query).copy_(out)
 
 
-def _of_length(kernel, tokens):
-    """The kernel as it would be for another length."""
-    problem = {**kernel.facts["problem"], "seq_q": tokens, "seq_kv": tokens}
+def seen_by(mask, rows, columns):
+    """Which keys (columns) each query (row) sees under a problem's mask, as its definition has it."""
+    kind, _, told = mask.partition(":")
+    numbers = [int(number) for number in told.split(",")] if told else []
+    query, key = torch.arange(rows)[:, None], torch.arange(columns)[None, :]
+    place = query + columns - rows
+    if kind == "window":
+        return (key >= place - numbers[0]) & (key <= place + numbers[1])
+    if kind == "causal-window":
+        return (key > place - numbers[0]) & (key <= place)
+    if kind == "prefix":
+        return (key <= place) | (key < numbers[0])
+    return {"none": key >= 0 * query, "causal": key <= place, "causal-upper-left": key <= query}[kind]
+
+
+def _changed(kernel, tokens, mask):
+    """The kernel as it would be for another length and mask."""
+    tokens = tokens or kernel.facts["problem"]["seq_q"]
+    problem = {**kernel.facts["problem"], "seq_q": tokens, "seq_kv": tokens, "mask": mask}
     strides = (problem["heads"] * tokens * problem["head_dim"], tokens * problem["head_dim"], problem["head_dim"], 1)
-    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}", "problem": problem,
+    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}-{mask}", "problem": problem,
                          "strides": dict.fromkeys(kernel.facts["strides"], strides)}, kernel.cubin)
 
 
@@ -51,16 +64,17 @@ def drawn(page):
 
 
 @contextlib.contextmanager
-def on_the_cpu(tokens=None):
+def on_the_cpu(tokens=None, kinds=("none",)):
     """Files that are imported meanwhile by fatune.install(), or by the function that this gives, take the CPU for the
-    GPU of the recording. With `tokens` their kernels are for this length."""
+    GPU of the recording. With `tokens` their kernels are for this length, each stands for kernels of these masks."""
     imported = installing._imported
 
     def import_for_the_cpu(file, by=imported):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that no gate has checked them
             module = by(file)
-        module._own = [_of_length(kernel, tokens) for kernel in module._own] if tokens else module._own
+        if tokens or kinds != ("none",):
+            module._own = [_changed(kernel, tokens, mask) for kernel in module._own for mask in kinds]
         module._has_kernels = lambda device: device.type == "cpu"
         module._device = lambda index: ((9, 0), DEVICE)
         module._ROUTES[None] = Route
@@ -121,6 +135,6 @@ def graphs_on_the_cpu():
                              graph=stand_in.capture, Stream=stream, current_stream=stream,
                              stream=lambda _: contextlib.nullcontext(),
                              is_current_stream_capturing=lambda: stand_in.capturing), \
-            mock.patch.object(masks, "kind_of", stand_in.kind_of), \
+            mock.patch.multiple(masks, kind_of=stand_in.kind_of, is_being_captured=lambda mask: stand_in.capturing), \
             mock.patch.multiple(graphs, check=mock.DEFAULT, _MOST_CALLS=2):
         yield stand_in

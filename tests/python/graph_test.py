@@ -106,6 +106,7 @@ class BackendTest(Graph):
 
     def test_a_mask_that_says_nothing_is_left_out_as_it_is_by_install(self):
         q, k, v = models.packed(dim=20)  # no kernel has this head dim
+        lower = torch.ones(16, 16, dtype=torch.bool).tril()
         seen = []
 
         def attend(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
@@ -113,11 +114,13 @@ class BackendTest(Graph):
             return query
 
         def step():
-            F.scaled_dot_product_attention(q, k, v, self.graphs.mask(torch.ones(16, 16, dtype=torch.bool).tril()))
+            F.scaled_dot_product_attention(q, k, v, self.graphs.mask(lower))
 
         with unittest.mock.patch.object(F, "scaled_dot_product_attention", attend):
-            (call,) = fatune.capture(step, graph=True).calls
-        self.assertEqual(call["mask"]["kind"], masks.CAUSAL)
+            suite = fatune.capture(step, graph=True)
+        (call,) = suite.calls
+        self.assertEqual((call["mask"]["kind"], call["problem"]), (masks.CAUSAL, None))
+        self.assertEqual(installing._Masks(suite, True).kind(lower, q, k), (masks.CAUSAL, ""))
         self.assertEqual(seen[-1], (True, True))
 
     def test_the_fastest_backend_runs_calls_like_the_one_that_was_timed_and_no_others(self):
@@ -191,6 +194,68 @@ class IdleMaskTest(unittest.TestCase):
         theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
         ours = installing.without_idle_masks(F.scaled_dot_product_attention, suite)(q, k, v, attn_mask=bias)
         self.assertTrue(torch.equal(ours, theirs))
+
+
+class Alternating(models.Model):
+    """Layers with one of two masks in turn, as Gemma's."""
+
+    def forward(self, x, masks):
+        for layer, mask in zip(self.layers, masks):
+            x = layer(x, attn_mask=mask)
+        return x
+
+
+class SeveralMasksTest(Graph):
+    """Masks of one shape and several kinds in one graph: each call has the kernel of its own mask or none."""
+
+    KINDS = ("causal", "causal-window:7")
+
+    def setUp(self):
+        super().setUp()
+        self.model, self.x = Alternating(4).eval().requires_grad_(False).half(), torch.randn(4, 32, models.WIDTH).half()
+        self.enterContext(fakes.on_the_cpu(tokens=32, kinds=("none", *self.KINDS)))
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        recorded = fatune.capture(*models.model_and_input(1))
+        result = fatune.tune(recorded, out=self.folder / "run", device="recorded", budget=1, quiet=True)
+        self.result = fatune.Result(result.folder, result.document, fatune.capture(self.step, graph=True))
+
+    def step(self, model=None):
+        made = [self.graphs.mask(fakes.seen_by(kind, 32, 32)) for kind in self.KINDS]
+        return (model or self.model)(self.x, [made[0], made[1], made[0], made[1]])
+
+    def counts(self, step, before=None):
+        """The calls of a capture by their masks and what served them."""
+        with fatune.install(self.result, assume_masks="captured", unverified=True) as installed, torch.no_grad():
+            if before:
+                before()
+            installed.recount()
+            with self.graphs.capture(None):
+                step()
+        return {(row.call.partition("f16")[2].strip(), row.reason): row.calls for row in installed.why().rows}
+
+    def test_each_layer_has_the_kernel_of_its_own_mask(self):
+        self.assertEqual([(call["mask"]["kind"], call["paths"]) for call in
+                          sorted(self.result.suite.calls, key=lambda call: call["mask"]["kind"])],
+                         [(kind, [f"layers.{i} (Layer)" for i in (at, at + 2)]) for at, kind in enumerate(self.KINDS)])
+        self.assertEqual(self.counts(self.step), {("causal", None): 2, ("causal-window:7", None): 2})
+
+    def test_a_call_whose_module_was_not_captured_or_with_both_is_pytorchs(self):
+        q, k, v = (torch.randn(4, 8, 32, 64).half() for _ in range(3))
+        another = torch.nn.Sequential(self.model)
+        another.forward = lambda x, masks: self.model(x, masks)
+        mask = fakes.seen_by(self.KINDS[1], 32, 32)
+        for step in (lambda: F.scaled_dot_product_attention(q, k, v, attn_mask=self.graphs.mask(mask)),
+                     lambda: self.step(another)):
+            self.assertEqual({reason for _, reason in self.counts(step)}, {installing._SEVERAL})
+        for call in self.result.suite.document["capture"]["calls"]:
+            call["paths"] = ["layers.0 (Layer)", "layers.1 (Layer)"]
+        self.assertEqual(self.counts(self.step), {("masked", installing._SEVERAL): 4})
+
+    def test_a_mask_that_was_read_before_the_capture_is_what_it_was(self):
+        given = [fakes.seen_by(kind, 32, 32) for kind in self.KINDS]
+        swapped = [given[1], given[0], given[1], given[0]]  # not as it was captured
+        found = self.counts(lambda: self.model(self.x, swapped[:1] * 2), before=lambda: self.model(self.x, swapped))
+        self.assertEqual(found, {("causal-window:7", None): 2})
 
 
 class OptimizeTest(Graph):

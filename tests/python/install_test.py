@@ -221,9 +221,9 @@ class InstallTest(Recorded):
             self.assertEqual((installed.why().served, installed.why().unserved), (7, 1))
 
     def test_a_mask_is_read_once_until_it_is_written_to(self):
-        known = installing._Masks(self.suite, assume=False)
         mask, (q, k, _) = full_mask(), qkv()
         with unittest.mock.patch.object(masks, "kind_of", wraps=masks.kind_of) as read:
+            known = self.install().masks
             for _ in range(3):
                 self.assertEqual(known.kind(mask[:, :512], q, k), (masks.NONE, ""))
             self.assertEqual(read.call_count, 1)
@@ -343,6 +343,143 @@ class InstallTest(Recorded):
         self.assertEqual((tuple(seen["k"].shape), gqa), ((4, 1, 512, 64), True))
         copied = {**tensors, "k": tensors["k"].contiguous()}
         self.assertEqual(exported._with_one_head(copied, False), (copied, False))
+
+
+class MaskTest(Recorded):
+    """Kernels for each kind of mask, at one length, of a step that was captured with all of them."""
+
+    TOKENS = 32
+    KINDS = ("none", "causal", "causal-window:7", "window:5,3", "prefix:9")
+
+    def setUp(self):
+        super().setUp()
+        self.inputs = qkv(self.TOKENS)
+        self.enterContext(fakes.on_the_cpu(tokens=self.TOKENS, kinds=self.KINDS))
+        suite = fatune.capture(lambda: [attend(*self.inputs, attn_mask=self.mask(kind)) for kind in self.KINDS])
+        self.result = fatune.Result(self.result.folder, self.result.document, suite)
+
+    def mask(self, kind):
+        return fakes.seen_by(kind, self.TOKENS, self.TOKENS).expand(self.TOKENS, self.TOKENS).clone()
+
+    def expect(self, served, mask, attention=attend, **options):
+        """The result is PyTorch's with this mask; a kernel makes it or does not."""
+        before = fakes.Route.launched
+        with torch.no_grad():
+            ours = attention(*self.inputs, **(options or {"attn_mask": mask}))
+            torch.testing.assert_close(ours, self.pytorch(*self.inputs, attn_mask=mask), atol=4e-3, rtol=4e-3)
+        self.assertEqual(fakes.Route.launched - before, int(served))
+
+    def test_a_kernel_serves_the_tensor_that_is_its_mask_and_no_other(self):
+        installed = self.install()
+        for kind in self.KINDS:
+            mask = self.mask(kind)
+            for given in (mask, mask[None, None], mask.expand(models.BATCH, 1, -1, -1), mask.expand(4, 8, -1, -1),
+                          torch.zeros(mask.shape).half().masked_fill(~mask, -math.inf)):
+                self.expect(True, given)
+        self.assertIn("4,8,32,64 f16 causal-window:7: a kernel", str(installed.why()))
+        for kind in ("causal-window:6", "causal-window:8", "window:5,2", "window:6,3", "prefix:8", "prefix:10"):
+            self.expect(False, self.mask(kind))
+        varied = self.mask("window:5,3").repeat(models.BATCH, 1, 1, 1)
+        varied[2] = self.mask("causal-window:7")
+        self.expect(False, varied)
+        self.assertEqual({(row.reason or "").partition(",")[0] for row in installed.why().rows},
+                         {"", "no kernel is for these sizes", "its mask is of no kind that fatune knows"})
+
+    def test_a_mask_that_is_written_to_is_another(self):
+        self.install()
+        mask = self.mask("causal-window:7")
+        self.expect(True, mask)
+        mask.copy_(self.mask("causal-window:8"))
+        self.expect(False, mask)
+        mask.copy_(self.mask("prefix:9"))
+        self.expect(True, mask)
+
+    def test_compiled_code_is_pytorchs_where_several_kinds_were_captured(self):
+        installed = self.install(assume_masks="captured")
+        self.expect(False, self.mask("causal-window:7"), torch.compile(attend, backend="aot_eager", fullgraph=True))
+        torch._dynamo.reset()
+        self.assertEqual(installed.masks.kind(self.mask("causal"), *self.inputs[:2]), ("causal", ""))
+
+    def test_compiled_code_has_the_kernel_of_the_only_kind_that_was_captured(self):
+        calls = [call for call in self.result.suite.calls if call["mask"]["kind"] == "causal-window:7"]
+        self.result.suite.document["capture"]["calls"] = calls
+        self.install(assume_masks="captured")
+        compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+        self.expect(True, self.mask("causal-window:7"), compiled)
+        self.inputs = [each.double() for each in self.inputs]
+        self.expect(False, self.mask("causal-window:7"), compiled)
+        torch._dynamo.reset()
+
+    def exported(self):
+        """The exported file as it is imported by hand."""
+        def imported(file):
+            spec = importlib.util.spec_from_file_location("sdpa", file)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+
+        with fakes.on_the_cpu(tokens=self.TOKENS, kinds=self.KINDS) as import_for_the_cpu:
+            module = import_for_the_cpu(installing.export(self.result, unverified=True), imported)
+        module._service.serve(module._own)
+        self.addCleanup(module._service.__init__)
+        return module
+
+    def test_the_exported_file_takes_an_equal_tensor(self):
+        module = self.exported()
+        for kind in self.KINDS:
+            mask = self.mask(kind)
+            for given in (mask, mask[None, None], mask.expand(4, 8, -1, -1)):
+                self.expect(True, given, module.sdpa)
+            self.assertIn("" if kind == "none" else f" {kind}:", module.explain(*self.inputs, mask))
+            self.expect(False, torch.zeros(mask.shape).half().masked_fill(~mask, -math.inf), module.sdpa)
+        for kind in ("causal-window:6", "causal-window:8", "window:5,2", "prefix:10"):
+            self.expect(False, self.mask(kind), module.sdpa)
+            self.assertEqual(module.explain(*self.inputs, self.mask(kind)), "PyTorch: no kernel takes such a mask")
+        varied = self.mask("causal").repeat(models.BATCH, 1, 1, 1)
+        varied[1, 0, 3, 9] = True
+        self.expect(False, varied, module.sdpa)
+        with unittest.mock.patch.object(module, "_mask_tensor") as made:
+            mask = self.mask("causal")
+            made.side_effect = lambda *given: self.mask(given[0])
+            for _ in range(3):
+                self.expect(True, mask, module.sdpa)
+            self.assertLessEqual(made.call_count, len(self.KINDS))
+
+    def test_the_exported_file_takes_a_window_by_its_numbers(self):
+        module = self.exported()
+        for window, kind, served in (
+                ((6, 0), "causal-window:7", True), ((5, 3), "window:5,3", True), ((-1, 0), "causal", True),
+                ((31, 0), "causal", True), ((-1, -1), "none", True), ((7, 0), "causal-window:8", False),
+                ((5, -1), "window:5,31", False), ((-1, 3), "window:31,3", False)):
+            for attention in (module.sdpa, lambda *given, **options: module.sdpa(*given, **options, scale=0.125)):
+                self.expect(served, self.mask(kind), attention, window_size=window)
+            said = module.explain(*self.inputs, window_size=window)
+            self.assertEqual(said.startswith("PyTorch: no kernel is for these sizes"), not served, said)
+        compiled = torch.compile(lambda *given: module.sdpa(*given, window_size=(6, 0)), backend="aot_eager", fullgraph=True)
+        with unittest.mock.patch.dict(sys.modules, sdpa=module):
+            self.expect(True, self.mask("causal-window:7"), lambda *given, **_: compiled(*given))
+        for options in ({"is_causal": True}, {"attn_mask": self.mask("causal")}):
+            with self.assertRaisesRegex(ValueError, "window_size says the whole mask"):
+                module.sdpa(*self.inputs, **options, window_size=(6, 0))
+        with unittest.mock.patch.object(module, "_pytorch", lambda query, *_, **__: query * math.nan):
+            out = module.sdpa(self.inputs[0], *(each[:, :, :20] for each in self.inputs[1:]), window_size=(3, 2))
+        self.assertEqual(out[0, 0, :, 0].isnan().tolist(), [False] * 10 + [True] * 22)  # rows that see no key are zeros
+        wanted = [each.clone().requires_grad_() for each in self.inputs]
+        self.assertTrue(module.sdpa(*wanted, window_size=(6, 0)).requires_grad)
+
+    def test_masks_of_unlike_lengths_are_told_apart(self):
+        module = self.exported()
+        mask, key = module._mask_tensor, module._problem_key
+        for rows, keys in ((1, 1), (1, 6), (4, 6), (6, 6), (6, 4)):
+            seen = {}
+            for kind in ("none", "causal", "causal-upper-left", *(f"window:{a},{b}" for a in range(7) for b in range(7)),
+                         *(f"{name}:{n}" for name in ("causal-window", "prefix") for n in range(1, 8))):
+                expected = fakes.seen_by(kind, rows, keys).expand(rows, keys)
+                self.assertEqual(mask(kind, rows, keys, "cpu").tolist(), expected.tolist())
+                shapes = (1, 1, rows, 8), (1, 1, keys, 8), (1, 1, keys, 8)
+                seen.setdefault(str(expected.tolist()), set()).add(key(*shapes, "f16", kind, False))
+            self.assertEqual({len(keys) for keys in seen.values()}, {1})
+            self.assertEqual(len(set().union(*seen.values())), len(seen))
 
 
 class WithdrawalTest(Recorded):

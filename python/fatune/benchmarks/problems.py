@@ -18,7 +18,8 @@ _TENSORS = ("q", "k", "v", "out")
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One attention problem of 16-bit tensors; `layout` is text as `--layout` takes it."""
+    """One attention problem of 16-bit tensors; `mask` and `layout` are text as `--mask` and
+    `--layout` take it."""
 
     batch: int
     heads: int
@@ -27,7 +28,7 @@ class Problem:
     seq_kv: int
     head_dim: int
     dtype: str = "f16"
-    causal: bool = False
+    mask: str = "none"
     scale: Optional[float] = None
     layout: str = "bhsd"
 
@@ -36,8 +37,13 @@ class Problem:
         """From the problem in a record of the program. It must be attention."""
         batch, heads, seq_q = record["batch"], record["heads"], record["seq_q"]
         return cls(batch, heads, record.get("kv_heads", heads), seq_q, record.get("seq_kv", seq_q),
-                   record["head_dim"], record["dtype"], record.get("mask") == "causal",
+                   record["head_dim"], record["dtype"], record.get("mask", "none"),
                    record.get("scale"), record.get("layout", "bhsd"))
+
+    @property
+    def causal(self) -> bool:
+        """Whether the mask is causal, aligned with the last query and key."""
+        return self.mask == "causal"
 
     def default_scale(self) -> float:
         """The scale that a problem without one of its own has."""
@@ -68,7 +74,7 @@ class Problem:
         heads = f"{self.heads}(kv {self.kv_heads})" if self.kv_heads != self.heads else self.heads
         rows = f"{self.seq_q}x{self.seq_kv}" if self.seq_q != self.seq_kv else self.seq_q
         text = f"{self.batch},{heads},{rows},{self.head_dim} {self.dtype}"
-        text += " causal" if self.causal else ""
+        text += f" {self.mask}" if self.mask != "none" else ""
         text += f" scale {number_text(self.scale)}" if self.scale is not None else ""
         return text + (f" {self.layout}" if self.layout != "bhsd" else "")
 
@@ -83,6 +89,8 @@ class Problem:
             made["dtype"] = self.dtype
         if self.causal:
             made["causal"] = True
+        elif self.mask != "none":
+            made["mask"] = self.mask
         if self.layout != "bhsd":
             made["layout"] = self.layout
         if self.scale is not None:

@@ -162,7 +162,7 @@ class TorchReader(Reader):
         problem = self.scaled(problem, scale)
         if problem.fault():
             self.wrong(str(problem.fault()))
-        problem = dataclasses.replace(problem, causal=self.is_causal(mask, causal, problem))
+        problem = dataclasses.replace(problem, mask="causal" if self.is_causal(mask, causal, problem) else "none")
         if dropout is not None and (not is_number(dropout) or dropout != 0):
             self.wrong("dropout_p= is not 0")
         if problem.heads != problem.kv_heads and grouped is not True:

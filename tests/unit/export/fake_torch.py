@@ -218,7 +218,7 @@ def install():
         autograd=module("torch.autograd", forward_ad=forward_ad), ops=types.SimpleNamespace(
             fatune=types.SimpleNamespace(), aten=types.SimpleNamespace()),
         library=types.SimpleNamespace(Library=Library, register_fake=lambda name, lib: lambda function: function),
-        Tag=types.SimpleNamespace(pt2_compliant_tag="compliant", needs_fixed_stride_order="order"),
+        bool="bool", Tag=types.SimpleNamespace(pt2_compliant_tag="compliant", needs_fixed_stride_order="order"),
         version=types.SimpleNamespace(cuda="13.0"),
         compiler=types.SimpleNamespace(is_compiling=lambda: state.compiling),
         cuda=types.SimpleNamespace(

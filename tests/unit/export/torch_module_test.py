@@ -78,15 +78,15 @@ class Sizes(unittest.TestCase):
         self.assertIsNone(key(q[1:], k[1:], k[1:], "f16", None, True))
         self.assertIsNone(key(q, (2, 0, 16, 64), (2, 0, 16, 64), "f16", None, True))
 
-    def test_causal_masks_that_start_upper_left_need_as_many_keys(self):
+    def test_causal_masks_that_start_upper_left_are_others_at_unlike_lengths(self):
         key, q, k = self.sdpa._problem_key, (1, 2, 16, 64), (1, 2, 32, 64)
-        self.assertIsNone(key(q, k, k, "f16", "upper_left", False))
-        self.assertTrue(key(q, k, k, "f16", "lower_right", False)[-1])
-        self.assertTrue(key(q, q, q, "f16", "upper_left", False)[-1])
+        self.assertNotEqual(key(q, k, k, "f16", "causal-upper-left", False), key(q, k, k, "f16", "causal", False))
+        self.assertEqual(key(q, q, q, "f16", "causal-upper-left", False), key(q, q, q, "f16", "causal", False))
 
     def test_one_query_at_the_lower_right_sees_every_key(self):
         key, q, k = self.sdpa._problem_key, (1, 2, 1, 64), (1, 2, 32, 64)
-        self.assertEqual(key(q, k, k, "f16", "lower_right", False), key(q, k, k, "f16", None, False))
+        self.assertEqual(key(q, k, k, "f16", "causal", False), key(q, k, k, "f16", None, False))
+        self.assertNotEqual(key(q, k, k, "f16", "causal-window:31", False), key(q, k, k, "f16", None, False))
 
     def test_strides_say_where_each_element_lies(self):
         chance, seen = random.Random(42), 0
@@ -259,7 +259,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(said, [
             "4,8,512,64 f16: fa_tensor_maps, sm_90a, 6.29 us, 0.64 of cudnn, on NVIDIA H200",
             "4,8,512,64 f16 packed: fa_packed_maps, sm_90a, 5.80 us, on NVIDIA H200",
-            "PyTorch: no kernel takes such a mask, or dropout",
+            "PyTorch: no kernel takes such a mask",
             "PyTorch: no kernel is for these sizes, type and mask",
             "PyTorch: no kernel for it has the scale 1.0",
             "PyTorch: no kernel for it takes these strides, or writes in the query's order: q (262144, 512, 1, 8), "
@@ -465,7 +465,7 @@ class Calls(unittest.TestCase):
             fake_torch.state.modes = int(kind is torch.Tensor)
             tensors = [kind((4, 8, 512, 64)) for _ in range(3)]
             self.sdpa.sdpa(*tensors)
-            self.assertEqual(seen.pop(), (*tensors, False, None, False, False))
+            self.assertEqual(seen.pop(), (*tensors, False, None, False, False, None))
             self.left_to_pytorch(*(kind((4, 8, 500, 64)) for _ in range(3)))
             self.left_to_pytorch(*(kind((4, 8, 512, 64), stride=(262144, 512, 1, 8)) for _ in range(3)))
         batch, few = torch.Symbol(), torch.Symbol()

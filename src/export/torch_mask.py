@@ -1,0 +1,90 @@
+# torch_mask.py: Says which keys a problem's mask lets a query see, as numbers, as a tensor and by reading a tensor.
+
+def _visible(mask, rows, keys):
+    """Returns (first, last, prefix) of a mask by its name: query i sees the keys i + first to i + last, and all below
+    prefix. None is no bound, and None in place of all three a mask that hides nothing. Equal masks of `rows` queries
+    have equal numbers, whatever their names. A negative number of a window is no bound."""
+    kind, _, told = (mask or "none").partition(":")
+    numbers = [int(number) for number in told.split(",")] if told else []
+    corner, prefix = keys - rows, 0
+    first, last = None, 0 if kind == _UPPER_LEFT else None if kind == "none" else corner
+    if kind == "window":
+        before, after = numbers
+        first = corner - before if before >= 0 else None
+        last = corner + after if after >= 0 else None
+    elif kind == "causal-window":
+        first = corner - numbers[0] + 1
+    elif kind == "prefix":
+        prefix = numbers[0]
+    if first is not None and first <= 1 - rows:
+        first = None
+    if last is not None and (last >= keys - 1 or prefix >= keys):
+        last = None
+    if first is None and last is None:
+        return None
+    return first, last, prefix if last is not None and prefix > last + 1 else 0
+
+
+def _mask_tensor(mask, rows, keys, device):
+    """Returns the mask as PyTorch's attention takes it: True where a query sees a key."""
+    first, last, prefix = _visible(mask, rows, keys) or (None, None, 0)
+    made = torch.ones(rows, keys, dtype=torch.bool, device=device)
+    made = made if last is None else made.tril(last)
+    made = made if first is None else made.triu(first)
+    made[:, :prefix] = True
+    return made
+
+
+def _window_name(window_size, attn_mask, is_causal):
+    """Names the mask of FlashAttention's window_size."""
+    if attn_mask is not None or is_causal:
+        raise ValueError("sdpa: window_size says the whole mask, also causal ones: (L, 0); give no attn_mask or is_causal")
+    before, after = window_size
+    return f"window:{int(before)},{int(after)}"
+
+
+class _Readings:
+    """What mask tensors say. A mask is read once, since layers share masks or views of one, and again when it was
+    written to. Tensors of inference mode have no version, so they are read each time."""
+
+    def __init__(self, read):
+        self.read, self.known = read, {}
+
+    def __call__(self, mask, rows, keys):
+        found = self.before(mask, rows, keys)
+        if found is None:
+            found = self.read(mask, rows, keys)
+            if not mask.is_inference():
+                if len(self.known) >= _MAX_MASKS:
+                    self.known.clear()
+                whole = mask if mask._base is None else mask._base
+                self.known[self.place(mask, whole, rows, keys)] = weakref.ref(whole), mask._version, found
+        return found
+
+    def before(self, mask, rows, keys):
+        """Returns what the mask said when it was read, None if it was not read as it is now."""
+        if mask.is_inference():
+            return None
+        whole = mask if mask._base is None else mask._base
+        ref, version, found = self.known.get(self.place(mask, whole, rows, keys), (lambda: None, 0, None))
+        return found if ref() is whole and version == mask._version else None
+
+    @staticmethod
+    def place(mask, whole, rows, keys):
+        return id(whole), mask.shape, mask.stride(), mask.storage_offset(), rows, keys
+
+
+_UNKNOWN_MASK = "no kernel takes such a mask"
+
+
+def _mask_said(mask, query, key, value):
+    """Returns the name of a kernel's mask that a bool tensor equals; or None and why none is known."""
+    if (type(mask) not in _PLAIN or mask.dtype != torch.bool or _is_compiling() or not _is_real(query, key, value)
+            or query.dim() != 4 or key.dim() != 4 or not 2 <= mask.dim() <= 4):
+        return None, _UNKNOWN_MASK
+    batch, heads, rows, keys = (*query.shape[:3], key.shape[2])
+    if mask.shape[-2:] != (rows, keys) or any(size not in (1, whole) for size, whole in zip(mask.shape[-3::-1], (heads, batch))):
+        return None, _UNKNOWN_MASK
+    if mask.is_cuda and torch.cuda.is_current_stream_capturing():
+        return None, "its mask cannot be read while a graph is captured; window_size and is_causal need no tensor"
+    return _service.table.masks(mask, rows, keys) or None, _UNKNOWN_MASK
