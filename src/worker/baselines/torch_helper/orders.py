@@ -2,7 +2,8 @@
 
 fatune sends them (torch_process.cpp). A line holds one order and gets one line as its answer. That
 is {"ok": true, ...}, or {"ok": false, "kind": "environment", "infeasible" or "failed", "reason":
-"...", "ends": whether the helper ends now}. Everything that libraries print goes to stderr. The orders:
+"...", "ends": whether the helper ends now}. Everything that libraries print goes to stderr. The
+orders:
 
   hello    {method}: takes the numbers of the timing method; returns versions and the device.
            `packages` has the version of each package beside PyTorch, empty for a missing one
