@@ -130,6 +130,7 @@ Result<Json> TorchProcess::answer(std::chrono::milliseconds patience) {
   if (ok) return answer;
   FATUNE_TRY(const std::string kind, fields.text_or("kind", "failed"));
   FATUNE_TRY(const std::string reason, fields.text_or("reason", "no reason given"));
+  if (kind == "infeasible") return usage_error(reason);
   return kind == "environment" ? environment_error(reason) : device_error(reason);
 }
 

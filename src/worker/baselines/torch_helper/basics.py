@@ -9,7 +9,8 @@ PACKAGES = {}
 
 
 class Refused(Exception):
-    """An answer that is no; `kind` decides the row's outcome: "environment" is unavailable."""
+    """An answer that is no; `kind` decides the row's outcome: "environment" is unavailable,
+    "infeasible" a problem that is not taken, "failed" another fault."""
 
     def __init__(self, reason, kind="failed"):
         super().__init__(reason)

@@ -1,8 +1,9 @@
 """orders.py: Answers orders, which come as JSON lines, with outputs and times of attention.
 
-fatune sends them (torch_process.cpp). A line holds one order and gets one line as its answer:
-{"ok": true, ...} or {"ok": false, "kind": "environment" or "failed", "reason": "...", "ends":
-whether the helper ends now}. Everything that libraries print goes to stderr. The orders:
+fatune sends them (torch_process.cpp). A line holds one order and gets one line as its answer. That
+is {"ok": true, ...}, or {"ok": false, "kind": "environment", "infeasible" or "failed", "reason":
+"...", "ends": whether the helper ends now}. Everything that libraries print goes to stderr. The
+orders:
 
   hello    {method}: takes the numbers of the timing method; returns versions and the device.
            `packages` has the version of each package beside PyTorch, empty for a missing one

@@ -55,7 +55,7 @@ class Problem:
         """Refuses masks of other kinds than these."""
         if self.mask.kind not in kinds:
             raise Refused(f"{title} cannot do this: of masks it takes {', '.join(kinds)}, not "
-                          f"{self.mask.text}")
+                          f"{self.mask.text}", "infeasible")
 
     def upload(self):
         self.inputs.copy_(self.host_inputs)

@@ -20,4 +20,5 @@ def refuse_other_tokens(problem, title):
         shape, stride = problem.shapes[name], problem.strides[name]
         if shape[0] > 1 and stride[0] != shape[2] * stride[2]:
             raise Refused(f"{title} cannot do this: it takes tokens one behind the other, batch "
-                          f"after batch, as bshd and packed have them; {name} lies otherwise")
+                          f"after batch, as bshd and packed have them; {name} lies otherwise",
+                          "infeasible")

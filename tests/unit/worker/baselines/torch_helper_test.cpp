@@ -38,12 +38,13 @@ struct Script {
     std::fill(q.begin(), q.end(), std::byte{0x3c});
     process.inputs_are_of({{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}});
   }
-  std::string open_fault(const std::string& backend) {
+  std::string open_fault(const std::string& backend, ErrorKind kind = ErrorKind::kDevice) {
     const Status opened = process.open(backend, setting);
     REQUIRE_FALSE(opened);
-    CHECK(opened.error().kind == ErrorKind::kDevice);
+    CHECK(opened.error().kind == kind);
     return opened.error().message;
   }
+  std::string refusal(const std::string& backend) { return open_fault(backend, ErrorKind::kUsage); }
 
   test::TemporaryFolder folder;
   TorchSetting setting;
@@ -114,7 +115,7 @@ TEST_CASE("PyTorch's backends take any mask, most as a tensor") {
   REQUIRE(script.process.prepare(backend));
   if (backend != "math") return;
   CHECK(Script("sees:1", problem).open_fault(backend).starts_with("AssertionError"));
-  CHECK(Script("", problem).open_fault("flash") ==
+  CHECK(Script("", problem).refusal("flash") ==
         "PyTorch's flash cannot do this: of masks it takes none, causal, not " +
             name(problem.mask));
 }
@@ -146,7 +147,7 @@ TEST_CASE("packages take windows in numbers of their own, and refuse what they c
     return opened ? "" : opened.error().message;
   };
   const auto refusal = [&](const std::string& mask) {
-    const std::string reason = takes(mask, "");
+    const std::string reason = Script("", masked(mask)).refusal(backend);
     return reason.substr(std::min(reason.size(), reason.find(": ")));
   };
   INFO(backend);
@@ -332,7 +333,7 @@ TEST_CASE("FlashAttention-3 takes tokens one behind the other, by a schedule tha
   REQUIRE(script.process.prepare("fa3"));
   REQUIRE(script.process.turn("fa3", 5));
   problem.layouts = {};
-  CHECK(Script("", problem).open_fault("fa3") ==
+  CHECK(Script("", problem).refusal("fa3") ==
         "FlashAttention-3 cannot do this: it takes tokens one behind the other, batch after batch, "
         "as bshd and packed have them; q lies otherwise");
 }
@@ -400,13 +401,13 @@ TEST_CASE("SageAttention leaves the caller's keys alone, and its output in the l
   REQUIRE(script.process.prepare("sage"));
   problem.mask = Mask::kCausal;
   problem.seq_kv = 24;
-  CHECK(Script("", problem).open_fault("sage") == "SageAttention masks as many queries as keys");
+  CHECK(Script("", problem).refusal("sage") == "SageAttention masks as many queries as keys");
 }
 
 TEST_CASE("FlashInfer's refusals say what is in the way") {
   Attention problem = kSixteen;
   problem.batch = 2;
-  CHECK(Script("", problem).open_fault("flashinfer") ==
+  CHECK(Script("", problem).refusal("flashinfer") ==
         "FlashInfer cannot do this: it takes tokens one behind the other, batch after batch, as "
         "bshd and packed have them; q lies otherwise");
   CHECK(Script("no_way").open_fault("flashinfer") ==

@@ -19,8 +19,8 @@ class FlashAttention3(Contestant):
     is faster."""
 
     TITLE, PACKAGE, LIBRARY = "FlashAttention-3", "vllm", "vllm_flash_attn/_vllm_fa3_C*.so"
-    OPTIONS = {"softcap": 0.0, "is_rotary_interleaved": True, "has_softcap": False, "max_seqlen_k_new": 0,
-               "num_splits": 0, "sm_margin": 0, "cp_world_size": 1,
+    OPTIONS = {"softcap": 0.0, "is_rotary_interleaved": True, "has_softcap": False,
+               "max_seqlen_k_new": 0, "num_splits": 0, "sm_margin": 0, "cp_world_size": 1,
                "cp_rank": 0}  # num_splits: its own choice
 
     def __init__(self, problem, name):

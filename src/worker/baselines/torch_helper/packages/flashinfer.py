@@ -36,7 +36,7 @@ class FlashInfer(Contestant):
         problem.refuse_masks_beside(self.TITLE, "none", "causal", "window")
         if mask.kind == "window" and mask.after != 0:
             raise Refused("FlashInfer cannot do this: of windows it takes causal ones, not "
-                          f"{mask.text}")
+                          f"{mask.text}", "infeasible")
         return {"causal": mask.kind != "none",
                 "window_left": -1 if mask.before is None else mask.before}
 
@@ -106,11 +106,13 @@ class FlashInfer(Contestant):
         _, kv_heads, keys, _ = self.problem.shapes["k"]
         stride = self.problem.strides["k"]
         if stride != self.problem.strides["v"]:
-            raise Refused("FlashInfer cannot do this: its keys and values have the same strides")
+            raise Refused("FlashInfer cannot do this: its keys and values have the same strides",
+                          "infeasible")
         page = next((page for page in (16, 8, 4, 2, 1) if keys % page == 0
                      and (batch == 1 or stride[0] % (page * stride[2]) == 0)), None)
         if page is None:
-            raise Refused("FlashInfer cannot do this: a batch entry's keys begin between two rows")
+            raise Refused("FlashInfer cannot do this: a batch entry's keys begin between two rows",
+                          "infeasible")
         pages = keys // page
         apart = pages if batch == 1 else stride[0] // (page * stride[2])
         first = torch.arange(batch, dtype=torch.int32, device="cuda") * apart

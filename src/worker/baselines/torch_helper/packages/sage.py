@@ -27,5 +27,5 @@ class SageAttention(JustInTime):
         shapes = self.problem.shapes
         self.problem.refuse_masks_beside(self.TITLE, "none", "causal")
         if self.problem.causal and shapes["q"][2] != shapes["k"][2]:
-            raise Refused(f"{self.TITLE} masks as many queries as keys")
+            raise Refused(f"{self.TITLE} masks as many queries as keys", "infeasible")
         return super().first_run()
