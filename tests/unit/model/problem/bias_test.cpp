@@ -45,9 +45,7 @@ TEST_CASE("a wrong bias is refused with what would be right") {
 TEST_CASE("at other sizes a bias keeps what it broadcasts and its order in memory") {
   Attention from = t5(), to = t5();
   to.batch = 3, to.heads = to.kv_heads = 2, to.seq_q = 5, to.seq_kv = 7;
-  const auto at = [&](std::string_view text) {
-    return name(resized(*parse_bias(text), from, to));
-  };
+  const auto at = [&](std::string_view text) { return name(resized(*parse_bias(text), from, to)); };
   CHECK(at("1,4,32,48") == "1,2,5,7");
   CHECK(at("2,1,1,48:bool") == "3,1,1,7:bool");
   CHECK(at("1,4,32,48@0:1:192:4") == "1,2,5,7@0:1:14:2");
