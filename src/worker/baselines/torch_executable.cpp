@@ -15,6 +15,7 @@ namespace {
 
 /// Why the backend cannot compute the problem; empty when it can. A user's function is asked.
 std::string refusal(const std::string& backend, const Attention& problem) {
+  if (problem.bias) return "it is not given the bias";
   if (backend.starts_with(kPythonPrefix)) return "";
   const PythonPackage* const package = python_package(backend);
   const bool takes = package != nullptr && package->e4m3 && problem.dtype == Dtype::kE4m3;
@@ -25,6 +26,10 @@ std::string refusal(const std::string& backend, const Attention& problem) {
   }
   if (package != nullptr && problem.scale && !package->scales)
     return fmt::format("of {}, only the scale 1/sqrt(head_dim) is known here", package->title);
+  if (problem.softcap && (package == nullptr || !package->softcap)) {
+    return fmt::format("{} caps no scores",
+                       package != nullptr ? package->title : "scaled_dot_product_attention");
+  }
   if (unseeing_rows(problem) > 0) {
     return fmt::format("the first rows see no key; {} them",
                        package != nullptr ? fmt::format("{} promises nothing for", package->title)

@@ -25,13 +25,14 @@ struct PythonPackage {
   std::string_view title;    ///< "FlashAttention-3"
   std::string_view package;  ///< as pip installs it
   bool scales = false;       ///< takes other scales than 1/sqrt(head_dim)
+  bool softcap = false;      ///< caps scores
   bool e4m3 = false;         ///< takes e4m3 inputs with one factor a key head
 };
 inline constexpr PythonPackage kPythonPackages[] = {
     {"flashinfer", "FlashInfer", "flashinfer-python"},
     {.impl = "fa3", .title = "FlashAttention-3", .package = "vllm", .scales = true, .e4m3 = true},
-    {.impl = "fa4", .title = "FlashAttention-4", .package = "flash-attn-4", .scales = true},
-    {.impl = "flex", .title = "FlexAttention", .package = "torch", .scales = true},
+    {.impl = "fa4", .title = "FlashAttention-4", .package = "flash-attn-4", .scales = true, .softcap = true},
+    {.impl = "flex", .title = "FlexAttention", .package = "torch", .scales = true, .softcap = true},
     {.impl = "sage", .title = "SageAttention", .package = "sageattention", .scales = true}};
 /// Null for a name that is not in the table.
 const PythonPackage* python_package(std::string_view impl);

@@ -40,7 +40,8 @@ class Function(Contestant):
     q is (batch, heads, seq_q, head_dim), k and v are (batch, kv_heads, seq_kv, head_dim), with the
     strides of the problem's layout. A causal mask is aligned bottom-right. Some problems add
     keywords: lse=True, out_dtype, and q_descale, k_descale, v_descale of (batch, kv_heads). A mask
-    that is neither none nor causal is the keyword mask, such as "causal-window:1024".
+    that is neither none nor causal is the keyword mask, such as "causal-window:1024"; softcap is
+    the keyword softcap.
     """
 
     def __init__(self, problem, name):
@@ -57,6 +58,8 @@ class Function(Contestant):
         self.options = {"scale": scale, "causal": problem.causal}
         if problem.mask.kind not in ("none", "causal"):
             self.options["mask"] = problem.mask.text
+        if problem.softcap is not None:
+            self.options["softcap"] = problem.softcap
         if problem.wants_lse:
             self.options["lse"] = True
         if problem.out_dtype != problem.dtype:

@@ -19,6 +19,7 @@ class Problem:
         self.mask = Mask(sizes["mask"], sizes["seq_q"], sizes["seq_kv"])
         self.causal = self.mask.kind == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
+        self.softcap = sizes.get("softcap")  # none: scores stay as they are
         self.scale = sizes.get("scale")  # none: 1/sqrt(head_dim)
         self.wants_lse = sizes.get("lse", False)
         self.dtype = type_of(sizes["dtype"])

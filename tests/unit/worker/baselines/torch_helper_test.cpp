@@ -170,6 +170,18 @@ TEST_CASE("packages take windows in numbers of their own, and refuse what they c
   CHECK(takes("window:4,40", "window:4,-1").empty());
 }
 
+TEST_CASE("FlashAttention-4 is told the problem's softcap") {
+  Attention problem = masked("causal");
+  const auto takes = [&](const std::string& told) {
+    Script script(told, problem);
+    return static_cast<bool>(script.process.open("fa4", script.setting));
+  };
+  CHECK(takes("softcap:"));
+  problem.softcap = 30;
+  CHECK(takes("softcap:30"));
+  CHECK_FALSE(takes("softcap:20"));
+}
+
 TEST_CASE("FlashInfer decodes a window of keys") {
   Attention problem = masked("causal-window:5");
   problem.seq_q = 1;

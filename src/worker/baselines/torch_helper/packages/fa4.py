@@ -16,5 +16,6 @@ class FlashAttention4(JustInTime):
         tensors, mask = tensors or self.problem.device, self.problem.mask
         output = self.attend(*(tensors[name].transpose(1, 2) for name in "qkv"),
                              softmax_scale=self.problem.scale, causal=self.problem.causal,
-                             window_size=(mask.before, mask.after))
+                             window_size=(mask.before, mask.after),
+                             softcap=self.problem.softcap or 0.0)
         return (output[0] if isinstance(output, tuple) else output).transpose(1, 2)

@@ -17,6 +17,9 @@ class FlexAttention(JustInTime):
         compiles a function for few problems only."""
         problem, mask = self.problem, self.problem.mask
         self.options = {"scale": problem.scale, "enable_gqa": problem.gqa}
+        if problem.softcap is not None:
+            cap = problem.softcap
+            self.options["score_mod"] = lambda score, *place: cap * torch.tanh(score / cap)
         if mask.kind != "none":
             from torch.nn.attention.flex_attention import create_block_mask
 

@@ -7,9 +7,10 @@ if torch.WRONG == "broken_fa4":
     raise ModuleNotFoundError("No module named 'cutlass.cute'")
 
 
-def flash_attn_func(q, k, v, softmax_scale, causal, window_size):
+def flash_attn_func(q, k, v, softmax_scale, causal, window_size, softcap):
     assert softmax_scale is None or softmax_scale > 0
     torch.told_window(*window_size)
+    assert softcap == (float(torch.WRONG.partition("softcap:")[2] or 0))
     assert q.shape[3] == k.shape[3] and k.shape == v.shape and causal in (False, True)
     if torch.WRONG == "no_fa4":
         raise AssertionError("head_dim 8 is not supported")
