@@ -1,7 +1,7 @@
-// bias.cuh: Adds the problem's bias to scores, or hides the keys that it says.
+// bias.cuh: Reads the problem's bias, which is added to scores, or says which keys are hidden.
 #pragma once
 
-#include "common/mma_softmax.cuh"
+#include "common/problem.cuh"
 
 #define BIAS_INPUT 1  // the type of q
 #define BIAS_F32 2
@@ -44,43 +44,6 @@ DEVICE float bias_value(bias_elem element) {
 DEVICE const bias_elem* bias_row(const bias_elem* bias, int head, int row) {
   const i64 of_head = i64{head / HEADS} * BIAS_BATCH_STRIDE + i64{head % HEADS} * BIAS_HEAD_STRIDE;
   return bias + of_head + i64{min_of(row, SEQ_Q - 1)} * BIAS_ROW_STRIDE;
-}
-
-/// Whether two neighbouring 16-bit elements of an even key can be read at once.
-constexpr bool kBiasInPairs = sizeof(bias_elem) == 2 && BIAS_KEY_STRIDE == 1 && SEQ_KV % 2 == 0 &&
-                              BIAS_BATCH_STRIDE % 2 == 0 && BIAS_HEAD_STRIDE % 2 == 0 &&
-                              BIAS_ROW_STRIDE % 2 == 0;
-
-/// Adds the bias to S, which has no scale yet. `key` is that of this lane's first element, and
-/// row_of(16 * m + 8 * half) the row of the bias for those rows. Keys behind the last are not read.
-template <int kM, int kN, typename RowOf>
-DEVICE void add_bias(Scores<kM, kN>& scores, int key, RowOf row_of) {
-  constexpr float kInverseScale = 1.0f / SOFTMAX_SCALE;
-#pragma unroll
-  for (int m = 0; m < kM; ++m) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const bias_elem* const row = row_of(16 * m + 8 * half) + i64{key} * BIAS_KEY_STRIDE;
-#pragma unroll
-      for (int n = 0; n < kN; ++n) {
-        float(&s)[4] = scores.at[m][n];
-        if constexpr (kBiasInPairs) {
-          if (key + 8 * n >= SEQ_KV) continue;
-          const u32 pair = *reinterpret_cast<const u32*>(row + 8 * n);
-          s[2 * half] = fmaf(bias_value(static_cast<elem>(pair)), kInverseScale, s[2 * half]);
-          s[2 * half + 1] =
-              fmaf(bias_value(static_cast<elem>(pair >> 16)), kInverseScale, s[2 * half + 1]);
-        } else {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            if (key + 8 * n + i >= SEQ_KV) continue;
-            const float value = bias_value(row[(8 * n + i) * BIAS_KEY_STRIDE]);
-            s[2 * half + i] = fmaf(value, kInverseScale, s[2 * half + i]);
-          }
-        }
-      }
-    }
-  }
 }
 #else
 #define BIAS_PARAMETER

@@ -89,3 +89,5 @@ DEVICE constexpr i32 key_end(i32 row) {
   return SEQ_KV;
 #endif
 }
+/// How many keys a row sees, the first ones, under a mask without a window.
+DEVICE constexpr i32 visible_keys(i32 row) { return key_end(row); }

@@ -2,8 +2,8 @@
 // fa_mma_fp8. A kernel defines kRescale first.
 #pragma once
 
-#include "common/bias.cuh"
 #include "common/launch.cuh"
+#include "common/mma_bias.cuh"
 #include "common/mma_epilogue.cuh"
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"

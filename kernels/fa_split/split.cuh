@@ -2,9 +2,9 @@
 // statistics. It is the first launch of fa_split and fa_split_fp8.
 #pragma once
 
-#include "common/bias.cuh"
 #include "common/combine_partial.cuh"
 #include "common/launch.cuh"
+#include "common/mma_bias.cuh"
 #include "common/mma_epilogue.cuh"
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"

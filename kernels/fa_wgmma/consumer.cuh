@@ -2,6 +2,7 @@
 // of one split, to row_max, row_sum and the accumulator of O.
 #pragma once
 
+#include "common/mma_bias.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/softcap.cuh"
 #include "common/tma.cuh"
@@ -158,7 +159,9 @@ struct Consumer {
   DEVICE void take_scores() {
     softmax().pin_here();
     release_k(at);
-    if constexpr (kSoftcap) cap_scores(softmax().s);
+#if SOFTCAPPED
+    cap_scores(softmax().s);
+#endif
 #if BIAS
     const int head = tile.head + warp_row / kPositions;
     add_bias(softmax().s, first_key(tile, at.iteration) + lane % 4 * 2,

@@ -47,8 +47,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const bool inside = row < SEQ_Q;
   const i64 readable_row = min_of(row, SEQ_Q - 1);
   // Rows see the first keys; what the last row of the CTA sees, all threads walk over.
-  const i32 visible = inside ? key_end(row) : 0;
-  const i32 needed = key_end(min_of(first_row + kRows, SEQ_Q) - 1);
+  const i32 visible = inside ? visible_keys(row) : 0;
+  const i32 needed = visible_keys(min_of(first_row + kRows, SEQ_Q) - 1);
   const elem* k_head = k + kv_offset<KTensor>(head) + column;
   const elem* v_head = v + kv_offset<VTensor>(head) + column;
   const elem* query = q + (QTensor::head(head) + readable_row * QTensor::kRow) + column;

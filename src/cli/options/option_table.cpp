@@ -165,7 +165,7 @@ OptionTable problem_table(ProblemArgs& a) {
             {"--scale", &a.scale, "S",
              "Scale scores by this factor before the softmax [1/sqrt(head dim)]"},
             {"--bias", &a.bias, "B,H,Q,K",
-             "Add a tensor of this shape to scores; 1 stands for all batches, heads or\n"
+             "Add a tensor of this shape to scores; 1 stands for all batches, heads or "
              "queries. Append :f32 or :bool, where false hides a key, and @strides"},
             {"--softcap", &a.softcap, "X", "Cap scores: X * tanh(score / X)"},
             {"--mask", &a.mask, "MASK",

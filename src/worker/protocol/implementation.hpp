@@ -31,7 +31,11 @@ struct PythonPackage {
 inline constexpr PythonPackage kPythonPackages[] = {
     {"flashinfer", "FlashInfer", "flashinfer-python"},
     {.impl = "fa3", .title = "FlashAttention-3", .package = "vllm", .scales = true, .e4m3 = true},
-    {.impl = "fa4", .title = "FlashAttention-4", .package = "flash-attn-4", .scales = true, .softcap = true},
+    {.impl = "fa4",
+     .title = "FlashAttention-4",
+     .package = "flash-attn-4",
+     .scales = true,
+     .softcap = true},
     {.impl = "flex", .title = "FlexAttention", .package = "torch", .scales = true, .softcap = true},
     {.impl = "sage", .title = "SageAttention", .package = "sageattention", .scales = true}};
 /// Null for a name that is not in the table.

@@ -96,7 +96,7 @@ Result<LayerPlan> layer_plan(const Attention& problem, std::int64_t l2_bytes) {
   const std::vector<TensorPlan> inputs = attention_plan(problem).inputs();
   for (const BufferPlan& buffer : buffers_of(inputs)) {
     const std::string& first = inputs[buffer.tensors.front()].name;
-    if (plan.cached_keys && first != "q") continue;
+    if (first == "bias" || (plan.cached_keys && first != "q")) continue;
     std::int64_t columns = 0;
     for (const std::size_t i : buffer.tensors) columns += inputs[i].shape[1] * inputs[i].shape[3];
     plan.before.push_back(make_product(problem, plan.tokens, kHidden, plan.hidden, columns,

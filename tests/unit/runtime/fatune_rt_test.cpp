@@ -131,7 +131,10 @@ TEST_CASE("problems that make no sense are refused by field") {
       {[](P& p) { p.batch = -4; }, "problem.batch must be at least 1"},
       {[](P& p) { p.kv_heads = 3; }, "problem.kv_heads must divide heads"},
       {[](P& p) { p.dtype = 9; }, "problem.dtype is 9"},
-      {[](P& p) { p.mask = 2; }, "problem.mask is 2"},
+      {[](P& p) { p.mask = 5; }, "problem.mask is 5"},
+      {[](P& p) { p.keys_before = -1; }, "problem.keys_before is -1"},
+      {[](P& p) { p.prefix = -2; }, "problem.prefix is -2"},
+      {[](P& p) { p.softcap = -1; }, "problem.softcap must be from 0.001 to 1000000, not -1"},
       {[](P& p) { p.scale = __builtin_nanf(""); }, "problem.scale is not finite"},
       {[](P& p) {
          p.k = {262144, 64, 448};

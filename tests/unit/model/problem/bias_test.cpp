@@ -1,4 +1,5 @@
-// The tensor that is added to scores: its texts, what is refused, and its form at other sizes.
+// bias_test.cpp: Checks texts of the tensor that is added to scores, what is refused, and its form
+// at other sizes.
 #include "model/problem/bias.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,5 @@
-// Masks: their texts, their one spelling at given lengths, and the keys that each query sees.
+// mask_test.cpp: Checks texts of masks, their one spelling at given lengths, and the keys that each
+// query sees.
 #include "model/problem/mask.hpp"
 
 #include <string>
