@@ -34,9 +34,9 @@ def options_of(problem):
     options = ["--shape", "{batch},{heads},{seq_q},{head_dim}".format(**problem), "--dtype", problem["dtype"],
                "--kv-heads", str(problem.get("kv_heads", problem["heads"])),
                "--seq-kv", str(problem.get("seq_kv", problem["seq_q"])), "--layout", problem.get("layout", "bhsd")]
-    for field in ("out_dtype", "quant"):
+    for field in ("out_dtype", "quant", "softcap", "bias"):
         options += ["--" + field.replace("_", "-"), str(problem[field])] if field in problem else []
-    return options + ["--causal"] * (problem["mask"] == "causal") + ["--lse"] * problem.get("lse", False)
+    return options + ["--mask", problem["mask"]] + ["--lse"] * problem.get("lse", False)
 
 
 def compiled(program, winner, folder):

@@ -108,7 +108,7 @@ function lengthPanels(entries) {
   for (const same of d3.group(entries.filter((e) => bestOf(e.problem)), base).values()) {
     const by = [(e) => `batch ${of(e).batch}`, (e) => `${count(of(e).batch * of(e).seq_kv)} tokens`].map((key) => [...d3.group(same, key)].filter(([, list]) => lengths(list) >= FEWEST_LENGTHS));
     for (const [what, list] of by[0].length >= by[1].length ? by[0] : by[1]) {
-      const p = of(list[0]), parts = [`head dim ${p.head_dim}`, p.mask === 'causal' ? 'causal' : 'full mask', p.dtype, what];
+      const p = of(list[0]), parts = [`head dim ${p.head_dim}`, p.mask === 'none' ? 'full mask' : p.mask, p.dtype, what];
       if (p.heads !== p.kv_heads) parts.push('grouped heads');
       if (p.seq_q !== p.seq_kv) parts.push(p.seq_q === 1 ? 'one query' : `${p.seq_q} queries`);
       if (p.layout) parts.push(typeof p.layout === 'string' ? p.layout : 'strides');
