@@ -48,6 +48,32 @@ Result<Four> parse_four(std::string_view text, char separator, std::int64_t leas
   return numbers;
 }
 
+/// Dimensions, the innermost first; those of size 1 come last.
+Four order_in_memory(const Bias& bias) {
+  Four order = {3, 2, 1, 0};
+  std::ranges::stable_sort(order, {}, [&](std::int64_t i) {
+    const std::int64_t stride = bias.strides[static_cast<std::size_t>(i)];
+    return stride == 0 ? kLargestTensor + 1 : stride;
+  });
+  return order;
+}
+
+/// Describes elements that share a place, or lie too far apart; empty if there are none.
+std::string places_fault(const Bias& bias) {
+  if (bias.strides[3] < 1) return fmt::format("bias {} has keys in one place", name(bias));
+  constexpr std::int64_t kMost = kLargestTensor / static_cast<std::int64_t>(sizeof(float));
+  std::int64_t end = 1;
+  for (const std::int64_t dimension : order_in_memory(bias)) {
+    const auto at = static_cast<std::size_t>(dimension);
+    const std::int64_t stride = bias.strides[at], size = bias.shape[at];
+    if (size == 1) continue;
+    if (stride < end) return fmt::format("bias {} has several elements in one place", name(bias));
+    if (size > kMost / stride) return "bias would be larger than 1 TiB";
+    end = size * stride;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view name(BiasType type) {
@@ -93,8 +119,10 @@ Result<Bias> parse_bias(std::string_view text) {
   bias.strides = contiguous(bias.shape);
   if (at == std::string_view::npos) return bias;
   FATUNE_TRY(bias.strides, parse_four(text.substr(at + 1), ':', 0, "list of strides"));
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (bias.strides[i] == 0) bias.shape[i] = 1;  // as PyTorch's expand() leaves it
     if (bias.shape[i] == 1) bias.strides[i] = 0;
+  }
   return bias;
 }
 
@@ -112,9 +140,7 @@ std::string bias_fault(const Attention& problem) {
     return fmt::format("bias {} has {} {}, but must have {}{}", name(bias), bias.shape[i],
                        kNames[i], full[i], i < 3 ? " or 1" : "");
   }
-  if (bias.strides[3] < 1) return fmt::format("bias {} has keys in one place", name(bias));
-  if (bias.span() > kLargestTensor / 4) return "bias would be larger than 1 TiB";
-  return {};
+  return places_fault(bias);
 }
 
 Bias resized(const Bias& bias, const Attention& from, const Attention& to) {
@@ -124,12 +150,7 @@ Bias resized(const Bias& bias, const Attention& from, const Attention& to) {
   for (std::size_t i = 0; i < full.size(); ++i)
     made.shape[i] = bias.shape[i] == 1 && (old[i] != 1 || i < 3) ? 1 : full[i];
   made.shape[3] = full[3];
-  Four order = {3, 2, 1, 0};
-  std::ranges::stable_sort(order, {}, [&](std::int64_t i) {
-    const std::int64_t stride = bias.strides[static_cast<std::size_t>(i)];
-    return stride == 0 ? kLargestTensor : stride;
-  });
-  made.strides = dense_strides(made.shape, order);
+  made.strides = dense_strides(made.shape, order_in_memory(bias));
   return made;
 }
 

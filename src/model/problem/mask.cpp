@@ -184,6 +184,10 @@ std::int64_t unseeing_rows(const Attention& problem) {
   return std::max<std::int64_t>(0, -sizes.diagonal - sizes.keys_after);
 }
 
+std::int64_t seen_keys(const Attention& problem) {
+  return visible_keys(problem, problem.seq_q - 1).end - visible_keys(problem, 0).begin;
+}
+
 double visible_pairs(const Attention& problem) {
   const MaskSizes sizes = mask_sizes(problem);
   const auto rows = static_cast<double>(problem.seq_q), keys = static_cast<double>(problem.seq_kv);

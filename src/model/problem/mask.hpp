@@ -61,6 +61,8 @@ struct KeyRange {
 KeyRange visible_keys(const Attention& problem, std::int64_t row);
 /// Returns how many rows of a head, the first ones, see no key.
 std::int64_t unseeing_rows(const Attention& problem);
+/// Returns how many keys a row of a head sees.
+std::int64_t seen_keys(const Attention& problem);
 /// Returns the query-key pairs of a head that are not masked.
 double visible_pairs(const Attention& problem);
 

@@ -39,6 +39,11 @@ TEST_CASE("a wrong bias is refused with what would be right") {
   CHECK(fault_of("1,3,32,48") == "bias 1,3,32,48 has 3 heads, but must have 4 or 1");
   CHECK(fault_of("1,1,32,1") == "bias 1,1,32,1 has 1 seq_kv, but must have 48");
   CHECK(fault_of("1,1,32,48@0:0:48:0") == "bias 1,1,32,48@0:0:48:0 has keys in one place");
+  CHECK(fault_of("2,4,32,48@6144:1536:47:1") ==
+        "bias 2,4,32,48@6144:1536:47:1 has several elements in one place");
+  CHECK(fault_of("1,1,32,48@0:0:1099511627776:1") == "bias would be larger than 1 TiB");
+  CHECK(fault_of("1,4,32,48@0:8589934592:48:1").empty());
+  CHECK(name(*parse_bias("2,4,32,48@0:1536:48:1")) == "1,4,32,48");
   CHECK(fault_of("1,1,32,48").empty());
   CHECK(fault_of("2,4,1,48:f32").empty());
 }

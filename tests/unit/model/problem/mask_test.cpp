@@ -2,6 +2,7 @@
 // query sees.
 #include "model/problem/mask.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -90,16 +91,19 @@ TEST_CASE("each query sees the keys of the definition, before and after the mask
       CAPTURE(text, seq_q, seq_kv);
       const Attention problem = masked(seq_q, seq_kv, text);
       std::int64_t pairs = 0, unseeing = 0;
+      std::vector<bool> of_any(static_cast<std::size_t>(seq_kv));
       for (std::int64_t row = 0; row < seq_q; ++row) {
         const KeyRange range = visible_keys(problem, row);
         std::vector<bool> seen;
         for (std::int64_t key = 0; key < seq_kv; ++key) seen.push_back(range.has(key));
         CHECK(seen == row_by_definition(*parse_mask(text), seq_q, seq_kv, row));
         pairs += range.count();
+        for (std::size_t key = 0; key < seen.size(); ++key) of_any[key] = of_any[key] || seen[key];
         if (range.count() == 0) CHECK(unseeing++ == row);
       }
       CHECK(visible_pairs(problem) == static_cast<double>(pairs));
       CHECK(unseeing_rows(problem) == unseeing);
+      CHECK(seen_keys(problem) == std::ranges::count(of_any, true));
       CHECK(canonical(problem.mask, seq_q, seq_kv) == problem.mask);
     }
   }

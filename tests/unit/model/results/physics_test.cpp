@@ -40,6 +40,14 @@ TEST_CASE("a causal mask counts the pairs that it leaves") {
   CHECK(visible_pairs(causal) == 3 + 4 + 5);
 }
 
+TEST_CASE("keys in front of every window need not be read") {
+  Attention decode = kMissionShape;
+  decode.seq_q = 1;
+  const double all = physics_floor(decode, h200()).cold.time.value;
+  decode.mask = {.before = 127, .after = 0};
+  CHECK(physics_floor(decode, h200()).cold.time.value < 0.26 * all);
+}
+
 TEST_CASE("one query over many keys is bound by memory, or by the cache when hot") {
   Attention decode = kMissionShape;
   decode.seq_q = 1;
