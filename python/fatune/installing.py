@@ -73,7 +73,7 @@ class _Masks:
 
     def __init__(self, suite: Optional[Suite], assume: bool, readings: Any = None) -> None:
         self.assume, self.readings, self.paths = assume, readings, modules.Paths()
-        # Of the shapes of q and k: the modules that called with each kind.
+        # The modules that called with each kind, by the shapes of q and k.
         self.kinds: Dict[Tuple[Tuple[int, ...], Tuple[int, ...]], Dict[str, Set[str]]] = {}
         for call in suite.calls if suite else ():
             if call["mask"]["form"] == "tensor" and call["query"]:

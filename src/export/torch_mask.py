@@ -44,7 +44,7 @@ def _window_name(window_size, attn_mask, is_causal):
 
 
 class _Readings:
-    """What mask tensors say. A mask is read once, since layers share masks or views of one, and again when it was
+    """Reads mask tensors. A mask is read once, since layers share masks or views of one, and again when it was
     written to. Tensors of inference mode have no version, so they are read each time."""
 
     def __init__(self, read):

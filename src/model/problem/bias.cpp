@@ -2,7 +2,6 @@
 #include "model/problem/bias.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>

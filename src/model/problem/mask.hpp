@@ -69,7 +69,7 @@ double visible_pairs(const Attention& problem);
 /// Returns when query i sees key j: "j <= i + 3"; empty without a mask.
 std::string mask_rule(const Attention& problem);
 
-/// What templates and manifests know of a mask; kernels/README.md explains the macros.
+/// The numbers by which templates and manifests know a mask; kernels/README.md explains the macros.
 struct MaskSizes {
   std::int64_t diagonal = 0;                       ///< position of query 0
   std::int64_t keys_before = -1, keys_after = -1;  ///< -1: all

@@ -78,7 +78,7 @@ struct Attention {
   std::int64_t key_elements() const { return batch * kv_heads * seq_kv * head_dim; }
   std::int64_t rows() const { return batch * heads * seq_q; }  ///< of q and out
 };
-/// What a kernel may do to scores between their scale and their mask; a manifest lists it.
+/// A change of scores between their scale and their mask; a manifest lists those of its kernel.
 enum class ScoreChange { kSoftcap, kBias };
 std::string_view name(ScoreChange change);  ///< "softcap", "bias"
 FieldWord<ScoreChange> word_of(const ScoreChange*);

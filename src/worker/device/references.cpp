@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-/// Of a head, counted over the batch, among the elements of the bias.
+/// Returns where a head, counted over the batch, begins among the elements of the bias.
 std::int64_t bias_at(const Attention& problem, std::int64_t head, std::int64_t first_row) {
   const auto& shape = problem.bias->shape;
   const std::int64_t of_bias =

@@ -130,7 +130,7 @@ struct Broken {
 
 }  // namespace
 
-/// What the bias adds to a score.
+/// Returns the number that the bias adds to a score.
 static double bias_at(const Attention& problem, const HostInputs& inputs, const OutputRow& where,
                       std::int64_t key) {
   const Bias& bias = *problem.bias;
