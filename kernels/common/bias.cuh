@@ -23,20 +23,15 @@ using bias_elem = elem;
 #define BIAS_PARAMETER , const bias_elem *__restrict__ bias
 #define BIAS_ARGUMENT , bias
 
-/// Finite numbers below it count as this one.
-constexpr float kLeastBias = -65504.0f;
-
-/// What a score that has its scale rises by.
+/// Returns the number by which a score that has its scale rises. A kernel takes row_max as
+/// kLeastRowMax at least, so much lower numbers hide their key as -inf does.
 DEVICE float bias_value(bias_elem element) {
 #if BIAS == BIAS_BOOL
   return element == 0 ? NEG_INF : 0.0f;
 #elif BIAS == BIAS_F32
-  return element == NEG_INF ? NEG_INF : fmaxf(element, kLeastBias);
-#elif DTYPE == DTYPE_F16
-  return to_float(element);
+  return element;
 #else
-  const float value = to_float(element);
-  return value == NEG_INF ? NEG_INF : fmaxf(value, kLeastBias);
+  return to_float(element);
 #endif
 }
 

@@ -22,6 +22,19 @@ DEVICE void cp_async_16_or_zero(u32 to, const void* from, bool inside) {
                "r"(bytes));
 }
 
+/// Copies kBytes, 4, 8 or 16, of which the first `given` come from memory, and the others are zeros;
+/// it may be less than 0 or more than kBytes.
+template <int kBytes>
+DEVICE void cp_async(u32 to, const void* from, int given) {
+  const u32 bytes = given < 0 ? 0 : given < kBytes ? given : kBytes;
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes),
+                 "r"(bytes));
+  }
+}
+
 /// Closes this thread's group of copies; a group may be empty, which keeps the count of groups
 /// uniform.
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }

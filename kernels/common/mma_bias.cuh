@@ -10,11 +10,15 @@ constexpr bool kBiasInPairs = sizeof(bias_elem) == 2 && BIAS_KEY_STRIDE == 1 && 
                               BIAS_BATCH_STRIDE % 2 == 0 && BIAS_HEAD_STRIDE % 2 == 0 &&
                               BIAS_ROW_STRIDE % 2 == 0;
 
+/// A score that has no scale yet, with its bias.
+DEVICE float biased(float score, bias_elem element) {
+  return fmaf(bias_value(element), 1.0f / SOFTMAX_SCALE, score);
+}
+
 /// Adds the bias to S, which has no scale yet. `key` is that of this lane's first element, and
 /// row_of(16 * m + 8 * half) the row of the bias for those rows. Keys behind the last are not read.
 template <int kM, int kN, typename RowOf>
 DEVICE void add_bias(Scores<kM, kN>& scores, int key, RowOf row_of) {
-  constexpr float kInverseScale = 1.0f / SOFTMAX_SCALE;
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -26,15 +30,13 @@ DEVICE void add_bias(Scores<kM, kN>& scores, int key, RowOf row_of) {
         if constexpr (kBiasInPairs) {
           if (key + 8 * n >= SEQ_KV) continue;
           const u32 pair = *reinterpret_cast<const u32*>(row + 8 * n);
-          s[2 * half] = fmaf(bias_value(static_cast<elem>(pair)), kInverseScale, s[2 * half]);
-          s[2 * half + 1] =
-              fmaf(bias_value(static_cast<elem>(pair >> 16)), kInverseScale, s[2 * half + 1]);
+          s[2 * half] = biased(s[2 * half], static_cast<elem>(pair));
+          s[2 * half + 1] = biased(s[2 * half + 1], static_cast<elem>(pair >> 16));
         } else {
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
             if (key + 8 * n + i >= SEQ_KV) continue;
-            const float value = bias_value(row[(8 * n + i) * BIAS_KEY_STRIDE]);
-            s[2 * half + i] = fmaf(value, kInverseScale, s[2 * half + i]);
+            s[2 * half + i] = biased(s[2 * half + i], row[(8 * n + i) * BIAS_KEY_STRIDE]);
           }
         }
       }

@@ -20,6 +20,10 @@ struct Scores {
   float at[kM][kN][4];
 };
 
+/// row_max of a row that has seen no key, where a KV block may hide all of its keys from a row: less
+/// than any score, but finite, so that P of a hidden key, whose S is -inf, is 0.
+constexpr float kLeastRowMax = -0x1p100f;
+
 /// A warp's accumulator of O and its online softmax; row_max is what the exponents of P refer to.
 template <int kM, int kD>
 struct State : ScoreScale<!kIs16Bit> {
@@ -27,10 +31,11 @@ struct State : ScoreScale<!kIs16Bit> {
   float row_max[kM][2];
   float row_sum[kM][2];  // this lane's share
 
-  DEVICE State() {
+  /// `may_be_unseen`: a KV block may hide all of its keys from a row that has seen none yet.
+  DEVICE explicit State(bool may_be_unseen = false) {
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
-      row_max[m][0] = row_max[m][1] = NEG_INF;
+      row_max[m][0] = row_max[m][1] = may_be_unseen ? kLeastRowMax : NEG_INF;
       row_sum[m][0] = row_sum[m][1] = 0.0f;
 #pragma unroll
       for (int d = 0; d < kD; ++d) {
@@ -90,11 +95,10 @@ DEVICE float row_max_of(const Scores<kM, kN>& scores, int m, int half) {
   return warp_max<4>(thread_row_max(scores, m, half));
 }
 
-/// Updates row_max by new S and rescales O and row_sum. kMasked: a row may not have seen a key yet;
-/// its row_max is -inf, and -inf must not be subtracted from itself. kLazy: nothing happens until a
-/// row of the warp rises by kRescaleThreshold; each lane looks at its own S only, and lanes
-/// exchange maxima when one of them rises.
-template <bool kMasked, bool kLazy, int kM, int kN, int kD>
+/// Updates row_max by new S and rescales O and row_sum. kLazy: nothing happens until a row of the
+/// warp rises by kRescaleThreshold; each lane looks at its own S only, and lanes exchange maxima
+/// when one of them rises.
+template <bool kLazy, int kM, int kN, int kD>
 DEVICE void update_row_max(State<kM, kD>& state, const Scores<kM, kN>& scores) {
   float highest[kM][2];
   bool rises = false;
@@ -113,8 +117,7 @@ DEVICE void update_row_max(State<kM, kD>& state, const Scores<kM, kN>& scores) {
     for (int half = 0; half < 2; ++half) {
       const float row_max =
           fmaxf(state.row_max[m][half], warp_max<4>(highest[m][half]));
-      const float finite = kMasked && row_max == NEG_INF ? 0.0f : row_max;
-      const float rescale = fast_exp2(state.exponent(state.row_max[m][half] - finite));
+      const float rescale = fast_exp2(state.exponent(state.row_max[m][half] - row_max));
       state.row_max[m][half] = row_max;
       state.row_sum[m][half] *= rescale;
 #pragma unroll
@@ -172,18 +175,6 @@ DEVICE void descale(State<kM, kD>& state, float v_descale) {
   }
 }
 
-/// Whether a row of the warp has seen no key yet.
-template <int kM, int kD>
-DEVICE bool lacks_row_max(const State<kM, kD>& state) {
-  bool lacks = false;
-#pragma unroll
-  for (int m = 0; m < kM; ++m) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) lacks = lacks || state.row_max[m][half] == NEG_INF;
-  }
-  return __any_sync(0xffffffffu, lacks);
-}
-
 /// Whether a value of the warp is above `most`, or is no number.
 template <int kM>
 DEVICE bool any_exceeds(const float (&values)[kM][2], float most) {
@@ -205,7 +196,7 @@ struct PFragment {
 
 /// P = 2^(scale * (S - row_max) + kPShift), rounded. Unrounded, this lane's part of each row of P
 /// is added to `sums`, or with kFresh becomes them.
-template <bool kMasked, bool kFresh, int kM, int kN, int kD>
+template <bool kFresh, int kM, int kN, int kD>
 DEVICE void exp2_and_pack(PFragment<kM, kN>& p, float (&sums)[kM][2], const State<kM, kD>& state,
                           const Scores<kM, kN>& scores) {
 #pragma unroll
@@ -213,7 +204,7 @@ DEVICE void exp2_and_pack(PFragment<kM, kN>& p, float (&sums)[kM][2], const Stat
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float row_max = state.row_max[m][half];
-      const float offset = kMasked && row_max == NEG_INF ? 0.0f : state.exponent_offset(row_max);
+      const float offset = state.exponent_offset(row_max);
       float sum = kFresh ? 0.0f : sums[m][half];
       float elements[kPTiles];
 #pragma unroll
@@ -248,16 +239,16 @@ constexpr float kLateThreshold = 4096.0f;
 /// kLate: P by the row_max that there is and, where its sums say that it has come out too large,
 /// once more behind `raise`, which makes row_max the block's own. `fresh`: no row of the warp has a
 /// row_max yet. True when it was raised.
-template <bool kMasked, int kM, int kN, int kD, typename Raise>
+template <int kM, int kN, int kD, typename Raise>
 DEVICE bool late_softmax(PFragment<kM, kN>& p, State<kM, kD>& state, const Scores<kM, kN>& scores,
                          bool fresh, Raise raise) {
   static_assert(2 * kN <= kLateThreshold, "raised once, a share is small enough");
   float sums[kM][2];
-  bool update = kMasked ? lacks_row_max(state) : fresh;
+  bool update = fresh;
 #pragma unroll 1
   for (;;) {
     if (update) raise();
-    exp2_and_pack<kMasked, true>(p, sums, state, scores);
+    exp2_and_pack<true>(p, sums, state, scores);
     if (update || !any_exceeds(sums, kLateThreshold)) break;
     update = true;
   }
@@ -270,15 +261,14 @@ DEVICE bool late_softmax(PFragment<kM, kN>& p, State<kM, kD>& state, const Score
 }
 
 /// S becomes P and is added to row_sum; `fresh`: no row of the warp has a row_max yet.
-template <Rescale kRescale, bool kMasked, int kM, int kN, int kD>
+template <Rescale kRescale, int kM, int kN, int kD>
 DEVICE void online_softmax(PFragment<kM, kN>& p, State<kM, kD>& state,
                            const Scores<kM, kN>& scores, bool fresh) {
   if constexpr (kRescale != Rescale::kLate) {
-    update_row_max<kMasked, kRescale == Rescale::kLazy>(state, scores);
-    exp2_and_pack<kMasked, false>(p, state.row_sum, state, scores);
+    update_row_max<kRescale == Rescale::kLazy>(state, scores);
+    exp2_and_pack<false>(p, state.row_sum, state, scores);
   } else {
-    late_softmax<kMasked>(p, state, scores, fresh,
-                          [&] { update_row_max<kMasked, false>(state, scores); });
+    late_softmax(p, state, scores, fresh, [&] { update_row_max<false>(state, scores); });
   }
 }
 

@@ -5,6 +5,7 @@
 #include "common/launch.cuh"
 #include "common/mma_bias.cuh"
 #include "common/mma_epilogue.cuh"
+#include "common/mma_modifiers.cuh"
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/packed_rows.cuh"
@@ -28,7 +29,8 @@ using Rows = PackedRows<kPack>;
 constexpr int kMBlocks = ceil_div(Rows::kRows, BLOCK_M);
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 constexpr bool kRaggedRows = Rows::kRows % BLOCK_M != 0;
-constexpr bool kAnyMask = kBoundedBefore || kBoundedAfter || kRaggedKeys;
+constexpr bool kAnyMask = kLengths || kBoundedBefore || kBoundedAfter || kRaggedKeys;
+constexpr bool kChangesScores = kSoftcap || kBias || kAlibi;
 constexpr int kHeldQ = Q_IN_REGS ? HEAD_DIM / 4 : 0;
 /// O, S and held Q take most of a thread's registers.
 constexpr bool kFewRegisters = kMTiles * (HEAD_DIM / 2 + kWarpKeys / 2 + kHeldQ) > 160;
@@ -61,8 +63,17 @@ struct NBlocks {
   int unmasked, unmasked_end;
 };
 
-DEVICE NBlocks n_blocks_of(int first_row) {
+DEVICE NBlocks n_blocks_of(int first_row, const Modifiers& modifiers, int batch) {
   const int last_row = min(first_row + BLOCK_M, Rows::kRows) - 1;
+#if LENGTHS
+  const KeyRange front = seen_keys(modifiers.lengths, batch, Rows::position(first_row));
+  const KeyRange back = seen_keys(modifiers.lengths, batch, Rows::position(last_row));
+  const int first_seen = front.begin / BLOCK_N;
+  const int seen = max(0, ceil_div(back.end, BLOCK_N) - first_seen);
+  const int whole = ceil_div(back.begin, BLOCK_N) - first_seen;
+  return {first_seen, seen, min(whole, seen), max(whole, front.end / BLOCK_N - first_seen)};
+#endif
+  (void)modifiers, (void)batch;
   const int end = ceil_div(key_end(Rows::position(last_row)), BLOCK_N);
   const int unmasked_end = key_end(Rows::position(first_row)) / BLOCK_N;
   if (!kBoundedBefore) return {0, end, 0, unmasked_end};
@@ -101,13 +112,11 @@ struct Pipeline {
   i64 k_offset, v_offset;  // of the head's first key, plus the copier's `from`
   int count;
   int first_block;
-#if BIAS
-  const bias_elem* bias;
-#endif
+  Modifiers modifiers;
 
   DEVICE int n_block_of(int iteration) const {
     const int nth = KV_ORDER == KV_ORDER_FORWARD ? iteration : count - 1 - iteration;
-    return kBoundedBefore ? first_block + nth : nth;
+    return kLengths || kBoundedBefore ? first_block + nth : nth;
   }
 
   template <typename Tensor>
@@ -169,14 +178,22 @@ struct Pipeline {
 DEVICE void change_scores(WarpScores& scores, const Pipeline& pipeline, const Place& place, int row,
                           int key) {
   if (kSoftcap) cap_scores(scores);
+  const int lane_row = row + place.lane / 4;
 #if BIAS
   add_bias(scores, key + place.lane % 4 * 2, [&](int below) {
-    const int of_pack = row + place.lane / 4 + below;
-    return bias_row(pipeline.bias, place.head * kPack + of_pack % kPack, Rows::position(of_pack));
+    const int of_pack = lane_row + below;
+    return bias_row(pipeline.modifiers.bias, place.head * kPack + of_pack % kPack, Rows::position(of_pack));
   });
-#else
-  (void)pipeline, (void)place, (void)row, (void)key;
 #endif
+#if ALIBI
+  add_alibi(scores, [&](int below) {
+    const int of_pack = lane_row + below;
+    const int position = Rows::position(of_pack) + (SEQ_KV - SEQ_Q);
+    return AlibiRow{pipeline.modifiers.slope(place.head * kPack + of_pack % kPack),
+                    position - key - place.lane % 4 * 2};
+  });
+#endif
+  (void)pipeline, (void)lane_row, (void)key;
 }
 
 /// A KV block that every row sees.
@@ -185,15 +202,42 @@ DEVICE void mainloop_iteration(WarpState& state, const Pipeline& pipeline, const
   WarpScores scores;
   multiply_qk(scores, operands.q, operands.k(stage));
   pipeline.between_gemms(iteration, stage);
-  if (kSoftcap || kBias) {
+  if (kChangesScores) {
     const Place place = place_of_thread();
     change_scores(scores, pipeline, place, place.block_row + place.first_row,
                   pipeline.n_block_of(iteration) * BLOCK_N + place.split * kWarpKeys);
   }
   WarpP p;
-  online_softmax<kRescale, kBias>(p, state, scores, iteration == 0);
+  online_softmax<kRescale>(p, state, scores, iteration == 0);
   multiply_pv(state, p, operands.v(stage));
   pipeline.after_iteration(iteration);
+}
+
+/// Whether a row of a warp, the first of which is `row`, sees one of its keys from `key` on.
+DEVICE bool sees_any(const Modifiers& modifiers, const Place& place, int row, int key) {
+  const int first = Rows::position(row), last = Rows::position(row + 16 * kMTiles - 1);
+#if LENGTHS
+  const int batch = place.head * kPack / HEADS;
+  return key < seen_keys(modifiers.lengths, batch, last).end &&
+         key + kWarpKeys > seen_keys(modifiers.lengths, batch, first).begin;
+#else
+  (void)modifiers, (void)place;
+  return key < key_end(last) && (!kBoundedBefore || key + kWarpKeys > key_begin(first));
+#endif
+}
+
+DEVICE void mask(WarpScores& scores, const Modifiers& modifiers, const Place& place, int row,
+                 int key) {
+  const int lane_row = row + place.lane / 4, lane_key = key + place.lane % 4 * 2;
+#if LENGTHS
+  mask_by_range(scores, lane_key, [&](int m, int half) {
+    return seen_keys(modifiers.lengths, place.head * kPack / HEADS,
+                     Rows::position(lane_row + 16 * m + 8 * half));
+  });
+#else
+  (void)modifiers;
+  mask_scores<kRaggedKeys, kPack>(scores, lane_row, lane_key);
+#endif
 }
 
 /// A KV block that needs a mask; a warp whose rows see none of its keys only takes part in the
@@ -203,15 +247,14 @@ DEVICE void masked_iteration(WarpState& state, const Pipeline& pipeline, const O
   const Place place = place_of_thread();
   const int key = pipeline.n_block_of(iteration) * BLOCK_N + place.split * kWarpKeys;
   const int row = place.block_row + place.first_row;
-  if (key < key_end(Rows::position(row + 16 * kMTiles - 1)) &&
-      (!kBoundedBefore || key + kWarpKeys > key_begin(Rows::position(row)))) {
+  if (sees_any(pipeline.modifiers, place, row, key)) {
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k(stage));
     pipeline.between_gemms(iteration, stage);
-    if (kSoftcap || kBias) change_scores(scores, pipeline, place, row, key);
-    mask_scores<kRaggedKeys, kPack>(scores, row + place.lane / 4, key + place.lane % 4 * 2);
+    if (kChangesScores) change_scores(scores, pipeline, place, row, key);
+    mask(scores, pipeline.modifiers, place, row, key);
     WarpP p;
-    online_softmax<kRescale, true>(p, state, scores, iteration == 0);
+    online_softmax<kRescale>(p, state, scores, iteration == 0);
     multiply_pv(state, p, operands.v(stage));
   } else {
     pipeline.between_gemms(iteration, stage);
@@ -272,11 +315,12 @@ DEVICE void load_queries(const CtaCopier<QTensor>& copier, const CtaCopier<KTens
 }
 
 DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, float* lse,
-                   const Descales& descales BIAS_PARAMETER) {
+                   const Descales& descales, const Modifiers& modifiers = {}) {
   extern __shared__ __align__(128) u8 shared[];
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();
-  const NBlocks n_blocks = n_blocks_of(place.block_row);
+  if (kLengths) grid_dependency_wait();
+  const NBlocks n_blocks = n_blocks_of(place.block_row, modifiers, place.head * kPack / HEADS);
 
   const CtaCopier<KTensor> k_copier(base);
   const CtaCopier<VTensor> v_copier(base);
@@ -288,13 +332,21 @@ DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, f
   const i64 k_offset = KTensor::head(kv_head) + k_copier.from;
   const i64 v_offset = VTensor::head(kv_head) + v_copier.from;
   const Pipeline pipeline{k_copier, v_copier, k, v, k_offset, v_offset,
-                          n_blocks.count, n_blocks.first BIAS_ARGUMENT};
+                          n_blocks.count, n_blocks.first, modifiers};
   pipeline.start();
 
   const Operands operands = start_operands(base, place);
-  WarpState state;
+  WarpState state(kAnyMask || kBias);
   state.set_scale(descales.scores(place.head * kPack));
-#if KEYS_BEFORE >= 0
+#if SINK
+  const int first_row = place.block_row + place.first_row + place.lane / 4;
+  if (place.split == 0) {
+    begin_with_sink(state, place.lane, [&](int below) {
+      return modifiers.sink_score(place.head * kPack + (first_row + below) % kPack);
+    });
+  }
+#endif
+#if KEYS_BEFORE >= 0 || LENGTHS
   iterate_window(state, pipeline, operands, n_blocks);
 #elif KV_ORDER == KV_ORDER_FORWARD
   int stage = 0;

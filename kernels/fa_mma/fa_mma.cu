@@ -15,6 +15,6 @@ constexpr Rescale kRescale = RESCALE == RESCALE_ALWAYS ? Rescale::kAlways
 
 extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
     fa_mma(const elem* __restrict__ q, const elem* __restrict__ k, const elem* __restrict__ v,
-           elem* __restrict__ out, float* __restrict__ lse BIAS_PARAMETER) {
-  attend(q, k, v, out, lse, {} BIAS_ARGUMENT);
+           elem* __restrict__ out, float* __restrict__ lse MODIFIER_PARAMETERS) {
+  attend(q, k, v, out, lse, {}, {MODIFIERS});
 }

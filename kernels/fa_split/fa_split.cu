@@ -10,8 +10,8 @@
 
 extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
     fa_split(const elem* __restrict__ q, const elem* __restrict__ k, const elem* __restrict__ v,
-             float* __restrict__ partial, float2* __restrict__ stats BIAS_PARAMETER) {
-  attend_split(q, k, v, partial, stats, {} BIAS_ARGUMENT);
+             float* __restrict__ partial, float2* __restrict__ stats MODIFIER_PARAMETERS) {
+  attend_split(q, k, v, partial, stats, {}, {MODIFIERS});
 }
 
 // ---- the second launch ----

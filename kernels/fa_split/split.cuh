@@ -6,6 +6,7 @@
 #include "common/launch.cuh"
 #include "common/mma_bias.cuh"
 #include "common/mma_epilogue.cuh"
+#include "common/mma_modifiers.cuh"
 #include "common/mma_products.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/row_copier.cuh"
@@ -28,9 +29,9 @@ constexpr int kFirstBlock = key_begin(0) / BLOCK_N;
 constexpr int kNBlocks = ceil_div(key_end(SEQ_Q - 1), BLOCK_N) - kFirstBlock;
 constexpr bool kRaggedRows = kRows % BLOCK_M != 0;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
-// The last query sees every key before a diagonal's end.
-constexpr bool kDiagonal = kBoundedBefore || (kBoundedAfter && (SEQ_Q > 1 || DIAGONAL + 1 < SEQ_KV));
-constexpr bool kAnyMask = kDiagonal || kRaggedKeys;
+// A mask hides keys of the KV blocks; of a diagonal alone, the last query sees all of them.
+constexpr bool kHidesKeys = kLengths || kBoundedBefore || (kBoundedAfter && (SEQ_Q > 1 || DIAGONAL + 1 < SEQ_KV));
+constexpr bool kAnyMask = kHidesKeys || kRaggedKeys;
 
 static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
 static_assert(kSplitKeys * INTRA_CTA_SPLITS == BLOCK_N && kSplitKeys % (8 * kPTiles) == 0,
@@ -85,6 +86,13 @@ struct SplitRange {
     first = kFirstBlock + split * kEach + min(split, kMore);
     count = kEach + (split < kMore ? 1 : 0);
   }
+
+  /// Leaves out KV blocks at both ends that have none of these keys.
+  DEVICE void narrow(int begin, int end) {
+    const int last = min(first + count, ceil_div(end, BLOCK_N));
+    first = max(first, begin / BLOCK_N);
+    count = max(0, last - first);
+  }
 };
 
 /// K and V of a group of warps on their way through its stages. Iteration i uses stage i % STAGES
@@ -98,9 +106,7 @@ struct Pipeline {
   int first_key;
   int count;
   int group;
-#if BIAS
-  const bias_elem* bias;
-#endif
+  Modifiers modifiers;
 
   template <typename Tensor>
   DEVICE void load(const RowCopier<kSplitThreads, Tensor>& copier, const elem* tensor,
@@ -146,49 +152,60 @@ struct Operands {
   Fragments k, v;
 };
 
-/// Masks S: what a row may not see becomes -inf. `row` is the packed row of this lane's first
-/// element, `key` its key.
-DEVICE void mask_packed_scores(WarpScores& scores, int row, int key) {
-#pragma unroll
-  for (int m = 0; m < kMTiles; ++m) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int position = (row + 16 * m + 8 * half) % SEQ_Q;
-      const int end = key_end(position) - key, begin = key_begin(position) - key;
-#pragma unroll
-      for (int n = 0; n < kNTiles; ++n) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          bool masked = 8 * n + i >= end;
-          if (kBoundedBefore) masked = masked || 8 * n + i < begin;
-          if (masked) scores.at[m][n][2 * half + i] = NEG_INF;
-        }
-      }
-    }
-  }
+/// The keys that a query of a key/value head sees.
+DEVICE KeyRange keys_of(const Modifiers& modifiers, const Place& place, int position) {
+#if LENGTHS
+  return seen_keys(modifiers.lengths, place.head / KV_HEADS, position);
+#else
+  (void)modifiers, (void)place;
+  return {key_begin(position), key_end(position)};
+#endif
+}
+
+/// Changes S before it is masked; `key` is that of this lane's first element.
+DEVICE void change_scores(WarpScores& scores, const Modifiers& modifiers, const Place& place,
+                          int key) {
+  if (kSoftcap) cap_scores(scores);
+  const int lane_row = place.block_row + place.row(0, 0);
+#if BIAS
+  add_bias(scores, key, [&](int below) {
+    const int row = min(lane_row + below, kRows - 1);
+    return bias_row(modifiers.bias, place.head * kHeadGroup + row / SEQ_Q, row % SEQ_Q);
+  });
+#endif
+#if ALIBI
+  add_alibi(scores, [&](int below) {
+    const int row = lane_row + below;
+    return AlibiRow{modifiers.slope(place.head * kHeadGroup + row / SEQ_Q % kHeadGroup),
+                    row % SEQ_Q + (SEQ_KV - SEQ_Q) - key};
+  });
+#endif
+  (void)modifiers, (void)lane_row, (void)key;
 }
 
 DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands& operands,
                        const Place& place) {
+  // The keys that all queries see.
+  const KeyRange by_all{keys_of(pipeline.modifiers, place, SEQ_Q - 1).begin,
+                        keys_of(pipeline.modifiers, place, 0).end};
   int stage = 0;
 #pragma unroll 1
   for (int iteration = 0; iteration < pipeline.count; ++iteration) {
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes));
     pipeline.between_gemms(iteration, stage);
-    if (kSoftcap) cap_scores(scores);
     const int key = pipeline.first_key + iteration * BLOCK_N;
-#if BIAS
-    add_bias(scores, key + place.lane % 4 * 2, [&](int below) {
-      const int row = min(place.block_row + place.row(0, 0) + below, kRows - 1);
-      return bias_row(pipeline.bias, place.head * kHeadGroup + row / SEQ_Q, row % SEQ_Q);
-    });
-#endif
-    if (kAnyMask && (key + kSplitKeys > key_end(0) || (kBoundedBefore && key < key_begin(SEQ_Q - 1)))) {
-      mask_packed_scores(scores, place.block_row + place.row(0, 0), key + place.lane % 4 * 2);
+    const int lane_key = key + place.lane % 4 * 2;
+    change_scores(scores, pipeline.modifiers, place, lane_key);
+    if (kAnyMask && (key + kSplitKeys > by_all.end ||
+                     ((kLengths || kBoundedBefore) && key < by_all.begin))) {
+      const int lane_row = place.block_row + place.row(0, 0);
+      mask_by_range(scores, lane_key, [&](int m, int half) {
+        return keys_of(pipeline.modifiers, place, (lane_row + 16 * m + 8 * half) % SEQ_Q);
+      });
     }
     WarpP p;
-    online_softmax<Rescale::kLazy, kAnyMask || kBias>(p, state, scores, iteration == 0);
+    online_softmax<Rescale::kLazy>(p, state, scores, iteration == 0);
     multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes));
     pipeline.after_iteration(iteration, stage);
     stage = stage + 1 == STAGES ? 0 : stage + 1;
@@ -260,11 +277,15 @@ DEVICE void load_queries(const RowCopier<kThreads, QTensor>& copier, const elem*
 DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
                          const elem* __restrict__ v, float* __restrict__ partial,
                          float2* __restrict__ stats,
-                         const Descales& descales BIAS_PARAMETER) {
+                         const Descales& descales, const Modifiers& modifiers = {}) {
   extern __shared__ __align__(128) u8 shared[];
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();
-  const SplitRange range(cta_split());
+  SplitRange range(cta_split());
+  if (kLengths) {
+    grid_dependency_wait();
+    range.narrow(keys_of(modifiers, place, 0).begin, keys_of(modifiers, place, SEQ_Q - 1).end);
+  }
 
   const int thread = static_cast<int>(threadIdx.x);
   const RowCopier<kThreads, QTensor> q_copier(base, thread);
@@ -279,15 +300,23 @@ DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
   const int first_key = range.first * BLOCK_N + place.split * kSplitKeys;
   const elem* k_keys = k + (KTensor::row(place.head, first_key) + k_copier.from);
   const elem* v_keys = v + (VTensor::row(place.head, first_key) + v_copier.from);
-  const Pipeline pipeline{k_copier, v_copier, k_keys, v_keys, first_key, range.count, place.split BIAS_ARGUMENT};
+  const Pipeline pipeline{k_copier, v_copier, k_keys, v_keys, first_key, range.count, place.split, modifiers};
   pipeline.start();
 
   const u32 q_rows = base + place.first_row * kRowBytes;
   const Operands operands{QueryRows<kMTiles, Q_IN_REGS>(row_fragments(q_rows, place.lane)),
                           key_fragments(stages, place.lane),
                           value_fragments(stages + kVOffset, place.lane)};
-  WarpState state;
+  WarpState state(kAnyMask || kBias);
   state.set_scale(descales.scores(place.head * kHeadGroup));
+#if SINK
+  const int row = place.block_row + place.row(0, 0);
+  if (cta_split() == 0 && place.split == 0) {
+    begin_with_sink(state, place.lane, [&](int below) {
+      return modifiers.sink_score(place.head * kHeadGroup + (row + below) / SEQ_Q % kHeadGroup);
+    });
+  }
+#endif
   mainloop(state, pipeline, operands, place);
   descale(state, descales.out(place.head * kHeadGroup));
 #pragma unroll

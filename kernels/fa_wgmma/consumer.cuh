@@ -2,11 +2,13 @@
 // of one split, to row_max, row_sum and the accumulator of O.
 #pragma once
 
-#include "common/mma_bias.cuh"
+#include "common/launch.cuh"
+#include "common/mma_modifiers.cuh"
 #include "common/mma_softmax.cuh"
 #include "common/softcap.cuh"
 #include "common/tma.cuh"
 #include "common/wgmma.cuh"
+#include "fa_wgmma/bias_tile.cuh"
 #include "fa_wgmma/f16_softmax.cuh"
 #include "fa_wgmma/f32_softmax.cuh"
 #include "fa_wgmma/mainloop.cuh"
@@ -47,8 +49,17 @@ struct Consumer {
   float rescale[2];                             // what O must be multiplied by
   Pv pv;                                        // where PV is summed
   float v_descale;
+#if MODIFIED
+  Modifiers modifiers;
+#endif
 #if BIAS
-  const bias_elem* bias;
+  BiasTile bias_tile;
+#endif
+#if ALIBI
+  float slope;
+#endif
+#if LENGTHS
+  KeyRange seen[2];  // keys that this lane's rows see
 #endif
 
   DEVICE auto& softmax() {
@@ -68,7 +79,13 @@ struct Consumer {
         lane(static_cast<int>(threadIdx.x) % 32),
         warp_row(row_block * 64 + static_cast<int>(threadIdx.x) % 128 / 32 * 16),
         at{split, split, 0},
-        descales(descales_) {}
+        descales(descales_)
+#if BIAS
+        ,
+        bias_tile(storage.bias(static_cast<int>(threadIdx.x) / 32), lane)
+#endif
+  {
+  }
 
   /// Before the KV blocks of a work tile, which is the CTA's first or not. True: there are any.
   DEVICE bool begin(const WorkTile& tile_, bool first, u32 q_phase) {
@@ -76,6 +93,9 @@ struct Consumer {
     reset_state();
     if (remaining <= 0) return false;
     if (first) turns.begin();
+#if MODIFIED
+    begin_modifiers();
+#endif
     mbarrier_wait(storage.q_full(row_block), q_phase);
     softmax().begin(storage.q(), warp_row, lane, state.scale());
     if (first) stagger();
@@ -103,6 +123,8 @@ struct Consumer {
 
   /// Position within its head of this lane's first row; the second is 8 further.
   DEVICE int position() const { return tile.row + warp_row % kPositions + lane / 4; }
+  /// Head of the warp's rows, counted over the batch.
+  DEVICE int head() const { return tile.head + warp_row / kPositions; }
 
   /// After the last PV; O is complete.
   DEVICE void wait_pv() {
@@ -163,15 +185,28 @@ struct Consumer {
     cap_scores(softmax().s);
 #endif
 #if BIAS
-    const int head = tile.head + warp_row / kPositions;
-    add_bias(softmax().s, first_key(tile, at.iteration) + lane % 4 * 2,
-             [&](int below) { return bias_row(bias, head, position() + below); });
+    bias_tile.add_to(softmax().s, first_key(tile, at.iteration));
+    const int next = at.iteration + INTRA_CTA_SPLITS;
+    if (next < tile.cta_n_blocks) bias_tile.copy(first_key(tile, next));
+#endif
+#if ALIBI
+    const int key = first_key(tile, at.iteration) + lane % 4 * 2;
+    add_alibi(softmax().s, [&](int below) {
+      return AlibiRow{slope, position() + below + (SEQ_KV - SEQ_Q) - key};
+    });
 #endif
     mask(softmax().s);
   }
   template <typename Block>
   DEVICE void mask(Block& block) const {
     const int key = first_key(tile, at.iteration);
+#if LENGTHS
+    const bool all_seen = max(seen[0].begin, seen[1].begin) <= key &&
+                          key + BLOCK_N <= min(seen[0].end, seen[1].end);
+    if (__all_sync(0xffffffffu, all_seen)) return;
+    mask_by_range(block, key + lane % 4 * 2, [&](int, int half) { return seen[half]; });
+    return;
+#endif
     const int first_position = tile.row + row_block * 64 % kPositions;
     constexpr int kLast = (kPositions < 64 ? kPositions : 64) - 1;
     if (kAnyMask && (key + BLOCK_N > key_end(first_position) ||
@@ -209,7 +244,13 @@ struct Consumer {
   friend struct Mainloop<Consumer>;
 
   DEVICE void reset_state() {
-    state = State<1, kAccTiles>();
+    state = State<1, kAccTiles>(kMayBeUnseen);
+#if SINK
+    if (split == 0 && cluster_rank() == 0) {
+      grid_dependency_wait();
+      begin_with_sink(state, lane, [&](int) { return modifiers.sink_score(head()); });
+    }
+#endif
     state.set_scale(descales.scores(tile.head));
     v_descale = descales.out(tile.head);
     remaining = ceil_div(tile.cta_n_blocks - split, INTRA_CTA_SPLITS);
@@ -218,6 +259,25 @@ struct Consumer {
     // interleaves the instructions, and spills (notes.md, "Compiler traps").
     asm("" : "+r"(remaining));
   }
+
+#if MODIFIED
+  /// What the work tile's rows need of the tensors that change scores or hide keys.
+  DEVICE void begin_modifiers() {
+    if (kBias || kAlibi) grid_dependency_wait();
+#if BIAS
+    bias_tile.begin_rows(modifiers.bias, head(), tile.row + warp_row % kPositions);
+    bias_tile.copy(first_key(tile, at.iteration));
+#endif
+#if ALIBI
+    slope = modifiers.slope(head());
+#endif
+#if LENGTHS
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      seen[half] = seen_keys(modifiers.lengths, tile.head / HEADS, position() + 8 * half);
+#endif
+  }
+#endif
 
   /// Row blocks begin STAGGER clocks after one another: else all compute softmax while the tensor
   /// cores idle, and then the other way round.

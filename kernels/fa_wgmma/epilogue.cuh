@@ -212,18 +212,21 @@ struct Epilogue {
 /// By a consumer warpgroup: the CTA's work tiles, each with its epilogue.
 template <typename Epilogue>
 DEVICE void process_work_tiles(Consumer& consumer, const Epilogue& epilogue, int first) {
+#if LENGTHS
+  const i32* const lengths = consumer.modifiers.lengths;
+#endif
   if constexpr (kPersistent) {
     u32 q_phase = 0;
 #pragma unroll 1
     for (int index = first; has_work_tile(index); index += kCtas) {
       consumer.turns.last_tile = !has_work_tile(index + kCtas);
-      consumer.mainloop(work_tile_at(index), index == first, q_phase);
+      consumer.mainloop(work_tile_at(index LENGTHS_ARGUMENT), index == first, q_phase);
       epilogue();
       consumer.end_work_tile();
       q_phase ^= 1;
     }
   } else {
-    consumer.mainloop(work_tile_at(first), true, 0);
+    consumer.mainloop(work_tile_at(first LENGTHS_ARGUMENT), true, 0);
     epilogue();
   }
 }

@@ -99,13 +99,13 @@ DEVICE float tree_sum(const Scores<1, kN>& p, int half, int first, int last) {
 /// S becomes P = 2^(scale * (S - row_max) + kPShift), in place and in f32, and is added to row_sum:
 /// as a tree (kTree) or one after another. Of kParts shares of the keys, one. Of two elements that
 /// are linear codes, the place of the first has both.
-template <bool kMasked, bool kTree, int kParts = 1, int kN, int kD>
+template <bool kTree, int kParts = 1, int kN, int kD>
 DEVICE void scores_to_p(State<1, kD>& state, Scores<1, kN>& scores, int part = 0) {
   const int first = part * kN / kParts, last = (part + 1) * kN / kParts;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float row_max = state.row_max[0][half];
-    const float offset = kMasked && row_max == NEG_INF ? 0.0f : state.exponent_offset(row_max);
+    const float offset = state.exponent_offset(row_max);
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
       if (n < first || n >= last) continue;

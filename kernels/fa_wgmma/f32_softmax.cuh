@@ -42,7 +42,7 @@ struct F32Softmax {
   }
 
   /// S becomes P, still in f32, and is added to row_sum.
-  DEVICE void make_p(SoftmaxState& state) { scores_to_p<kMayBeUnseen, kPingpong>(state, s); }
+  DEVICE void make_p(SoftmaxState& state) { scores_to_p<kPingpong>(state, s); }
 
   /// P of a k-step's keys, rounded, as an A operand.
   DEVICE void pack_p_step(u32 (&a)[4], int step) const { ::pack_p_step(a, s, step); }
@@ -51,8 +51,8 @@ struct F32Softmax {
   /// for PV behind the exponentials. Returns true when O must be multiplied by `rescale`.
   DEVICE bool late_softmax(SoftmaxState& state, float (&rescale)[2], u32* p, bool fresh) const {
     PFragment<1, kNTiles> fragment;
-    const bool rises = ::late_softmax<kMayBeUnseen>(
-        fragment, state, s, fresh, [&] { raise_row_max(state, s, rescale); });
+    const bool rises = ::late_softmax(fragment, state, s, fresh,
+                                      [&] { raise_row_max(state, s, rescale); });
 #pragma unroll
     for (int i = 0; i < 4 * kPSteps; ++i) p[i] = fragment.at[0][i / 4][i % 4];
     return rises;

@@ -14,13 +14,14 @@
 extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     fa_wgmma(elem* __restrict__ out, float* __restrict__ lse,
              const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
-             const __grid_constant__ TensorMap map_v, const __grid_constant__ TensorMap map_out BIAS_PARAMETER) {
+             const __grid_constant__ TensorMap map_v, const __grid_constant__ TensorMap map_out MODIFIER_PARAMETERS) {
   extern __shared__ __align__(1024) u8 shared[];
   const SharedStorage storage{shared_address(shared)};
-  const Producer producer{storage, map_q, map_k, map_v};
+  const Producer producer{storage, map_q, map_k, map_v LENGTHS_ARGUMENT};
+  if (kLengths) grid_dependency_wait();
   const int first = static_cast<int>(blockIdx.x) / CLUSTER_SPLITS;
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
-  producer.prologue(work_tile_at(first));
+  producer.prologue(work_tile_at(first LENGTHS_ARGUMENT));
   __syncthreads();
   if (CLUSTER_SPLITS > 1) cluster_arrive_relaxed();
   launch_dependents();
@@ -31,12 +32,12 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     if (CLUSTER_SPLITS > 1) wait_for_cluster_start();
     return;
   }
-  if (!kHasProducer && threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first));
+  if (!kHasProducer && threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first LENGTHS_ARGUMENT));
   __syncwarp();
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup);
-#if BIAS
-  consumer.bias = bias;
+#if MODIFIED
+  consumer.modifiers = {MODIFIERS};
 #endif
   const OutputRows rows{storage, map_out, out, consumer};
   const Epilogue<kSplits, OutputRows> epilogue{consumer, storage, rows, lse};

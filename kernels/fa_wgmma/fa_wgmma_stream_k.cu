@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
                       float2* __restrict__ stats, const __grid_constant__ TensorMap map_q,
                       const __grid_constant__ TensorMap map_k,
                       const __grid_constant__ TensorMap map_v,
-                      const __grid_constant__ TensorMap map_out BIAS_PARAMETER) {
+                      const __grid_constant__ TensorMap map_out MODIFIER_PARAMETERS) {
   extern __shared__ __align__(1024) u8 shared[];
   const SharedStorage storage{shared_address(shared)};
   const Producer producer{storage, map_q, map_k, map_v};
@@ -53,8 +53,8 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   }
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup);
-#if BIAS
-  consumer.bias = bias;
+#if MODIFIED
+  consumer.modifiers = {MODIFIERS};
 #endif
   const OutputRows rows{storage, map_out, out, consumer};
   const Epilogue<1, OutputRows> epilogue{consumer, storage, rows, lse};

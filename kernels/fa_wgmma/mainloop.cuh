@@ -146,7 +146,7 @@ struct Mainloop {
     const bool rises = consumer.softmax().update_row_max(consumer.state, consumer.rescale);
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
-      scores_to_p<kMayBeUnseen, kPingpong, kPieces>(consumer.state, consumer.f32_softmax.s, piece);
+      scores_to_p<kPingpong, kPieces>(consumer.state, consumer.f32_softmax.s, piece);
       if (kFencedOverlap) consumer.fence_softmax();
       pieces.finish(piece);
     }

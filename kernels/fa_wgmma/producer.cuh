@@ -15,9 +15,15 @@ struct ProducerState {
   WorkTile tile;
   int iteration;
   int count;  // KV blocks since the CTA began
+#if LENGTHS
+  const i32* lengths;
+#endif
 
-  DEVICE explicit ProducerState(int first)
-      : index(first), nth(0), tile(work_tile_at(first)), iteration(0), count(0) {
+  DEVICE explicit ProducerState(int first LENGTHS_PARAMETER)
+      : index(first), nth(0), tile(work_tile_at(first LENGTHS_ARGUMENT)), iteration(0), count(0) {
+#if LENGTHS
+    this->lengths = lengths;
+#endif
     skip_finished();
   }
   DEVICE bool more() const { return has_work_tile(index); }
@@ -33,7 +39,7 @@ struct ProducerState {
       index += kPersistent ? kCtas : kWorkTiles;
       if (!more()) return;
       ++nth;
-      tile = work_tile_at(index);
+      tile = work_tile_at(index LENGTHS_ARGUMENT);
       iteration = 0;
     }
   }
@@ -44,6 +50,9 @@ struct Producer {
   const TensorMap& map_q;
   const TensorMap& map_k;
   const TensorMap& map_v;
+#if LENGTHS
+  const i32* lengths;
+#endif
 
   /// 64 rows of Q: of one head, or of several packed heads from their first positions on.
   DEVICE void load_q(const WorkTile& tile, int row_block) const {
@@ -128,9 +137,9 @@ struct Producer {
   /// instruction when it can load: this thread waits for most of the stages, and must have handed
   /// its registers to consumers before.
   DEVICE void load(int first_tile) const {
-    fill_stages(work_tile_at(first_tile));
-    ProducerState k(first_tile);
-    ProducerState v(first_tile);
+    fill_stages(work_tile_at(first_tile LENGTHS_ARGUMENT));
+    ProducerState k(first_tile LENGTHS_ARGUMENT);
+    ProducerState v(first_tile LENGTHS_ARGUMENT);
     constexpr int kLead = kIntraWgOverlap ? 2 * INTRA_CTA_SPLITS : INTRA_CTA_SPLITS;
 #pragma unroll 1
     for (int i = 0; i < kLead && k.more(); ++i) load_k(k);
@@ -147,7 +156,7 @@ struct Producer {
     u32 phase = 0;
 #pragma unroll 1
     for (int index = first_tile + kCtas; has_work_tile(index); index += kCtas) {
-      load_next_q(work_tile_at(index), phase);
+      load_next_q(work_tile_at(index LENGTHS_ARGUMENT), phase);
       phase ^= 1;
     }
   }

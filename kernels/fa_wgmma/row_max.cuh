@@ -37,8 +37,7 @@ DEVICE void raise_row_max(SoftmaxState& state, const ScoreFragment& scores, floa
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float row_max = fmaxf(state.row_max[0][half], row_max_of(scores, 0, half));
-    const float finite = kMayBeUnseen && row_max == NEG_INF ? 0.0f : row_max;
-    rescale[half] = fast_exp2(state.exponent(state.row_max[0][half] - finite));
+    rescale[half] = fast_exp2(state.exponent(state.row_max[0][half] - row_max));
     state.row_max[0][half] = row_max;
     state.row_sum[0][half] *= rescale[half];
   }

@@ -1,7 +1,7 @@
 // shared_storage.cuh: Lays out a CTA's shared memory.
 //
 //   Q | stages of K | stages of V | of V^T | partial O | P | O | ones | row statistics of splits |
-//   barriers
+//   tiles of the bias | barriers
 //
 // A tile of R rows is a row of boxes of R x kBoxBytes bytes. O takes Q's place, and partial O that
 // of K and V, where they are no longer needed. The sizes are terms of the manifest.
@@ -24,7 +24,8 @@ struct SharedStorage {
   static constexpr int kO = kPersistent ? kP + kPBytes : 0;
   static constexpr int kOnes = kP + kPBytes + kOBytes;
   static constexpr int kStats = kOnes + kOnesBytes;
-  static constexpr int kBarriers = kStats + STATS_BYTES;
+  static constexpr int kBias = kStats + STATS_BYTES;
+  static constexpr int kBarriers = kBias + kBiasBytes;
   static constexpr int kBytes = kBarriers + BARRIER_BYTES;
   u32 base;
 
@@ -38,6 +39,8 @@ struct SharedStorage {
   DEVICE u32 o() const { return base + kO; }
   DEVICE u32 partial_o() const { return base + kPartialO; }
   DEVICE u32 ones() const { return base + kOnes; }
+  /// A consumer warp's tile of the bias.
+  DEVICE u32 bias(int warp) const { return base + kBias + warp * (kBiasBytes / (4 * kConsumers)); }
   DEVICE u32 stats() const { return base + kStats; }
 
   DEVICE u32 barrier(int index) const { return base + kBarriers + 8 * index; }

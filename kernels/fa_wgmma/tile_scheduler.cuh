@@ -12,6 +12,9 @@ struct WorkTile {
   int n_blocks;      // KV blocks that the rows see
   int cta_n_blocks;  // those of them that this CTA processes
   int first_block;   // where they begin, if CTAs without a cluster share them
+#if LENGTHS
+  int origin;  // the key with which the first KV block begins
+#endif
 };
 
 DEVICE int cluster_rank() {
@@ -41,15 +44,16 @@ DEVICE bool has_work_tile(int index) {
   return kPaired ? TilePairs::pair_at(index) < kWorkTiles / 2 : index < kWorkTiles;
 }
 
-/// The first KV block of which a row of the work tile that begins at `row` sees a key.
-DEVICE int first_visible_block(int row) { return kBoundedBefore ? key_begin(row) / BLOCK_N : 0; }
+/// KV blocks begin with the first key that a row sees. A bias is copied 16 bytes at a time: then with
+/// the multiple of 16 before it.
+DEVICE int first_of_blocks(int first_seen) { return kBias ? first_seen / 16 * 16 : first_seen; }
 
 /// Work tiles in the order of GRID_ORDER: those of kSectionHeads heads in turn, then those of the
 /// next; causal: the longest first (LPT). `zigzag`: every other wave runs backwards, so that the SM
 /// with the longest tile of one wave gets the shortest of the next. `rotate`: each head begins with
 /// another tile.
 /// From kWholeTiles on, kTailSplits neighbouring indices share a tile's KV blocks.
-DEVICE WorkTile work_tile_at(int index) {
+DEVICE WorkTile work_tile_at(int index LENGTHS_PARAMETER) {
   const bool is_split = kTailSplits > 1 && index >= kWholeTiles;
   const int part = is_split ? (index - kWholeTiles) % kTailSplits : 0;
   if (is_split) index = kWholeTiles + (index - kWholeTiles) / kTailSplits;
@@ -72,8 +76,13 @@ DEVICE WorkTile work_tile_at(int index) {
   if (kRotate) m_block = (m_block + head_set) % kMBlocks;
   const int row = (kBoundedAfter ? kMBlocks - 1 - m_block : m_block) * kPositions;
   const int last_row = min(row + kPositions, SEQ_Q) - 1;
-#if KEYS_BEFORE >= 0
-  const int n_blocks = ceil_div(key_end(last_row), BLOCK_N) - first_visible_block(row);
+#if LENGTHS
+  const int batch = head_set * kPack / HEADS;
+  const int origin = first_of_blocks(seen_keys(lengths, batch, row).begin);
+  const int seen = seen_keys(lengths, batch, last_row).end - origin;
+  const int n_blocks = ceil_div(max(0, seen), BLOCK_N);
+#elif KEYS_BEFORE >= 0
+  const int n_blocks = ceil_div(key_end(last_row) - first_of_blocks(key_begin(row)), BLOCK_N);
 #else
   const int n_blocks = ceil_div(key_end(last_row), BLOCK_N);
 #endif
@@ -87,7 +96,11 @@ DEVICE WorkTile work_tile_at(int index) {
   const int before = n_blocks % kSplits - cluster_rank() * INTRA_CTA_SPLITS;
   const int rest =
       CLUSTER_SPLITS == 1 ? n_blocks % kSplits : max(0, min(INTRA_CTA_SPLITS, before));
-  return {row, head_set * kPack, n_blocks, n_blocks / kSplits * INTRA_CTA_SPLITS + rest, 0};
+  return {row, head_set * kPack, n_blocks, n_blocks / kSplits * INTRA_CTA_SPLITS + rest, 0
+#if LENGTHS
+          , origin
+#endif
+  };
 }
 
 /// The first key of the KV block of a CTA's iteration.
@@ -97,8 +110,12 @@ DEVICE int first_key(const WorkTile& tile, int iteration) {
     n_block = iteration / INTRA_CTA_SPLITS * kSplits + cluster_rank() * INTRA_CTA_SPLITS +
               iteration % INTRA_CTA_SPLITS;
   }
-#if KEYS_BEFORE >= 0
-  n_block += first_visible_block(tile.row) * (kBackward ? -1 : 1);
+  const int key = (kBackward ? tile.n_blocks - 1 - n_block : n_block) * BLOCK_N;
+#if LENGTHS
+  return tile.origin + key;
+#elif KEYS_BEFORE >= 0
+  return first_of_blocks(key_begin(tile.row)) + key;
+#else
+  return key;
 #endif
-  return (kBackward ? tile.n_blocks - 1 - n_block : n_block) * BLOCK_N;
 }

@@ -4,8 +4,14 @@
 // manifest, as macros: its terms.
 #pragma once
 
-#include "common/bias.cuh"
+#include "common/modifiers.cuh"
 #include "common/problem.cuh"
+
+#if BIAS
+constexpr int kBiasBytes = BIAS_BYTES;
+#else
+constexpr int kBiasBytes = 0;
+#endif
 
 // The members of Config (family_defaults.cuh) under their own names.
 constexpr bool kInterleaved = Config::kInterleaved;
@@ -98,17 +104,21 @@ constexpr int kPieceBuffers = kIntraWgOverlap ? 1 : 2;  // S has the place of on
 constexpr bool kRescaleSeparately = !kPromote || kLazyRescale;
 // P has two sets of registers: one is filled while PV of the KV block before reads the other.
 constexpr bool kTwoPBuffers = kIntraWgOverlap && kLateRescale;
-constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
+// KV blocks begin anywhere, where rows see no key before a bound.
+constexpr bool kUnalignedBlocks = kBoundedBefore || kLengths;
+// A mask hides what is past the last key.
+constexpr bool kHidesEnd = kBoundedAfter && PREFIX_KEYS == 0 && DIAGONAL + KEYS_AFTER <= SEQ_KV - SEQ_Q;
+constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0 || (kUnalignedBlocks && !kHidesEnd);
 constexpr bool kAnyMask = MASKED != 0 || kRaggedKeys;
 // PV by a column of ones keeps row_sum in a tile of O from the first KV block to the last.
 constexpr bool kRowSumInO = kRowSumByMma && !kInterleaved;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen =
-    kBias || kBoundedBefore || (kBoundedAfter && (kBackward || kSplits > 1 || kSomeSeeNothing));
+    kBias || kLengths || kBoundedBefore || (kBoundedAfter && (kBackward || kSplits > 1 || kSomeSeeNothing));
 
 // A work tile, or a split's share of one, may have no KV block.
 constexpr bool kMayHaveNoBlock =
-    MASKED != 0 ? kSplits > 1 || kSomeSeeNothing : ceil_div(SEQ_KV, BLOCK_N) < kSplits;
+    MASKED != 0 ? kSplits > 1 || kSomeSeeNothing || kLengths : ceil_div(SEQ_KV, BLOCK_N) < kSplits;
 
 // wgmma takes fp8 K-major only: V^T, which comes from memory or is made of V.
 constexpr bool kVIsKMajor = !kIs16Bit;

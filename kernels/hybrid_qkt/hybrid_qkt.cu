@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const Fragments fragment = row_fragments(base, place.lane);
   const int lane_key = place.lane % 4 * 8;
 
-  WarpState state;
+  WarpState state(kAnyMask);
   Raw raw;
   if (PREFETCH && count > 0) rows.load(raw, lane_key, 0);
   int stage = 0;
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                             first_key + lane_key);
     }
     PFragment<kMTiles, kNTiles> p;
-    online_softmax<kRescale, kAnyMask>(p, state, block_scores, n_block == 0);
+    online_softmax<kRescale>(p, state, block_scores, n_block == 0);
     pipeline.advance(n_block, stage);
     multiply_pv(state, p, fragment.in_stage(stage * Pipeline::kStageBytes));
     stage = stage + 1 == STAGES ? 0 : stage + 1;

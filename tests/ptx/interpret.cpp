@@ -103,7 +103,7 @@ Status interpret(const Setting& setting, const Candidate& candidate,
     if (stage.gemm) return environment_error("a stage is a library's product");
     FATUNE_TRY(const Program program, module.entry(stage.entry, memory));
     FATUNE_TRY(const Launch launch, arguments.launch(stage, program));
-    FATUNE_TRY_STATUS(run_grid(program, launch, memory, asynchrony));
+    FATUNE_TRY_STATUS(run_grid(program, launch, memory, asynchrony, &tensors.products));
   }
   return {};
 }

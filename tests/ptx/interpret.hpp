@@ -26,6 +26,7 @@ struct Tensors {
   };
   std::map<std::string, std::vector<std::byte>> buffers;
   std::map<std::string, Place> places;
+  std::uint64_t products = 0;  ///< multiplications of tensor cores
 };
 
 /// An entry's text, compiled and decoded.

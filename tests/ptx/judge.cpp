@@ -84,7 +84,7 @@ void spoil(const InputCase& which, int doublings, Expected& expected) {
   if (expected.lse) leave_out(*expected.lse, lost);
 }
 
-Examined refused(const std::string& reason) { return {false, reason, kWorstMargin, 0, "", 0, 0}; }
+Examined refused(const std::string& reason) { return {false, reason, kWorstMargin, 0, "", 0, 0, 0}; }
 
 }  // namespace
 
@@ -146,7 +146,8 @@ Examined examine(const Setting& setting, const Expected& expected, const Candida
                     comparison.max_abs,
                     describe_place(out, comparison.worst),
                     comparison.mean_abs,
-                    comparison.relative_l2};
+                    comparison.relative_l2,
+                    tensors.products};
   if (!expected.lse || !verdict.passed) return examined;
   const LseJudgement lse = judge_lse(*expected.lse, tensors.buffers.at("lse"));
   examined.passed = lse.verdict.passed;

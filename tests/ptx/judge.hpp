@@ -30,6 +30,7 @@ struct Examined {
   double max_abs = 0;  ///< error of an output
   std::string where;   ///< the output of that error
   double mean_abs = 0, relative_l2 = 0;
+  std::uint64_t products = 0;  ///< multiplications of tensor cores
 };
 Examined examine(const Setting& setting, const Expected& expected, const Candidate& candidate,
                  Asynchrony asynchrony);

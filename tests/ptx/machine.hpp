@@ -136,6 +136,7 @@ struct Machine {
   Asynchrony asynchrony = Asynchrony::kLate;
   std::string problem;  ///< of the first instruction that failed
   std::uint64_t steps = 0, clock = 0;
+  std::uint64_t products = 0;  ///< multiplications of tensor cores
 };
 
 template <typename T>

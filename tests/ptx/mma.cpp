@@ -26,6 +26,7 @@ Step product(Turn& turn) {
   read_a(turn, a, shape.a, shape.k, left);
   read_b(turn, b, shape.b, shape.k, right);
   multiply(left, right, sums, 8, shape.k);
+  turn.machine.products += static_cast<u64>(16 * 8 * shape.k);
   accumulators.write(turn, turn.at.refs, sums);
   return Step::kNext;
 }

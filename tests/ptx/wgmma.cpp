@@ -121,6 +121,7 @@ bool carry_out(Turn& turn, const PendingMma& product) {
   const auto add_product = width(shape.a) == 1 ? multiply_fp8 : multiply;
   add_product(left.data(), right.data(), sums.data(), shape.n, shape.k);
   accumulators.write(turn, operands.d, sums.data());
+  turn.machine.products += left.size() * shape.n;
   return true;
 }
 

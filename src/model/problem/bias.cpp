@@ -2,6 +2,7 @@
 #include "model/problem/bias.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -151,6 +152,15 @@ Bias resized(const Bias& bias, const Attention& from, const Attention& to) {
   made.shape[3] = full[3];
   made.strides = dense_strides(made.shape, order_in_memory(bias));
   return made;
+}
+
+std::int64_t row_alignment(const Bias& bias, Dtype input) {
+  if (bias.strides[3] != 1) return 0;
+  const std::optional<Dtype> type = dtype_of(bias, input);
+  const std::int64_t bytes = type ? size_of(*type) : static_cast<std::int64_t>(sizeof(float));
+  std::int64_t alignment = 16;
+  for (std::size_t i = 0; i < 3; ++i) alignment = std::gcd(alignment, bias.strides[i] * bytes);
+  return alignment;
 }
 
 std::optional<Dtype> dtype_of(const Bias& bias, Dtype input) {

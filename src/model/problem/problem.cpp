@@ -321,7 +321,9 @@ std::vector<NamedSize> named_sizes(const Problem& problem) {
                                   {"KEYS_AFTER", mask.keys_after},
                                   {"PREFIX_KEYS", p.mask.prefix},
                                   {"SOFTCAPPED", p.softcap ? 1 : 0},
-                                  {"BIAS", p.bias ? 1 + static_cast<int>(p.bias->type) : 0}};
+                                  {"BIAS", p.bias ? 1 + static_cast<int>(p.bias->type) : 0},
+                                  {"BIAS_ROWS", p.bias ? p.bias->shape[2] : 0},
+                                  {"BIAS_ALIGN", p.bias ? row_alignment(*p.bias, p.dtype) : 0}};
   if (p.bias) {
     constexpr std::array kDimensions = {"BATCH", "HEAD", "ROW", "KEY"};
     for (std::size_t i = 0; i < kDimensions.size(); ++i)
