@@ -89,5 +89,16 @@ DEVICE constexpr i32 key_end(i32 row) {
   return SEQ_KV;
 #endif
 }
+/// The keys of a batch entry, or of a packed document, that lengths at run time leave visible.
+#define LENGTHS_RIGHT 1
+#define LENGTHS_LEFT 2
+#define LENGTHS_DOCUMENTS 3
+#if LENGTHS
+#define LENGTHS_PARAMETER , const i32 *__restrict__ lengths
+#define LENGTHS_ARGUMENT , lengths
+#else
+#define LENGTHS_PARAMETER
+#define LENGTHS_ARGUMENT
+#endif
 /// How many keys a row sees, the first ones, under a mask without a window.
 DEVICE constexpr i32 visible_keys(i32 row) { return key_end(row); }
