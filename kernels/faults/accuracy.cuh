@@ -88,6 +88,38 @@ FAULT_ENTRY {
   if (where.index < kRows) store(out, where, attend(q, k, v, where, keys));
 }
 
+#elif FAULT == FAULT_BIAS_OF_NEIGHBOUR_HEAD
+// It adds the bias of the next head.
+FAULT_ENTRY {
+  const Row where = this_row();
+  if (where.index >= kRows) return;
+  const int batch = static_cast<int>(where.head / HEADS), head = static_cast<int>(where.head % HEADS);
+  const bias_elem* other = bias_row(bias, batch * HEADS + (head + 1) % HEADS, where.row);
+  store(out, where, attend(q, k, v, where, key_end(where.row), {}, 0, other));
+}
+
+#elif FAULT == FAULT_SINK_IN_BASE_2
+// It takes the sink for the exponent of a power of 2, as scores are within kernels.
+FAULT_ENTRY {
+  const Row where = this_row();
+  if (where.index >= kRows) return;
+  Result result = attend(q, k, v, where, key_end(where.row));
+  const float share = exp2f(to_float(sink[where.head % HEADS]) - result.lse * 1.44269504f);
+  for (int c = 0; c < kColumns; ++c) result.columns[c] /= 1.0f + share;
+  store(out, where, result);
+#if LSE
+  store_lse(lse, where, result.lse + logf(1.0f + share));
+#endif
+}
+
+#elif FAULT == FAULT_IGNORES_LENGTHS
+// It sees all keys of each batch entry.
+FAULT_ENTRY { attend_and_store(q, k, v, out); }
+
+#elif FAULT == FAULT_IGNORES_DOCUMENTS
+// It sees the keys of all documents.
+FAULT_ENTRY { attend_and_store(q, k, v, out); }
+
 #elif FAULT == FAULT_ZEROS_WHEN_LONG
 // It is right for short sequences; writes zeros for long ones, whose outputs are small.
 FAULT_ENTRY {

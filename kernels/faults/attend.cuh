@@ -2,6 +2,7 @@
 // place.
 #pragma once
 
+#include "common/bias.cuh"
 #include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
@@ -49,9 +50,11 @@ struct Factors {
   float scores = 1.0f, values = 1.0f;
 };
 
-/// Online softmax over the row's keys up to `keys`, and so many more in front of them.
+/// Online softmax over the row's keys up to `keys`, and so many more in front of them. It has a
+/// bias if a row of one is told.
 DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& where, i32 keys,
-                     const Factors& factors = {}, i32 more = 0) {
+                     const Factors& factors = {}, i32 more = 0,
+                     const bias_elem* bias_of_row = nullptr) {
   const elem* query = q + QTensor::row(where.index);
   Result result{};
   float largest = NEG_INF;
@@ -63,7 +66,10 @@ DEVICE Result attend(const elem* q, const elem* k, const elem* v, const Row& whe
     for (int c = 0; c < kColumns; ++c) {
       dot += read_column(query, where.lane + 32 * c) * read_column(k_row, where.lane + 32 * c);
     }
-    const float score = warp_sum(dot) * SOFTMAX_SCALE * factors.scores;
+    float score = warp_sum(dot) * SOFTMAX_SCALE * factors.scores;
+#if BIAS
+    if (bias_of_row != nullptr) score += bias_value(bias_of_row[i64{key} * BIAS_KEY_STRIDE]);
+#endif
     const float before = largest;
     largest = fmaxf(largest, score);
     const float shrink = expf(before - largest);
@@ -105,9 +111,14 @@ DEVICE void store_lse(float* lse, const Row& where, float value) {
   if (where.lane == 0) lse[where.index] = value;
 }
 
+#if SINK
+#define SINK_OF_HEADS , const elem *sink
+#else
+#define SINK_OF_HEADS
+#endif
 #define FAULT_PARAMETERS                                                                       \
   const elem *q, const elem *k, const elem *v, FACTOR(q_descale) FACTOR(k_descale)             \
-      FACTOR(v_descale) out_elem *out, float *lse
+      FACTOR(v_descale) out_elem *out, float *lse BIAS_PARAMETER SINK_OF_HEADS
 
 /// The launch that computes; its body follows.
 #define FAULT_ENTRY extern "C" __global__ void fault_main(FAULT_PARAMETERS)

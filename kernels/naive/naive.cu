@@ -26,6 +26,17 @@ using result = out_elem;
 DEVICE result to_result(float value) { return to_out(value); }
 #endif
 
+#if ALIBI
+#define ALIBI_OF_HEADS , const float *__restrict__ alibi
+#else
+#define ALIBI_OF_HEADS
+#endif
+#if SINK
+#define SINK_OF_HEADS , const elem *__restrict__ sink
+#else
+#define SINK_OF_HEADS
+#endif
+
 constexpr int kTilesQ = ceil_div(SEQ_Q, TILE);
 constexpr int kTilesKv = ceil_div(SEQ_KV, TILE);
 constexpr int kTilesD = ceil_div(HEAD_DIM, TILE);
@@ -53,9 +64,27 @@ DEVICE float round_probability(float value) {
 #endif
 }
 
+#if LENGTHS
+/// Whether the lengths leave the key visible to the row; both are of a head counted over the batch.
+DEVICE bool left_visible(const i32* __restrict__ lengths, i64 head, int row, int key) {
+#if LENGTHS == LENGTHS_DOCUMENTS
+  for (int document = 0; document < DOCUMENTS; ++document) {
+    const int begin = lengths[document];
+    const int end = lengths[document + 1];
+    if (begin <= row && row < end) return begin <= key && key < end;
+  }
+  return false;
+#else
+  const int length = min_of(lengths[head / HEADS], SEQ_KV);
+  return LENGTHS == LENGTHS_RIGHT ? key < length : key >= SEQ_KV - length;
+#endif
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
     naive_scores(const elem* __restrict__ q, const elem* __restrict__ k,
-                 FACTOR(q_descale) FACTOR(k_descale) float* __restrict__ scores BIAS_PARAMETER) {
+                 FACTOR(q_descale) FACTOR(k_descale) float* __restrict__ scores BIAS_PARAMETER
+                     LENGTHS_PARAMETER ALIBI_OF_HEADS) {
   __shared__ float q_tile[TILE][TILE + 1];
   __shared__ float k_tile[TILE][TILE + 1];
   const i64 block = blockIdx.x;
@@ -89,7 +118,10 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const int row = first_row + y;
   const int key = first_key + x;
   if (row >= SEQ_Q || key >= SEQ_KV) return;
-  const bool seen = key_begin(row) <= key && key < key_end(row);
+  bool seen = key_begin(row) <= key && key < key_end(row);
+#if LENGTHS
+  seen = seen && left_visible(lengths, head, row, key);
+#endif
   float score = sum * SOFTMAX_SCALE;
 #if SOFTCAPPED
   score = SOFTCAP * tanhf(score / SOFTCAP);
@@ -97,13 +129,17 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
 #if BIAS
   score += bias_value(bias_row(bias, static_cast<int>(head), row)[i64{key} * BIAS_KEY_STRIDE]);
 #endif
+#if ALIBI
+  const int distance = row + (SEQ_KV - SEQ_Q) - key;
+  score -= alibi[head % HEADS] * static_cast<float>(distance < 0 ? -distance : distance);
+#endif
   score = seen ? round_score(score) : NEG_INF;
   scores[(head * SEQ_Q + row) * SEQ_KV + key] = score;
 }
 
-/// One warp a row; a row that sees no key becomes zeros, its log-sum-exp -infinity.
+/// One warp a row; a row that sees no key becomes zeros, its log-sum-exp -infinity or the sink.
 extern "C" __global__ void __launch_bounds__(ROW_WARPS * 32)
-    naive_softmax(float* __restrict__ scores, float* __restrict__ lse) {
+    naive_softmax(float* __restrict__ scores, float* __restrict__ lse SINK_OF_HEADS) {
   const i64 row = static_cast<i64>(blockIdx.x) * ROW_WARPS + threadIdx.x / 32;
   if (row >= kHeadCount * SEQ_Q) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -112,12 +148,19 @@ extern "C" __global__ void __launch_bounds__(ROW_WARPS * 32)
   float largest = NEG_INF;
   for (int key = lane; key < SEQ_KV; key += 32) largest = fmaxf(largest, line[key]);
   largest = warp_max(largest);
+#if SINK
+  const float sink_score = to_float(sink[row / SEQ_Q % HEADS]);
+  largest = fmaxf(largest, sink_score);
+#endif
   const bool sees_nothing = largest == NEG_INF;
 
   float sum = 0.0f;
   for (int key = lane; key < SEQ_KV; key += 32)
     sum += sees_nothing ? 0.0f : expf(line[key] - largest);
   sum = warp_sum(sum);
+#if SINK
+  sum += sees_nothing ? 0.0f : expf(sink_score - largest);
+#endif
 #if LSE
   if (lane == 0) lse[row] = largest + logf(sum);
 #endif

@@ -18,7 +18,7 @@ namespace {
 TensorFacts facts_of(const TensorPlan& plan) {
   TensorFacts tensor;
   tensor.name = plan.name;
-  tensor.type = plan.type ? name(*plan.type) : "f32";
+  tensor.type = plan.type_word();
   tensor.shape = plan.shape;
   tensor.output = plan.output;
   tensor.strides = plan.strides;
@@ -142,7 +142,7 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
   facts.compute_minor = limits.arch.number % 10;
   facts.exact_compute = limits.arch.suffix == 'a';
   const Attention* const attention = candidate.problem.attention();
-  if (!attention || !attention->layouts.plain()) {
+  if (!attention || !attention->layouts.plain() || !optional_tensors(*attention).empty()) {
     const Operation& operation = *candidate.kernel->manifest.operation;
     FATUNE_TRY(const OperationPlan tensors, operation.plan(candidate.problem));
     for (const TensorPlan& tensor : tensors.tensors) facts.tensors.push_back(facts_of(tensor));

@@ -41,6 +41,10 @@ std::string describe_computation(const KernelFacts& facts) {
   if (const auto cap = p.as_attention().softcap)
     text += fmt::format(" (a score s becomes {0} tanh(s / {0}))", *cap);
   if (p.as_attention().bias) text += " (the bias is added to scores)";
+  if (p.as_attention().alibi)
+    text += fmt::format(" (a score of head h falls by alibi[h] |i + {} - j|)",
+                        p.as_attention().seq_kv - p.as_attention().seq_q);
+  if (p.as_attention().sink) text += " (the softmax of head h has one more term, exp(sink[h]))";
   const std::string seen = mask_rule(p.as_attention());
   if (!seen.empty()) text += fmt::format(" (query i sees key j when {})", seen);
   return text;
@@ -59,11 +63,13 @@ std::string export_name(std::string_view kernel, const Problem& problem) {
     text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
     if (is_fp8(p)) text += fmt::format("_{}", name(out_dtype(p)));
     if (is_fused(p)) text += fmt::format("_{}", name(p.quant));
-    if (p.mask != Mask::kNone) text += fmt::format("_{}", name(p.mask));
+    if (p.mask != Mask::kNone) text += "_" + slug(p.mask);
     if (p.lse) text += "_lse";
     if (p.scale) text += fmt::format("_scale{}", *p.scale);
     if (p.softcap) text += fmt::format("_softcap{}", *p.softcap);
     if (p.bias) text += "_bias_" + name(*p.bias);
+    if (p.alibi) text += "_alibi";
+    if (p.sink) text += "_sink";
     if (!p.layouts.plain()) text += "_" + name(p.layouts);
   }
   std::ranges::replace_if(

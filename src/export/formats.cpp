@@ -88,6 +88,8 @@ std::string key_of(const KernelFacts& facts) {
   std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
   if (p.softcap) scale += fmt::format("-softcap{}", *p.softcap);
   if (p.bias) scale += "-bias-" + slug(*p.bias);
+  if (p.alibi) scale += "-alibi";
+  if (p.sink) scale += "-sink";
   const std::string out = is_fp8(p) ? fmt::format("-{}", name(out_dtype(p))) : "";
   return fmt::format("{}-d{}-{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype), out,
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",

@@ -149,11 +149,12 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "them one after the other");
   }
   const auto capped = std::ranges::find_if(kernels, [](const ExportedKernel& each) {
-    return each.facts.problem.is([](const Attention& p) { return p.softcap || p.bias; });
+    return each.facts.problem.is(
+        [](const Attention& p) { return p.softcap || !optional_tensors(p).empty(); });
   });
   if (capped != kernels.end()) {
     return usage_error("--to torch: " + describe(capped->facts.problem) +
-                       ": the torch module has neither softcap nor bias");
+                       ": the torch module has no softcap, bias, lengths, alibi or sink");
   }
   std::string module;
   for (const std::string_view part : customs == 0 ? kAttentionParts : kCustomParts) {

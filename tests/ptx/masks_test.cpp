@@ -1,5 +1,5 @@
 // masks_test.cpp: Checks interpreted kernels with every kind of mask, beside the edges of tiles,
-// and with capped and biased scores.
+// and with scores that are capped or biased, have slopes or a sink.
 #include <iterator>
 #include <string>
 
@@ -22,6 +22,7 @@ struct Variant {
   const char* config;
 };
 
+const Variant kNaive = {"naive", ""};
 const Variant kPlainMma = {"fa_mma", ""};
 const Variant kMmaSplits = {"fa_mma", "STAGES=2,INTRA_CTA_SPLITS=2,RESCALE=late,BLOCK_N=32"};
 const Variant kMmaPacked = {
@@ -98,7 +99,23 @@ const MaskCase kMasked[] = {
     {kWgmmaSplits, "2,1,200x100,64 f16 lse bias 2,1,1,100:bool"},
     {kWgmmaPersistent, "3,60,70,64 f16 none lse bias 1,60,70,70"},
     {kWgmmaPacked, "1,4(kv 2),100,64 f16 causal bias 1,4,100,100"},
+    {kNaive, "2,2,70,64 f16 none lse sink"},
+    {kNaive, "1,4(kv 2),70x40,64 bf16 causal lse softcap 5 bias 1,4,70,40:f32 sink"},
+    {kNaive, "1,4,70x101,64 f16 none lse alibi"},
+    {kNaive, "1,4,70,64 bf16 causal-window:33 alibi sink"},
+    {kNaive, "5,2,40x70,64 f16 padding:70,0,1,33 lse"},
+    {kNaive, "3,2,40x70,64 f16 causal+padding:70,20,35 lse sink"},
+    {kNaive, "3,2,70x40,64 bf16 window:9,9+padding-left:1,20,40 lse"},
+    {kNaive, "2,2,40x70,64 f16 padding-left:0,33 alibi sink bshd"},
+    {kNaive, "1,2,70,64 f16 document:33,0,1,36 lse"},
+    {kNaive, "1,2,70,64 f16 causal+document:30,40 alibi"},
+    {kNaive, "1,2,70,64 f16 window:9,5+document:70 lse sink"},
 };
+
+/// Inputs whose sinks lie far above the scores or below them, and steep slopes.
+const Distribution kHard[] = {Distribution::kUniform, Distribution::kOutliers,
+                              Distribution::kLargeLogits, Distribution::kZeros,
+                              Distribution::kOnesV};
 
 }  // namespace
 
@@ -119,7 +136,22 @@ TEST_CASE("interpreted kernels with every mask pass the accuracy gate") {
   }
 }
 
-TEST_CASE("interpreted kernels with a fault of their mask are refused for it") {
+TEST_CASE("the reference kernel with slopes, sinks and lengths is right on hard inputs") {
+  for (const char* text : {"2,2,40,64 f16 causal+padding:40,7 lse alibi sink",
+                           "1,2,40,64 bf16 document:13,27 lse alibi sink"}) {
+    const Attention problem = test::problem(text);
+    const auto candidate = bench().candidate("naive", "", problem);
+    if (!candidate) FAIL(candidate.error().message);
+    for (const Distribution inputs : kHard) {
+      const ptx::Examined seen = ptx::examine(bench().setting(), expected_of(problem, inputs),
+                                              *candidate, Asynchrony::kLate);
+      INFO(text << ", " << name(inputs) << ": " << seen.reason);
+      CHECK(seen.passed);
+    }
+  }
+}
+
+TEST_CASE("interpreted kernels with a fault of their mask or optional tensors are refused for it") {
   struct Fault {
     const char* name;
     const char* problem;
@@ -128,7 +160,13 @@ TEST_CASE("interpreted kernels with a fault of their mask are refused for it") {
                              Fault{"wrong_corner", "1,2,128x192,64 f16 causal"},
                              Fault{"wrong_corner", "1,2,128x96,64 f16 window:20,50"},
                              Fault{"masks_whole_tiles", "1,2,128,64 f16 window:40,20"},
-                             Fault{"masks_whole_tiles", "1,2,128,64 f16 prefix:33"}}) {
+                             Fault{"masks_whole_tiles", "1,2,128,64 f16 prefix:33"},
+                             Fault{"bias_of_neighbour_head", "1,2,128,64 f16 bias 1,2,128,128"},
+                             Fault{"sink_in_base_2", "1,2,128,64 f16 sink"},
+                             Fault{"sink_in_base_2", "1,2,128,64 f16 none lse sink"},
+                             Fault{"ignores_lengths", "2,2,128,64 f16 padding:97,35"},
+                             Fault{"ignores_lengths", "2,2,128,64 f16 causal+padding-left:97,35"},
+                             Fault{"ignores_documents", "1,2,128,64 f16 document:50,0,78"}}) {
     INFO(fault.name << ", " << fault.problem);
     const Attention problem = test::problem(fault.problem);
     const auto candidate = bench().candidate("faults", std::string("FAULT=") + fault.name, problem);

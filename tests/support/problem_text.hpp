@@ -65,6 +65,8 @@ inline Attention problem(const std::string& text) {
     p.bias = *parse_bias(bias);
     take(rest, bias);
   }
+  p.alibi = take(rest, " alibi");
+  p.sink = take(rest, " sink");
   if (take(rest, " ")) p.layouts = *parse_layouts(std::exchange(rest, ""));
   FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");
   return p;

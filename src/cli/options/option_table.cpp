@@ -167,6 +167,9 @@ OptionTable problem_table(ProblemArgs& a) {
             {"--bias", &a.bias, "B,H,Q,K",
              "Add a tensor of this shape to scores; 1 stands for all batches, heads or "
              "queries. Append :f32 or :bool, where false hides a key, and @strides"},
+            {"--alibi", &a.alibi, "",
+             "Take a head's slope times the distance of query and key from scores"},
+            {"--sink", &a.sink, "", "Add exp(sink), one for a head, to each row's softmax"},
             {"--softcap", &a.softcap, "X", "Cap scores: X * tanh(score / X)"},
             {"--mask", &a.mask, "MASK",
              "Choose which keys a query sees [none]:\n"
@@ -174,7 +177,11 @@ OptionTable problem_table(ProblemArgs& a) {
              "causal-upper-left: like causal, aligned upper-left\n"
              "causal-window:N: the last N of them\n"
              "window:L,R: from L before its own to R behind it\n"
-             "prefix:N: like causal, and the first N"},
+             "prefix:N: like causal, and the first N\n"
+             "padding:N,...: the first N keys of each batch entry\n"
+             "padding-left:N,...: the last N keys of each batch entry\n"
+             "document:N,...: those of its own packed document\n"
+             "causal+padding:N,...: both; windows and document likewise"},
             {"--causal", &a.causal, "", "Short for --mask causal"},
             {"--lse", &a.lse, "", "Also write the log-sum-exp of each row in fp32"}}}};
 }

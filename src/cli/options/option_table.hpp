@@ -127,6 +127,7 @@ struct ProblemArgs {
   std::string mask;
   bool causal = false;
   bool lse = false;
+  bool alibi = false, sink = false;
   std::string kv_heads;
   std::string seq_kv;
   std::string layout;         ///< empty: bhsd, or what the suite says

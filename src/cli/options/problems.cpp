@@ -61,6 +61,8 @@ Result<Attention> with_layouts(Attention problem, std::string_view layout, std::
 }
 
 Result<Attention> scaled(Attention problem, const ProblemArgs& args) {
+  problem.alibi = args.alibi;
+  problem.sink = args.sink;
   if (!args.softcap.empty()) {
     problem.softcap = parse_number(args.softcap);
     if (!problem.softcap)
@@ -133,6 +135,8 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   if (!args.scale.empty()) flags.emplace_back("--scale");
   if (!args.softcap.empty()) flags.emplace_back("--softcap");
   if (!args.bias.empty()) flags.emplace_back("--bias");
+  if (args.alibi) flags.emplace_back("--alibi");
+  if (args.sink) flags.emplace_back("--sink");
   return flags;
 }
 

@@ -30,6 +30,12 @@ std::string statement_of(const Attention& problem) {
   if (problem.bias)
     text +=
         fmt::format(" bias, {}, is added to scores, which have their scale.", name(*problem.bias));
+  if (problem.alibi) {
+    text += fmt::format(" Then scores of head h fall by alibi[h] |i + {} - j|.",
+                        problem.seq_kv - problem.seq_q);
+  }
+  if (problem.sink)
+    text += " The softmax of head h has one more term, exp(sink[h]), without a value.";
   if (problem.mask != Mask::kNone) {
     text +=
         fmt::format(" Row i sees key j when {}; a row that sees none is 0.", mask_rule(problem));
@@ -55,9 +61,8 @@ std::string statement_of(const Attention& problem) {
 std::vector<StatedTensor> tensors_of(const Attention& problem) {
   std::vector<StatedTensor> tensors;
   for (const TensorPlan& plan : attention_plan(problem).tensors) {
-    tensors.push_back({plan.name, plan.output ? "output" : "input",
-                       plan.type ? std::string(name(*plan.type)) : "f32", plan.shape,
-                       plan.strides});
+    tensors.push_back({plan.name, plan.output ? "output" : "input", std::string(plan.type_word()),
+                       plan.shape, plan.strides});
   }
   return tensors;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <initializer_list>
 #include <memory>
+#include <utility>
 
 #include "model/kernel/operation.hpp"
 #include "model/problem/problem.hpp"
@@ -73,7 +74,15 @@ Layouts layouts_like(const Attention& from, const Attention& to) {
   return layouts;
 }
 
-Attention with_sizes(const Attention& like, const EdgeSizes& sizes) {
+/// Returns sizes that packed documents can have: heads in place of a batch, and equal lengths.
+EdgeSizes of_one_sequence(const EdgeSizes& sizes) {
+  const std::int64_t length = std::max(sizes.seq_q, sizes.seq_kv);
+  return {1, sizes.batch * sizes.heads, sizes.batch * sizes.kv_heads, length, length};
+}
+
+Attention with_sizes(const Attention& like, const EdgeSizes& asked) {
+  const bool documents = like.mask.lengths.kind == LengthsKind::kDocuments;
+  const EdgeSizes sizes = documents ? of_one_sequence(asked) : asked;
   Attention problem = like;
   problem.batch = sizes.batch;
   problem.heads = sizes.heads;
@@ -81,7 +90,8 @@ Attention with_sizes(const Attention& like, const EdgeSizes& sizes) {
   problem.seq_q = sizes.seq_q;
   problem.seq_kv = sizes.seq_kv;
   if (sizes.seq_q != like.seq_q || sizes.seq_kv != like.seq_kv)
-    problem.mask = narrowed(like.mask, sizes.seq_q, sizes.seq_kv);
+    problem.mask = narrowed(like.mask, sizes.batch, sizes.seq_q, sizes.seq_kv);
+  problem.mask.lengths = longest(std::move(problem.mask.lengths), sizes.batch);
   if (like.bias) problem.bias = resized(*like.bias, like, problem);
   problem.layouts = layouts_like(like, problem);
   return problem;
@@ -124,15 +134,20 @@ struct AttentionOperation final : Operation {
     return attention_plan(problem.as_attention());
   }
   std::vector<std::string> tensor_names() const override {
-    return {"q", "k", "v", "q_descale", "k_descale", "v_descale", "bias", "out", "lse"};
+    std::vector<std::string> names = {"q", "k", "v", "q_descale", "k_descale", "v_descale"};
+    names.insert(names.end(), kOptionalTensors.begin(), kOptionalTensors.end());
+    names.insert(names.end(), {"out", "lse"});
+    return names;
   }
   Problem smallest_problem() const override { return {}; }
   Problem reference_problem(const Problem& problem) const override {
     Attention head = problem.as_attention();
     head.batch = head.heads = head.kv_heads = 1;
     head.layouts = {};
-    // A causal row sees keys by its place in the head, so causal rows stay together.
-    if (head.mask == Mask::kNone) head.seq_q = std::min(head.seq_q, rows_at_once(head));
+    head.mask.lengths = longest(std::move(head.mask.lengths), 1);
+    // Rows whose place in the head matters stay together.
+    if (head.mask == Mask::kNone && !head.alibi)
+      head.seq_q = std::min(head.seq_q, rows_at_once(head));
     if (head.bias) {
       const std::int64_t rows = head.bias->shape[2] == 1 ? 1 : head.seq_q;
       head.bias->shape = {1, 1, rows, head.seq_kv};

@@ -23,13 +23,15 @@ Status counts(const Evaluation& evaluation, const std::vector<std::string>& text
   return {};
 }
 
-/// Returns the stage's arguments, without fp8 factors or a bias if the problem has none.
+/// Returns the stage's arguments, without fp8 factors and optional tensors that the problem lacks.
 std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& problem) {
   std::vector<std::string> arguments = spec.arguments;
   const Attention* const attention = problem.attention();
   if (attention == nullptr) return arguments;
-  if (!has_descales(*attention)) std::erase_if(arguments, is_descale);
-  if (!attention->bias) std::erase(arguments, "bias");
+  const std::vector<std::string> present = attention_tensors(*attention);
+  std::erase_if(arguments, [&](const std::string& each) {
+    return (is_descale(each) || is_optional(each)) && std::ranges::count(present, each) == 0;
+  });
   return arguments;
 }
 

@@ -2,6 +2,7 @@
 #include "model/kernel/manifest.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -59,6 +60,22 @@ std::string words_of(const std::vector<T>& values) {
   std::vector<std::string> words;
   for (const T& value : values) words.emplace_back(name(value));
   return join(words, ", ");
+}
+
+/// Returns the mask, change of scores or output that the kernel lacks; empty if there is none.
+std::string missing_ability(const Manifest& manifest, const Attention& problem) {
+  constexpr std::array<std::string_view, 4> kMissing = {
+      "does not cap scores (--softcap)", "adds no bias to scores (--bias)",
+      "takes no slopes from scores (--alibi)", "has no sink in its softmax (--sink)"};
+  for (const MaskKind kind : kinds_of(problem.mask)) {
+    if (std::ranges::count(manifest.masks, kind) == 0)
+      return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(problem.mask));
+  }
+  for (const ScoreChange change : score_changes(problem)) {
+    if (std::ranges::count(manifest.scores, change) == 0)
+      return std::string(kMissing.at(static_cast<std::size_t>(change)));
+  }
+  return problem.lse && !manifest.lse ? "does not write the log-sum-exp (--lse)" : "";
 }
 
 }  // namespace
@@ -181,16 +198,10 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
     return fmt::format("handles {}, not {}", words_of(manifest.dtypes), name(problem.dtype()));
   if (!manifest.takes_given() && !problem.is(is_fused))
     return std::string("quantizes q, k and v itself (--quant fused or smooth_k)");
-  const Attention* const attention = problem.attention();
-  if (attention && std::ranges::count(manifest.masks, kind_of(attention->mask)) == 0)
-    return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(attention->mask));
-  if (attention && attention->softcap &&
-      std::ranges::count(manifest.scores, ScoreChange::kSoftcap) == 0)
-    return std::string("does not cap scores (--softcap)");
-  if (attention && attention->bias && std::ranges::count(manifest.scores, ScoreChange::kBias) == 0)
-    return std::string("adds no bias to scores (--bias)");
-  if (attention && attention->lse && !manifest.lse)
-    return std::string("does not write the log-sum-exp (--lse)");
+  if (problem.attention()) {
+    std::string reason = missing_ability(manifest, problem.as_attention());
+    if (!reason.empty()) return reason;
+  }
   if (limits.arch.number < manifest.min_arch) {
     return fmt::format("needs sm_{} or newer, not {}", manifest.min_arch, name(limits.arch));
   }

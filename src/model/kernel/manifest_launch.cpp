@@ -116,7 +116,7 @@ Status check_launch(const Json& root, const Manifest& manifest) {
   std::erase(buffers, kLse);
   if (manifest.operation->declared() == nullptr) {
     std::erase_if(buffers, is_descale);
-    std::erase(buffers, "bias");
+    std::erase_if(buffers, is_optional);
   }
   for (std::size_t i = 0; i < manifest.tensor_maps.size(); ++i) {
     const std::string path = fmt::format("tensor_maps[{}]", i);

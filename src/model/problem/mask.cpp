@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/fields.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
 #include "model/problem/problem.hpp"
@@ -15,10 +17,13 @@
 namespace fatune {
 namespace {
 
-constexpr std::array kMaskKinds = {MaskKind::kNone, MaskKind::kCausal, MaskKind::kUpperLeft,
-                                   MaskKind::kWindow, MaskKind::kPrefix};
+constexpr std::array kMaskKinds = {MaskKind::kNone,    MaskKind::kCausal, MaskKind::kUpperLeft,
+                                   MaskKind::kWindow,  MaskKind::kPrefix, MaskKind::kPadding,
+                                   MaskKind::kDocument};
 constexpr std::string_view kForms =
-    "none, causal, causal-upper-left, window:L,R, causal-window:N or prefix:N";
+    "none, causal, causal-upper-left, window:L,R, causal-window:N, prefix:N, padding:N,..., "
+    "padding-left:N,... or document:N,...";
+constexpr std::size_t kLongestSlug = 64;  // chosen: names of files have more parts, and 255 bytes
 
 Result<std::int64_t> parse_bound(std::string_view form, std::string_view text, std::int64_t least) {
   const auto number = parse_integer(trim(text));
@@ -53,7 +58,7 @@ double sum_of_clamped(double count, double from, double least, double most) {
 
 std::string_view name(MaskKind kind) {
   constexpr std::array<std::string_view, kMaskKinds.size()> kWords = {
-      "none", "causal", "causal-upper-left", "window", "prefix"};
+      "none", "causal", "causal-upper-left", "window", "prefix", "padding", "document"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
@@ -70,16 +75,27 @@ MaskKind kind_of(const Mask& mask) {
   return mask.after ? MaskKind::kCausal : MaskKind::kNone;
 }
 
-Mask example_of(MaskKind kind) {
-  constexpr std::array<Mask, kMaskKinds.size()> kMasks = {{{},
-                                                           {.after = 0},
-                                                           {.after = 0, .upper_left = true},
-                                                           {.before = 127, .after = 0},
-                                                           {.after = 0, .prefix = 100}}};
-  return kMasks.at(static_cast<std::size_t>(kind));
+std::vector<MaskKind> kinds_of(const Mask& mask) {
+  std::vector<MaskKind> kinds = {kind_of(mask)};
+  if (mask.lengths.repeats()) kinds.push_back(MaskKind::kPadding);
+  if (mask.lengths.kind == LengthsKind::kDocuments) kinds.push_back(MaskKind::kDocument);
+  return kinds;
 }
 
-std::string name(const Mask& mask) {
+Mask example_of(MaskKind kind) {
+  const std::array<Mask, kMaskKinds.size()> masks = {
+      {{},
+       {.after = 0},
+       {.after = 0, .upper_left = true},
+       {.before = 127, .after = 0},
+       {.after = 0, .prefix = 100},
+       {.lengths = {LengthsKind::kRight, {100}}},
+       {.lengths = {LengthsKind::kDocuments, {100, 28}}}}};
+  return masks.at(static_cast<std::size_t>(kind));
+}
+
+/// Returns the name of the mask without its lengths.
+static std::string base_name(const Mask& mask) {
   const MaskKind kind = kind_of(mask);
   if (kind == MaskKind::kPrefix) return fmt::format("prefix:{}", mask.prefix);
   if (kind != MaskKind::kWindow) return std::string(name(kind));
@@ -89,15 +105,23 @@ std::string name(const Mask& mask) {
   return fmt::format("window:{},{}", before, after);
 }
 
+std::string name(const Mask& mask) {
+  if (mask.lengths.kind == LengthsKind::kNone) return base_name(mask);
+  const std::string lengths = name(mask.lengths);
+  return kind_of(mask) == MaskKind::kNone ? lengths : base_name(mask) + "+" + lengths;
+}
+
 std::string slug(const Mask& mask) {
   std::string text = name(mask);
+  if (text.size() > kLongestSlug)
+    text = fmt::format("{}-{}", text.substr(0, text.rfind(':')), crc32_hex(text));
   std::ranges::replace_if(
-      text, [](char c) { return c == ':' || c == ','; }, '-');
+      text, [](char c) { return c == ':' || c == ',' || c == '+'; }, '-');
   return text;
 }
 
-Result<Mask> parse_mask(std::string_view text) {
-  text = trim(text);
+/// Parses the name of a mask without lengths.
+static Result<Mask> parse_base(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view form = trim(text.substr(0, colon));
   const bool has_numbers = colon != std::string_view::npos;
@@ -117,14 +141,44 @@ Result<Mask> parse_mask(std::string_view text) {
   return usage_error(fmt::format("mask '{}' is not one of {}", text, kForms));
 }
 
-FieldWord<Mask> word_of(const Mask*) {
-  return {
-      parse_mask,
-      {},
-      "^(none|causal|causal-upper-left|window:[0-9]+,[0-9]+|causal-window:[0-9]+|prefix:[0-9]+)$"};
+/// Parses a mask and the lengths that join it.
+static Result<Mask> parse_joined(std::string_view base, std::string_view lengths) {
+  FATUNE_TRY(Mask mask, parse_base(base));
+  if (mask == Mask::kNone || mask.upper_left || mask.prefix > 0) {
+    return usage_error(
+        fmt::format("mask {} is not joined with lengths; causal, window and causal-window are",
+                    base_name(mask)));
+  }
+  FATUNE_TRY(mask.lengths, parse_lengths(lengths));
+  return mask;
 }
 
-Mask canonical(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
+Result<Mask> parse_mask(std::string_view text) {
+  text = trim(text);
+  const bool lengths_first = text.starts_with("padding") || text.starts_with("document");
+  const std::size_t plus = text.find('+');
+  if (plus == std::string_view::npos && !lengths_first) return parse_base(text);
+  if (plus == std::string_view::npos) {
+    FATUNE_TRY(Lengths lengths, parse_lengths(text));
+    return Mask{.lengths = std::move(lengths)};
+  }
+  if (!lengths_first) return parse_joined(trim(text.substr(0, plus)), trim(text.substr(plus + 1)));
+  return usage_error(fmt::format(
+      "mask '{}' has its lengths in front; the other mask comes first: causal+padding:N,...",
+      text));
+}
+
+FieldWord<Mask> word_of(const Mask*) {
+  return {parse_mask,
+          {},
+          "^(none|causal-upper-left|prefix:[0-9]+|"
+          "(causal|window:[0-9]+,[0-9]+|causal-window:[0-9]+)"
+          "(\\+(padding|padding-left|document):[0-9]+(,[0-9]+)*)?|"
+          "(padding|padding-left|document):[0-9]+(,[0-9]+)*)$"};
+}
+
+/// Returns the one spelling of a mask without lengths.
+static Mask canonical_base(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
   if (mask.prefix >= seq_kv) return Mask::kNone;
   if (seq_q == seq_kv) mask.upper_left = false;
   if (kind_of(mask) != MaskKind::kWindow) return mask;
@@ -135,11 +189,19 @@ Mask canonical(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
   return after < seq_q - 1 || mask.after == 0 ? Mask::kCausal : Mask::kNone;
 }
 
-Mask narrowed(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
+Mask canonical(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
+  Lengths lengths = canonical(std::exchange(mask.lengths, {}));
+  Mask made = canonical_base(std::move(mask), seq_q, seq_kv);
+  made.lengths = std::move(lengths);
+  return made;
+}
+
+Mask narrowed(Mask mask, std::int64_t batch, std::int64_t seq_q, std::int64_t seq_kv) {
+  mask.lengths = resized(mask.lengths, batch, seq_kv);
   if (mask.before) mask.before = std::min(*mask.before, seq_kv / 3);
   if (mask.after) mask.after = std::min(*mask.after, seq_q / 3);
   mask.prefix = std::min(mask.prefix, seq_kv / 3);
-  return canonical(mask, seq_q, seq_kv);
+  return canonical(std::move(mask), seq_q, seq_kv);
 }
 
 MaskSizes mask_sizes(const Attention& problem) {
@@ -152,14 +214,32 @@ MaskSizes mask_sizes(const Attention& problem) {
   return sizes;
 }
 
-KeyRange visible_keys(const Attention& problem, std::int64_t row) {
+/// Returns the keys that the lengths leave to a row.
+static KeyRange keys_of_lengths(const Attention& problem, std::int64_t batch, std::int64_t row) {
+  const Lengths& lengths = problem.mask.lengths;
+  if (lengths.kind == LengthsKind::kNone) return {0, problem.seq_kv};
+  if (lengths.kind == LengthsKind::kRight) return {0, lengths.of(batch)};
+  if (lengths.kind == LengthsKind::kLeft)
+    return {problem.seq_kv - lengths.of(batch), problem.seq_kv};
+  KeyRange document;
+  for (const std::int64_t each : lengths.numbers) {
+    document = {document.end, document.end + each};
+    if (row < document.end) break;
+  }
+  return document;
+}
+
+KeyRange visible_keys(const Attention& problem, std::int64_t batch, std::int64_t row) {
   const MaskSizes sizes = mask_sizes(problem);
-  const std::int64_t keys = problem.seq_kv, position = row + sizes.diagonal;
-  KeyRange range{0, keys};
-  if (sizes.keys_after >= 0)
-    range.end = std::clamp(position + sizes.keys_after + 1, problem.mask.prefix, keys);
+  const std::int64_t position = row + sizes.diagonal;
+  const KeyRange left = keys_of_lengths(problem, batch, row);
+  KeyRange range = left;
+  if (sizes.keys_after >= 0) {
+    const std::int64_t least = std::max(left.begin, problem.mask.prefix);
+    range.end = std::clamp(position + sizes.keys_after + 1, least, left.end);
+  }
   if (sizes.keys_before >= 0)
-    range.begin = std::clamp<std::int64_t>(position - sizes.keys_before, 0, keys);
+    range.begin = std::clamp(position - sizes.keys_before, left.begin, left.end);
   return range;
 }
 
@@ -175,29 +255,82 @@ std::string mask_rule(const Attention& problem) {
   if (sizes.keys_before >= 0 && sizes.keys_after >= 0) text += " and ";
   if (sizes.keys_after >= 0) text += bound("<=", sizes.diagonal + sizes.keys_after);
   if (problem.mask.prefix > 0) text += fmt::format(" or j < {}", problem.mask.prefix);
-  return text;
+  constexpr std::array<std::string_view, 4> kOfLengths = {
+      "", "j < lengths[b]", "j >= {} - lengths[b]",
+      "both lie between the same two neighbours of lengths"};
+  const auto kind = static_cast<std::size_t>(problem.mask.lengths.kind);
+  if (kind != 0 && !text.empty()) text += " and ";
+  return text + fmt::format(fmt::runtime(kOfLengths.at(kind)), problem.seq_kv);
 }
 
-std::int64_t unseeing_rows(const Attention& problem) {
+KeyRange seeing_rows(const Attention& problem, std::int64_t batch) {
+  const std::int64_t rows = problem.seq_q;
+  if (problem.mask.lengths.kind == LengthsKind::kDocuments) return {0, rows};
   const MaskSizes sizes = mask_sizes(problem);
-  if (sizes.keys_after < 0 || problem.mask.prefix > 0) return 0;
-  return std::max<std::int64_t>(0, -sizes.diagonal - sizes.keys_after);
+  const KeyRange left = keys_of_lengths(problem, batch, 0);
+  if (left.count() == 0) return {};
+  KeyRange seeing{0, rows};
+  if (sizes.keys_after >= 0 && problem.mask.prefix == 0)
+    seeing.begin =
+        std::clamp<std::int64_t>(left.begin - sizes.diagonal - sizes.keys_after, 0, rows);
+  if (sizes.keys_before >= 0)
+    seeing.end = std::clamp<std::int64_t>(left.end - sizes.diagonal + sizes.keys_before, 0, rows);
+  return seeing;
 }
 
-std::int64_t seen_keys(const Attention& problem) {
-  return visible_keys(problem, problem.seq_q - 1).end - visible_keys(problem, 0).begin;
+/// The mean of a number over the batch, where lengths make its entries differ.
+template <typename Number>
+static double mean_over_batch(const Attention& problem, const Number& number) {
+  if (!problem.mask.lengths.repeats()) return number(0);
+  double sum = 0;
+  for (std::int64_t batch = 0; batch < problem.batch; ++batch) sum += number(batch);
+  return sum / static_cast<double>(problem.batch);
+}
+
+double unseeing_rows(const Attention& problem) {
+  return mean_over_batch(problem, [&](std::int64_t batch) {
+    return static_cast<double>(problem.seq_q - seeing_rows(problem, batch).count());
+  });
+}
+
+double seen_keys(const Attention& problem) {
+  return mean_over_batch(problem, [&](std::int64_t batch) {
+    const KeyRange rows = seeing_rows(problem, batch);
+    if (rows.count() == 0) return 0.0;
+    return static_cast<double>(visible_keys(problem, batch, rows.end - 1).end -
+                               visible_keys(problem, batch, rows.begin).begin);
+  });
+}
+
+/// The pairs of these rows and keys that the mask without its lengths does not hide.
+static double pairs_within(const Attention& problem, const KeyRange& rows, const KeyRange& keys) {
+  const MaskSizes sizes = mask_sizes(problem);
+  const auto count = static_cast<double>(rows.count());
+  const auto sum = [&](std::int64_t from, std::int64_t least) {
+    return sum_of_clamped(count, static_cast<double>(rows.begin + sizes.diagonal + from),
+                          static_cast<double>(least), static_cast<double>(keys.end));
+  };
+  const double ends = sizes.keys_after < 0
+                          ? count * static_cast<double>(keys.end)
+                          : sum(sizes.keys_after + 1, std::max(keys.begin, problem.mask.prefix));
+  return ends - (sizes.keys_before < 0 ? count * static_cast<double>(keys.begin)
+                                       : sum(-sizes.keys_before, keys.begin));
 }
 
 double visible_pairs(const Attention& problem) {
-  const MaskSizes sizes = mask_sizes(problem);
-  const auto rows = static_cast<double>(problem.seq_q), keys = static_cast<double>(problem.seq_kv);
-  const auto sum = [&](std::int64_t from, std::int64_t least) {
-    return sum_of_clamped(rows, static_cast<double>(sizes.diagonal + from),
-                          static_cast<double>(least), keys);
-  };
-  const double ends =
-      sizes.keys_after < 0 ? rows * keys : sum(sizes.keys_after + 1, problem.mask.prefix);
-  return sizes.keys_before < 0 ? ends : ends - sum(-sizes.keys_before, 0);
+  const Lengths& lengths = problem.mask.lengths;
+  if (lengths.kind != LengthsKind::kDocuments) {
+    return mean_over_batch(problem, [&](std::int64_t batch) {
+      return pairs_within(problem, {0, problem.seq_q}, keys_of_lengths(problem, batch, 0));
+    });
+  }
+  double pairs = 0;
+  KeyRange document;
+  for (const std::int64_t each : lengths.numbers) {
+    document = {document.end, document.end + each};
+    pairs += pairs_within(problem, document, document);
+  }
+  return pairs;
 }
 
 }  // namespace fatune

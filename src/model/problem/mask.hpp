@@ -6,16 +6,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/fields_fwd.hpp"
 #include "core/result.hpp"
+#include "model/problem/lengths.hpp"
 
 namespace fatune {
 
 struct Attention;
 
 /// The forms of a mask; a manifest lists those that its kernel takes.
-enum class MaskKind { kNone, kCausal, kUpperLeft, kWindow, kPrefix };
+enum class MaskKind { kNone, kCausal, kUpperLeft, kWindow, kPrefix, kPadding, kDocument };
 std::string_view name(MaskKind kind);  ///< "causal-upper-left"
 Result<MaskKind> parse_mask_kind(std::string_view text);
 FieldWord<MaskKind> word_of(const MaskKind*);
@@ -27,6 +29,7 @@ struct Mask {
   std::optional<std::int64_t> before = std::nullopt, after = std::nullopt;  ///< empty: all
   bool upper_left = false;
   std::int64_t prefix = 0;
+  Lengths lengths = {};  ///< hide further keys; not together with upper_left or prefix
   friend auto operator<=>(const Mask&, const Mask&) = default;
 
   static const Mask kNone, kCausal;
@@ -34,12 +37,16 @@ struct Mask {
 inline constexpr Mask Mask::kNone = {};
 inline constexpr Mask Mask::kCausal = {.after = 0};
 
-MaskKind kind_of(const Mask& mask);
+MaskKind kind_of(const Mask& mask);  ///< without its lengths
+/// Returns kind_of() and, if the mask has lengths, the kind of those.
+std::vector<MaskKind> kinds_of(const Mask& mask);
 /// Returns a mask of the kind, with narrow bounds: for a lint.
 Mask example_of(MaskKind kind);
-/// "none", "causal", "causal-upper-left", "window:64,32", "causal-window:128", "prefix:512".
+/// "none", "causal", "causal-upper-left", "window:64,32", "causal-window:128", "prefix:512",
+/// "padding:97,66", "causal+document:700,1400".
 std::string name(const Mask& mask);
-/// Returns name() in the spelling for file names: "window-64-32".
+/// Returns name() in the spelling for file names: "window-64-32". A long list of lengths becomes a
+/// checksum.
 std::string slug(const Mask& mask);
 /// Parses name(). window:L,R is FlashAttention's window_size (L, R); causal-window:N is
 /// window:N-1,0, the last N keys. The error says what is wrong, and what would be right.
@@ -49,8 +56,9 @@ FieldWord<Mask> word_of(const Mask*);
 /// Returns the one spelling of the mask at these lengths: bounds that hide nothing are left out, or
 /// of a window made no larger than they need be.
 Mask canonical(Mask mask, std::int64_t seq_q, std::int64_t seq_kv);
-/// Returns the mask at shorter lengths: bounds shrink, so that they still hide something.
-Mask narrowed(Mask mask, std::int64_t seq_q, std::int64_t seq_kv);
+/// Returns the mask at shorter lengths: bounds shrink, so that they still hide something, and
+/// lengths are resized().
+Mask narrowed(Mask mask, std::int64_t batch, std::int64_t seq_q, std::int64_t seq_kv);
 
 /// Keys `begin` to `end` - 1; both are equal where no key is visible.
 struct KeyRange {
@@ -58,15 +66,17 @@ struct KeyRange {
   bool has(std::int64_t key) const { return begin <= key && key < end; }
   std::int64_t count() const { return end - begin; }
 };
-KeyRange visible_keys(const Attention& problem, std::int64_t row);
-/// Returns how many rows of a head, the first ones, see no key.
-std::int64_t unseeing_rows(const Attention& problem);
-/// Returns how many keys a row of a head sees.
-std::int64_t seen_keys(const Attention& problem);
+KeyRange visible_keys(const Attention& problem, std::int64_t batch, std::int64_t row);
+/// Returns the rows, `begin` to `end` - 1, of a head of the batch entry that see keys.
+KeyRange seeing_rows(const Attention& problem, std::int64_t batch);
+/// Returns how many rows of a head see no key. This and the next two are means over the batch.
+double unseeing_rows(const Attention& problem);
+/// Returns how many keys of a head any row sees.
+double seen_keys(const Attention& problem);
 /// Returns the query-key pairs of a head that are not masked.
 double visible_pairs(const Attention& problem);
 
-/// Returns when query i sees key j: "j <= i + 3"; empty without a mask.
+/// Returns when query i of batch entry b sees key j: "j <= i + 3"; empty without a mask.
 std::string mask_rule(const Attention& problem);
 
 /// The numbers by which templates and manifests know a mask; kernels/README.md explains the macros.

@@ -136,6 +136,18 @@ std::string softcap_fault(const Attention& problem) {
   return fmt::format("softcap must be from {} to {}, not {:g}", kLeast, kMost, *problem.softcap);
 }
 
+/// Returns the fault of tensors that no fp8 problem has, and of slopes without positions.
+std::string optional_fault(const Attention& problem) {
+  const auto tensors = optional_tensors(problem);
+  if (is_fp8(problem) && !tensors.empty())
+    return fmt::format("the tensor {} is for f16 and bf16, not for {}", tensors.front().name,
+                       name(problem.dtype));
+  if (problem.alibi && problem.mask.upper_left)
+    return "alibi counts positions from the last query and key, mask causal-upper-left from the "
+           "first";
+  return {};
+}
+
 /// Returns the fault of the softmax scale; empty for a valid scale.
 std::string scale_fault(const Attention& problem) {
   // Kernels compute with the scale times log2(e) in fp32. With a larger scale than the largest, the
@@ -152,11 +164,22 @@ std::string scale_fault(const Attention& problem) {
 }  // namespace
 
 std::string_view name(ScoreChange change) {
-  return change == ScoreChange::kBias ? "bias" : "softcap";
+  constexpr std::array<std::string_view, 4> kWords = {"softcap", "bias", "alibi", "sink"};
+  return kWords.at(static_cast<std::size_t>(change));
+}
+
+std::vector<ScoreChange> score_changes(const Attention& p) {
+  std::vector<ScoreChange> changes;
+  if (p.softcap) changes.push_back(ScoreChange::kSoftcap);
+  if (p.bias) changes.push_back(ScoreChange::kBias);
+  if (p.alibi) changes.push_back(ScoreChange::kAlibi);
+  if (p.sink) changes.push_back(ScoreChange::kSink);
+  return changes;
 }
 
 FieldWord<ScoreChange> word_of(const ScoreChange*) {
-  static constexpr std::array kAll = {ScoreChange::kSoftcap, ScoreChange::kBias};
+  static constexpr std::array kAll = {ScoreChange::kSoftcap, ScoreChange::kBias,
+                                      ScoreChange::kAlibi, ScoreChange::kSink};
   return {[](std::string_view text) { return parse_word<ScoreChange>(text, kAll, "score change"); },
           kAll};
 }
@@ -219,7 +242,8 @@ Status validate(const Attention& problem) {
   }
   for (const std::string& fault :
        {out_dtype_fault(problem), quant_fault(problem), scale_fault(problem),
-        softcap_fault(problem), bias_fault(problem)})
+        softcap_fault(problem), bias_fault(problem), lengths_fault(problem),
+        optional_fault(problem)})
     if (!fault.empty()) return usage_error(fault);
   const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
@@ -281,6 +305,8 @@ std::string describe(const Problem& problem) {
   if (p.scale) text += fmt::format(" scale {}", *p.scale);
   if (p.softcap) text += fmt::format(" softcap {}", *p.softcap);
   if (p.bias) text += fmt::format(" bias {}", name(*p.bias));
+  if (p.alibi) text += " alibi";
+  if (p.sink) text += " sink";
   if (!p.layouts.plain()) text += " " + name(p.layouts);
   return text;
 }
@@ -289,14 +315,14 @@ std::string key(const Problem& problem) {
   if (const CustomProblem* own = problem.custom())
     return fmt::format("{}:{}:{}", own->operation, describe(own->sizes), name(own->dtype));
   const Attention& p = problem.as_attention();
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}{}{}", p.batch, p.heads,
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}{}{}{}{}", p.batch, p.heads,
                      p.kv_heads, p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", name(p.mask),
                      p.lse ? "-lse" : "", p.scale ? fmt::format("-scale{}", *p.scale) : "",
                      p.softcap ? fmt::format("-softcap{}", *p.softcap) : "",
-                     p.bias ? fmt::format("-bias{}", name(*p.bias)) : "",
-                     p.layouts.plain() ? "" : "-" + name(p.layouts));
+                     p.bias ? fmt::format("-bias{}", name(*p.bias)) : "", p.alibi ? "-alibi" : "",
+                     p.sink ? "-sink" : "", p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
 std::string_view operation_name(const Problem& problem) {
@@ -323,7 +349,11 @@ std::vector<NamedSize> named_sizes(const Problem& problem) {
                                   {"SOFTCAPPED", p.softcap ? 1 : 0},
                                   {"BIAS", p.bias ? 1 + static_cast<int>(p.bias->type) : 0},
                                   {"BIAS_ROWS", p.bias ? p.bias->shape[2] : 0},
-                                  {"BIAS_ALIGN", p.bias ? row_alignment(*p.bias, p.dtype) : 0}};
+                                  {"BIAS_ALIGN", p.bias ? row_alignment(*p.bias, p.dtype) : 0},
+                                  {"LENGTHS", static_cast<std::int64_t>(p.mask.lengths.kind)},
+                                  {"DOCUMENTS", p.mask.lengths.documents()},
+                                  {"ALIBI", p.alibi ? 1 : 0},
+                                  {"SINK", p.sink ? 1 : 0}};
   if (p.bias) {
     constexpr std::array kDimensions = {"BATCH", "HEAD", "ROW", "KEY"};
     for (std::size_t i = 0; i < kDimensions.size(); ++i)
@@ -370,6 +400,8 @@ void fields(Attention& x, FieldList& f) {
       .about("Scores become softcap * tanh(score / softcap)");
   f("bias", x.bias)
       .about("Added to scores: batch,heads,seq_q,seq_kv, then :f32 or :bool, @strides");
+  f("alibi", x.alibi).omitted().about("Scores fall by slope * |query's position - key|");
+  f("sink", x.sink).omitted().about("The softmax of each row has one more term, exp(sink)");
   f.rule("", [&x] {
     x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
     const Status valid = validate(x);

@@ -2,6 +2,7 @@
 // bytes.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -72,6 +73,12 @@ struct Attention {
   /// Scores, which have the scale, become softcap * tanh(score / softcap) before the mask.
   std::optional<double> softcap = std::nullopt;
   std::optional<Bias> bias = std::nullopt;
+  /// Scores, which have scale, cap and bias, fall by slopes[head] * |position of the query - key|.
+  /// The last query has the position of the last key. The tensor `alibi`: fp32, (heads).
+  bool alibi = false;
+  /// The softmax of each row has one more term, exp(sink[head]), without a value. The tensor
+  /// `sink`: type of q, (heads). A row that sees no key is 0, and its log-sum-exp sink[head].
+  bool sink = false;
 
   friend auto operator<=>(const Attention&, const Attention&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
@@ -79,8 +86,10 @@ struct Attention {
   std::int64_t rows() const { return batch * heads * seq_q; }  ///< of q and out
 };
 /// A change of scores between their scale and their mask; a manifest lists those of its kernel.
-enum class ScoreChange { kSoftcap, kBias };
-std::string_view name(ScoreChange change);  ///< "softcap", "bias"
+enum class ScoreChange { kSoftcap, kBias, kAlibi, kSink };
+std::string_view name(ScoreChange change);  ///< "softcap", "bias", "alibi", "sink"
+/// Returns the changes that the problem asks for.
+std::vector<ScoreChange> score_changes(const Attention& attention);
 FieldWord<ScoreChange> word_of(const ScoreChange*);
 
 /// Lists the members: lse if wanted, layout if not bhsd, out_dtype for fp8, quant if not given.
@@ -141,9 +150,21 @@ double scale_of(const Attention& attention);  ///< of the softmax
 /// unset.
 Attention with_scale(Attention attention, double scale);
 Dtype out_dtype(const Attention& attention);
-/// Returns the tensors that an attention kernel can take: q, k, v, the factors of fp8, the bias,
-/// out, lse.
+/// Returns the tensors that an attention kernel can take: q, k, v, the factors of fp8, the optional
+/// tensors, out, lse.
 std::vector<std::string> attention_tensors(const Attention& attention);
+/// Inputs that few problems have, in the order of a kernel's parameters.
+inline constexpr std::array<std::string_view, 4> kOptionalTensors = {"bias", "lengths", "alibi",
+                                                                     "sink"};
+bool is_optional(std::string_view tensor);
+struct OptionalTensor {
+  std::string_view name;
+  std::vector<std::int64_t> shape;
+  std::optional<Dtype> type = std::nullopt;  ///< none: fp32, or int32 of lengths
+  std::vector<std::int64_t> strides = {};    ///< empty: contiguous
+};
+/// Returns the optional tensors that the problem has.
+std::vector<OptionalTensor> optional_tensors(const Attention& attention);
 /// Default of Attention::out_dtype: bf16 for e4m3 and e5m2, otherwise empty.
 std::optional<Dtype> default_out_dtype(Dtype dtype);
 bool is_fp8(const Attention& attention);  ///< whether a kernel multiplies 8-bit elements
@@ -177,8 +198,8 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// 4·B·H·D for each pair that is not masked; half of all pairs for causal. For a custom operation
 /// the declared number.
 Flops flops(const Problem& problem);
-/// Counts inputs read once and outputs written once: q, k, v, out, and lse, factors and bias if
-/// present.
+/// Counts inputs read once and outputs written once: q, out, k and v but for the keys that lengths
+/// hide, and lse, factors and optional tensors if present.
 Bytes least_bytes(const Problem& problem);
 /// Tells whether the flops are known: for attention, and for operations that declare them.
 bool counts_flops(const Problem& problem);

@@ -75,6 +75,8 @@ void unchecked_fields(Attention& x, FieldList& f) {
   f("softcap", x.softcap).about("Scores become softcap * tanh(score / softcap)");
   f("bias", x.bias)
       .about("Added to scores: batch,heads,seq_q,seq_kv, then :f32 or :bool, @strides");
+  f("alibi", x.alibi).about("Scores fall by slope * |query's position - key|");
+  f("sink", x.sink).about("The softmax of each row has one more term, exp(sink)");
 }
 
 void entry_fields(NamedProblem& x, FieldList& f) {
@@ -172,6 +174,8 @@ std::string slug(const Problem& problem) {
   if (p.scale) text += fmt::format("-scale{}", *p.scale);
   if (p.softcap) text += fmt::format("-softcap{}", *p.softcap);
   if (p.bias) text += "-bias-" + slug(*p.bias);
+  if (p.alibi) text += "-alibi";
+  if (p.sink) text += "-sink";
   return p.layouts.plain() ? text : text + "-" + slug(p.layouts);
 }
 

@@ -31,6 +31,11 @@ std::int64_t TensorPlan::elements() const {
   return product;
 }
 
+std::string_view TensorPlan::type_word() const {
+  if (type) return fatune::name(*type);
+  return integers ? "i32" : "f32";
+}
+
 std::size_t TensorPlan::width() const {
   return type ? static_cast<std::size_t>(size_of(*type)) : sizeof(float);
 }
@@ -147,19 +152,21 @@ static TensorPlan attention_tensor(const Attention& problem, const std::string& 
   return tensor;
 }
 
-/// Keys that are not neighbours are rows of one column.
-static TensorPlan bias_tensor(const Attention& problem) {
-  const Bias& bias = *problem.bias;
+/// Keys of a bias that are not neighbours are rows of one column.
+static TensorPlan optional_tensor(const OptionalTensor& given) {
   TensorPlan tensor;
-  tensor.name = "bias";
-  tensor.type = dtype_of(bias, problem.dtype);
-  tensor.shape.assign(bias.shape.begin(), bias.shape.end());
-  tensor.strides.assign(bias.strides.begin(), bias.strides.end());
-  if (bias.strides.back() != 1) {
-    tensor.shape.push_back(1);
-    tensor.strides.push_back(1);
+  tensor.name = given.name;
+  tensor.type = given.type;
+  tensor.integers = given.name == "lengths";
+  tensor.shape = given.shape;
+  tensor.strides = given.strides;
+  if (given.strides.empty()) return tensor;
+  if (given.strides.back() == 1) {
+    if (tensor.span() == tensor.elements()) tensor.strides.clear();
+    return tensor;
   }
-  if (bias.span() == bias.elements() && bias.strides.back() == 1) tensor.strides.clear();
+  tensor.shape.push_back(1);
+  tensor.strides.push_back(1);
   return tensor;
 }
 
@@ -171,7 +178,8 @@ OperationPlan attention_plan(const Attention& p) {
       plan.tensors.push_back({name, std::nullopt, {p.batch, p.kv_heads}, false, {}});
     }
   }
-  if (p.bias) plan.tensors.push_back(bias_tensor(p));
+  for (const OptionalTensor& each : optional_tensors(p))
+    plan.tensors.push_back(optional_tensor(each));
   plan.tensors.push_back(attention_tensor(p, "out", true));
   if (!p.lse) return plan;
   plan.tensors.push_back({"lse",

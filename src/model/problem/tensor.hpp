@@ -43,7 +43,10 @@ struct TensorPlan {
   /// Offset of the first element in `buffer`, which several tensors may share; empty: own buffer.
   std::string buffer = {};
   std::int64_t first = 0;
+  bool integers = false;  ///< int32, not fp32; for lengths, not serialized
 
+  /// "f16", "f32", "i32".
+  std::string_view type_word() const;
   std::int64_t elements() const;
   /// Number of elements from the first to the last in memory, gaps included.
   std::int64_t span() const;

@@ -65,10 +65,10 @@ struct Work {
 /// none sees.
 Work work_of(const Attention& p) {
   double queries = static_cast<double>(query_bytes(p).value);
-  queries *= 1 - static_cast<double>(unseeing_rows(p)) / static_cast<double>(p.seq_q);
+  queries *= 1 - unseeing_rows(p) / static_cast<double>(p.seq_q);
   const double pairs = 4 * static_cast<double>(p.batch * p.heads) * visible_pairs(p);
-  const double keys = 2 * static_cast<double>(key_bytes(p).value) *
-                      static_cast<double>(seen_keys(p)) / static_cast<double>(p.seq_kv);
+  const double keys =
+      2 * static_cast<double>(key_bytes(p).value) * seen_keys(p) / static_cast<double>(p.seq_kv);
   return {queries + keys, pairs * static_cast<double>(p.head_dim), p.seq_q == p.seq_kv};
 }
 

@@ -292,15 +292,18 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
     FATUNE_CHECK(static_cast<bool>(arch), "the architectures above are well-formed");
     const Result<DeviceLimits> limits = typical_limits(*arch);
     FATUNE_CHECK(static_cast<bool>(limits), "typical devices of the architectures above are known");
-    for (Problem problem : problems) {
+    for (const Problem& problem : problems) {
       if (problem.custom()) cases.push_back({problem, *limits});
       for (const MaskKind mask : manifest_.masks) {  // attention's
-        Attention& attention = problem.as_attention();
+        Attention attention = problem.as_attention();
         attention.dtype = manifest_.dtypes.front();
         attention.quant = usual_quant(manifest_);
-        attention.mask = canonical(example_of(mask), attention.seq_q, attention.seq_kv);
-        if (kind_of(attention.mask) != mask) continue;
-        cases.push_back({problem, *limits});
+        if (mask == MaskKind::kDocument) attention.batch = 1;
+        Mask example = example_of(mask);
+        example.lengths = resized(example.lengths, attention.batch, attention.seq_kv);
+        attention.mask = canonical(std::move(example), attention.seq_q, attention.seq_kv);
+        if (kinds_of(attention.mask).back() != mask || !lengths_fault(attention).empty()) continue;
+        cases.push_back({attention, *limits});
       }
     }
   }

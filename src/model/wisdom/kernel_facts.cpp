@@ -162,7 +162,7 @@ FieldWord<MapElement> word_of(const MapElement*) { return {parse_map_element, kM
 void fields(TensorFacts& x, FieldList& f) {
   f.record("tensor");
   f("name", x.name).required().matching(kIdentifier, "an identifier");
-  f("type", x.type).required().one_of("f16, bf16, e4m3, e5m2, f32");
+  f("type", x.type).required().one_of("f16, bf16, e4m3, e5m2, f32, i32");
   f("shape", x.shape).required().filled().at_least(1);
   f("strides", x.strides).required().filled().at_least(1).about("Elements");
   f("output", x.output);
@@ -245,7 +245,9 @@ void fields(KernelFacts& x, FieldList& f) {
   f("cubin", x.cubin).required();
   f("tensors", x.tensors)
       .omitted()
-      .about("Of a custom operation, and of attention in layouts other than bhsd");
+      .about(
+          "Of a custom operation, and of attention in layouts other than bhsd or with a bias, "
+          "lengths, alibi or sink");
   f("stages", x.stages).required().filled();
   f("tensor_maps", x.tensor_maps);
   f("scratch", x.scratch).about("Written before it is read; aligned to 256 bytes");
@@ -297,7 +299,8 @@ std::string why_not_in_wisdom(const KernelFacts& facts) {
     return fmt::format("computes {}, but libfatune_rt launches attention alone",
                        operation_name(problem));
   if (problem.is(has_descales)) return "is for fp8, but libfatune_rt passes no factors";
-  if (problem.as_attention().bias) return "adds a bias, but libfatune_rt passes none";
+  if (const auto tensors = optional_tensors(problem.as_attention()); !tensors.empty())
+    return fmt::format("reads the tensor {}, but libfatune_rt passes none", tensors.front().name);
   if (problem.is(is_fused)) return "quantizes, but libfatune_rt has no word for that";
   for (const TensorMapFacts& map : facts.tensor_maps) {
     if (std::ranges::count(facts.scratch, map.tensor, &ScratchFacts::name) > 0)

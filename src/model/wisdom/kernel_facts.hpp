@@ -19,10 +19,11 @@
 
 namespace fatune {
 
-/// A tensor of a custom operation, or of attention in a layout other than bhsd.
+/// A tensor of a custom operation, or of attention with optional tensors or in a layout other than
+/// bhsd.
 struct TensorFacts {
   std::string name;
-  std::string type;                   ///< "f16", "bf16", "e4m3", "e5m2" or "f32"
+  std::string type;                   ///< "f16", "bf16", "e4m3", "e5m2", "f32" or "i32"
   std::vector<std::int64_t> shape;    ///< the fastest dimension last
   std::vector<std::int64_t> strides;  ///< elements
   bool output = false;

@@ -345,8 +345,8 @@ Status check_cudnn_problem(const Attention& problem, std::size_t version) {
     return usage_error(fmt::format("cudnn: head_dim {} is not taken: it must be a multiple of 8",
                                    problem.head_dim));
   }
-  if (problem.softcap) return usage_error("cudnn: --softcap is not taken");
-  if (problem.bias) return usage_error("cudnn: --bias is not taken");
+  if (const auto changes = score_changes(problem); !changes.empty())
+    return usage_error(fmt::format("cudnn: --{} is not taken", name(changes.front())));
   if (problem.mask != Mask::kNone && problem.mask != Mask::kCausal) {
     return usage_error(
         fmt::format("cudnn: --mask {} is not taken, only none and causal", name(problem.mask)));

@@ -13,11 +13,14 @@
 namespace fatune {
 namespace {
 
-/// Returns where a head, counted over the batch, begins among the elements of the bias.
-std::int64_t bias_at(const Attention& problem, std::int64_t head, std::int64_t first_row) {
-  const auto& shape = problem.bias->shape;
-  const std::int64_t of_bias =
-      head / problem.heads % shape[0] * shape[1] + head % problem.heads % shape[1];
+/// Returns where a head, counted over the batch, begins among the elements of an optional tensor.
+std::int64_t optional_at(const Attention& problem, const OptionalTensor& tensor, std::int64_t head,
+                         std::int64_t first_row) {
+  const std::int64_t batch = head / problem.heads, of_batch = head % problem.heads;
+  if (tensor.name == "lengths") return problem.mask.lengths.repeats() ? batch : 0;
+  if (tensor.name != "bias") return of_batch;
+  const auto& shape = tensor.shape;
+  const std::int64_t of_bias = batch % shape[0] * shape[1] + of_batch % shape[1];
   return (of_bias * shape[2] + first_row % shape[2]) * shape[3];
 }
 
@@ -28,15 +31,17 @@ Offsets slice_at(const Attention& problem, std::int64_t head, std::int64_t first
   const std::int64_t row = head * problem.seq_q + first_row;
   const std::int64_t query = row * problem.head_dim;
   const std::int64_t key = kv_head * problem.seq_kv * problem.head_dim;
-  return {{"q", query},
-          {"k", key},
-          {"v", key},
-          {"q_descale", kv_head},
-          {"k_descale", kv_head},
-          {"v_descale", kv_head},
-          {"bias", problem.bias ? bias_at(problem, head, first_row) : 0},
-          {"out", query},
-          {"lse", row}};
+  Offsets offsets = {{"q", query},
+                     {"k", key},
+                     {"v", key},
+                     {"q_descale", kv_head},
+                     {"k_descale", kv_head},
+                     {"v_descale", kv_head},
+                     {"out", query},
+                     {"lse", row}};
+  for (const OptionalTensor& tensor : optional_tensors(problem))
+    offsets[std::string(tensor.name)] = optional_at(problem, tensor, head, first_row);
+  return offsets;
 }
 
 constexpr int kMostDoublings = 6;  // of v, see the tolerance rule "vacuity"

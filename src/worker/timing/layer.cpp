@@ -96,7 +96,7 @@ Result<LayerPlan> layer_plan(const Attention& problem, std::int64_t l2_bytes) {
   const std::vector<TensorPlan> inputs = attention_plan(problem).inputs();
   for (const BufferPlan& buffer : buffers_of(inputs)) {
     const std::string& first = inputs[buffer.tensors.front()].name;
-    if (first == "bias" || (plan.cached_keys && first != "q")) continue;
+    if (is_optional(first) || (plan.cached_keys && first != "q")) continue;
     std::int64_t columns = 0;
     for (const std::size_t i : buffer.tensors) columns += inputs[i].shape[1] * inputs[i].shape[3];
     plan.before.push_back(make_product(problem, plan.tokens, kHidden, plan.hidden, columns,
@@ -172,8 +172,14 @@ Status Layer::allocate(const gpu::Context& context) {
   FATUNE_TRY_STATUS(add(kHidden, row_block, kNanByte));
   FATUNE_TRY_STATUS(add(kResult, row_block, kGuardByte));
   for (const BufferPlan& buffer : buffers_of(tensors.inputs())) {
-    if (!is_cached(buffer.name)) FATUNE_TRY_STATUS(add(buffer.name, buffer.bytes, kNanByte));
+    if (is_cached(buffer.name) || is_optional(buffer.name)) continue;
+    FATUNE_TRY_STATUS(add(buffer.name, buffer.bytes, kNanByte));
   }
+  std::vector<TensorPlan> optional = tensors.inputs();
+  std::erase_if(optional, [](const TensorPlan& each) { return !is_optional(each.name); });
+  FATUNE_TRY(auto uploaded, upload_inputs(context, stream_, optional,
+                                          optional_inputs(problem_, {.seed = kWeightSeed})));
+  std::ranges::move(uploaded, std::back_inserter(memory_));
   for (const BufferPlan& buffer : buffers_of(tensors.outputs()))
     FATUNE_TRY_STATUS(add(buffer.name, buffer.bytes, kGuardByte));
   weights_.resize(static_cast<std::size_t>(plan_.layers));

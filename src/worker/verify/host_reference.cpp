@@ -138,11 +138,27 @@ static double bias_at(const Attention& problem, const HostInputs& inputs, const 
   const std::int64_t head =
       where.batch % bias.shape[0] * bias.shape[1] + where.head % bias.shape[1];
   const auto at = static_cast<std::size_t>((head * bias.shape[2] + row) * bias.shape[3] + key);
-  if (bias.type == BiasType::kBool) return inputs.bias[at] == std::byte{0} ? kNothing : 0;
+  const std::vector<std::byte>& bytes = inputs.of("bias");
+  if (bias.type == BiasType::kBool) return bytes[at] == std::byte{0} ? kNothing : 0;
   const double value = bias.type == BiasType::kF32
-                           ? static_cast<double>(elements<float>(inputs.bias)[at])
-                           : decode(problem.dtype, elements<std::uint16_t>(inputs.bias)[at]);
+                           ? static_cast<double>(elements<float>(bytes)[at])
+                           : decode(problem.dtype, elements<std::uint16_t>(bytes)[at]);
   return value == kNothing ? value : std::max(value, kLeastBias);
+}
+
+/// Returns what the slope of the head takes from a score.
+static double slope_at(const Attention& problem, const HostInputs& inputs, const OutputRow& where,
+                       std::int64_t key) {
+  const double slope = elements<float>(inputs.of("alibi"))[static_cast<std::size_t>(where.head)];
+  const std::int64_t position = where.row + problem.seq_kv - problem.seq_q;
+  return slope * static_cast<double>(std::abs(position - key));
+}
+
+/// Returns the logarithm of the term without a value.
+static double sink_of(const Attention& problem, const HostInputs& inputs, std::int64_t head) {
+  if (!problem.sink) return kNothing;
+  return decode(problem.dtype,
+                elements<std::uint16_t>(inputs.of("sink"))[static_cast<std::size_t>(head)]);
 }
 
 HostRow attention_row(const Attention& problem, const HostInputs& inputs, const OutputRow& where) {
@@ -151,7 +167,7 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
   const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
   const std::int64_t query_row =
       (where.batch * problem.heads + where.head) * problem.seq_q + where.row;
-  const KeyRange seen = visible_keys(problem, where.row);
+  const KeyRange seen = visible_keys(problem, where.batch, where.row);
   const std::int64_t first_key =
       (where.batch * problem.kv_heads + kv_head) * problem.seq_kv + seen.begin;
   const double of_query = descale(problem, "q", inputs.q_descale, query_row);
@@ -174,15 +190,17 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
     }
     scores[key] = sum * scale;
     if (const auto cap = problem.softcap) scores[key] = *cap * std::tanh(scores[key] / *cap);
-    if (problem.bias)
-      scores[key] += bias_at(problem, inputs, where, seen.begin + static_cast<std::int64_t>(key));
+    const std::int64_t at = seen.begin + static_cast<std::int64_t>(key);
+    if (problem.bias) scores[key] += bias_at(problem, inputs, where, at);
+    if (problem.alibi) scores[key] -= slope_at(problem, inputs, where, at);
     result.score_magnitude = std::max(result.score_magnitude, magnitude * scale);
   }
-  if (scores.empty()) return result;
-
-  const double largest = *std::max_element(scores.begin(), scores.end());
+  const double sink = sink_of(problem, inputs, where.head);
+  const double peak = scores.empty() ? kNothing : *std::ranges::max_element(scores);
+  const double largest = std::max(peak, sink);  // NaN stays
   if (largest == kNothing) return result;
-  double total = 0;
+  if (problem.alibi) result.score_magnitude = std::max(result.score_magnitude, std::abs(largest));
+  double total = std::exp(sink - largest);
   for (double& score : scores) {
     score = std::exp(score - largest);
     total += score;
@@ -254,8 +272,12 @@ LseReference make_lse_reference(const Attention& problem, const HostInputs& inpu
     const double longest_key = *std::max_element(first_key, first_key + problem.seq_kv);
     for (std::int64_t row = 0; row < problem.seq_q; ++row) {
       const double query = queries[static_cast<std::size_t>(head * problem.seq_q + row)];
-      const auto seen = static_cast<double>(visible_keys(problem, row).count());
-      const double limit = step * query * longest_key + kKeyStep * seen + weight_rounding;
+      const KeyRange seen = visible_keys(problem, head / problem.heads, row);
+      double limit = step * query * longest_key + kKeyStep * static_cast<double>(seen.count()) +
+                     weight_rounding;
+      if (problem.alibi || problem.sink)
+        limit += kScoreStep * kScoreRoundings *
+                 std::abs(reference.values[static_cast<std::size_t>(head * problem.seq_q + row)]);
       reference.limits.push_back(static_cast<float>(limit));
     }
   }

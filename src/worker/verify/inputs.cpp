@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -199,7 +200,8 @@ Recipe attention_recipe(const Streams& streams, Distribution how, double factor)
   return {{kind, factor, 0}, streams, how == Distribution::kOutliers, true};
 }
 
-std::vector<std::byte> bytes_of(const std::vector<float>& values) {
+template <typename Element>
+std::vector<std::byte> bytes_of(const std::vector<Element>& values) {
   const auto bytes = std::as_bytes(std::span(values));
   return {bytes.begin(), bytes.end()};
 }
@@ -267,6 +269,55 @@ static std::vector<std::byte> bias_elements(const Attention& problem, const Inpu
   return made;
 }
 
+static std::vector<std::byte> slopes(const Attention& problem, Distribution how) {
+  constexpr double kSteep = 4;  // chosen: only the nearest keys count
+  const double factor = how == Distribution::kZeros      ? 0
+                        : how == Distribution::kOutliers ? kSteep
+                                                         : 1;
+  std::vector<float> values;
+  for (std::int64_t head = 1; head <= problem.heads; ++head) {
+    const double exponent = 8 * static_cast<double>(head) / static_cast<double>(problem.heads);
+    values.push_back(static_cast<float>(factor * exp_minus(exponent * std::numbers::ln2)));
+  }
+  return bytes_of(values);
+}
+
+static std::vector<std::byte> sinks(const Attention& problem, const InputCase& which) {
+  constexpr std::uint64_t kSinks = 53;  // a stream of its own
+  // Chosen: a usual sink weighs as dozens of keys; below the highest, weights of keys stay in f16.
+  constexpr float kUsual = 4, kAbove = 8, kBelow = -40;
+  const Distribution how = which.distribution;
+  const bool no_share =
+      how == Distribution::kOnesV || how == Distribution::kZeros || how == Distribution::kZeroQ;
+  std::vector<std::uint16_t> values;
+  for (std::int64_t head = 0; head < problem.heads; ++head) {
+    const std::uint64_t bits = random_bits(which.seed, kSinks, static_cast<std::uint64_t>(head));
+    float value = kUsual + normal_value(static_cast<std::uint16_t>(bits));
+    if (how == Distribution::kUniform) value = head % 2 == 0 ? kAbove : kBelow;
+    if (no_share) value = kBelow;
+    values.push_back(encode(problem.dtype, value));
+  }
+  return bytes_of(values);
+}
+
+std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCase& which) {
+  std::vector<HostTensor> made;
+  for (const OptionalTensor& tensor : optional_tensors(problem)) {
+    const std::string_view name = tensor.name;
+    made.push_back({std::string(name), name == "bias"      ? bias_elements(problem, which)
+                                       : name == "lengths" ? bytes_of(lengths_tensor(problem))
+                                       : name == "alibi"   ? slopes(problem, which.distribution)
+                                                           : sinks(problem, which)});
+  }
+  return made;
+}
+
+const std::vector<std::byte>& HostInputs::of(std::string_view name) const {
+  const auto found = std::ranges::find(optional, name, &HostTensor::name);
+  FATUNE_CHECK(found != optional.end(), "the problem has the tensor");
+  return found->bytes;
+}
+
 /// In the type that they are computed in.
 static HostInputs plain_inputs(const Attention& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
@@ -283,7 +334,7 @@ static HostInputs plain_inputs(const Attention& problem, const InputCase& which,
   inputs.q = make_tensor(tensors[0], attention_recipe(kQueries, how, q_factor), which.seed);
   inputs.k = make_tensor(tensors[1], attention_recipe(kKeys, how, zeros ? 0 : 1), which.seed);
   inputs.v = make_tensor(tensors[2], values, which.seed);
-  if (problem.bias) inputs.bias = bias_elements(problem, which);
+  inputs.optional = optional_inputs(problem, which);
   if (how != Distribution::kLastKey) return inputs;
   const float last = kLastValue * v_factor;
   set_last_values(problem, last, inputs.v);
@@ -346,7 +397,7 @@ std::vector<HostTensor> host_tensors(HostInputs inputs) {
     tensors.push_back({"k_descale", bytes_of(inputs.k_descale)});
     tensors.push_back({"v_descale", bytes_of(inputs.v_descale)});
   }
-  if (!inputs.bias.empty()) tensors.push_back({"bias", std::move(inputs.bias)});
+  for (HostTensor& each : inputs.optional) tensors.push_back(std::move(each));
   return tensors;
 }
 
@@ -358,7 +409,7 @@ HostInputs host_inputs(std::vector<HostTensor> tensors) {
     if (tensor.name == "q_descale") inputs.q_descale = floats_of(tensor.bytes);
     if (tensor.name == "k_descale") inputs.k_descale = floats_of(tensor.bytes);
     if (tensor.name == "v_descale") inputs.v_descale = floats_of(tensor.bytes);
-    if (tensor.name == "bias") inputs.bias = std::move(tensor.bytes);
+    if (is_optional(tensor.name)) inputs.optional.push_back(std::move(tensor));
   }
   return inputs;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/problem/input_case.hpp"
@@ -24,13 +25,21 @@ struct HostInputs {
   std::vector<std::byte> q, k, v;
   /// Factors of fp8, (batch, kv_heads).
   std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
-  std::vector<std::byte> bias = {};  ///< in its shape
+  /// The optional tensors that the problem has, each in its shape.
+  std::vector<HostTensor> optional = {};
+  /// The elements of an optional tensor that the problem has.
+  const std::vector<std::byte>& of(std::string_view name) const;
 };
 /// Makes the inputs; the bytes do not depend on the number of threads. The values of v are
 /// multiplied by 2 to the power `v_doublings` (see the tolerance rule "vacuity"). Inputs in fp8 are
 /// quantize() of the inputs of unquantized(). Their heads, and blocks of tokens with factors,
 /// differ in magnitude, so that a wrong factor gives wrong values.
 HostInputs make_inputs(const Attention& problem, const InputCase& which, int v_doublings = 0);
+
+/// Returns the optional tensors. Slopes are those of the ALiBi paper, four times as steep in
+/// outliers and 0 in zeros. Sinks are N(4,1), but in uniform inputs far above the scores and far
+/// below them in turn, and far below where outputs are 1 or means.
+std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCase& which);
 
 /// Returns the inputs of unquantized(problem): the source of make_inputs()'s quantization, and the
 /// inputs of a fused problem. For smooth_k the keys of a head share an offset that is larger than

@@ -54,7 +54,7 @@ bool LostOutputs::has(std::int64_t head) const {
 bool LostOutputs::must_be_lost(std::int64_t head, std::int64_t row, std::int64_t column) const {
   const std::int64_t group = problem_.heads / problem_.kv_heads;
   const std::int64_t part = head / group;
-  const KeyRange seen = visible_keys(problem_, row);
+  const KeyRange seen = visible_keys(problem_, head / problem_.heads, row);
   const auto& [of_q, of_k, of_v] = elements_;
   if (part == of_k.part && seen.has(of_k.row)) return true;
   if (part == of_v.part && column == of_v.column && seen.has(of_v.row)) return true;

@@ -87,7 +87,7 @@ std::vector<Attention> small_problems() {
     for (const std::int64_t kv_heads : {1, 2, 3}) {
       for (const std::int64_t group : {1, 2, 4}) {
         for (const std::int64_t seq_q : {1, 2, 4}) {
-          for (const Mask mask : {Mask::kNone, Mask::kCausal}) {
+          for (const Mask& mask : {Mask::kNone, Mask::kCausal}) {
             problems.push_back({.batch = batch,
                                 .heads = kv_heads * group,
                                 .kv_heads = kv_heads,

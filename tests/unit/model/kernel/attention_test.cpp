@@ -48,6 +48,48 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("edge problems keep optional tensors, and have lengths of 0, 1 and all keys") {
+  Attention like{4, 8, 2, 512, 512, 64};
+  like.alibi = like.sink = true;
+  for (const std::string_view mask : {"causal+padding:500,0,30", "padding-left:9", "none"}) {
+    like.mask = *parse_mask(mask);
+    for (const Attention& edge : edges_of(like)) {
+      CHECK((edge.alibi && edge.sink));
+      CHECK(kinds_of(edge.mask).size() == kinds_of(like.mask).size());
+      if (!edge.mask.lengths.repeats() || edge.batch < 4) continue;
+      for (const std::int64_t length : {std::int64_t{0}, std::int64_t{1}, edge.seq_kv})
+        CHECK(std::ranges::count(edge.mask.lengths.numbers, length) > 0);
+    }
+  }
+}
+
+TEST_CASE("edge problems of packed documents are of one sequence, the last resort of many heads") {
+  Attention like{1, 8, 2, 512, 512, 64};
+  like.mask = *parse_mask("causal-window:300+document:12,500");
+  const auto edges = edges_of(like);
+  CHECK(edges.size() > 5);
+  for (const Attention& edge : edges) {
+    CHECK(edge.batch == 1);
+    CHECK(edge.seq_q == edge.seq_kv);
+    CHECK(edge.mask.lengths.documents() == 4);
+  }
+  CHECK(std::ranges::any_of(edges, [](const Attention& each) { return each.heads > 132; }));
+}
+
+TEST_CASE("the reference of one head has the longest lengths, and all rows of a slope") {
+  Attention problem{4, 8, 8, 512, 512, 64};
+  problem.mask = *parse_mask("padding:0,30,500,7");
+  problem.alibi = true;
+  Attention head = attention()->reference_problem(problem).as_attention();
+  CHECK(name(head.mask) == "padding:500");
+  CHECK(validate(head));
+  problem.mask = Mask::kNone;
+  problem.seq_q = problem.seq_kv = 1 << 17;
+  CHECK(attention()->reference_problem(problem).as_attention().seq_q == 1 << 17);
+  problem.alibi = false;
+  CHECK(attention()->reference_problem(problem).as_attention().seq_q < 1 << 17);
+}
+
 TEST_CASE("persistent CTAs that take work tiles in pairs can do the last resort") {
   const auto kernels = project_kernels();
   const auto kernel = std::ranges::find(kernels, "fa_wgmma",

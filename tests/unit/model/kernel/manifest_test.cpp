@@ -131,8 +131,8 @@ TEST_CASE("mistakes in what a fixture declares are named") {
   const std::string crashed = "\"outcome\": \"crashed\", \"gate\": \"launch\", ";
   CHECK(fault_error(with(crashed + "\"persisting_window\": \"out\"")) ==
         value + "persisting_window' is 'out', but must be one of q, k, v");
-  CHECK(fault_error(with(crashed + "\"when\": \"LENGTH > 1\"")) ==
-        value + "when': 'LENGTH > 1' uses the unknown name 'LENGTH'");
+  CHECK(fault_error(with(crashed + "\"when\": \"EXTENT > 1\"")) ==
+        value + "when': 'EXTENT > 1' uses the unknown name 'EXTENT'");
   CHECK(fault_error(with(crashed + "\"problem\": {\"layout\": \"bshd\"}")) ==
         value + "problem.shape' is missing");
   CHECK(fault_error(
@@ -233,7 +233,7 @@ TEST_CASE("mistakes in the launch are named") {
        "field 'stages[0].arguments[4]' is 'score', which is unknown; did you mean 'scores'?"},
       {"\"q\", \"k\"", "\"weights\", \"k\"",
        "field 'stages[0].arguments[0]' is 'weights', which is not one of q, k, v, q_descale, "
-       "k_descale, v_descale, bias, out, lse, "
+       "k_descale, v_descale, bias, lengths, alibi, sink, out, lse, "
        "scores, map_k"},
       {"\"q\", \"k\", \"v\", \"out\", \"scores\", \"map_k\"", "",
        "field 'stages[0].arguments' must not be empty"},

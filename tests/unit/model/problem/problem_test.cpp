@@ -155,6 +155,44 @@ TEST_CASE("words for people and keys for lookups") {
   CHECK(key(p) == "b4-h8-kv2-sq1-skv512-d64-bf16-causal-lse");
 }
 
+TEST_CASE("optional tensors in words, keys, bytes, arguments and JSON") {
+  Attention p = mission();
+  CHECK(optional_tensors(p).empty());
+  const std::uint64_t bytes = least_bytes(p).value;
+  p.alibi = p.sink = true;
+  p.mask = *parse_mask("causal+padding:128,0");
+  CHECK(describe(p) == "4,8,512,64 f16 causal+padding:128,0 alibi sink");
+  CHECK(key(p) == "b4-h8-kv8-sq512-skv512-d64-f16-causal+padding:128,0-alibi-sink");
+  CHECK(attention_tensors(p) ==
+        std::vector<std::string>{"q", "k", "v", "lengths", "alibi", "sink", "out", "lse"});
+  // Half of the entries see a quarter of the keys, the others none.
+  CHECK(least_bytes(p).value == bytes - key_bytes(p).value * 2 * 7 / 8 + 4 * 4 + 8 * 4 + 8 * 2);
+  CHECK(flops(p) == Flops(4.0 * 8 * 64 * 2 * (128 * 129 / 2 + (512 - 128) * 128)));
+  const auto read = read_value<Attention>(to_json(p), "p");
+  REQUIRE(read);
+  CHECK(*read == p);
+  const std::vector<TensorPlan> tensors = attention_plan(p).tensors;
+  CHECK(tensors[3].type_word() == "i32");
+  CHECK(tensors[3].shape == std::vector<std::int64_t>{4});
+  CHECK(tensors[4].type_word() == "f32");
+  CHECK(tensors[5].type_word() == "f16");
+}
+
+TEST_CASE("optional tensors that a problem cannot have are refused") {
+  Attention p = mission();
+  p.sink = true;
+  p.dtype = Dtype::kE4m3;
+  p.out_dtype = Dtype::kBf16;
+  CHECK(validate(p).error().message == "the tensor sink is for f16 and bf16, not for e4m3");
+  p = mission();
+  p.alibi = true;
+  p.seq_q = 100;
+  p.mask = *parse_mask("causal-upper-left");
+  CHECK(validate(p).error().message ==
+        "alibi counts positions from the last query and key, mask causal-upper-left from the "
+        "first");
+}
+
 TEST_CASE("JSON both ways") {
   Attention p{.batch = 2,
               .heads = 8,
@@ -209,7 +247,8 @@ TEST_CASE("wrong JSON names the field") {
         "x.json: field 'dtype' is wrong: dtype 'f1' is unknown; did you mean 'f16'?");
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"mask":"x"})") ==
         "x.json: field 'mask' is wrong: mask 'x' is not one of none, causal, causal-upper-left, "
-        "window:L,R, causal-window:N or prefix:N");
+        "window:L,R, causal-window:N, prefix:N, padding:N,..., padding-left:N,... or "
+        "document:N,...");
   CHECK(read_fault(R"({"batch":0,"heads":8,"seq_q":5,"head_dim":64})") ==
         "x.json: field 'batch' must be at least 1, but is 0");
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"lse":1})") ==

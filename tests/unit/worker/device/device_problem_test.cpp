@@ -190,3 +190,19 @@ TEST_CASE("the reference's slices cover every row of every head") {
   CHECK(slices[8].at("k") == 16 * 32);  // heads 2 and 3 read key head 1
   CHECK(slices[5].at("v_descale") == 0);
 }
+
+TEST_CASE("a slice of the reference begins at its own part of each optional tensor") {
+  Attention problem{3, 4, 4, 8, 16, 32};
+  problem.alibi = problem.sink = true;
+  problem.bias = *parse_bias("3,1,8,16");
+  problem.mask = *parse_mask("padding:9,16,3");
+  const std::vector<Offsets> slices = attention_slices(problem, 8);
+  REQUIRE(slices.size() == 12);
+  CHECK(slices[6].at("lengths") == 1);
+  CHECK(slices[6].at("alibi") == 2);
+  CHECK(slices[6].at("sink") == 2);
+  CHECK(slices[6].at("bias") == 1 * 8 * 16);
+  Attention packed{1, 4, 4, 8, 8, 32};
+  packed.mask = *parse_mask("document:5,3");
+  for (const Offsets& slice : attention_slices(packed, 8)) CHECK(slice.at("lengths") == 0);
+}

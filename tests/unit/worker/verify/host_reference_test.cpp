@@ -38,6 +38,45 @@ std::vector<float> exact(const Attention& problem, const HostInputs& inputs) {
   return values;
 }
 
+double element(const Attention& problem, const std::vector<std::byte>& bytes, std::int64_t at) {
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, bytes.data() + 2 * at, 2);
+  return decode(problem.dtype, bits);
+}
+
+/// Compares a row with sums over all keys that `sees` names, without a running maximum.
+void check_row_of(const Attention& p, const HostInputs& inputs, const OutputRow& where,
+                  bool (*sees)(const OutputRow& where, std::int64_t key)) {
+  const std::int64_t dim = p.head_dim, group = p.heads / p.kv_heads;
+  const std::int64_t query = ((where.batch * p.heads + where.head) * p.seq_q + where.row) * dim;
+  const std::int64_t keys = (where.batch * p.kv_heads + where.head / group) * p.seq_kv * dim;
+  double total = p.sink ? std::exp(element(p, inputs.of("sink"), where.head)) : 0;
+  std::vector<double> sums(static_cast<std::size_t>(dim));
+  for (std::int64_t key = 0; key < p.seq_kv; ++key) {
+    if (!sees(where, key)) continue;
+    double score = 0;
+    for (std::int64_t d = 0; d < dim; ++d)
+      score += element(p, inputs.q, query + d) * element(p, inputs.k, keys + key * dim + d);
+    score /= std::sqrt(static_cast<double>(dim));
+    if (p.softcap) score = *p.softcap * std::tanh(score / *p.softcap);
+    if (p.bias) score += element(p, inputs.of("bias"), where.head * p.seq_kv + key);
+    const auto distance = static_cast<double>(std::abs(where.row + p.seq_kv - p.seq_q - key));
+    if (p.alibi) {
+      const auto heads = static_cast<double>(p.heads), head = static_cast<double>(where.head);
+      score -= std::exp2(-8 * (head + 1) / heads) * distance;
+    }
+    const double weight = std::exp(score);
+    total += weight;
+    for (std::int64_t d = 0; d < dim; ++d)
+      sums[static_cast<std::size_t>(d)] += weight * element(p, inputs.v, keys + key * dim + d);
+  }
+  const HostRow row = attention_row(p, inputs, where);
+  if (total == 0) CHECK(row.lse == -HUGE_VAL);
+  if (total > 0) CHECK(row.lse == Approx(std::log(total)).epsilon(1e-6));
+  for (std::size_t d = 0; d < sums.size(); ++d)
+    CHECK(row.values[d] == Approx(total == 0 ? 0 : sums[d] / total).epsilon(1e-6).margin(1e-7));
+}
+
 }  // namespace
 
 TEST_CASE("two keys, worked out by hand") {
@@ -58,6 +97,36 @@ TEST_CASE("two keys, worked out by hand") {
   CHECK(row.lse == Approx(std::log(std::exp(1.0) + 1)));
 }
 
+TEST_CASE("optional tensors, beside a plain loop over all keys") {
+  struct Case {
+    const char* problem;
+    bool (*sees)(const OutputRow& where, std::int64_t key);
+  };
+  // A query has the position row + 2 in the first, and its own row in the second.
+  for (const auto& [text, sees] :
+       {Case{"2,4(kv 2),7x9,16 f16 causal-window:6+padding:5,8 softcap 3 bias 1,4,1,9 alibi sink",
+             [](const OutputRow&where, std::int64_t key) {
+               return key <= where.row + 2 && key > where.row + 2 - 6 &&
+                      key < (where.batch == 0 ? 5 : 8);
+             }},
+        Case{"1,2,9,16 bf16 window:3,2+document:4,0,5 alibi",
+             [](const OutputRow&where, std::int64_t key) {
+               return key >= where.row - 3 && key <= where.row + 2 && (key < 4) == (where.row < 4);
+             }},
+        Case{"2,3,7x9,16 f16 padding-left:2,0 sink", [](const OutputRow&where, std::int64_t key) {
+               return where.batch == 0 && key > 6;
+             }}}) {
+    const Attention problem = test::problem(text);
+    const HostInputs inputs = make_inputs(problem, {Distribution::kNormal, 3});
+    for (std::int64_t row = 0; row < problem.rows(); ++row) {
+      const std::int64_t head = row / problem.seq_q;
+      const OutputRow where{head / problem.heads, head % problem.heads, row % problem.seq_q};
+      CAPTURE(text, where.batch, where.head, where.row);
+      check_row_of(problem, inputs, where, sees);
+    }
+  }
+}
+
 TEST_CASE("a scale that was told, worked out by hand") {
   const Attention problem = with_scale({.seq_q = 1, .seq_kv = 2, .head_dim = 4}, 1);
   HostInputs inputs;
@@ -71,11 +140,11 @@ TEST_CASE("a scale that was told, worked out by hand") {
 
 TEST_CASE("the causal mask is aligned bottom-right, and rows that see nothing are zero") {
   const Attention wide{.seq_q = 2, .seq_kv = 4, .head_dim = 16, .mask = Mask::kCausal};
-  CHECK(visible_keys(wide, 0).end == 3);
-  CHECK(visible_keys(wide, 1).end == 4);
+  CHECK(visible_keys(wide, 0, 0).end == 3);
+  CHECK(visible_keys(wide, 0, 1).end == 4);
   const Attention tall{.seq_q = 5, .seq_kv = 2, .head_dim = 16, .mask = Mask::kCausal};
-  CHECK(visible_keys(tall, 2).end == 0);
-  CHECK(visible_keys(tall, 3).end == 1);
+  CHECK(visible_keys(tall, 0, 2).end == 0);
+  CHECK(visible_keys(tall, 0, 3).end == 1);
   const HostInputs inputs = make_inputs(tall, {});
   for (const double x : attention_row(tall, inputs, {0, 0, 2}).values) CHECK(x == 0);
   CHECK(attention_row(tall, inputs, {0, 0, 2}).lse == -HUGE_VAL);
@@ -110,7 +179,7 @@ TEST_CASE("sampled rows are distinct, in range, and hold the corners") {
 
 TEST_CASE("a right reference passes, a slightly wrong one is an error that says where") {
   Attention problem{.heads = 2, .kv_heads = 1, .seq_q = 40, .seq_kv = 70, .head_dim = 32};
-  for (const Mask mask : {Mask::kNone, Mask::kCausal}) {
+  for (const Mask& mask : {Mask::kNone, Mask::kCausal}) {
     problem.mask = mask;
     const HostInputs inputs = make_inputs(problem, {Distribution::kOutliers, 5});
     std::vector<float> reference = exact(problem, inputs);

@@ -111,6 +111,25 @@ TEST_CASE("the random bits are the same on every machine") {
   CHECK(normal_value(55138) == Approx(1.0).epsilon(1e-3));  // 0.84134 of 65536
 }
 
+TEST_CASE("slopes are the ALiBi paper's; sinks lie among the scores, far above and far below") {
+  Attention problem = kProblem;
+  problem.alibi = problem.sink = true;
+  const auto slopes = floats_of(make_inputs(problem, {}).of("alibi"));
+  REQUIRE(slopes.size() == static_cast<std::size_t>(problem.heads));
+  for (std::size_t head = 0; head < slopes.size(); ++head) {
+    const double exponent = 8 * static_cast<double>(head + 1) / static_cast<double>(slopes.size());
+    CHECK(slopes[head] == Approx(std::exp2(-exponent)));
+  }
+  const auto sinks_of = [&](Distribution how) {
+    return decoded(problem.dtype, make_inputs(problem, {how, 42}).of("sink"));
+  };
+  for (const float sink : sinks_of(Distribution::kNormal)) CHECK(std::abs(sink - 4) < 5);
+  CHECK(sinks_of(Distribution::kUniform)[0] == 8);
+  CHECK(sinks_of(Distribution::kUniform)[1] == -40);
+  for (const Distribution how : {Distribution::kOnesV, Distribution::kZeros, Distribution::kZeroQ})
+    for (const float sink : sinks_of(how)) CHECK(sink == -40);
+}
+
 TEST_CASE("distributions are what their names say") {
   const auto q = [](Distribution d) {
     return moments(decoded(Dtype::kF16, make_inputs(kProblem, {d, 1}).q));

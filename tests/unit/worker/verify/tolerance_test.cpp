@@ -51,7 +51,7 @@ std::vector<float> attend(const Attention& problem, const HostInputs& inputs, co
   std::vector<float> out;
   std::vector<float> p(static_cast<std::size_t>(problem.seq_kv));
   for (std::int64_t row = 0; row < problem.seq_q; ++row) {
-    std::int64_t keys = visible_keys(problem, row).end;
+    std::int64_t keys = visible_keys(problem, 0, row).end;
     if (row >= recipe.skip_from_row) keys = std::max<std::int64_t>(0, keys - recipe.skipped_keys);
     const auto count = static_cast<std::size_t>(keys);
     float largest = -INFINITY, total = 0;
@@ -194,7 +194,7 @@ TEST_CASE("a last key that is large shows a row that sees it wrongly, or does no
 
 TEST_CASE("short and ragged sequences pass, too") {
   for (const std::int64_t seq : {1, 2, 17, 63, 65}) {
-    for (const Mask mask : {Mask::kNone, Mask::kCausal}) {
+    for (const Mask& mask : {Mask::kNone, Mask::kCausal}) {
       const Made made = make({.seq_q = seq, .seq_kv = seq, .head_dim = 64, .mask = mask});
       CHECK(judge_recipe(made, {}).passed);
     }
