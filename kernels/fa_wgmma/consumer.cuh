@@ -201,9 +201,9 @@ struct Consumer {
   DEVICE void mask(Block& block) const {
     const int key = first_key(tile, at.iteration);
 #if LENGTHS
-    const bool all_seen = max(seen[0].begin, seen[1].begin) <= key &&
-                          key + BLOCK_N <= min(seen[0].end, seen[1].end);
-    if (__all_sync(0xffffffffu, all_seen)) return;
+    const bool hides = max(seen[0].begin, seen[1].begin) > key ||
+                       key + BLOCK_N > min(seen[0].end, seen[1].end);
+    if (!__any_sync(0xffffffffu, hides)) return;
     mask_by_range(block, key + lane % 4 * 2, [&](int, int half) { return seen[half]; });
     return;
 #endif

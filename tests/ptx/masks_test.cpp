@@ -110,6 +110,23 @@ const MaskCase kMasked[] = {
     {kNaive, "1,2,70,64 f16 document:33,0,1,36 lse"},
     {kNaive, "1,2,70,64 f16 causal+document:30,40 alibi"},
     {kNaive, "1,2,70,64 f16 window:9,5+document:70 lse sink"},
+    {kPlainMma, "1,2,100,64 f16 sink"},
+    {kPlainMma, "1,2,300,64 f16 document:64,100,136 lse"},
+    {kMmaSplits, "1,2,100,64 bf16 causal lse sink"},
+    {kMmaPacked, "1,4(kv 2),70,64 f16 causal-window:33 alibi sink bshd"},
+    {kMmaPacked, "2,4(kv 2),70x200,64 f16 padding:100,7 bshd"},
+    {kSplit, "1,4(kv 2),3x300,64 f16 causal lse alibi sink"},
+    {kSplit, "3,2,5x300,64 f16 padding:300,97,0 lse"},
+    {kSplit, "2,2,5x300,64 bf16 causal+padding-left:300,33"},
+    {kPlainWgmma, "1,2,130,64 f16 window:40,20 lse sink"},
+    {kPlainWgmma, "1,2,300,64 f16 window:20,30+document:64,64,64,108 lse"},
+    {kPlainWgmma, "2,2,130,64 bf16 padding:65,1 lse softcap 20 bias 2,1,130,130 alibi sink"},
+    {kWgmmaLate, "1,1,200,128 bf16 causal lse alibi"},
+    {kWgmmaLate, "1,1,200,64 f16 none alibi sink"},
+    {kWgmmaSplits, "3,1,200,64 f16 padding:150,3,0 lse sink"},
+    {kWgmmaCluster, "2,1,200,64 f16 causal+padding-left:100,200 lse alibi"},
+    {kWgmmaPersistent, "1,140,300,64 f16 causal+document:100,0,90,1,109"},
+    {kWgmmaPacked, "2,4(kv 2),100,64 f16 causal-window:33+padding:80,40 alibi sink"},
 };
 
 /// Inputs whose sinks lie far above the scores or below them, and steep slopes.

@@ -67,7 +67,7 @@ TEST_CASE("kernels multiply the fewest KV blocks that a mask allows") {
         "1,1,300,64 f16 causal+document:100,0,90,1,109"}) {
     const Attention problem = test::problem(text);
     INFO(describe(problem));
-    const bool moves = problem.mask.before || problem.mask.lengths;
+    const bool moves = problem.mask.before || problem.mask.lengths.kind != LengthsKind::kNone;
     CHECK(products_of("fa_wgmma", "BLOCK_M=64,BLOCK_N=64,PINGPONG=false", problem) ==
           least_products(problem, {64, 64, moves}));
     CHECK(products_of("fa_wgmma", "BLOCK_M=128,BLOCK_N=64", problem) ==
