@@ -42,7 +42,7 @@ LayerProduct make_product(const Attention& problem, std::int64_t tokens, std::st
                           std::int64_t from_pitch, std::int64_t columns, std::int64_t inner,
                           std::string to, std::int64_t to_pitch) {
   const GemmType type = problem.dtype == Dtype::kF16 ? GemmType::kF16 : GemmType::kBf16;
-  LayerProduct made{{}, std::move(from), std::move(to)};
+  LayerProduct made{{}, std::move(from), std::move(to), 1};
   GemmPlan& plan = made.plan;
   plan.m = tokens, plan.n = columns, plan.k = inner;
   plan.operands[0] = {"tokens", type, tokens, inner, from_pitch, 0, false};
@@ -102,6 +102,9 @@ Result<LayerPlan> layer_plan(const Attention& problem, std::int64_t l2_bytes) {
     plan.before.push_back(make_product(problem, plan.tokens, kHidden, plan.hidden, columns,
                                        plan.hidden, buffer.name,
                                        std::max(columns, token_pitch(problem, first))));
+    if (first != "q") continue;
+    const double unit = unit_of_queries(problem);
+    plan.before.back().factor = buffer.tensors.size() == 1 ? unit : std::sqrt(unit);
   }
   plan.after =
       make_product(problem, plan.tokens, "out", std::max(plan.hidden, token_pitch(problem, "out")),
@@ -201,7 +204,7 @@ Status Layer::allocate_layers(const gpu::Context& context) {
       const GemmOperand& operand = product(i).plan.operands[1];
       const auto elements = static_cast<std::size_t>(operand.rows * operand.pitch);
       FATUNE_TRY(gpu::Buffer buffer, gpu::make_buffer(context, elements * 2));
-      FATUNE_TRY_STATUS(fill(buffer.address(), buffer.bytes(), scale));
+      FATUNE_TRY_STATUS(fill(buffer.address(), buffer.bytes(), scale * product(i).factor));
       layer.products.push_back(std::move(buffer));
     }
   }

@@ -30,6 +30,7 @@ inline constexpr int kMostLayerPasses = 8;
 struct LayerProduct {
   GemmPlan plan;         ///< a: tokens; b: weights, transposed; c: the result
   std::string from, to;  ///< "hidden", "result", or a buffer of the problem
+  double factor = 1;     ///< of the weights: scores keep their size whatever the problem's scale
 };
 
 /// The products around attention. The hidden size is heads * head_dim. One product gives q, k and v

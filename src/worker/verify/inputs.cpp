@@ -229,9 +229,8 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
   return x;
 }
 
-/// With another scale the queries are scaled to match, so that scores keep their size, as far as
-/// the type has such queries and fp32 their products.
-static double unit_of_queries(const Attention& problem) {
+double unit_of_queries(const Attention& problem) {
+  if (!problem.scale) return 1;
   const double most = problem.dtype == Dtype::kF16 ? 0x1p8 : 0x1p64;
   return std::min(most, 1 / (std::sqrt(static_cast<double>(problem.head_dim)) * *problem.scale));
 }
@@ -322,7 +321,7 @@ const std::vector<std::byte>& HostInputs::of(std::string_view name) const {
 static HostInputs plain_inputs(const Attention& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
   const bool zeros = how == Distribution::kZeros;
-  const double unit = problem.scale ? unit_of_queries(problem) : 1;
+  const double unit = unit_of_queries(problem);
   const double q_factor = zeros || how == Distribution::kZeroQ ? 0
                           : how == Distribution::kLargeLogits  ? 8 * unit
                                                                : unit;
