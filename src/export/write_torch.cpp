@@ -148,12 +148,14 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "--to torch: kernels of attention and of custom operations are different modules; export "
         "them one after the other");
   }
-  const auto capped = std::ranges::find_if(kernels, [](const ExportedKernel& each) {
-    return each.facts.problem.is([](const Attention& p) { return p.softcap || p.bias; });
+  const auto both = std::ranges::find_if(kernels, [](const ExportedKernel& each) {
+    return each.facts.problem.is(
+        [](const Attention& p) { return p.bias && p.mask != Mask::kNone; });
   });
-  if (capped != kernels.end()) {
-    return usage_error("--to torch: " + describe(capped->facts.problem) +
-                       ": the torch module has neither softcap nor bias");
+  if (both != kernels.end()) {
+    return usage_error(
+        "--to torch: " + describe(both->facts.problem) +
+        ": PyTorch's calls have a mask or a bias, not both; a bias can hold the mask");
   }
   std::string module;
   for (const std::string_view part : customs == 0 ? kAttentionParts : kCustomParts) {
