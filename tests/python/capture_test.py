@@ -277,7 +277,11 @@ class ProblemTest(unittest.TestCase):
                 ("scale must be a number greater than 0, not 0", (q, k, v), {"scale": 0.0}),
                 ("k does not begin at a multiple of 16 bytes",
                  [q.new_zeros(513)[at:at + 512].view(1, 1, 16, 32) for at in (0, 1, 0)], {}),
-                ("need no padding", (q, k, v), {"attn_mask": torch.arange(16) < torch.ones(16, 1) * 9}),
+                ("bias 1,1,16,16@0:0:1:0 has keys in one place", (q, k, v), {"attn_mask": torch.rand(16, 1).half()}),
+                ("has several elements in one place", (q, k, v), {"attn_mask": torch.rand(16, 16).half().as_strided((16, 16), (8, 1))}),
+                ("its mask does not begin at a multiple of 16 bytes", (q, k, v),
+                 {"attn_mask": torch.rand(257).half()[1:].view(16, 16)}),
+                ("gradients are wanted", (q, k, v), {"attn_mask": torch.rand(16, 16).half().requires_grad_()}),
                 ("16 bytes", (odd, odd, odd), {})):
             with self.subTest(reason):
                 call = only_call(attend, *inputs, **options)
@@ -294,7 +298,30 @@ class ProblemTest(unittest.TestCase):
             self.assertIsNotNone(call["problem"])
         self.assertTrue(only_problem(attend, q, k, v, attn_mask=lower)["causal"])
         self.assertNotIn("causal", only_problem(attend, q, k, v, attn_mask=torch.ones_like(lower)))
-        self.assertIn("padding right", only_call(attend, q, k, v, attn_mask=lower[3:4])["reason"])
+        call = only_call(attend, q, k, v, attn_mask=lower[3:4].clone())
+        self.assertEqual((call["mask"]["kind"], call["mask"]["bias"]), (masks.PADDING_RIGHT, "1,1,1,16:bool"))
+
+    def test_a_mask_of_no_kind_is_a_bias(self):
+        q, k, v = models.packed()
+        padded, rand = torch.arange(16) < torch.tensor([9, 12])[:, None, None, None], torch.rand
+        for mask, bias in (
+                (padded, "2,1,1,16:bool"), (padded.expand(2, 4, 16, 16), "2,1,1,16:bool"),
+                (padded & torch.ones(16, 16, dtype=torch.bool).tril(), "2,1,16,16:bool"),
+                (rand(16, 16).half(), "1,1,16,16"), (rand(4, 16, 16).half(), "1,4,16,16"), (rand(2, 1, 1, 16), "2,1,1,16:f32"),
+                (rand(1, 16, 16, 4).half().permute(0, 3, 1, 2), "1,4,16,16@0:1:64:4"),  # T5's
+                (rand(2, 1, 16, 32).half()[..., :16], "2,1,16,16@512:0:32:1")):
+            with self.subTest(bias):
+                problem = only_problem(attend, q, k, v, attn_mask=mask)
+                self.assertEqual(problem, {"shape": "2,4,16,32", "layout": "packed", "bias": bias})
+        suite = fatune.capture(attend, q, k, v, attn_mask=padded)
+        self.assertEqual(suite.problems[0]["name"], "2-4-16-32-bias-2-1-1-16-bool-packed")
+        with torch.autocast("cpu", torch.bfloat16):
+            wide = [each.float() for each in (q, k, v)]
+            self.assertEqual(only_problem(attend, *wide, attn_mask=rand(16, 16))["bias"], "1,1,16,16:f32")
+            self.assertEqual(only_problem(attend, *wide, attn_mask=rand(16, 16).bfloat16())["bias"], "1,1,16,16")
+            self.assertIn("its mask is of float16; kernels", only_call(attend, *wide, attn_mask=rand(16, 16).half())["reason"])
+        with torch.no_grad():
+            self.assertIn("bias", only_problem(attend, q, k, v, attn_mask=rand(16, 16).half().requires_grad_()))
 
     def test_masks_of_problems_have_their_numbers(self):
         q, k, v = models.packed()
