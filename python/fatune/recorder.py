@@ -93,8 +93,10 @@ class Step:
 class Recorder:
     """Keeps the calls that were made while `recording()` lasted."""
 
-    def __init__(self, device: str, keep_steps: bool = False) -> None:
-        self.clock, self.keep_steps = Clock(device), keep_steps
+    def __init__(self, device: str, keep_steps: bool = False, keep_calls: bool = False) -> None:
+        self.clock, self.keep_steps, self.keep_calls = Clock(device), keep_steps, keep_calls
+        # The first call of each kind with its tensors, to be repeated.
+        self.kept: Dict[Call, Step] = {}
         self.spans: List[Tuple[Call, Any, Any]] = []
         # Times, step and spans of each outermost module.
         self.outer: List[Tuple[Any, Any, Optional[Step], slice]] = []
@@ -159,6 +161,8 @@ class Recorder:
         out = attend()
         span = (call, begin, self.clock.now())
         with self._lock:
+            if self.keep_calls:
+                self.kept.setdefault(call, Step(attend))
             self.spans.append(span)
         return out
 

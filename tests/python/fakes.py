@@ -8,7 +8,7 @@ from unittest import mock
 
 import torch
 
-from fatune import graphs, installing, masks
+from fatune import backends, graphs, installing, masks, proving
 
 DEVICE = "NVIDIA H200"  # of the recording
 
@@ -146,5 +146,6 @@ def graphs_on_the_cpu():
                              stream=lambda _: contextlib.nullcontext(),
                              is_current_stream_capturing=lambda: stand_in.capturing), \
             mock.patch.multiple(masks, kind_of=stand_in.kind_of, is_being_captured=lambda mask: stand_in.capturing), \
-            mock.patch.multiple(graphs, check=mock.DEFAULT, _MOST_CALLS=2):
+            mock.patch.multiple(graphs, check=mock.DEFAULT, _MOST_CALLS=2), \
+            mock.patch.multiple(proving, _TURN_US=1, _LEAST_ROUNDS=3), mock.patch.object(backends, "_LIMIT_S", 0.0):
         yield stand_in
