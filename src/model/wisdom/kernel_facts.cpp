@@ -297,7 +297,6 @@ std::string why_not_in_wisdom(const KernelFacts& facts) {
     return fmt::format("computes {}, but libfatune_rt launches attention alone",
                        operation_name(problem));
   if (problem.is(has_descales)) return "is for fp8, but libfatune_rt passes no factors";
-  if (problem.as_attention().bias) return "adds a bias, but libfatune_rt passes none";
   if (problem.is(is_fused)) return "quantizes, but libfatune_rt has no word for that";
   for (const TensorMapFacts& map : facts.tensor_maps) {
     if (std::ranges::count(facts.scratch, map.tensor, &ScratchFacts::name) > 0)
