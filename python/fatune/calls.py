@@ -17,6 +17,7 @@ DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 KindOf = Callable[[torch.Tensor, int, int], str]  # of a mask, for so many queries and keys
 _GRADIENTS = ("gradients are wanted, which no kernel computes; torch.inference_mode() around the step says that they "
               "are not")
+_MOST_OF_A_MASK = 64 << 20  # bytes; chosen
 _UNKNOWN = "its arguments are of no form that fatune knows"
 _MASK_WORDS = {
     masks.BIAS: "its mask adds numbers to the scores",
@@ -38,7 +39,7 @@ class Tensor:
 @dataclasses.dataclass(frozen=True)
 class Mask:
     """A mask. `kind` is a word of masks.py, with its numbers; `form` is how it was given: nothing,
-    flag, CausalBias or tensor. A tensor of a kind that no problem has is a `bias` of the problem, as
+    flag, CausalBias, BlockMask or tensor. A tensor of a kind that no problem has is a `bias` of the problem, as
     `fatune sweep --bias` takes it, or `unread` says why no kernel reads it."""
 
     kind: str
@@ -163,8 +164,40 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float =
         "dropout": dropout_p, "scale": softmax_scale, "gqa": True}
 
 
-SERVED = "scaled_dot_product_attention"
-READERS: "dict[str, Callable[..., Dict[str, Any]]]" = {SERVED: _sdpa, "flash_attn_func": _flash}
+def _flex(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, score_mod: Any = None,
+          block_mask: Any = None, scale: Optional[float] = None, enable_gqa: bool = False,
+          return_lse: bool = False, kernel_options: Any = None, *,
+          return_aux: Any = None) -> Dict[str, Any]:
+    """Reads flex_attention without its kernel_options."""
+    kind = Mask(masks.NONE, "nothing")
+    if score_mod is not None:
+        kind = Mask(masks.OTHER, "flag", unread="its score_mod may do anything to the scores")
+    elif return_lse or return_aux:
+        kind = Mask(masks.OTHER, "flag", unread="it returns more than attention's output")
+    elif block_mask is not None:
+        kind = _block_mask(block_mask, query, key)
+    return {"tensors": (query, key, value), "kind": kind, "dropout": 0.0, "scale": scale,
+            "gqa": enable_gqa}
+
+
+def _block_mask(block_mask: Any, query: torch.Tensor, key: torch.Tensor) -> Mask:
+    """Evaluates a mask_mod for all queries and keys, and describes the bool tensor."""
+    sizes = (*block_mask.shape[:2], query.shape[2], key.shape[2])
+    unread = ""
+    if math.prod(sizes) > _MOST_OF_A_MASK:
+        unread = f"its mask_mod says more than {_MOST_OF_A_MASK >> 20} MiB of a mask"
+    elif query.is_cuda and torch.cuda.is_current_stream_capturing():
+        unread = "its mask_mod cannot be evaluated while a graph is captured"
+    if unread:
+        return Mask(masks.OTHER, "BlockMask", unread=unread)
+    create_mask = sys.modules[type(block_mask).__module__].create_mask
+    dense = create_mask(block_mask.mask_mod, *sizes, device=query.device)
+    return dataclasses.replace(mask_of(dense, False, query, key), form="BlockMask")
+
+
+SERVED, FLEX = "scaled_dot_product_attention", "flex_attention"
+READERS: "dict[str, Callable[..., Dict[str, Any]]]" = {
+    SERVED: _sdpa, FLEX: _flex, "flash_attn_func": _flash}
 """Turns the arguments of each known function into one form. Calls of other functions are counted
 only."""
 
@@ -249,7 +282,7 @@ def _out_of(query: Tensor) -> Tuple[int, ...]:
 
 def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     """Returns the problem as `sweep --suite` reads it, without a name, or None and the reason."""
-    if call.function != SERVED:
+    if call.function not in (SERVED, FLEX):
         return None, f"it is a call of {call.function}; fatune serves {SERVED} alone"
     if call.query is None:
         return None, call.unread or _UNKNOWN

@@ -358,6 +358,8 @@ def text_of(suite: Suite) -> str:
         lines.append(f"                  {row['site']} {row['module']}".rstrip())
         lines.append(f"                  tuned as {row['problem']}" if row["problem"] else
                      f"                  not tuned: {row['reason']}{backends.words_of(row)}")
+        if row["problem"] and row["function"] != SERVED:
+            lines.append(f"                  install() leaves {row['function']} as it is; the exported sdpa() has the kernel")
         if row["differs"]:
             counts = ", ".join(map(str, row["counts"]))
             lines.append(f"                  differs between runs: {counts} times")

@@ -123,17 +123,34 @@ class CaptureTest(unittest.TestCase):
         compiled(*models.packed())
         self.assertEqual(only_call(compiled, *models.packed())["counts"], [1, 1])
 
-    def test_flex_attention_is_seen_and_not_tuned(self):
-        from torch.nn.attention.flex_attention import flex_attention
+    def test_flex_attention_has_the_mask_that_its_mask_mod_says(self):
+        from torch.nn.attention import flex_attention as module
+        q, k, v = models.packed()
+        lengths = torch.tensor([9, 12])
+        for heads, mask_mod, mask in (
+                (1, None, {}), (1, lambda b, h, i, j: i >= j, {"causal": True}),
+                (4, lambda b, h, i, j: (i >= j) & (i - j < 5), {"mask": "causal-window:5"}),
+                (1, lambda b, h, i, j: j < lengths[b], {"bias": "2,1,1,16:bool"}),
+                (4, lambda b, h, i, j: (i - j) % (h + 2) == 0, {"bias": "1,4,16,16:bool"})):
+            blocks = mask_mod and module.create_block_mask(mask_mod, 2, heads, 16, 16, device="cpu")
+            suite = fatune.capture(lambda: module.flex_attention(q, k, v, block_mask=blocks))
+            (call,), (problem,) = suite.calls, suite.problems
+            self.assertEqual({name: told for name, told in problem.items() if name not in ("name", "source")},
+                             {"shape": "2,4,16,32", "layout": "packed", **mask})
+            self.assertEqual((call["function"], call["mask"]["form"]), ("flex_attention", "BlockMask" if blocks else "nothing"))
+            self.assertIn("install() leaves flex_attention as it is", str(suite))
 
-        def step():
-            from torch.nn.attention import flex_attention as module
-            return module.flex_attention(*(part.float() for part in models.packed()))
-
-        call = only_call(step)
-        self.assertEqual((call["function"], call["problem"]), ("flex_attention", None))
-        self.assertIn("flex_attention", call["reason"])
-        self.assertIsNotNone(flex_attention)
+    def test_flex_attention_that_no_problem_says_is_named(self):
+        from torch.nn.attention import flex_attention as module
+        q, k, v = models.packed()
+        blocks = module.create_block_mask(lambda b, h, i, j: i >= j, 1, 1, 16, 16, device="cpu")
+        for options, reason in (({"score_mod": lambda score, b, h, i, j: score + i}, "its score_mod may do anything"),
+                                ({"return_lse": True}, "it returns more than attention's output"),
+                                ({"block_mask": blocks}, "its mask_mod says more than 0 MiB of a mask")):
+            with self.subTest(reason), unittest.mock.patch.object(calls, "_MOST_OF_A_MASK", 255):
+                call = only_call(lambda: module.flex_attention(q, k, v, **options))
+                self.assertIn(reason, call["reason"])
+                self.assertIsNone(call["problem"])
 
     def test_flash_attn_is_seen_and_not_tuned(self):
         library = types.ModuleType("flash_attn")

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from fatune import backends, contending, installing, masks, options, proving
 from torch.nn.attention.bias import causal_lower_right
 
+from fatune.calls import SERVED
 from fatune.recorder import Recorder
 
 import fakes
@@ -365,10 +366,11 @@ class SavingTest(unittest.TestCase):
 
     def test_of_a_proof_all_calls_count_as_often_as_they_are_made(self):
         suite = fatune.Suite({"name": "s", "capture": {"calls": [
-            {"problem": "a", "counts": [12, 12]}, {"problem": None, "counts": [3, 3]}]}})
+            {"problem": "a", "counts": [12, 12], "function": SERVED}, {"problem": None, "counts": [3, 3], "function": SERVED},
+            {"problem": "a", "counts": [5, 5], "function": "flex_attention"}]}})  # which install() leaves as it is
         proof = optimizing.Proof(suite, self.result(), "faster", [], TIMES, {}, suite, None, None, pathlib.Path("x"))
         self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
-        suite.document["capture"]["calls"].append({"problem": "b", "counts": [1, 1]})  # without a kernel
+        suite.document["capture"]["calls"].append({"problem": "b", "counts": [1, 1], "function": SERVED})  # without a kernel
         self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
         proof.result = self.result(best={"hot": {"median_us": 5.0}})
         self.assertEqual(proof.saving, optimizing.Saving(30.0, None))
