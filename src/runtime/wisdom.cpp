@@ -68,16 +68,18 @@ Mask mask_of(const fatune_rt_problem& given) {
 /// Writes the bias as `--bias` takes it, whose reader knows which strides are of no effect.
 Outcome<std::optional<Bias>> bias_of(const fatune_rt_bias& given) {
   if (given.type == FATUNE_RT_BIAS_NONE) return std::optional<Bias>();
-  if (given.type < FATUNE_RT_BIAS_NONE || given.type > FATUNE_RT_BIAS_BOOL) {
-    return Failure{FATUNE_RT_BAD_ARGUMENT,
-                   fmt::format("problem.bias.type is {}, not a fatune_rt_bias_type", given.type)};
-  }
+  const auto bad = [](const std::string& message) -> Failure {
+    return {FATUNE_RT_BAD_ARGUMENT, "problem." + message};
+  };
+  if (given.type < FATUNE_RT_BIAS_NONE || given.type > FATUNE_RT_BIAS_BOOL)
+    return bad(fmt::format("bias.type is {}, not a fatune_rt_bias_type", given.type));
   std::string text = fmt::format("{}:{}", fmt::join(given.shape, ","),
                                  name(static_cast<BiasType>(given.type - FATUNE_RT_BIAS_INPUT)));
   if (std::ranges::any_of(given.strides, [](std::int64_t stride) { return stride != 0; }))
     text += fmt::format("@{}", fmt::join(given.strides, ":"));
-  FATUNE_TRY(const Bias bias, parse_bias(text));
-  return std::optional(bias);
+  const Result<Bias> bias = parse_bias(text);
+  if (!bias) return bad(bias.error().message);
+  return std::optional(*bias);
 }
 
 /// Converts and checks a problem and names its layouts; errors name the field.

@@ -636,10 +636,13 @@ class BiasTest(WithKernels):
             said = module.explain(q, k, v, **options, softcap=5.0)
             self.assertEqual("softcap 5.0: " in said, served, said)
         self.assertTrue(torch.equal(module.sdpa(q, k, v, softcap=0.0), module.sdpa(q, k, v)))
+        few = [each[:, ::4] for each in (k, v)]
+        torch.testing.assert_close(module.sdpa(q, *few, softcap=4.0, enable_gqa=True), module.sdpa(
+            q, *(each.repeat_interleave(4, 1) for each in few), softcap=4.0), atol=4e-3, rtol=4e-3)
         module.sdpa(q, k, v, softcap=4.0)
         self.assertEqual({row["call"].partition("f16 ")[2]: row["reason"] for row in module.counts() if "softcap" in row["call"]}, {
-            "softcap 5.0": None, "softcap 5.0 scale 1": "no kernel for it has the scale 1.0",
-            **dict.fromkeys(("causal softcap 5.0", "causal-upper-left softcap 5.0", "window:6,0 softcap 5.0", "softcap 4.0",
+            "softcap 4.0": "no kernel is for these sizes, type and mask", "softcap 5.0": None, "softcap 5.0 scale 1": "no kernel for it has the scale 1.0",
+            **dict.fromkeys(("causal softcap 5.0", "causal-upper-left softcap 5.0", "window:6,0 softcap 5.0",
                              "bias 1,1,32,32:f32 softcap 5.0", "bias 1,1,32,32:bool softcap 5.0"),
                             "no kernel is for these sizes, type and mask")})
         compiled = torch.compile(lambda *given: module.sdpa(*given, softcap=5.0), backend="aot_eager", fullgraph=True)
