@@ -19,7 +19,7 @@ BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTEN
             "efficient": SDPBackend.EFFICIENT_ATTENTION}
 _BY_CALL = {**BACKENDS, "math": SDPBackend.MATH}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_LIMIT_S = 2.0  # chosen: for the rounds of one call
+_LIMIT_S = 1.0  # chosen: for the rounds of one call
 
 
 def as_installed(call: Call, attend: Step) -> Step:

@@ -108,6 +108,10 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual((call["module"], call["counts"]),
                          ("layers.*.self_attn (MultiheadAttention)", [2, 2]))
         self.assertIsNotNone(call["problem"])
+        with torch.inference_mode():
+            padded = only_call(encoder, x, src_key_padding_mask=torch.arange(8) >= torch.tensor([[8], [5]]))
+        self.assertEqual((padded["mask"]["kind"], padded["mask"]["bias"]), (masks.PADDING_RIGHT, "2,2,1,8"))
+        self.assertIsNotNone(padded["problem"])
         self.assertTrue(fastpath.hides([call]))
         self.assertFalse(fastpath.hides([{**call, "module": "layers.* (Layer)"}, {**call, "problem": None}]))
         self.assertTrue(torch.backends.mha.get_fastpath_enabled())
