@@ -597,6 +597,18 @@ class BiasTest(WithKernels):
             self.expect(True, self.padded, compiled)
         torch._dynamo.reset()
 
+    def test_the_files_own_check_compares_every_kernel(self):
+        module, said, makers = self.exported(), io.StringIO(), {}
+        for name in ("empty_strided", "empty", "randn"):
+            maker = getattr(torch, name)
+            makers[name] = lambda *given, maker=maker, **how: maker(*given, **{**how, "device": "cpu"})
+        with unittest.mock.patch.multiple(torch, **makers), contextlib.redirect_stdout(said), \
+                unittest.mock.patch.object(module, "_microseconds", lambda call, graph: call() is None):
+            checked = [module._check(kernel, module._tensors_for(kernel).values()) for kernel in module._own]
+            fakes.Route.wrong_by = 0.1
+            wrong = [module._check(kernel, module._tensors_for(kernel).values()) for kernel in module._own]
+        self.assertEqual((checked, wrong), ([True] * len(self.KINDS), [False] * len(self.KINDS)), said.getvalue())
+
     def test_names_of_tensors_are_those_of_captures(self):
         module, chance = self.exported(), random.Random(1)
         for _ in range(500):
