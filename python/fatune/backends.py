@@ -12,13 +12,14 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from . import graphs, masks
 from .calls import READERS, SERVED, Call, dtype_name, torch_name
-from .proving import PYTORCH
+from .proving import OURS, PYTORCH, Contender, Times, measure
 from .recorder import Clock, Step
 
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION}
+_BY_CALL = {**BACKENDS, "math": SDPBackend.MATH}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_LEAST_GAIN = 0.98  # chosen: a backend that takes more of the time of PyTorch's choice is no gain
+_LIMIT_S = 1.0  # chosen: for the rounds of one call
 
 
 def as_installed(call: Call, attend: Step) -> Step:
@@ -38,25 +39,33 @@ def as_installed(call: Call, attend: Step) -> Step:
 
 def times_of(attend: Callable[[], Any], clock: Clock) -> List[Dict[str, Any]]:
     """Returns `backend` and microseconds `us` of a call by PyTorch's own choice and by each backend
-    that can do it."""
-    graphs.warm_up(attend)
-    times = [{"backend": PYTORCH, "us": graphs.us_alone(attend, clock)}]
-    for name, backend in BACKENDS.items():
+    that can do it, in interleaved rounds. `ratio_ci95` is the interval of a backend's time over
+    that of PyTorch's choice. Empty for a call that no graph takes."""
+    contenders, calls = {}, 1
+    for name, backend in {PYTORCH: None, **_BY_CALL}.items():
+        only = contextlib.nullcontext() if backend is None else sdpa_kernel(backend)
         # Each backend raises errors of its own for a call that it cannot do.
-        with contextlib.suppress(Exception), warnings.catch_warnings(), sdpa_kernel(backend):
+        with contextlib.suppress(Exception), warnings.catch_warnings(), only:
             warnings.simplefilter("ignore")  # PyTorch lists why each backend refuses the call
             graphs.warm_up(attend)
-            times.append({"backend": name, "us": graphs.us_alone(attend, clock)})
+            calls = graphs.calls_in_one(attend, clock) if backend is None else calls
+            contenders[name] = Contender(graphs.record_several(attend, calls))
+    if PYTORCH not in contenders:
+        return []
+    seen = measure(contenders, clock, _LIMIT_S)
+    times: List[Dict[str, Any]] = [
+        {"backend": name, "us": us / calls} for name, us in seen.medians_us.items()]
+    for each in times[1:]:
+        pair = {PYTORCH: seen.rounds_us[PYTORCH], OURS: seen.rounds_us[each["backend"]]}
+        each["ratio_ci95"] = list(Times(pair).ci95)
     return times
 
 
 def fastest_of(row: Dict[str, Any]) -> Optional[str]:
-    """Returns the backend that is faster than PyTorch's own choice for one of Suite.calls; None
-    where none is or none was measured."""
-    times = _times_in(row)
-    best = min(times, key=lambda name: times[name], default=PYTORCH)
-    gains = best != PYTORCH and times[best] <= _LEAST_GAIN * times[PYTORCH]
-    return best if gains else None
+    """Returns the fastest backend whose whole interval is below the time of PyTorch's own choice,
+    for one of Suite.calls; None where none is or none was measured."""
+    gains = [each for each in row.get("backends_us", ()) if each.get("ratio_ci95", (1, 1))[1] < 1]
+    return str(min(gains, key=lambda each: each["us"])["backend"]) if gains else None
 
 
 def words_of(row: Dict[str, Any]) -> str:
@@ -75,7 +84,7 @@ def by_fastest(pytorch: Callable[..., Any], rows: List[Dict[str, Any]]) -> Calla
     """Returns PyTorch's attention with the fastest backend for calls like those of `rows`. A call
     whose strides the backend does not take goes to PyTorch's own choice, as does a traced call and
     one that wants gradients."""
-    chosen = {_key_of_row(row): BACKENDS[name] for row in rows if (name := fastest_of(row))}
+    chosen = {_key_of_row(row): _BY_CALL[name] for row in rows if (name := fastest_of(row))}
 
     def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
                   is_causal: bool = False, scale: Optional[float] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import re
 import sys
 from typing import Any, Callable, Dict, Optional, Tuple
 
@@ -16,10 +17,11 @@ DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 KindOf = Callable[[torch.Tensor, int, int], str]  # of a mask, for so many queries and keys
 _GRADIENTS = ("gradients are wanted, which no kernel computes; torch.inference_mode() around the step says that they "
               "are not")
+_MOST_OF_A_MASK = 64 << 20  # bytes; chosen
 _UNKNOWN = "its arguments are of no form that fatune knows"
 _MASK_WORDS = {
     masks.BIAS: "its mask adds numbers to the scores",
-    masks.OTHER: "its mask is of no kind that fatune knows",
+    masks.OTHER: "its mask hides keys one by one",
 }
 
 
@@ -37,12 +39,21 @@ class Tensor:
 @dataclasses.dataclass(frozen=True)
 class Mask:
     """A mask. `kind` is a word of masks.py, with its numbers; `form` is how it was given: nothing,
-    flag, CausalBias or tensor."""
+    flag, CausalBias, BlockMask or tensor. A tensor of a kind that no problem has is a `bias` of the problem, as
+    `fatune sweep --bias` takes it, or `unread` says why no kernel reads it."""
 
     kind: str
     form: str
     shape: Tuple[int, ...] = ()
     dtype: str = ""
+    bias: str = ""
+    unread: str = ""
+
+    def named(self, kind: str) -> "Mask":
+        """Returns the mask with the kind that its values have."""
+        known = masks.is_of_problems(kind)
+        return dataclasses.replace(self, kind=kind, bias="" if known else self.bias,
+                                   unread="" if known else self.unread)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +81,7 @@ class Call:
         members = dataclasses.asdict(self)
         for tensor in filter(None, (members[name] for name in ("query", "key", "value"))):
             del tensor["aligned"]
-        del members["unread"]
+        del members["unread"], members["mask"]["unread"]
         return members
 
 
@@ -84,18 +95,22 @@ def torch_name(dtype: torch.dtype) -> str:
     return str(dtype).replace("torch.", "")
 
 
+def _type_seen(tensor: torch.Tensor) -> torch.dtype:
+    """Returns the type after the conversion that torch.autocast makes."""
+    if (torch.is_autocast_enabled(tensor.device.type) and tensor.dtype.is_floating_point
+            and tensor.dtype != torch.float64):
+        return torch.get_autocast_dtype(tensor.device.type)
+    return tensor.dtype
+
+
 def _tensor(tensor: torch.Tensor) -> Tensor:
     """Describes a tensor after the conversion that torch.autocast makes."""
-    dtype, strides = tensor.dtype, tuple(tensor.stride())
+    dtype, strides = _type_seen(tensor), tuple(tensor.stride())
     aligned = tensor.data_ptr() % layouts.ALIGNMENT == 0
-    if (torch.is_autocast_enabled(tensor.device.type) and dtype.is_floating_point
-            and dtype != torch.float64):
-        target = torch.get_autocast_dtype(tensor.device.type)
-        if dtype != target:
-            strides = torch.empty_strided(tensor.shape, strides, dtype=dtype,
-                                          device="meta").to(target).stride()
-            aligned = True
-        dtype = target
+    if dtype != tensor.dtype:
+        strides = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype,
+                                      device="meta").to(dtype).stride()
+        aligned = True
     return Tensor(tuple(tensor.shape), tuple(strides), dtype_name(dtype), aligned)
 
 
@@ -109,9 +124,10 @@ def _are_packed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> 
             and value.data_ptr() == key.data_ptr() + key.shape[1] * dim * element)
 
 
-def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int,
+def mask_of(mask: Any, is_causal: bool, query: torch.Tensor, key: torch.Tensor,
             kind_of: KindOf = masks.kind_of) -> Mask:
     """Describes a mask; `kind_of` finds the kind of a tensor."""
+    seq_q, seq_kv = query.shape[-2], key.shape[-2]
     side = masks.bias_side(mask)
     if side is not None:
         return Mask(masks.causal(seq_q, seq_kv, side == masks.UPPER_LEFT), "CausalBias")
@@ -119,7 +135,10 @@ def mask_of(mask: Any, is_causal: bool, seq_q: int, seq_kv: int,
         return Mask(masks.causal(seq_q, seq_kv, True), "flag") if is_causal else Mask(
             masks.NONE, "nothing")
     kind = masks.BIAS if masks.is_learned(mask) else kind_of(mask, seq_q, seq_kv)
-    return Mask(kind, "tensor", tuple(mask.shape), torch_name(mask.dtype))
+    bias = ("", "")
+    if query.dim() == 4:
+        bias = masks.as_bias(mask, (*query.shape[:3], seq_kv), _type_seen(query))
+    return Mask(kind, "tensor", tuple(mask.shape), torch_name(mask.dtype), *bias).named(kind)
 
 
 def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None,
@@ -145,8 +164,40 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float =
         "dropout": dropout_p, "scale": softmax_scale, "gqa": True}
 
 
-SERVED = "scaled_dot_product_attention"
-READERS: "dict[str, Callable[..., Dict[str, Any]]]" = {SERVED: _sdpa, "flash_attn_func": _flash}
+def _flex(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, score_mod: Any = None,
+          block_mask: Any = None, scale: Optional[float] = None, enable_gqa: bool = False,
+          return_lse: bool = False, kernel_options: Any = None, *,
+          return_aux: Any = None) -> Dict[str, Any]:
+    """Reads flex_attention without its kernel_options."""
+    kind = Mask(masks.NONE, "nothing")
+    if score_mod is not None:
+        kind = Mask(masks.OTHER, "flag", unread="its score_mod may do anything to the scores")
+    elif return_lse or return_aux:
+        kind = Mask(masks.OTHER, "flag", unread="it returns more than attention's output")
+    elif block_mask is not None:
+        kind = _block_mask(block_mask, query, key)
+    return {"tensors": (query, key, value), "kind": kind, "dropout": 0.0, "scale": scale,
+            "gqa": enable_gqa}
+
+
+def _block_mask(block_mask: Any, query: torch.Tensor, key: torch.Tensor) -> Mask:
+    """Evaluates a mask_mod for all queries and keys, and describes the bool tensor."""
+    sizes = (*block_mask.shape[:2], query.shape[2], key.shape[2])
+    unread = ""
+    if math.prod(sizes) > _MOST_OF_A_MASK:
+        unread = f"its mask_mod says more than {_MOST_OF_A_MASK >> 20} MiB of a mask"
+    elif query.is_cuda and torch.cuda.is_current_stream_capturing():
+        unread = "its mask_mod cannot be evaluated while a graph is captured"
+    if unread:
+        return Mask(masks.OTHER, "BlockMask", unread=unread)
+    create_mask = sys.modules[type(block_mask).__module__].create_mask
+    dense = create_mask(block_mask.mask_mod, *sizes, device=query.device)
+    return dataclasses.replace(mask_of(dense, False, query, key), form="BlockMask")
+
+
+SERVED, FLEX = "scaled_dot_product_attention", "flex_attention"
+READERS: "dict[str, Callable[..., Dict[str, Any]]]" = {
+    SERVED: _sdpa, FLEX: _flex, "flash_attn_func": _flash}
 """Turns the arguments of each known function into one form. Calls of other functions are counted
 only."""
 
@@ -169,8 +220,8 @@ def describe(function: str, args: Tuple[Any, ...], options: Dict[str, Any], site
 
 def _described(blank: Call, found: Dict[str, Any], kind_of: KindOf) -> Call:
     query, key, value = found["tensors"]
-    mask = found.get("kind") or mask_of(found["mask"], found["causal"], query.shape[-2],
-                                        key.shape[-2], kind_of)
+    mask = found.get("kind") or mask_of(found["mask"], found["causal"], query, key, kind_of)
+    given = found.get("mask")
     scale = None if found["scale"] is None else float(found["scale"])
     if scale is not None and not math.isfinite(scale):
         return dataclasses.replace(blank, unread=f"its scale is {scale}")
@@ -179,7 +230,8 @@ def _described(blank: Call, found: Dict[str, Any], kind_of: KindOf) -> Call:
         packed=_are_packed(query, key, value), mask=mask, dropout=float(found["dropout"]),
         scale=scale, gqa=bool(found["gqa"]),
         gradients=torch.is_grad_enabled() and any(
-            each.requires_grad for each in (query, key, value)),
+            each.requires_grad for each in (query, key, value)) or (
+                isinstance(given, torch.Tensor) and masks.is_learned(given)),
         autocast=torch.is_autocast_enabled(query.device.type))
 
 
@@ -218,10 +270,8 @@ def why_not_mask(kind: str, seq_q: int, seq_kv: int) -> Optional[str]:
         return "its first queries see no key"
     if masks.is_of_problems(kind):
         return None
-    words, remedy = kind.replace("_", " "), "PyTorch computes it"
-    if "padding" in kind:
-        remedy = "batches sorted by length, or nested tensors, need no padding"
-    return _MASK_WORDS.get(kind) or f"its mask is {words}, which fatune cannot express; {remedy}"
+    words = _MASK_WORDS.get(kind) or f"its mask is {kind.replace('_', ' ')}"
+    return f"{words}, and no kernel was tuned to read such a tensor"
 
 
 def _out_of(query: Tensor) -> Tuple[int, ...]:
@@ -232,13 +282,14 @@ def _out_of(query: Tensor) -> Tuple[int, ...]:
 
 def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     """Returns the problem as `sweep --suite` reads it, without a name, or None and the reason."""
-    if call.function != SERVED:
+    if call.function not in (SERVED, FLEX):
         return None, f"it is a call of {call.function}; fatune serves {SERVED} alone"
     if call.query is None:
         return None, call.unread or _UNKNOWN
     query, key, value = _seen(call)
-    reason = _why_not_sizes(query, key, value) or why_not_mask(call.mask.kind, query.shape[2],
-                                                               key.shape[2])
+    reason = _why_not_sizes(query, key, value) or call.mask.unread or None
+    if reason is None and not call.mask.bias:
+        reason = why_not_mask(call.mask.kind, query.shape[2], key.shape[2])
     if reason is None and call.dropout:
         reason = f"it has dropout of {call.dropout:g}"
     if reason is None and call.gradients:
@@ -259,7 +310,8 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
         return None, f"{beside[0]} does not begin at a multiple of 16 bytes"
     usual = call.scale is None or math.isclose(call.scale, query.shape[3]**-0.5, rel_tol=1e-6)
     problem = Problem(*query.shape[:2], key.shape[1], query.shape[2], *key.shape[2:], query.dtype,
-                      call.mask.kind, None if usual else call.scale, layout)
+                      masks.NONE if call.mask.bias else call.mask.kind,
+                      None if usual else call.scale, layout, call.mask.bias)
     reason = problem.fault() or support.why_no_kernel(problem.entry())
     return (None, reason) if reason else (problem.entry(), "")
 
@@ -272,6 +324,7 @@ def name_of(entry: Dict[str, Any]) -> str:
     parts += [entry["dtype"]] if "dtype" in entry else []
     parts += ["causal"] if entry.get("causal") else []
     parts += [entry["mask"].replace(":", "-").replace(",", "-")] if "mask" in entry else []
+    parts += ["bias-" + re.sub("[:,@]", "-", entry["bias"])] if "bias" in entry else []
     parts += ["lse"] if entry.get("lse") else []
     parts += [f"scale{entry['scale']:g}"] if "scale" in entry else []
     layout = entry.get("layout", "")

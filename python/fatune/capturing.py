@@ -29,7 +29,7 @@ _FORM = {
             "function": str, "query?": _TENSOR, "key?": _TENSOR, "mask": {"kind": str, "form": str},
             "gradients": bool, "site": str, "module": str, "paths?": [str], "problem?": str, "reason": str,
             "counts": [int], "us": float, "share": float, "differs": bool,
-            "backends_us?": [{"backend": str, "us": float}]}]}}
+            "backends_us?": [{"backend": str, "us": float, "ratio_ci95?": [float]}]}]}}
 """The fields of a suite that this package reads."""
 
 GRAPH_CLOCK = "CUDA graph, each call timed alone"
@@ -148,13 +148,14 @@ def captured(step: Callable[..., Any], inputs: Sequence[Any], options: Dict[str,
         runs_seen = [_run_in_graph(run, Clock(device), with_backends)]
         return suite_of(runs_seen, name or _name_of(step), GRAPH_CLOCK, 1)
     seen: List[Run] = []
-    for _ in range(runs):
-        seen.append(_run(run, device, seen[-1].step_us if seen else 0.0))
+    for i in range(runs):
+        timed = with_backends and device == "cuda" and i == runs - 1
+        seen.append(_run(run, device, seen[-1].step_us if seen else 0.0, timed))
     return suite_of(seen, name or _name_of(step), Clock(device).name, 1)
 
 
-def _run(step: Callable[[], Any], device: str, expected_us: float) -> Run:
-    recorder = Recorder(device)
+def _run(step: Callable[[], Any], device: str, expected_us: float, with_backends: bool) -> Run:
+    recorder = Recorder(device, keep_calls=with_backends)
     clock = recorder.clock
     with recorder.recording():
         clock.hold(min(expected_us, _MOST_HELD_US))
@@ -162,7 +163,17 @@ def _run(step: Callable[[], Any], device: str, expected_us: float) -> Run:
         step()
         end = clock.now()
         waits = clock.is_over(begin)
-    return Run(_by_call(recorder), clock.us_between(begin, end), recorder.modules, waits)
+    by_backend = {call: _times_of_backends(call, kept, clock) for call, kept in recorder.kept.items()}
+    return Run(_by_call(recorder), clock.us_between(begin, end), recorder.modules, waits, by_backend)
+
+
+def _times_of_backends(call: Call, attend: Step, clock: Clock) -> List[Dict[str, Any]]:
+    """Returns the times of PyTorch's backends for a call that no kernel serves and a backend could.
+    """
+    if (call.function != SERVED or not call.query or call.gradients or call.dropout
+            or problem_of(call)[0]):
+        return []
+    return backends.times_of(backends.as_installed(call, attend), clock)
 
 
 def _run_in_graph(step: Callable[[], Any], clock: Clock, with_backends: bool) -> Run:
@@ -174,10 +185,8 @@ def _run_in_graph(step: Callable[[], Any], clock: Clock, with_backends: bool) ->
     times, by_backend = {}, {}
     for call, kept in recorder.calls_read().items():
         times[call] = [graphs.us_alone(kept.attend, clock)] * kept.count
-        unserved = call.function == SERVED and call.query and not problem_of(call)[0]
-        if with_backends and unserved:
-            attend = backends.as_installed(call, kept.attend)
-            by_backend[call] = backends.times_of(attend, clock)
+        if with_backends:
+            by_backend[call] = _times_of_backends(call, kept.attend, clock)
     return Run(times, step_us, recorder.modules, backends=by_backend)
 
 
@@ -349,6 +358,8 @@ def text_of(suite: Suite) -> str:
         lines.append(f"                  {row['site']} {row['module']}".rstrip())
         lines.append(f"                  tuned as {row['problem']}" if row["problem"] else
                      f"                  not tuned: {row['reason']}{backends.words_of(row)}")
+        if row["problem"] and row["function"] != SERVED:
+            lines.append(f"                  install() leaves {row['function']} as it is; the exported sdpa() has the kernel")
         if row["differs"]:
             counts = ", ".join(map(str, row["counts"]))
             lines.append(f"                  differs between runs: {counts} times")

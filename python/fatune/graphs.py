@@ -78,12 +78,21 @@ def us_of(replay: Callable[[], Any], clock: Clock) -> float:
     return statistics.median(clock.us_between(*pair) for pair in zip(marks, marks[1:]))
 
 
-def us_alone(call: Callable[[], Any], clock: Clock) -> float:
-    """Returns microseconds of a call in a graph of up to 20 such calls."""
-    calls = max(1, min(_MOST_CALLS, int(_LONG_US / max(us_of(record(call), clock), 1.0))))
+def calls_in_one(call: Callable[[], Any], clock: Clock) -> int:
+    """Returns how many such calls a graph should have that times one: up to 20."""
+    return max(1, min(_MOST_CALLS, int(_LONG_US / max(us_of(record(call), clock), 1.0))))
 
+
+def record_several(call: Callable[[], Any], calls: int) -> Replay:
+    """Captures as many calls in one graph. Raises as record()."""
     def all_of_them() -> None:
         for _ in range(calls):
             call()
 
-    return us_of(record(all_of_them), clock) / calls
+    return record(all_of_them)
+
+
+def us_alone(call: Callable[[], Any], clock: Clock) -> float:
+    """Returns microseconds of a call in a graph of up to 20 such calls."""
+    calls = calls_in_one(call, clock)
+    return us_of(record_several(call, calls), clock) / calls

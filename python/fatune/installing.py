@@ -69,10 +69,12 @@ class Why:
 
 class _Masks:
     """Kinds of mask tensors, for calls like those captured with a mask of a problem. `readings` of
-    an exported file remembers masks that were read."""
+    an exported file remembers masks that were read; its `service` knows what kernels read."""
 
-    def __init__(self, suite: Optional[Suite], assume: bool, readings: Any = None) -> None:
-        self.assume, self.readings, self.paths = assume, readings, modules.Paths()
+    def __init__(self, suite: Optional[Suite], assume: bool, readings: Any = None,
+                 service: Any = None) -> None:
+        self.assume, self.readings, self.service = assume, readings, service
+        self.paths = modules.Paths()
         # The modules that called with each kind, by the shapes of q and k.
         self.kinds: Dict[Tuple[Tuple[int, ...], Tuple[int, ...]], Dict[str, Set[str]]] = {}
         for call in suite.calls if suite else ():
@@ -96,7 +98,17 @@ class _Masks:
         sizes = (query.shape[-2], key.shape[-2])
         if masks.is_being_captured(mask):
             return self._unread(mask, sizes, kinds) if self.assume else (None, _UNCHECKED)
+        if self._is_idle(kinds, sizes):
+            return masks.BIAS, ""
         return (self.readings or masks.kind_of)(mask, *sizes), ""
+
+    def _is_idle(self, kinds: Dict[str, Set[str]], sizes: Tuple[int, int]) -> bool:
+        """Whether reading a mask would choose nothing: all that were captured are of no kind that
+        kernels have by name, and a kernel takes any tensor. Masks of batches differ, so that each
+        new one would wait for the GPU. Where a kind with a name was captured, too, the wait pays:
+        its kernel leaves hidden blocks out."""
+        return (self.service is not None and sizes in self.service.table.biases
+                and not any(masks.is_of_problems(kind) for kind in kinds))
 
     def _unread(self, mask: torch.Tensor, sizes: Tuple[int, int],
                 kinds: Dict[str, Set[str]]) -> Tuple[Optional[str], str]:
@@ -133,6 +145,7 @@ def _attention(exported: ModuleType,
     """Returns the function that replaces F's: the exported one, with mask tensors read first."""
     sdpa, pass_on, plain = exported.sdpa, exported._pass_on, (torch.Tensor, torch.nn.Parameter)
     unmasked, is_compiling = exported._operator, torch.compiler.is_compiling
+    takes_bias = exported._takes_bias
 
     def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None,
                                      dropout_p: float = 0.0, is_causal: bool = False,
@@ -145,6 +158,12 @@ def _attention(exported: ModuleType,
         kind, why = kind_of(attn_mask, query, key)
         sizes = (query.shape[-2], key.shape[-2])
         reason = why if kind is None else why_not_mask(kind, *sizes)
+        if (kind is None or reason) and why != _LEARNED and takes_bias(attn_mask, query, key):
+            # A kernel that adds the tensor to scores is right whatever its values are.
+            if is_compiling():
+                return torch.ops.fatune.sdpa(query, key, value, False, scale, enable_gqa, True,
+                                             None, attn_mask)
+            return unmasked(query, key, value, False, scale, enable_gqa, None, attn_mask)
         if kind is None or reason:
             return pass_on(reason, query, key, value, attn_mask, dropout_p, is_causal, scale,
                            enable_gqa)
@@ -170,7 +189,7 @@ class Installed:
 
     def __init__(self, exported: ModuleType, suite: Optional[Suite], assume: bool) -> None:
         self.exported, self.assumed = exported, assume
-        self.masks = _Masks(suite, assume, exported._Readings(masks.kind_of))
+        self.masks = _Masks(suite, assume, exported._Readings(masks.kind_of), exported._service)
         self.function = _attention(exported, self._mask_kind)
         self._backends_of = [
             f"{words_of(row)}{told}" for row in (suite.calls if suite else ())
@@ -285,7 +304,8 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
     PyTorch serves calls that no kernel fits, and every call whose gradients are wanted. If the
     suite was captured in a graph, calls without a kernel run by the fastest of PyTorch's backends.
     A call with a mask tensor is served if a mask of its sizes was captured and the tensor's values
-    are the mask of a kernel. With assume_masks="captured" the captured kind is trusted instead, as
+    are the mask of a kernel. A kernel tuned with a bias takes any mask tensor of its sizes, type and strides,
+    unread. With assume_masks="captured" the captured kind is trusted instead, as
     graph capture and torch.compile need. Where several kinds were captured for the same sizes, a
     graph's call has the kind of its module, and torch.compile's is PyTorch's. `unverified` also takes kernels that no gate has checked.
 

@@ -1,10 +1,13 @@
 """masks.py: Names the mask of a call as fatune's problems name it, or says what else it is."""
 from __future__ import annotations
 
+import math
 import sys
-from typing import Any, Optional
+from typing import Any, Optional, Sequence, Tuple
 
 import torch
+
+from .layouts import ALIGNMENT
 
 NONE, UPPER_LEFT, CAUSAL = "none", "causal-upper-left", "causal"
 """A causal mask is aligned with the last query and key; UPPER_LEFT is for unlike lengths."""
@@ -69,6 +72,28 @@ def is_learned(mask: torch.Tensor) -> bool:
 def is_being_captured(mask: torch.Tensor) -> bool:
     """Whether a CUDA graph is captured where the mask is used, so that it cannot be read."""
     return mask.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+def as_bias(mask: torch.Tensor, sizes: Sequence[int], dtype: torch.dtype) -> Tuple[str, str]:
+    """Returns a mask tensor as `fatune sweep --bias` takes it, or "" and why no kernel reads it.
+    `sizes` are batch, heads, queries and keys, `dtype` is that of q. Reads no values. A dimension
+    of size 1 or stride 0 stands for all; an exported file names its calls' tensors alike."""
+    types = {torch.float32: ":f32", torch.bool: ":bool", dtype: ""}
+    lacking = [1] * (4 - mask.dim())
+    shape = [*lacking, *mask.shape]
+    if any(size not in (1, whole) for size, whole in zip(shape, sizes)) or mask.dim() > 4:
+        return "", "the sizes of its mask do not fit q and k"
+    if mask.dtype not in types:
+        return "", f"its mask is of {str(mask.dtype).replace('torch.', '')}; kernels read bool, float32 and the type of q"
+    if mask.data_ptr() % ALIGNMENT:
+        return "", f"its mask does not begin at a multiple of {ALIGNMENT} bytes"
+    strides = [0 if size == 1 else step
+               for size, step in zip(shape, [0] * len(lacking) + list(mask.stride()))]
+    shape = [size if step else 1 for size, step in zip(shape[:3], strides)] + [sizes[3]]
+    strides[3] = strides[3] if sizes[3] > 1 else 1
+    dense = [0 if size == 1 and i < 3 else math.prod(shape[i + 1:]) for i, size in enumerate(shape)]
+    laid = "" if strides == dense else "@" + ":".join(map(str, strides))
+    return f"{','.join(map(str, shape))}{types[mask.dtype]}{laid}", ""
 
 
 def kind_of(mask: torch.Tensor, seq_q: int, seq_kv: int) -> str:

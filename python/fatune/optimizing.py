@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from . import contending, program
+from .calls import SERVED
 from .capturing import Suite, capture, captured, device_of, step_of
 from .documents import without_link, write_own
 from .errors import INTERRUPTED, NO, FatuneError
@@ -93,7 +94,7 @@ class Proof:
             return None
         kernels = {row.get("name") for row in self.result.problems if row.get("best")}
         rows = [(row["problem"], row["counts"][-1]) for row in self.suite.calls
-                if row["problem"] in kernels]
+                if row["problem"] in kernels and row["function"] == SERVED]
         saved = [(self.result.saved_us(name), count) for name, count in rows]
         known = [us * count for us, count in saved if us is not None]
         return Saving(self.times.saved_us, sum(known) if len(known) == len(saved) else None,

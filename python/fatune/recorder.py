@@ -93,8 +93,10 @@ class Step:
 class Recorder:
     """Keeps the calls that were made while `recording()` lasted."""
 
-    def __init__(self, device: str, keep_steps: bool = False) -> None:
-        self.clock, self.keep_steps = Clock(device), keep_steps
+    def __init__(self, device: str, keep_steps: bool = False, keep_calls: bool = False) -> None:
+        self.clock, self.keep_steps, self.keep_calls = Clock(device), keep_steps, keep_calls
+        # The first call of each kind with its tensors, to be repeated.
+        self.kept: Dict[Call, Step] = {}
         self.spans: List[Tuple[Call, Any, Any]] = []
         # Times, step and spans of each outermost module.
         self.outer: List[Tuple[Any, Any, Optional[Step], slice]] = []
@@ -159,6 +161,8 @@ class Recorder:
         out = attend()
         span = (call, begin, self.clock.now())
         with self._lock:
+            if self.keep_calls:
+                self.kept.setdefault(call, Step(attend))
             self.spans.append(span)
         return out
 
@@ -219,8 +223,8 @@ class GraphRecorder(Recorder):
         found: Dict[Call, Kept] = {}
         for call, kept in self._kept.items():
             modules = self.modules[call]
-            call = dataclasses.replace(call, mask=dataclasses.replace(
-                call.mask, kind=kinds.get(call.mask.kind, call.mask.kind)))
+            call = dataclasses.replace(call, mask=call.mask.named(
+                kinds.get(call.mask.kind, call.mask.kind)))
             self.modules[call] = {**self.modules.get(call, {}), **modules}
             before = found.get(call, Kept(kept.attend, 0))
             found[call] = Kept(before.attend, before.count + kept.count)

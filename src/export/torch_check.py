@@ -12,6 +12,7 @@ def _describe(facts):
             time += f", {measured['ratio']:.2f} of {measured['baseline']}"
         time += f", on {facts['device']['name']}"
     more = (f" to {p['out_dtype']}" if "out_dtype" in p else "") + (f" {p['quant']}" if "quant" in p else "")
+    more += "".join(f" {name} {p[name]}" for name in ("softcap", "bias") if p.get(name))
     more += ("" if p["mask"] == "none" else f" {p['mask']}") + (f" {p['layout']}" if "layout" in p else "")
     notes = ", recorded" if facts["recorded"] else ""
     notes += "" if facts["verified"] else ", NOT VERIFIED"
@@ -39,12 +40,27 @@ def _microseconds(call, graph):
 
 
 def _mask_for(kernel):
-    """Returns the kernel's mask as PyTorch takes it."""
+    """Returns the kernel's mask as PyTorch takes it, or values for its bias."""
     p = kernel.facts["problem"]
+    if kernel.bias:
+        return _bias_for(kernel)
     if p["mask"] != "causal":
         return None if p["mask"] == "none" else _mask_tensor(p["mask"], p["seq_q"], p["seq_kv"], "cuda")
     from torch.nn.attention.bias import causal_lower_right  # the import takes seconds and is rarely needed
     return causal_lower_right(p["seq_q"], p["seq_kv"])
+
+
+def _bias_for(kernel):
+    """Makes a bias of the kernel's sizes, type and strides."""
+    front, _, laid = kernel.bias.partition("@")
+    sizes, _, told = front.partition(":")
+    shape = [int(size) for size in sizes.split(",")]
+    strides = [int(step) for step in laid.split(":")] if laid else None
+    dtype = {"": kernel.dtype, "f32": torch.float32, "bool": torch.bool}[told]
+    made = (torch.empty_strided(shape, strides, dtype=dtype, device="cuda") if strides
+            else torch.empty(shape, dtype=dtype, device="cuda"))
+    values = torch.randn(shape, device="cuda")
+    return made.copy_(values > -1 if dtype == torch.bool else values)
 
 
 def _fp8_error_of(kernel, tensors):
@@ -81,14 +97,18 @@ def _check(kernel, tensors):
     p = kernel.facts["problem"]
     options = {"attn_mask": _mask_for(kernel), "enable_gqa": p["heads"] != p["kv_heads"],
                "scale": kernel.facts["scale"]}
-    own = _attend(*tensors, kernel.mask, kernel.facts["scale"], True)
+    given = None if not kernel.bias else options["attn_mask"]
+    word = kernel.mask if given is None else _with_cap(None, p.get("softcap"))
+    own = _attend(*tensors, word, kernel.facts["scale"], True, given)
     if own is None:
         print(f"FAILED  {_describe(kernel.facts)}: could not be launched")
         return False
-    theirs = F.scaled_dot_product_attention(*tensors, **options).nan_to_num()  # of rows that see no key
+    theirs = (F.scaled_dot_product_attention(*tensors, **options) if not p.get("softcap") else _pytorch_for(
+        *tensors, False, options["scale"], True, kernel.mask if given is None else word, given))
+    theirs = theirs.nan_to_num()  # of rows that see no key
     error = (torch.linalg.vector_norm(own.float() - theirs.float()) / torch.linalg.vector_norm(theirs.float())).item()
     limit = {torch.float16: 4e-3, torch.bfloat16: 2e-2}[kernel.dtype]  # twice the error that each side may have
-    calls = (lambda: _operator(*tensors, False, options["scale"], options["enable_gqa"], kernel.mask), lambda: F.scaled_dot_product_attention(*tensors, **options))
+    calls = (lambda: _operator(*tensors, False, options["scale"], options["enable_gqa"], word, given), lambda: F.scaled_dot_product_attention(*tensors, **options))
     with torch.no_grad():
         times = [f"{_microseconds(call, graph):.2f}" for graph in (True, False) for call in calls]
     print(f"{'ok' if error <= limit else 'FAILED':6}  {_describe(kernel.facts)}")

@@ -6,11 +6,18 @@ class _Table:
 
     def __init__(self, kernels):
         self.kernels, self.routes, self.masks = kernels, {}, _Readings(self.mask_of)
+        self.names, self.biases = {}, set()  # lengths of queries and keys: masks of kernels that know one by name, and others
+        for kernel in kernels:
+            problem = kernel.facts["problem"]
+            lengths = problem["seq_q"], problem["seq_kv"]
+            if kernel.bias:
+                self.biases.add(lengths)
+            elif not problem.get("softcap"):
+                self.names.setdefault(lengths, {})[problem["mask"]] = None
 
     def mask_of(self, mask, rows, keys):
         """Returns the name of a kernel's mask that a bool tensor equals; "" where none does. Waits for its device."""
-        problems = (kernel.facts["problem"] for kernel in self.kernels)
-        names = dict.fromkeys(each["mask"] for each in problems if (each["seq_q"], each["seq_kv"]) == (rows, keys))
+        names = self.names.get((rows, keys), ())
         return next((name for name in names if bool((mask == _mask_tensor(name, rows, keys, mask.device)).all())), "")
 
     def remember(self, asked, found):
@@ -148,7 +155,7 @@ _OTHERS = "calls of further kinds"  # calls beyond the number of kinds that are 
 def _counter(query, key, mask, scale, why):
     """Returns the shared counter of calls with equal descriptions; next() counts a call, in any
     thread. `why` is None where a kernel serves."""
-    mask = {None: "", "none": "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}")
+    mask = {None: "", "none": "", _UPPER_LEFT: " causal", _LOWER_RIGHT: " causal, lower right"}.get(mask, f" {mask}".replace("  ", " "))
     seen = ("" if key.dim() != 4 or query.dim() != 4 or key.shape[1:3] == query.shape[1:3]
             else f" with {key.shape[1]} heads of {key.shape[2]} keys")
     dtype = next((name for name, each in _DTYPES.items() if each == query.dtype), str(query.dtype))
@@ -161,13 +168,15 @@ def _counter(query, key, mask, scale, why):
 
 
 def _pass_on(why, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """Calls PyTorch's attention and counts the call, unless traced, with the reason."""
-    if not _is_compiling() and _is_real(query, key, value):
-        _count(why, query, key, _UPPER_LEFT if is_causal else None if attn_mask is None else "masked", scale)
+    """Calls PyTorch's attention and counts the call with the reason."""
+    _count(why, query, key, value, _UPPER_LEFT if is_causal else None if attn_mask is None else "masked", scale)
     return _pytorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
-def _count(why, query, key, mask, scale):
+def _count(why, query, key, value, mask, scale):
+    """Counts a call of PyTorch's attention, unless it is traced."""
+    if _is_compiling() or not _is_real(query, key, value):
+        return
     try:
         asked = (why, query.shape, key.shape, query.dtype, mask, scale)
     except RuntimeError:  # nested tensors have no sizes
@@ -196,9 +205,9 @@ def _refuse_misuse(query, key, value):
         raise ValueError(f"sdpa: query has head_dim {query.shape[-1]}, key {key.shape[-1]}; they must agree")
 
 
-def _attend(query, key, value, mask, scale, gqa):
+def _attend(query, key, value, mask, scale, gqa, bias=None):
     """Returns a kernel's result for real tensors without gradients, or None if PyTorch shall
-    compute."""
+    compute. `bias` is a tensor that is added to scores, or hides keys."""
     if scale is not None:
         scale = float(scale)
     try:
@@ -208,13 +217,20 @@ def _attend(query, key, value, mask, scale, gqa):
                  key.shape, key.is_contiguous() or key.stride(), key.dtype, key.get_device(),
                  value.shape, value.is_contiguous() or value.stride(), value.dtype, value.get_device(),
                  mask, scale, gqa, misaligned)
+        if bias is not None:
+            misaligned = misaligned or bias.data_ptr() % _ALIGNMENT > 0
+            asked = (*asked, misaligned, bias.shape, bias.stride(), bias.dtype, bias.device)
     except (RuntimeError, NotImplementedError):  # nested and sparse tensors have no strides
         return None
     table = _service.table
     found = table.routes.get(asked)
     if found is None:
+        if bias is not None:
+            mask = _bias_name(bias, query, key) + (mask or "")
         route, why = _choose(table.kernels, {"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned)
         found = table.remember(asked, (route, _counter(query, key, mask, scale, why)))
     route, counter = found
     next(counter)
-    return None if route is None else route(query, key, value, q, k, v)
+    if route is None:
+        return None
+    return route(query, key, value, q, k, v) if bias is None else route(query, key, value, q, k, v, bias)

@@ -21,7 +21,9 @@ class _Kernel(_Loaded):
         self.element = 1 if self.dtype in _FP8 else 2  # bytes per element
         key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
         query = (batch, problem["heads"], problem["seq_q"], dim)
-        self.mask = None if problem["mask"] == "none" else problem["mask"]
+        self.bias = problem.get("bias")
+        name = _BIAS + self.bias if self.bias else None if problem["mask"] == "none" else problem["mask"]
+        self.mask = _with_cap(name, problem.get("softcap"))
         self.key = _problem_key(query, key, key, self.dtype, self.mask, True)
         self.shapes = {"q": query, "k": key, "v": key, "out": query}
         self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled-in strides
@@ -64,16 +66,16 @@ class _Route:
     the kernel on the current stream. Launches are cached by address, because PyTorch's allocator
     soon reuses addresses. Cached launches are constant, so threads can share them."""
 
-    tensors = ("q", "k", "v", "out")
+    tensors = ("q", "k", "v", "out", "bias")
 
     def __init__(self, kernel, index, seen):
         """`seen` has the strides of q, k and v from _Kernel.reads."""
         self.kernel, self.index, self.seen = kernel, index, seen
         self.functions, self.launches = kernel.on(index), {}
 
-    def __call__(self, query, key, value, q, k, v):
+    def __call__(self, query, key, value, q, k, v, bias=None):
         out = torch.empty_like(query)
-        self.queue(q, k, v, out.data_ptr())
+        self.queue(q, k, v, out.data_ptr(), 0 if bias is None else bias.data_ptr())
         return out
 
     def queue(self, *pointers):

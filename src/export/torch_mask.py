@@ -1,10 +1,53 @@
 # torch_mask.py: Says which keys a problem's mask lets a query see, as numbers, as a tensor and by reading a tensor.
+# The word of a call's mask is the mask's name, or a bias, then a softcap: "causal", "bias 4,1,1,512:bool softcap 30.0".
+
+_BIAS, _CAP = "bias ", " softcap "
+
+
+def _with_cap(name, softcap):
+    """Returns the word of a mask by its name, or of no mask or of a bias, whose name is added later."""
+    return f"{name or ''}{_CAP}{float(softcap)!r}" if softcap else name
+
+
+def _named_alone(mask):
+    """Returns the name of a word, and the softcap or None."""
+    name, _, cap = (mask or "").partition(_CAP)
+    return name, float(cap) if cap else None
+
+
+def _bias_of(mask, attn_mask):
+    """Returns the tensor that a call adds to scores: attn_mask where the word has no name for it."""
+    return attn_mask if mask is None or mask.startswith(_CAP) else None
+
+
+def _meaning(mask, rows, keys):
+    """Returns what is equal for equal masks, biases and softcaps."""
+    name, cap = _named_alone(mask)
+    return name if name.startswith(_BIAS) else _visible(name, rows, keys), cap
+
+
+def _bias_name(bias, query, key):
+    """Names a mask tensor as `fatune sweep --bias` does, by sizes, type and strides, which kernels have compiled in. A
+    dimension of size 1 or stride 0 stands for all. A tensor that no kernel can read has the name of no kernel."""
+    types = {query.dtype: "", torch.float32: ":f32", torch.bool: ":bool"}
+    lacking = 4 - bias.dim()
+    shape, whole = [1] * lacking + list(bias.shape), (*query.shape[:3], key.shape[2])
+    if (lacking < 0 or any(size not in (1, full) for size, full in zip(shape, whole))  # which PyTorch refuses
+            or bias.dtype not in types or bias.device != query.device):
+        return _BIAS + "of another kind"
+    strides = [0 if size == 1 else step for size, step in zip(shape, [0] * lacking + list(bias.stride()))]
+    shape = [1 if step == 0 else size for size, step in zip(shape, strides)]
+    if key.shape[2] == 1:
+        strides[3] = 1
+    dense = [0 if size == 1 and i < 3 else math.prod(shape[i + 1:]) for i, size in enumerate(shape)]
+    laid = "" if strides == dense else "@" + ":".join(map(str, strides))
+    return f"{_BIAS}{','.join(map(str, shape))}{types[bias.dtype]}{laid}"
 
 def _visible(mask, rows, keys):
     """Returns (first, last, prefix) of a mask by its name: query i sees the keys i + first to i + last, and all below
     prefix. None is no bound, and None in place of all three a mask that hides nothing. Equal masks of `rows` queries
     have equal numbers, whatever their names. A negative number of a window is no bound."""
-    kind, _, told = (mask or "none").partition(":")
+    kind, _, told = (_named_alone(mask)[0] or "none").partition(":")
     numbers = [int(number) for number in told.split(",")] if told else []
     corner, prefix = keys - rows, 0
     first, last = None, 0 if kind == _UPPER_LEFT else None if kind == "none" else corner
@@ -78,12 +121,16 @@ _UNKNOWN_MASK = "no kernel takes such a mask"
 
 
 def _mask_said(mask, query, key, value):
-    """Returns the name of a kernel's mask that a bool tensor equals; or None and why none is known."""
+    """Returns the name of a kernel's mask that a bool tensor equals; or None and why none is known. A tensor is read only
+    where a kernel has such a mask, which then serves because it leaves hidden blocks out. A kernel that takes a bias is
+    right for every mask, so it serves the others, and masks that cannot be read."""
     if (type(mask) not in _PLAIN or mask.dtype != torch.bool or _is_compiling() or not _is_real(query, key, value)
             or query.dim() != 4 or key.dim() != 4 or not 2 <= mask.dim() <= 4):
         return None, _UNKNOWN_MASK
     batch, heads, rows, keys = (*query.shape[:3], key.shape[2])
     if mask.shape[-2:] != (rows, keys) or any(size not in (1, whole) for size, whole in zip(mask.shape[-3::-1], (heads, batch))):
+        return None, _UNKNOWN_MASK
+    if (rows, keys) not in _service.table.names:
         return None, _UNKNOWN_MASK
     if mask.is_cuda and torch.cuda.is_current_stream_capturing():
         return None, "its mask cannot be read while a graph is captured; window_size and is_causal need no tensor"

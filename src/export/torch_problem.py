@@ -7,7 +7,8 @@ query is (batch, heads, seq_q, head_dim); key and value are (batch, kv_heads, se
 of this file was made for go to torch.nn.functional.scaled_dot_product_attention: other sizes, strides, types, masks,
 scales and devices, dropout, and every call that needs gradients. Results are equal but for rounding, and their
 dimensions lie in memory as the query's do. window_size=(L, R) is FlashAttention's: keys before and after the place of
-the query, counted from the last query and key; -1 is no bound. The function is also the operator torch.ops.fatune.sdpa.
+the query, counted from the last query and key; -1 is no bound. softcap=X lets scores become X * tanh(score / X). The
+function is also the operator torch.ops.fatune.sdpa.
 Needs PyTorch 2.5 or newer and nothing else.
 
     sdpa_fp8()  attention by the file's fp8 kernels: of fp8 tensors with factors, or of 16-bit tensors, which they quantize
@@ -78,7 +79,7 @@ def _problem_key(q, k, v, dtype, mask, gqa):
         return None
     if q[1] != k[1] and not (gqa and k[1] > 0 and q[1] % k[1] == 0):
         return None
-    return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, _visible(mask, q[2], k[2]))
+    return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, _meaning(mask, q[2], k[2]))
 
 
 def _strides_seen(shape, stride, heads):

@@ -148,13 +148,23 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "--to torch: kernels of attention and of custom operations are different modules; export "
         "them one after the other");
   }
-  const auto capped = std::ranges::find_if(kernels, [](const ExportedKernel& each) {
-    return each.facts.problem.is(
-        [](const Attention& p) { return p.softcap || !optional_tensors(p).empty(); });
+  const auto finds = [&](const auto& has) {
+    return std::ranges::find_if(
+        kernels, [&](const ExportedKernel& each) { return each.facts.problem.is(has); });
+  };
+  const auto both = finds([](const Attention& p) { return p.bias && p.mask != Mask::kNone; });
+  if (both != kernels.end()) {
+    return usage_error(
+        "--to torch: " + describe(both->facts.problem) +
+        ": PyTorch's calls have a mask or a bias, not both; a bias can hold the mask");
+  }
+  const auto other = finds([](const Attention& p) {
+    return std::ranges::any_of(optional_tensors(p),
+                               [](const OptionalTensor& each) { return each.name != "bias"; });
   });
-  if (capped != kernels.end()) {
-    return usage_error("--to torch: " + describe(capped->facts.problem) +
-                       ": the torch module has no softcap, bias, lengths, alibi or sink");
+  if (other != kernels.end()) {
+    return usage_error("--to torch: " + describe(other->facts.problem) +
+                       ": the torch module has no lengths, alibi or sink");
   }
   std::string module;
   for (const std::string_view part : customs == 0 ? kAttentionParts : kCustomParts) {

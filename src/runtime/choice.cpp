@@ -21,7 +21,7 @@ auto work_of(const Attention& problem) {
   const bool masked = problem.mask != Mask::kNone && !idle;
   return std::tuple(masked ? problem.mask : Mask::kNone, masked ? group : 1,
                     masked ? problem.seq_q : group * problem.seq_q, problem.seq_kv,
-                    problem.head_dim, problem.dtype, problem.lse, problem.softcap, problem.bias);
+                    problem.head_dim, problem.dtype, problem.lse, problem.softcap);
 }
 
 std::int64_t key_heads(const Attention& problem) { return problem.batch * problem.kv_heads; }
@@ -75,7 +75,7 @@ bool same_but_for_layouts(Attention a, const Attention& b) {
 /// because kernels tile lengths but take heads one by one. Mask and head_dim change the kernel's
 /// loop, layouts only addresses.
 double distance(const Attention& a, const Attention& b) {
-  const double mask = a.mask == b.mask ? 0 : 4;
+  const double mask = a.mask == b.mask && a.bias.has_value() == b.bias.has_value() ? 0 : 4;
   const double lse = a.lse == b.lse ? 0 : 0.5;
   const double layout = with_named_layouts(a).layouts == b.layouts ? 0 : 0.25;
   return mask + lse + layout + 4 * log_ratio(a.head_dim, b.head_dim) + log_ratio(a.seq_q, b.seq_q) +
@@ -112,6 +112,7 @@ std::optional<Fit> fit(Attention tuned, Attention wanted) {
   tuned = with_named_layouts(tuned);
   wanted = with_named_layouts(wanted);
   if (tuned == wanted) return Fit{};
+  if (tuned.bias || wanted.bias) return std::nullopt;
   if (!tuned.layouts.plain() || !wanted.layouts.plain()) return std::nullopt;
   if (work_of(tuned) != work_of(wanted)) return std::nullopt;
   const std::int64_t launches = key_heads(wanted) / key_heads(tuned);

@@ -62,7 +62,8 @@ Attention with_named_layouts(Attention problem);
 /// Returns how a kernel tuned for one problem serves another; empty if it would compute something
 /// else or touch other memory.
 ///
-/// Tensors that are not contiguous must have the kernel's layout and its very problem.
+/// Tensors that are not contiguous must have the kernel's layout and its very problem, and so must
+/// problems with a bias, whose strides are of its own batch, heads and rows.
 ///
 /// In contiguous tensors, head (b, h) of q is block b * heads + h of seq_q * head_dim elements. In
 /// k and v it is block b * kv_heads + h / group of seq_kv * head_dim, where group = heads /

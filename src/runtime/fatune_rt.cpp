@@ -56,6 +56,15 @@ fatune_rt_strides strides_to_c(const Attention& problem, std::string_view tensor
   return {strides.batch, strides.head, strides.row};
 }
 
+fatune_rt_bias bias_to_c(const Attention& problem) {
+  fatune_rt_bias bias{};
+  if (!problem.bias) return bias;
+  bias.type = FATUNE_RT_BIAS_INPUT + static_cast<std::int64_t>(problem.bias->type);
+  std::ranges::copy(problem.bias->shape, bias.shape);
+  std::ranges::copy(problem.bias->strides, bias.strides);
+  return bias;
+}
+
 fatune_rt_problem to_c(const Attention& problem, double scale) {
   return {problem.batch,
           problem.heads,
@@ -74,7 +83,8 @@ fatune_rt_problem to_c(const Attention& problem, double scale) {
           problem.mask.before.value_or(0),
           problem.mask.after.value_or(0),
           problem.mask.prefix,
-          problem.softcap.value_or(0)};
+          problem.softcap.value_or(0),
+          bias_to_c(problem)};
 }
 
 fatune_rt_kernel_info info_of(const KernelFacts& facts) {

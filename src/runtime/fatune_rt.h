@@ -11,7 +11,7 @@
  *   const fatune_rt_plan *plan;
  *   if (fatune_rt_find(wisdom, &problem, NULL, &plan, &error) != FATUNE_RT_OK) fall_back();
  *
- *   fatune_rt_tensors tensors = {q, k, v, out, NULL, NULL, 0};
+ *   fatune_rt_tensors tensors = {q, k, v, out, NULL, NULL, 0, NULL};
  *   if (fatune_rt_launch(plan, &tensors, stream, &error) != FATUNE_RT_OK) complain(error.message);
  *
  *   fatune_rt_close(wisdom);
@@ -43,7 +43,7 @@ extern "C" {
 #endif
 
 /* Increases when a struct or function of this header changes its meaning or layout. */
-#define FATUNE_RT_ABI 2
+#define FATUNE_RT_ABI 3
 
 /* Returns FATUNE_RT_ABI of the loaded library. A program that opens the library by dlopen should
  * compare it with the header's before any other call; linked programs rely on the soname. */
@@ -95,6 +95,21 @@ typedef enum fatune_rt_mask {
   FATUNE_RT_MASK_PREFIX = 4             /* j <= p, or j < prefix */
 } fatune_rt_mask;
 
+typedef enum fatune_rt_bias_type {
+  FATUNE_RT_BIAS_NONE = 0,
+  FATUNE_RT_BIAS_INPUT = 1, /* the type of q */
+  FATUNE_RT_BIAS_F32 = 2,
+  FATUNE_RT_BIAS_BOOL = 3 /* bytes: 0 hides the key; a row without a key is zeros */
+} fatune_rt_bias_type;
+
+/* A tensor (batch, heads, seq_q, seq_kv), added to scores, which have their scale and softcap. The
+ * first three sizes may be 1, which stands for all. Strides are in elements; all 0: contiguous. All
+ * must equal what is compiled into the kernel. Finite numbers below -65504 count as that. */
+typedef struct fatune_rt_bias {
+  int64_t type; /* a fatune_rt_bias_type; if none, the rest is not read */
+  int64_t shape[4], strides[4];
+} fatune_rt_bias;
+
 /* Strides of a tensor in elements; the head_dim elements of a row are contiguous. All 0: contiguous
  * in the order (batch, heads, rows, head_dim). */
 typedef struct fatune_rt_strides {
@@ -115,6 +130,7 @@ typedef struct fatune_rt_problem {
   int64_t keys_before, keys_after; /* of FATUNE_RT_MASK_WINDOW, at least 0 */
   int64_t prefix;                  /* of FATUNE_RT_MASK_PREFIX, at least 0 */
   double softcap; /* 0: none; else scores, which have the scale, become softcap * tanh(score / softcap) */
+  fatune_rt_bias bias;
 } fatune_rt_problem;
 
 /* Opens a folder and checks every file of its index against its SHA-256. All files are read, so
@@ -159,7 +175,7 @@ typedef struct fatune_rt_options {
  *   2. a kernel for the same bytes regrouped: 4 x 8 heads as 32 x 1 heads, or, without a mask,
  *      query heads that share keys as more rows of one head;
  *   3. a kernel for an n-th of the heads, launched n times at offsets, the fewest launches first.
- * 2 and 3 need contiguous tensors. Among equals the fastest measured kernel is chosen. The first
+ * 2 and 3 need contiguous tensors and no bias. Among equals the fastest measured kernel is chosen. The first
  * call for a kernel and device loads the kernel, so a program may call it before a stream capture.
  * Null `options` are zeros. The plan lives as long as the handle.
  * BAD_ARGUMENT, NO_KERNEL, OTHER_DEVICE, NO_DRIVER, DRIVER_FAILED, OUT_OF_MEMORY. */
@@ -189,6 +205,7 @@ typedef struct fatune_rt_tensors {
   float *lse;    /* null if the problem has no lse */
   void *scratch; /* scratch_bytes, aligned to 256 bytes; null: see fatune_rt_launch */
   size_t scratch_bytes;
+  const void *bias; /* null if the problem has none */
 } fatune_rt_tensors;
 
 /* Queues the kernel, which reads and writes the tensors in stream order. The device must be the one

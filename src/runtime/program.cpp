@@ -65,19 +65,18 @@ Failure bad(std::string message) { return {FATUNE_RT_BAD_ARGUMENT, std::move(mes
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
 Outcome<Addresses> addresses_of(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors) {
-  const Addresses addresses = {address(tensors.q), address(tensors.k), address(tensors.v),
-                               address(tensors.out), address(tensors.lse)};
+  const Addresses addresses = {address(tensors.q),   address(tensors.k),   address(tensors.v),
+                               address(tensors.out), address(tensors.lse), address(tensors.bias)};
   for (std::size_t i = 0; i < kTensors; ++i) {
     if (addresses[i] % kTensorAlignment != 0) {
       return bad(fmt::format("tensors.{}: {:#x} is no multiple of {} bytes, as kernels need it",
                              kTensorNames[i], addresses[i], kTensorAlignment));
     }
-    if (i != kLse && addresses[i] == 0)
-      return bad(fmt::format("tensors.{} is null", kTensorNames[i]));
-  }
-  if (plan.lse != (addresses[kLse] != 0)) {
-    return bad(plan.lse ? "tensors.lse is null, but the problem has lse"
-                        : "tensors.lse is not null, but the problem has no lse");
+    const bool wanted = i == kLse ? plan.lse : i == kBias ? plan.bias : true;
+    if (wanted && addresses[i] == 0)
+      return bad(fmt::format("tensors.{} is null, but the problem has it", kTensorNames[i]));
+    if (!wanted && addresses[i] != 0)
+      return bad(fmt::format("tensors.{} is not null, but the problem has none", kTensorNames[i]));
   }
   return addresses;
 }
@@ -282,7 +281,9 @@ Program::Argument Program::argument(const KernelFacts& facts, const std::string&
 Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
                              CUstream stream) const {
   Maps maps;
-  FATUNE_TRY_STATUS(maps_->fill(addresses, maps));
+  Addresses mapped = addresses;
+  mapped[kBias] = 0;  // no map is of the bias, which may differ in each launch
+  FATUNE_TRY_STATUS(maps_->fill(mapped, maps));
   std::array<CUdeviceptr, kMostScratch> parts;
   for (std::size_t i = 0; i < scratch_offsets_.size(); ++i)
     parts[i] = scratch + scratch_offsets_[i];

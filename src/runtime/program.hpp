@@ -29,8 +29,8 @@ Outcome<Done> check(const Driver& driver, CUresult code, std::string_view doing)
 Outcome<CUdevice> current_device(const Driver& driver);
 
 /// Tensors of a launch, in the order of kTensorNames.
-enum Tensor : std::uint8_t { kQ, kK, kV, kOut, kLse, kTensors };
-constexpr std::array<const char*, kTensors> kTensorNames = {"q", "k", "v", "out", "lse"};
+enum Tensor : std::uint8_t { kQ, kK, kV, kOut, kLse, kBias, kTensors };
+constexpr std::array<const char*, kTensors> kTensorNames = {"q", "k", "v", "out", "lse", "bias"};
 using Addresses = std::array<CUdeviceptr, kTensors>;
 
 constexpr std::size_t kMostMaps = 8;  ///< per kernel; our kernels have at most 4
@@ -117,6 +117,7 @@ struct fatune_rt_plan {
   fatune::rt::Fit fit;
   fatune::rt::PartBytes parts;
   bool lse = false;
+  bool bias = false;
 };
 
 namespace fatune::rt {

@@ -1,12 +1,14 @@
 // wisdom.cpp: Finds plans and makes them: chooses a kernel, loads the driver and the kernel.
 #include "runtime/wisdom.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
@@ -63,6 +65,23 @@ Mask mask_of(const fatune_rt_problem& given) {
   }
 }
 
+/// Writes the bias as `--bias` takes it, whose reader knows which strides are of no effect.
+Outcome<std::optional<Bias>> bias_of(const fatune_rt_bias& given) {
+  if (given.type == FATUNE_RT_BIAS_NONE) return std::optional<Bias>();
+  const auto bad = [](const std::string& message) -> Failure {
+    return {FATUNE_RT_BAD_ARGUMENT, "problem." + message};
+  };
+  if (given.type < FATUNE_RT_BIAS_NONE || given.type > FATUNE_RT_BIAS_BOOL)
+    return bad(fmt::format("bias.type is {}, not a fatune_rt_bias_type", given.type));
+  std::string text = fmt::format("{}:{}", fmt::join(given.shape, ","),
+                                 name(static_cast<BiasType>(given.type - FATUNE_RT_BIAS_INPUT)));
+  if (std::ranges::any_of(given.strides, [](std::int64_t stride) { return stride != 0; }))
+    text += fmt::format("@{}", fmt::join(given.strides, ":"));
+  const Result<Bias> bias = parse_bias(text);
+  if (!bias) return bad(bias.error().message);
+  return std::optional(*bias);
+}
+
 /// Converts and checks a problem and names its layouts; errors name the field.
 Outcome<Attention> problem_of(const fatune_rt_problem& given) {
   const auto bad = [](std::string message) -> Failure {
@@ -89,6 +108,7 @@ Outcome<Attention> problem_of(const fatune_rt_problem& given) {
                     .lse = given.lse != 0,
                     .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype))};
   if (given.softcap != 0) problem.softcap = given.softcap;
+  FATUNE_TRY(problem.bias, bias_of(given.bias));
   if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
   problem.layouts = {layout_of(given.q), layout_of(given.k), layout_of(given.v),
                      layout_of(given.out)};
@@ -132,13 +152,13 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
 }
 
 bool Wisdom::Query::operator==(const Query& other) const {
-  static_assert(sizeof(problem) == 192 && sizeof(options) == 8, "no padding: bytes decide");
+  static_assert(sizeof(problem) == 264 && sizeof(options) == 8, "no padding: bytes decide");
   return std::memcmp(&problem, &other.problem, sizeof(problem)) == 0 &&
          std::memcmp(&options, &other.options, sizeof(options)) == 0 && device == other.device;
 }
 
 std::size_t Wisdom::QueryHash::operator()(const Query& query) const {
-  static_assert(sizeof(Query) == 208, "problem, options and device, and 4 bytes of padding");
+  static_assert(sizeof(Query) == 280, "problem, options and device, and 4 bytes of padding");
   std::array<char, sizeof(query.problem) + sizeof(query.options) + sizeof(query.device)> bytes;
   char* end = bytes.data();
   const auto add = [&end](const auto& part) {
@@ -219,6 +239,7 @@ Outcome<std::unique_ptr<fatune_rt_plan>> Wisdom::make_plan(const Query& query) {
   plan->fit = choice.fit;
   plan->parts = part_bytes(kernels_[choice.kernel].facts.problem.as_attention());
   plan->lse = wish.problem.lse;
+  plan->bias = wish.problem.bias.has_value();
   return plan;
 }
 

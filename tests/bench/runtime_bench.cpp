@@ -129,7 +129,7 @@ Status time_ways(std::vector<Way>& ways, CUstream stream) {
 
 fatune_rt_tensors tensors_of(const TensorBuffers& buffers) {
   const auto at = [&](std::size_t i) { return reinterpret_cast<void*>(buffers[i].address()); };
-  return {at(0), at(1), at(2), at(3), static_cast<float*>(at(4)), nullptr, 0};
+  return {at(0), at(1), at(2), at(3), static_cast<float*>(at(4)), nullptr, 0, nullptr};
 }
 
 Result<std::string> time_launches(const std::filesystem::path& folder, const Loaded& loaded,

@@ -37,6 +37,8 @@ SHAPE = (4, 8, 512, 64)
 LAYOUTS = [(ROOT / "results/h200/mission/best.json", "bshd"),
            (ROOT / "tests/data/cli/fa_mma.json", "packed"),
            (ROOT / "tests/data/cli/fa_mma.json", "bhsd,k=524288:65536:128,v=524288:65536:128")]  # parts of rows
+SCORES = [("--bias", "4,1,1,512:bool"), ("--bias", "1,8,512,512@0:1:4096:8"), ("--bias", "4,1,512,512:f32"),
+          ("--softcap", "30"), ("--bias", "1,1,512,512", "--softcap", "5")]
 PROBLEMS = 30
 SEED = 42
 CALLS = 40  # in a graph, and in a row
@@ -191,6 +193,40 @@ def measure(module, problem, checks):
             "pytorch_graph_us": graph[1], "call_us": row[0], "pytorch_call_us": row[1]}
 
 
+def changed_scores(q, k, v, bias, softcap):
+    """Attention with a bias and a softcap in double precision; rows that see no key are zeros."""
+    scores = q.double() @ k.double().transpose(-1, -2) * q.shape[-1]**-0.5
+    scores = torch.tanh(scores / softcap) * softcap if softcap else scores
+    if bias is not None:
+        scores = scores.masked_fill(~bias, -math.inf) if bias.dtype == torch.bool else scores + bias
+    return scores.softmax(-1).nan_to_num(0.0) @ v.double()
+
+
+def check_scores(args, folder, checks):
+    """Kernels with a bias or a softcap take any values of the bias, also in a graph."""
+    for number, (config, words) in enumerate((config, words) for config, _ in LAYOUTS[:2] for words in SCORES):
+        module = imported(exported(args.fatune, folder / f"scores_{number}.py", "--config", config, "--shape",
+                                   ",".join(map(str, SHAPE)), "--arch", "sm_90a", *words), f"scores_{number}")
+        kernel, = module._own
+        inputs, softcap = cases.tensors_of(kernel.facts), kernel.facts["problem"].get("softcap")
+        biases = [module._bias_for(kernel) if kernel.bias else None for _ in range(3)]
+        if biases[0] is not None and biases[0].dtype == torch.bool:
+            biases[0][0] = False  # of an entry whose queries see no key
+        said = module.explain(*inputs, biases[0], softcap=softcap)
+        checks.expect(not said.startswith("PyTorch"), f"{words}: {said}")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            replayed = module.sdpa(*inputs, biases[0], softcap=softcap)
+        for bias in biases:
+            if bias is not None:
+                biases[0].copy_(bias)
+            graph.replay()
+            wanted = changed_scores(*inputs, bias, softcap)
+            for out in (module.sdpa(*inputs, bias, softcap=softcap), replayed):
+                checks.expect(cases.difference(out, wanted) <= 2e-3, f"{words}: differs by {cases.difference(out, wanted):.1e}")
+        print(f"{' '.join(words):56} {said}", flush=True)
+
+
 def text_of(row):
     p = row["problem"]
     heads = str(p["heads"]) if p["heads"] == p["kv_heads"] else f"{p['heads']}/{p['kv_heads']}"
@@ -248,6 +284,7 @@ def main():
                          ) if by_kernel else None
         if args.module is None and torch.cuda.get_device_capability() == HOPPER:
             check_layouts(module, checks)
+            check_scores(args, pathlib.Path(folder), checks)
         said = run_cases(module, checks)
         result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
                   "kernels": loaded, "rows": rows, "graph_ratio_geomean": ratio, "cases": said,

@@ -108,6 +108,10 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual((call["module"], call["counts"]),
                          ("layers.*.self_attn (MultiheadAttention)", [2, 2]))
         self.assertIsNotNone(call["problem"])
+        with torch.inference_mode():
+            padded = only_call(encoder, x, src_key_padding_mask=torch.arange(8) >= torch.tensor([[8], [5]]))
+        self.assertEqual((padded["mask"]["kind"], padded["mask"]["bias"]), (masks.PADDING_RIGHT, "2,2,1,8"))
+        self.assertIsNotNone(padded["problem"])
         self.assertTrue(fastpath.hides([call]))
         self.assertFalse(fastpath.hides([{**call, "module": "layers.* (Layer)"}, {**call, "problem": None}]))
         self.assertTrue(torch.backends.mha.get_fastpath_enabled())
@@ -123,17 +127,34 @@ class CaptureTest(unittest.TestCase):
         compiled(*models.packed())
         self.assertEqual(only_call(compiled, *models.packed())["counts"], [1, 1])
 
-    def test_flex_attention_is_seen_and_not_tuned(self):
-        from torch.nn.attention.flex_attention import flex_attention
+    def test_flex_attention_has_the_mask_that_its_mask_mod_says(self):
+        from torch.nn.attention import flex_attention as module
+        q, k, v = models.packed()
+        lengths = torch.tensor([9, 12])
+        for heads, mask_mod, mask in (
+                (1, None, {}), (1, lambda b, h, i, j: i >= j, {"causal": True}),
+                (4, lambda b, h, i, j: (i >= j) & (i - j < 5), {"mask": "causal-window:5"}),
+                (1, lambda b, h, i, j: j < lengths[b], {"bias": "2,1,1,16:bool"}),
+                (4, lambda b, h, i, j: (i - j) % (h + 2) == 0, {"bias": "1,4,16,16:bool"})):
+            blocks = mask_mod and module.create_block_mask(mask_mod, 2, heads, 16, 16, device="cpu")
+            suite = fatune.capture(lambda: module.flex_attention(q, k, v, block_mask=blocks))
+            (call,), (problem,) = suite.calls, suite.problems
+            self.assertEqual({name: told for name, told in problem.items() if name not in ("name", "source")},
+                             {"shape": "2,4,16,32", "layout": "packed", **mask})
+            self.assertEqual((call["function"], call["mask"]["form"]), ("flex_attention", "BlockMask" if blocks else "nothing"))
+            self.assertIn("install() leaves flex_attention as it is", str(suite))
 
-        def step():
-            from torch.nn.attention import flex_attention as module
-            return module.flex_attention(*(part.float() for part in models.packed()))
-
-        call = only_call(step)
-        self.assertEqual((call["function"], call["problem"]), ("flex_attention", None))
-        self.assertIn("flex_attention", call["reason"])
-        self.assertIsNotNone(flex_attention)
+    def test_flex_attention_that_no_problem_says_is_named(self):
+        from torch.nn.attention import flex_attention as module
+        q, k, v = models.packed()
+        blocks = module.create_block_mask(lambda b, h, i, j: i >= j, 1, 1, 16, 16, device="cpu")
+        for options, reason in (({"score_mod": lambda score, b, h, i, j: score + i}, "its score_mod may do anything"),
+                                ({"return_lse": True}, "it returns more than attention's output"),
+                                ({"block_mask": blocks}, "its mask_mod says more than 0 MiB of a mask")):
+            with self.subTest(reason), unittest.mock.patch.object(calls, "_MOST_OF_A_MASK", 255):
+                call = only_call(lambda: module.flex_attention(q, k, v, **options))
+                self.assertIn(reason, call["reason"])
+                self.assertIsNone(call["problem"])
 
     def test_flash_attn_is_seen_and_not_tuned(self):
         library = types.ModuleType("flash_attn")
@@ -277,7 +298,11 @@ class ProblemTest(unittest.TestCase):
                 ("scale must be a number greater than 0, not 0", (q, k, v), {"scale": 0.0}),
                 ("k does not begin at a multiple of 16 bytes",
                  [q.new_zeros(513)[at:at + 512].view(1, 1, 16, 32) for at in (0, 1, 0)], {}),
-                ("need no padding", (q, k, v), {"attn_mask": torch.arange(16) < torch.ones(16, 1) * 9}),
+                ("bias 1,1,16,16@0:0:1:0 has keys in one place", (q, k, v), {"attn_mask": torch.rand(16, 1).half()}),
+                ("has several elements in one place", (q, k, v), {"attn_mask": torch.rand(16, 16).half().as_strided((16, 16), (8, 1))}),
+                ("its mask does not begin at a multiple of 16 bytes", (q, k, v),
+                 {"attn_mask": torch.rand(257).half()[1:].view(16, 16)}),
+                ("gradients are wanted", (q, k, v), {"attn_mask": torch.rand(16, 16).half().requires_grad_()}),
                 ("16 bytes", (odd, odd, odd), {})):
             with self.subTest(reason):
                 call = only_call(attend, *inputs, **options)
@@ -294,7 +319,30 @@ class ProblemTest(unittest.TestCase):
             self.assertIsNotNone(call["problem"])
         self.assertTrue(only_problem(attend, q, k, v, attn_mask=lower)["causal"])
         self.assertNotIn("causal", only_problem(attend, q, k, v, attn_mask=torch.ones_like(lower)))
-        self.assertIn("padding right", only_call(attend, q, k, v, attn_mask=lower[3:4])["reason"])
+        call = only_call(attend, q, k, v, attn_mask=lower[3:4].clone())
+        self.assertEqual((call["mask"]["kind"], call["mask"]["bias"]), (masks.PADDING_RIGHT, "1,1,1,16:bool"))
+
+    def test_a_mask_of_no_kind_is_a_bias(self):
+        q, k, v = models.packed()
+        padded, rand = torch.arange(16) < torch.tensor([9, 12])[:, None, None, None], torch.rand
+        for mask, bias in (
+                (padded, "2,1,1,16:bool"), (padded.expand(2, 4, 16, 16), "2,1,1,16:bool"),
+                (padded & torch.ones(16, 16, dtype=torch.bool).tril(), "2,1,16,16:bool"),
+                (rand(16, 16).half(), "1,1,16,16"), (rand(4, 16, 16).half(), "1,4,16,16"), (rand(2, 1, 1, 16), "2,1,1,16:f32"),
+                (rand(1, 16, 16, 4).half().permute(0, 3, 1, 2), "1,4,16,16@0:1:64:4"),  # T5's
+                (rand(2, 1, 16, 32).half()[..., :16], "2,1,16,16@512:0:32:1")):
+            with self.subTest(bias):
+                problem = only_problem(attend, q, k, v, attn_mask=mask)
+                self.assertEqual(problem, {"shape": "2,4,16,32", "layout": "packed", "bias": bias})
+        suite = fatune.capture(attend, q, k, v, attn_mask=padded)
+        self.assertEqual(suite.problems[0]["name"], "2-4-16-32-bias-2-1-1-16-bool-packed")
+        with torch.autocast("cpu", torch.bfloat16):
+            wide = [each.float() for each in (q, k, v)]
+            self.assertEqual(only_problem(attend, *wide, attn_mask=rand(16, 16))["bias"], "1,1,16,16:f32")
+            self.assertEqual(only_problem(attend, *wide, attn_mask=rand(16, 16).bfloat16())["bias"], "1,1,16,16")
+            self.assertIn("its mask is of float16; kernels", only_call(attend, *wide, attn_mask=rand(16, 16).half())["reason"])
+        with torch.no_grad():
+            self.assertIn("bias", only_problem(attend, q, k, v, attn_mask=rand(16, 16).half().requires_grad_()))
 
     def test_masks_of_problems_have_their_numbers(self):
         q, k, v = models.packed()

@@ -8,7 +8,7 @@ from unittest import mock
 
 import torch
 
-from fatune import graphs, installing, masks
+from fatune import backends, graphs, installing, masks, proving
 
 DEVICE = "NVIDIA H200"  # of the recording
 
@@ -18,17 +18,24 @@ class Route:
 
     launched = 0
     wrong_by = 0.0  # added to what is right
+    biases = []  # of the launches
 
     def __init__(self, kernel, index, seen):
         self.kernel = kernel
 
-    def __call__(self, query, key, value, *_):
+    def __call__(self, query, key, value, *pointers):
         Route.launched += 1
+        Route.biases.append(pointers[3] if len(pointers) > 3 else None)
+        name, cap = self.kernel.facts["problem"]["mask"], self.kernel.facts["problem"].get("softcap")
         heads = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(heads, dim=1) for each in (key, value))
         scores = query.double() @ key.double().transpose(-1, -2) * self.kernel.facts["scale"]
-        scores = scores.masked_fill(~seen_by(self.kernel.mask or "none", *scores.shape[-2:]), -torch.inf)
-        out = (scores.softmax(-1) @ value.double() + self.wrong_by).to(query.dtype)
+        scores = torch.tanh(scores / cap) * cap if cap else scores
+        if Route.biases[-1] is not None:
+            bias = Route.biases[-1]
+            scores = scores.masked_fill(~bias, -torch.inf) if bias.dtype == torch.bool else scores + bias
+        scores = scores.masked_fill(~seen_by(name, *scores.shape[-2:]), -torch.inf)
+        out = (scores.softmax(-1).nan_to_num(0.0) @ value.double() + self.wrong_by).to(query.dtype)
         return torch.empty_like(query).copy_(out)
 
 
@@ -48,11 +55,14 @@ def seen_by(mask, rows, columns):
 
 
 def _changed(kernel, tokens, mask):
-    """The kernel as it would be for another length and mask."""
-    tokens = tokens or kernel.facts["problem"]["seq_q"]
-    problem = {**kernel.facts["problem"], "seq_q": tokens, "seq_kv": tokens, "mask": mask}
+    """The kernel as it would be for another length and mask, or "bias B,H,Q,K", or "softcap X"."""
+    tokens, word = tokens or kernel.facts["problem"]["seq_q"], mask.partition(" ")
+    own = {name: value for name, value in kernel.facts["problem"].items() if name not in ("bias", "softcap")}
+    problem = {**own, "seq_q": tokens, "seq_kv": tokens, "mask": "none" if word[2] else mask}
+    if word[2]:
+        problem[word[0]] = float(word[2]) if word[0] == "softcap" else word[2]
     strides = (problem["heads"] * tokens * problem["head_dim"], tokens * problem["head_dim"], problem["head_dim"], 1)
-    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}-{mask}", "problem": problem,
+    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}-{''.join(word)}", "problem": problem,
                          "strides": dict.fromkeys(kernel.facts["strides"], strides)}, kernel.cubin)
 
 
@@ -81,7 +91,7 @@ def on_the_cpu(tokens=None, kinds=("none",)):
         module._service.forget()
         return module
 
-    Route.launched, Route.wrong_by = 0, 0.0
+    Route.launched, Route.wrong_by, Route.biases = 0, 0.0, []
     with mock.patch.object(installing, "_imported", import_for_the_cpu), \
             mock.patch.object(installing, "_check_here"):
         yield import_for_the_cpu
@@ -136,5 +146,6 @@ def graphs_on_the_cpu():
                              stream=lambda _: contextlib.nullcontext(),
                              is_current_stream_capturing=lambda: stand_in.capturing), \
             mock.patch.multiple(masks, kind_of=stand_in.kind_of, is_being_captured=lambda mask: stand_in.capturing), \
-            mock.patch.multiple(graphs, check=mock.DEFAULT, _MOST_CALLS=2):
+            mock.patch.multiple(graphs, check=mock.DEFAULT, _MOST_CALLS=2), \
+            mock.patch.multiple(proving, _TURN_US=1, _LEAST_ROUNDS=3), mock.patch.object(backends, "_LIMIT_S", 0.0):
         yield stand_in

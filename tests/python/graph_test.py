@@ -16,6 +16,9 @@ import torch.nn.functional as F
 from fatune import backends, contending, installing, masks, options, proving
 from torch.nn.attention.bias import causal_lower_right
 
+from fatune.calls import SERVED
+from fatune.recorder import Recorder
+
 import fakes
 import models
 import schemas
@@ -52,7 +55,7 @@ class CaptureTest(Graph):
 
     def test_masks_count_by_the_values_that_a_replay_leaves(self):
         for values, kind, problem in ((FULL.tril(), masks.CAUSAL, "4-8-512-64-causal"),
-                                      (torch.rand(512, 512).half(), masks.BIAS, None)):
+                                      (torch.rand(512, 512).half(), masks.BIAS, "4-8-512-64-bias-1-1-512-512")):
             with self.subTest(kind):
                 suite = fatune.capture(lambda: self.model(self.x, attn_mask=self.graphs.mask(values)), graph=True)
                 (call,) = suite.calls
@@ -90,16 +93,43 @@ class BackendTest(Graph):
     """Calls that no kernel serves run by the fastest of PyTorch's backends."""
 
     def test_a_capture_times_the_backends_of_calls_without_a_kernel_alone(self):
-        bias = torch.rand(models.TOKENS, models.TOKENS).half()
+        bias = torch.rand(models.TOKENS, 1).half()  # keys in one place, which no kernel reads
         for mask, timed in ((bias, True), (FULL, False)):
             with self.subTest(timed):
                 suite = fatune.capture(lambda: self.model(self.x, attn_mask=self.graphs.mask(mask)), graph=True)
                 (call,) = suite.calls
                 self.assertEqual([each["backend"] for each in call["backends_us"]][:1], ["pytorch"] * timed)
                 self.assertTrue(all(each["us"] > 0 for each in call["backends_us"]))
+                self.assertEqual(["ratio_ci95" in each for each in call["backends_us"]],
+                                 [i > 0 for i in range(len(call["backends_us"]))])
+                self.assertIn("math", [each["backend"] for each in call["backends_us"]] + ["math"] * (not timed))
+
+    def test_a_step_without_a_graph_has_times_of_backends_on_a_gpu_alone(self):
+        q, k, v = models.packed()
+        timed = unittest.mock.Mock(return_value=[])
+
+        def step():
+            for options in ({}, {"attn_mask": torch.rand(16, 1).half()}, {"dropout_p": 0.1}):
+                F.scaled_dot_product_attention(q, k, v, **options)
+
+        with unittest.mock.patch.object(backends, "times_of", timed):
+            fatune.capture(step)
+            self.assertEqual(timed.call_count, 0)
+            with unittest.mock.patch.object(capturing, "device_of", return_value="cuda"), \
+                    unittest.mock.patch.multiple(capturing, Recorder=lambda _, **how: Recorder("cpu", **how),
+                                                 Clock=lambda _: proving.Clock("cpu")):
+                fatune.capture(step)
+        self.assertEqual(timed.call_count, 1)  # in the last run, of the call that no kernel serves
+
+    def test_a_call_that_no_graph_takes_has_no_times(self):
+        def attend():
+            if self.graphs.capturing:
+                raise RuntimeError("operation not permitted when stream is capturing")
+
+        self.assertEqual(backends.times_of(attend, proving.Clock("cpu")), [])
 
     def test_a_step_with_kernels_in_place_is_captured_without_times_of_backends(self):
-        bias = torch.rand(models.TOKENS, models.TOKENS).half()
+        bias = torch.rand(models.TOKENS, 1).half()  # keys in one place, which no kernel reads
         suite = capturing.captured(lambda: self.model(self.x, attn_mask=self.graphs.mask(bias)), (), {}, None, True,
                                    with_backends=False)
         self.assertEqual([call["backends_us"] for call in suite.calls], [[]])
@@ -128,7 +158,8 @@ class BackendTest(Graph):
         bias, asked = torch.rand(16, 16).half(), []
         suite = fatune.capture(lambda: F.scaled_dot_product_attention(q, k, v, attn_mask=bias))
         (row,) = suite.calls
-        times = [{"backend": "pytorch", "us": 20.0}, {"backend": "efficient", "us": 21.0}, {"backend": "cudnn", "us": 12.3}]
+        times = [{"backend": "pytorch", "us": 20.0}, {"backend": "efficient", "us": 21.0, "ratio_ci95": [1.0, 1.1]},
+                 {"backend": "cudnn", "us": 12.3, "ratio_ci95": [0.6, 0.7]}, {"backend": "math", "us": 9.0, "ratio_ci95": [0.4, 1.0]}]
 
         @contextlib.contextmanager
         def kernel(backend):
@@ -150,10 +181,11 @@ class BackendTest(Graph):
         self.assertEqual(backends.words_of({**row, "backends_us": times}), 
                          "; by PyTorch's cudnn, 12.3 us for 20.0 by its own choice")
 
-    def test_pytorchs_own_choice_stays_where_no_backend_gains_two_percent(self):
-        for times in ([], [("pytorch", 10.0)], [("pytorch", 10.0), ("flash", 9.9)]):
-            row = {"backends_us": [{"backend": name, "us": us} for name, us in times]}
+    def test_pytorchs_own_choice_stays_where_no_backends_whole_interval_is_below_it(self):
+        for times in ([], [("pytorch", 10.0, None)], [("pytorch", 10.0, None), ("flash", 9.0, (0.8, 1.0))]):
+            row = {"backends_us": [{"backend": name, "us": us, "ratio_ci95": ci or (1, 1)} for name, us, ci in times]}
             self.assertIsNone(backends.fastest_of(row))
+        self.assertIsNone(backends.fastest_of({"backends_us": [{"backend": "flash", "us": 9.0}]}))  # of an older version
         self.assertIs(backends.by_fastest(F.scaled_dot_product_attention, []), F.scaled_dot_product_attention)
 
 
@@ -334,10 +366,11 @@ class SavingTest(unittest.TestCase):
 
     def test_of_a_proof_all_calls_count_as_often_as_they_are_made(self):
         suite = fatune.Suite({"name": "s", "capture": {"calls": [
-            {"problem": "a", "counts": [12, 12]}, {"problem": None, "counts": [3, 3]}]}})
+            {"problem": "a", "counts": [12, 12], "function": SERVED}, {"problem": None, "counts": [3, 3], "function": SERVED},
+            {"problem": "a", "counts": [5, 5], "function": "flex_attention"}]}})  # which install() leaves as it is
         proof = optimizing.Proof(suite, self.result(), "faster", [], TIMES, {}, suite, None, None, pathlib.Path("x"))
         self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
-        suite.document["capture"]["calls"].append({"problem": "b", "counts": [1, 1]})  # without a kernel
+        suite.document["capture"]["calls"].append({"problem": "b", "counts": [1, 1], "function": SERVED})  # without a kernel
         self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
         proof.result = self.result(best={"hot": {"median_us": 5.0}})
         self.assertEqual(proof.saving, optimizing.Saving(30.0, None))

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import pathlib
+import random
 import sys
 import tempfile
 import threading
@@ -345,18 +346,8 @@ class InstallTest(Recorded):
         self.assertEqual(exported._with_one_head(copied, False), (copied, False))
 
 
-class MaskTest(Recorded):
-    """Kernels for each kind of mask, at one length, of a step that was captured with all of them."""
-
-    TOKENS = 32
-    KINDS = ("none", "causal", "causal-window:7", "window:5,3", "prefix:9")
-
-    def setUp(self):
-        super().setUp()
-        self.inputs = qkv(self.TOKENS)
-        self.enterContext(fakes.on_the_cpu(tokens=self.TOKENS, kinds=self.KINDS))
-        suite = fatune.capture(lambda: [attend(*self.inputs, attn_mask=self.mask(kind)) for kind in self.KINDS])
-        self.result = fatune.Result(self.result.folder, self.result.document, suite)
+class WithKernels(Recorded):
+    """Kernels for TOKENS and KINDS."""
 
     def mask(self, kind):
         return fakes.seen_by(kind, self.TOKENS, self.TOKENS).expand(self.TOKENS, self.TOKENS).clone()
@@ -368,6 +359,34 @@ class MaskTest(Recorded):
             ours = attention(*self.inputs, **(options or {"attn_mask": mask}))
             torch.testing.assert_close(ours, self.pytorch(*self.inputs, attn_mask=mask), atol=4e-3, rtol=4e-3)
         self.assertEqual(fakes.Route.launched - before, int(served))
+
+    def exported(self):
+        """The exported file as it is imported by hand."""
+        def imported(file):
+            spec = importlib.util.spec_from_file_location("sdpa", file)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+
+        with fakes.on_the_cpu(tokens=self.TOKENS, kinds=self.KINDS) as import_for_the_cpu:
+            module = import_for_the_cpu(installing.export(self.result, unverified=True), imported)
+        module._service.serve(module._own)
+        self.addCleanup(module._service.__init__)
+        return module
+
+
+class MaskTest(WithKernels):
+    """Kernels for each kind of mask, at one length, of a step that was captured with all of them."""
+
+    TOKENS = 32
+    KINDS = ("none", "causal", "causal-window:7", "window:5,3", "prefix:9")
+
+    def setUp(self):
+        super().setUp()
+        self.inputs = qkv(self.TOKENS)
+        self.enterContext(fakes.on_the_cpu(tokens=self.TOKENS, kinds=self.KINDS))
+        suite = fatune.capture(lambda: [attend(*self.inputs, attn_mask=self.mask(kind)) for kind in self.KINDS])
+        self.result = fatune.Result(self.result.folder, self.result.document, suite)
 
     def test_a_kernel_serves_the_tensor_that_is_its_mask_and_no_other(self):
         installed = self.install()
@@ -383,7 +402,7 @@ class MaskTest(Recorded):
         varied[2] = self.mask("causal-window:7")
         self.expect(False, varied)
         self.assertEqual({(row.reason or "").partition(",")[0] for row in installed.why().rows},
-                         {"", "no kernel is for these sizes", "its mask is of no kind that fatune knows"})
+                         {"", "no kernel is for these sizes", "its mask hides keys one by one"})
 
     def test_a_mask_that_is_written_to_is_another(self):
         self.install()
@@ -409,20 +428,6 @@ class MaskTest(Recorded):
         self.inputs = [each.double() for each in self.inputs]
         self.expect(False, self.mask("causal-window:7"), compiled)
         torch._dynamo.reset()
-
-    def exported(self):
-        """The exported file as it is imported by hand."""
-        def imported(file):
-            spec = importlib.util.spec_from_file_location("sdpa", file)
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return module
-
-        with fakes.on_the_cpu(tokens=self.TOKENS, kinds=self.KINDS) as import_for_the_cpu:
-            module = import_for_the_cpu(installing.export(self.result, unverified=True), imported)
-        module._service.serve(module._own)
-        self.addCleanup(module._service.__init__)
-        return module
 
     def test_the_exported_file_takes_an_equal_tensor(self):
         module = self.exported()
@@ -480,6 +485,189 @@ class MaskTest(Recorded):
                 seen.setdefault(str(expected.tolist()), set()).add(key(*shapes, "f16", kind, False))
             self.assertEqual({len(keys) for keys in seen.values()}, {1})
             self.assertEqual(len(set().union(*seen.values())), len(seen))
+
+
+class BiasTest(WithKernels):
+    """Kernels that add a tensor to scores or hide keys by it, one beside a kernel of a mask by name, and a softcap's."""
+
+    TOKENS = 32
+    KINDS = ("bias 4,1,1,32:bool", "bias 1,8,32,32@0:1:256:8", "bias 1,1,32,32:f32", "softcap 5", "bias 4,1,32,32:bool")
+
+    def setUp(self):
+        Recorded.setUp(self)
+        self.inputs = qkv(self.TOKENS)
+        self.enterContext(fakes.on_the_cpu(tokens=self.TOKENS, kinds=self.KINDS))
+        self.padded = torch.arange(32) < torch.tensor([32, 9, 20, 31])[:, None, None, None]
+        self.given = [self.padded, torch.randn(1, 32, 32, 8).half().permute(0, 3, 1, 2), torch.randn(32, 32),
+                      self.padded & torch.ones(32, 32, dtype=torch.bool).tril()]
+        suite = fatune.capture(lambda: [attend(*self.inputs, attn_mask=mask) for mask in self.given])
+        self.assertEqual(["bias " + problem["bias"] for problem in suite.problems],
+                         [kind for kind in self.KINDS if kind != "softcap 5"])
+        self.result = fatune.Result(self.result.folder, self.result.document, suite)
+
+    def unread(self):
+        """No mask is read meanwhile."""
+        return unittest.mock.patch.object(masks, "kind_of", side_effect=AssertionError("a mask was read"))
+
+    def test_a_kernel_takes_any_values_unread(self):
+        installed = self.install()
+        with self.unread():
+            for mask in (*self.given, ~self.padded, self.padded.expand(4, 8, 32, 32), torch.zeros(32, 32)):
+                before = len(fakes.Route.biases)
+                if mask.dtype == torch.bool and not mask.any(-1).all():
+                    attend(*self.inputs, attn_mask=mask)
+                else:
+                    self.expect(True, mask)
+                self.assertTrue(all(each is mask for each in fakes.Route.biases[before:]))
+            with torch.inference_mode():
+                self.expect(True, self.padded.clone())
+        self.assertIn("4,8,32,64 f16 bias 4,1,1,32:bool: a kernel", str(installed.why()))
+        self.assertEqual(installed.why().unserved, 0)
+
+    def test_rows_that_see_no_key_are_zeros(self):
+        self.install()
+        out = attend(*self.inputs, attn_mask=~self.padded)
+        self.assertEqual((out == 0).flatten(1).all(1).tolist(), [True, False, False, False])
+
+    def test_other_sizes_types_and_strides_are_pytorchs_with_the_reason(self):
+        installed = self.install()
+        for mask in (self.padded[:, :, :, :1].expand(4, 8, 32, 1), self.padded.half(), self.given[1].contiguous(),
+                     torch.randn(33, 32)[1:].T, self.padded[:1], torch.randn(2 * 32 * 32 + 1)[1:1025].view(32, 32)):
+            self.expect(False, mask)
+        self.assertEqual({row.reason.partition(" that")[0] for row in installed.why().rows},
+                         {"no kernel is for these sizes, type and mask", installed.exported._MISALIGNED})
+        with self.assertRaises(RuntimeError):  # PyTorch's own
+            attend(*self.inputs, attn_mask=torch.rand(2, 1, 32, 32).half())
+        self.inputs = qkv(16)
+        self.expect(False, torch.rand(16, 16).half())
+        self.assertIn(installing._UNCAPTURED, [row.reason for row in installed.why().rows])
+
+    def test_gradients_of_inputs_and_of_the_mask_are_pytorchs(self):
+        installed = self.install()
+        learned = self.given[2].clone().requires_grad_()
+        attend(*self.inputs, attn_mask=learned).float().square().sum().backward()
+        self.assertGreater(float(learned.grad.abs().max()), 0)
+        attend(self.inputs[0].clone().requires_grad_(), *self.inputs[1:], attn_mask=self.padded)
+        self.assertEqual({row.reason for row in installed.why().rows}, {
+            installing._LEARNED, "gradients are wanted, which no kernel computes"})
+        with torch.no_grad():
+            attend(*self.inputs, attn_mask=learned)
+        self.assertEqual((fakes.Route.launched, installed.why().served), (1, 1))
+
+    def test_graphs_and_compiled_code_are_served_without_a_word_of_trust(self):
+        self.install()
+        with self.unread(), fakes.graphs_on_the_cpu() as graphs:
+            graphs.capturing = True
+            self.expect(True, self.padded)
+            graphs.capturing = False
+        compiled = torch.compile(lambda *given, **options: attend(*given, **options) * 1, backend="aot_eager", fullgraph=True)
+        for mask in self.given:
+            self.expect(True, mask, compiled)
+        self.expect(False, self.padded.half(), compiled)
+        torch._dynamo.reset()
+
+    def test_where_a_mask_by_name_was_captured_too_its_kernel_is_chosen_by_the_values(self):
+        with fakes.on_the_cpu(tokens=self.TOKENS, kinds=(*self.KINDS, "causal")):
+            lower = self.mask("causal").expand(4, 1, 32, 32).contiguous()
+            suite = fatune.capture(lambda: [attend(*self.inputs, attn_mask=mask) for mask in (lower, *self.given)])
+            self.result = fatune.Result(self.result.folder, self.result.document, suite)
+            installed = self.install(assume_masks="captured")
+            self.expect(True, lower)
+            self.expect(True, self.given[3])
+            with fakes.graphs_on_the_cpu() as graphs:
+                graphs.capturing = True
+                self.expect(True, lower.clone())
+            self.expect(True, lower, torch.compile(attend, backend="aot_eager", fullgraph=True))
+            torch._dynamo.reset()
+        self.assertEqual([None if each is None else tuple(each.shape) for each in fakes.Route.biases],
+                         [None, *[(4, 1, 32, 32)] * 3])
+        self.assertEqual(installed.why().served, 4)
+
+    def test_the_exported_file_takes_them(self):
+        module = self.exported()
+        with unittest.mock.patch.object(module, "_mask_tensor", side_effect=AssertionError("a mask was read")):
+            for mask in self.given:
+                self.expect(True, mask, module.sdpa)
+                self.assertIn("bias", module.explain(*self.inputs, mask))
+        self.expect(False, self.padded.half(), module.sdpa)
+        self.assertEqual(module.explain(*self.inputs, self.padded.half()),
+                         "PyTorch: no kernel is for these sizes, type and mask")
+        compiled = torch.compile(lambda *given, **options: module.sdpa(*given, **options), backend="aot_eager", fullgraph=True)
+        with unittest.mock.patch.dict(sys.modules, sdpa=module):
+            self.expect(True, self.padded, compiled)
+        torch._dynamo.reset()
+
+    def test_the_files_own_check_compares_every_kernel(self):
+        module, said, makers = self.exported(), io.StringIO(), {}
+        for name in ("empty_strided", "empty", "randn"):
+            maker = getattr(torch, name)
+            makers[name] = lambda *given, maker=maker, **how: maker(*given, **{**how, "device": "cpu"})
+        with unittest.mock.patch.multiple(torch, **makers), contextlib.redirect_stdout(said), \
+                unittest.mock.patch.object(module, "_microseconds", lambda call, graph: call() is None):
+            checked = [module._check(kernel, module._tensors_for(kernel).values()) for kernel in module._own]
+            fakes.Route.wrong_by = 0.1
+            wrong = [module._check(kernel, module._tensors_for(kernel).values()) for kernel in module._own]
+        self.assertEqual((checked, wrong), ([True] * len(self.KINDS), [False] * len(self.KINDS)), said.getvalue())
+
+    def test_names_of_tensors_are_those_of_captures(self):
+        module, chance = self.exported(), random.Random(1)
+        for _ in range(500):
+            sizes = [chance.choice((1, each)) for each in (4, 8, 32, 32)]
+            full = [each if chance.random() < 0.5 else size for size, each in zip(sizes, (4, 8, 32, 32))]
+            order = chance.sample(range(4), 4)
+            mask = torch.empty([sizes[i] for i in order], dtype=chance.choice((torch.bool, torch.float16, torch.float32)))
+            mask = mask.permute([order.index(i) for i in range(4)])
+            mask = mask.expand(full) if chance.random() < 0.5 else mask
+            mask = mask[0] if mask.shape[0] == 1 and chance.random() < 0.5 else mask
+            q, k, _ = (each[:, :, :chance.choice((1, 32))] for each in self.inputs)
+            if any(size not in (1, whole) for size, whole in zip(mask.shape[::-1], (k.shape[2], q.shape[2], 8, 4))):
+                continue
+            text, reason = masks.as_bias(mask, (4, 8, q.shape[2], k.shape[2]), torch.float16)
+            name = module._bias_name(mask, q, k)
+            self.assertEqual(reason, "")
+            if mask.shape[-1] == k.shape[2] > 1 and mask.stride(-1) or k.shape[2] == 1:
+                self.assertEqual(name, "bias " + text)
+            else:
+                self.assertIn(":0", text)  # keys in one place, which no kernel has
+
+    def test_a_softcap_is_a_kernels_or_pytorchs_operations(self):
+        module, (q, k, v) = self.exported(), self.inputs
+        lower = self.mask("causal")
+        for options, mask, served in (({}, None, True), ({"is_causal": True}, lower, False), ({"attn_mask": lower}, lower, False),
+                                      ({"attn_mask": self.given[2]}, self.given[2], False),
+                                      ({"attn_mask": causal_lower_right(32, 32)}, lower, False),
+                                      ({"window_size": (6, 0)}, self.mask("causal-window:7"), False), ({"scale": 1.0}, None, False)):
+            scores = torch.tanh(q.double() @ k.double().transpose(-1, -2) * options.get("scale", 0.125) / 5) * 5
+            if mask is not None:
+                scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+            before = fakes.Route.launched
+            with torch.no_grad():
+                ours = module.sdpa(q, k, v, **options, softcap=5.0)
+            torch.testing.assert_close(ours.double(), scores.softmax(-1) @ v.double(), atol=4e-3, rtol=4e-3)
+            self.assertEqual(fakes.Route.launched - before, int(served))
+            said = module.explain(q, k, v, **options, softcap=5.0)
+            self.assertEqual("softcap 5.0: " in said, served, said)
+        self.assertTrue(torch.equal(module.sdpa(q, k, v, softcap=0.0), module.sdpa(q, k, v)))
+        few = [each[:, ::4] for each in (k, v)]
+        torch.testing.assert_close(module.sdpa(q, *few, softcap=4.0, enable_gqa=True), module.sdpa(
+            q, *(each.repeat_interleave(4, 1) for each in few), softcap=4.0), atol=4e-3, rtol=4e-3)
+        module.sdpa(q, k, v, softcap=4.0)
+        self.assertEqual({row["call"].partition("f16 ")[2]: row["reason"] for row in module.counts() if "softcap" in row["call"]}, {
+            "softcap 4.0": "no kernel is for these sizes, type and mask", "softcap 5.0": None, "softcap 5.0 scale 1": "no kernel for it has the scale 1.0",
+            **dict.fromkeys(("causal softcap 5.0", "causal-upper-left softcap 5.0", "window:6,0 softcap 5.0",
+                             "bias 1,1,32,32:f32 softcap 5.0", "bias 1,1,32,32:bool softcap 5.0"),
+                            "no kernel is for these sizes, type and mask")})
+        compiled = torch.compile(lambda *given: module.sdpa(*given, softcap=5.0), backend="aot_eager", fullgraph=True)
+        before = fakes.Route.launched
+        with unittest.mock.patch.dict(sys.modules, sdpa=module), torch.no_grad():
+            compiled(q, k, v)
+        self.assertEqual(fakes.Route.launched, before + 1)
+        wanted = [each.clone().requires_grad_() for each in self.inputs]
+        module.sdpa(*wanted, self.padded, softcap=5.0).sum().backward()
+        self.assertTrue(all(each.grad.isfinite().all() for each in wanted))
+        module.sdpa(q, k, v, softcap=5.0, dropout_p=0.5)
+        with self.assertRaisesRegex(ValueError, "give no attn_mask"):
+            module.sdpa(q, k, v, lower, is_causal=True, softcap=5.0)
 
 
 class WithdrawalTest(Recorded):

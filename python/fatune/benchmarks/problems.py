@@ -18,8 +18,8 @@ _TENSORS = ("q", "k", "v", "out")
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One attention problem of 16-bit tensors; `mask` and `layout` are text as `--mask` and
-    `--layout` take it."""
+    """One attention problem of 16-bit tensors; `mask`, `layout` and `bias` are text as `--mask`,
+    `--layout` and `--bias` take it."""
 
     batch: int
     heads: int
@@ -31,6 +31,7 @@ class Problem:
     mask: str = "none"
     scale: Optional[float] = None
     layout: str = "bhsd"
+    bias: str = ""
 
     @classmethod
     def of_record(cls, record: Dict[str, Any]) -> "Problem":
@@ -38,7 +39,7 @@ class Problem:
         batch, heads, seq_q = record["batch"], record["heads"], record["seq_q"]
         return cls(batch, heads, record.get("kv_heads", heads), seq_q, record.get("seq_kv", seq_q),
                    record["head_dim"], record["dtype"], record.get("mask", "none"),
-                   record.get("scale"), record.get("layout", "bhsd"))
+                   record.get("scale"), record.get("layout", "bhsd"), record.get("bias", ""))
 
     @property
     def causal(self) -> bool:
@@ -75,6 +76,7 @@ class Problem:
         rows = f"{self.seq_q}x{self.seq_kv}" if self.seq_q != self.seq_kv else self.seq_q
         text = f"{self.batch},{heads},{rows},{self.head_dim} {self.dtype}"
         text += f" {self.mask}" if self.mask != "none" else ""
+        text += f" bias {self.bias}" if self.bias else ""
         text += f" scale {number_text(self.scale)}" if self.scale is not None else ""
         return text + (f" {self.layout}" if self.layout != "bhsd" else "")
 
@@ -95,6 +97,8 @@ class Problem:
             made["layout"] = self.layout
         if self.scale is not None:
             made["scale"] = self.scale
+        if self.bias:
+            made["bias"] = self.bias
         return made
 
 

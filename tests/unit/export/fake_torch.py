@@ -9,7 +9,7 @@ state = types.SimpleNamespace(grad=False, autocast=None, modes=0, compiling=Fals
                               capability=(9, 0), name="NVIDIA H200", next_address=0x10000)
 float16, bfloat16, float32, float64, uint8 = "float16", "bfloat16", "float32", "float64", "uint8"
 float8_e4m3fn, float8_e5m2 = "float8_e4m3fn", "float8_e5m2"
-BYTES = {float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1, float8_e4m3fn: 1, float8_e5m2: 1}
+BYTES = {"bool": 1, float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1, float8_e4m3fn: 1, float8_e5m2: 1}
 
 
 class device:
@@ -65,7 +65,7 @@ class Tensor:
         return BYTES[self.dtype]
 
     def is_floating_point(self):
-        return self.dtype != uint8
+        return self.dtype not in (uint8, "bool")
 
     def is_contiguous(self):
         sized = [i for i, size in enumerate(self.shape) if size > 1]

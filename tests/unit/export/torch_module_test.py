@@ -1,7 +1,7 @@
 """torch_module_test.py FILE: Tests a file of `fatune export --to torch` on stand-ins.
 
 Checks the kernel and the arguments of each launch, and calls left to PyTorch. write_torch_test.cpp
-makes FILE: kernels tensor_maps, pointers, two_stages, packed_maps and packed_pointers."""
+makes FILE: kernels tensor_maps, pointers, two_stages, packed_maps, packed_pointers, biased and capped."""
 import importlib.util
 import math
 import pathlib
@@ -331,6 +331,33 @@ class Calls(unittest.TestCase):
         self.assertEqual(self.left_to_pytorch(q, k, v, scale=0.5), ((q, k, v), {
             "is_causal": False, "scale": 0.5, "enable_gqa": False}))
 
+    def test_a_bias_is_passed_as_a_pointer_and_never_read(self):
+        q, k, v = qkv(2, 8, 128, 64)
+        mask = torch.Tensor((2, 1, 1, 128), torch.bool)
+        for given in (mask, laid(mask, (128, 0, 0, 1)), torch.Tensor((2, 8, 128, 128), torch.bool, stride=(128, 0, 0, 1))):
+            out = self.sdpa.sdpa(q, k, v, given)
+            launch = self.api.launches[-1]
+            self.assertEqual((launch.entry, launch.arguments),
+                             ("biased", [q.address, k.address, v.address, out.address, 0, given.address]))
+        self.assertEqual(fake_torch.calls, [])
+        for other in (torch.Tensor((2, 1, 1, 128)), torch.Tensor((1, 1, 1, 128), torch.bool), laid(mask, (256, 0, 0, 1)),
+                      laid(mask, mask.stride(), mask.address + 4), torch.Tensor(mask.shape, torch.bool, "cpu"),
+                      torch.Tensor((2, 1, 128, 128), torch.bool)):
+            self.assertIs(self.left_to_pytorch(q, k, v, other)[0][3], other)
+        self.left_to_pytorch(*qkv(4, 4, 128, 64), mask)
+        self.assertEqual(self.sdpa.explain(q, k, v, mask), "2,8,128,64 f16 bias 2,1,1,128:bool: fa_biased, sm_90a, not measured")
+
+    def test_a_softcap_is_a_kernels_own(self):
+        tensors = qkv(2, 8, 128, 64)
+        self.sdpa.sdpa(*tensors, is_causal=True, softcap=30.0)
+        self.assertEqual(self.one_launch().entry, "capped")
+        self.left_to_pytorch(*tensors, is_causal=True)
+        self.sdpa._mask_tensor = lambda *given: given[0]
+        self.sdpa._capped = lambda *given: ("operations", given[-1])
+        for softcap, options in ((29.0, {"is_causal": True}), (30.0, {"attn_mask": torch.Tensor((2, 1, 1, 128), torch.bool)})):
+            self.assertEqual(self.sdpa.sdpa(*tensors, **options, softcap=softcap), ("operations", softcap))
+        self.assertEqual(len(self.api.launches), 1)
+
     def test_the_scale_compiled_in_may_be_given(self):
         q, k, v = qkv(4, 8, 512, 64)
         self.sdpa.sdpa(q, k, v, scale=1 / math.sqrt(64))
@@ -455,7 +482,9 @@ class Calls(unittest.TestCase):
         sys.modules["torch"].ops.fatune.sdpa = lambda *arguments: seen.append(arguments)
         tensors = qkv(4, 8, 512, 64)
         self.sdpa.sdpa(*tensors, is_causal=True)
-        self.assertEqual(seen, [(*tensors, True, None, False, False)])
+        mask = torch.Tensor((2, 1, 1, 512), torch.bool)
+        self.sdpa.sdpa(*tensors, mask)
+        self.assertEqual(seen, [(*tensors, True, None, False, False), (*tensors, False, None, False, False, None, mask)])
         self.left_to_pytorch(*tensors, dropout_p=0.5)
 
     def test_a_tracer_sees_the_operator_where_there_is_a_kernel(self):
@@ -465,7 +494,7 @@ class Calls(unittest.TestCase):
             fake_torch.state.modes = int(kind is torch.Tensor)
             tensors = [kind((4, 8, 512, 64)) for _ in range(3)]
             self.sdpa.sdpa(*tensors)
-            self.assertEqual(seen.pop(), (*tensors, False, None, False, False, None))
+            self.assertEqual(seen.pop(), (*tensors, False, None, False, False, None, None))
             self.left_to_pytorch(*(kind((4, 8, 500, 64)) for _ in range(3)))
             self.left_to_pytorch(*(kind((4, 8, 512, 64), stride=(262144, 512, 1, 8)) for _ in range(3)))
         batch, few = torch.Symbol(), torch.Symbol()
@@ -522,7 +551,7 @@ class Calls(unittest.TestCase):
 
     def test_two_files_share_their_kernels_and_the_operators(self):
         second, _ = load()
-        self.assertEqual(len(second.info()), 5)
+        self.assertEqual(len(second.info()), 7)
         self.assertEqual(second._own, self.sdpa._own)
         second.sdpa(*qkv(4, 8, 512, 64))
         self.sdpa.sdpa(*qkv(4, 8, 512, 64))
@@ -534,7 +563,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(len(self.said), 1)
 
     def test_load_takes_what_the_device_can_run(self):
-        self.assertEqual(self.sdpa.load(0), 5)
+        self.assertEqual(self.sdpa.load(0), 7)
         fake_torch.state.capability = (8, 6)
         self.assertEqual(self.sdpa.load("cuda:1"), 0)
 

@@ -87,9 +87,27 @@ ExportedKernel with_two_stages() {
   return made;
 }
 
-std::vector<ExportedKernel> five_kernels() {
-  return {with_tensor_maps(), with_pointers(), with_two_stages(), with_packed_maps(),
-          with_packed_pointers()};
+/// Reads a mask of padding, a byte a key.
+ExportedKernel with_bias() {
+  Attention problem{2, 8, 8, 128, 128, 64};
+  problem.bias = *parse_bias("2,1,1,128:bool");
+  ExportedKernel made = test::exported_kernel("biased", problem);
+  made.facts.stages.front().arguments = {"q", "k", "v", "out", "lse", "bias"};
+  return made;
+}
+
+ExportedKernel with_softcap() {
+  Attention problem{.batch = 2, .heads = 8, .kv_heads = 8, .seq_q = 128, .seq_kv = 128};
+  problem.mask = Mask::kCausal;
+  problem.softcap = 30;
+  ExportedKernel made = test::exported_kernel("capped", problem);
+  made.facts.stages.front().arguments = {"q", "k", "v", "out", "lse"};
+  return made;
+}
+
+std::vector<ExportedKernel> all_kernels() {
+  return {with_tensor_maps(),     with_pointers(), with_two_stages(), with_packed_maps(),
+          with_packed_pointers(), with_bias(),     with_softcap()};
 }
 
 Result<ProgramRun> run_script(const std::string& name, const std::filesystem::path& file) {
@@ -157,7 +175,7 @@ TEST_CASE("kernels of fp8 are a function of their own") {
 
 TEST_CASE("the file launches what was exported and leaves the rest to PyTorch") {
   const test::TemporaryFolder folder;
-  const auto written = write_torch(five_kernels(), folder / "attention.py");
+  const auto written = write_torch(all_kernels(), folder / "attention.py");
   REQUIRE(written);
   REQUIRE(*written == std::vector{folder / "attention.py"});
   const auto done = run_script("torch_module_test.py", written->front());
@@ -167,11 +185,18 @@ TEST_CASE("the file launches what was exported and leaves the rest to PyTorch") 
 }
 
 TEST_CASE("the file begins with what is in it") {
-  const auto text = torch_module(five_kernels());
+  const auto text = torch_module(all_kernels());
   REQUIRE(text);
   CHECK_THAT(*text, ContainsSubstring("# Written by fatune 1.2.3"));
   CHECK_THAT(*text, ContainsSubstring("#   4,8,512,64 f16: fa_tensor_maps for sm_90a, 6.29 us"));
   CHECK_THAT(*text, ContainsSubstring("fa_two_stages for sm_90a, NOT VERIFIED\n"));
+}
+
+TEST_CASE("a kernel with a mask and a bias is refused, as no call of PyTorch has both") {
+  ExportedKernel made = with_bias();
+  made.facts.problem.as_attention().mask = Mask::kCausal;
+  CHECK_THAT(torch_module(std::span(&made, 1)).error().message,
+             ContainsSubstring("a mask or a bias, not both"));
 }
 
 TEST_CASE("nothing that a run says of itself becomes code") {
@@ -198,7 +223,7 @@ TEST_CASE("a target that ends in the format's extension is its file, another a f
   REQUIRE_FALSE(both);
   CHECK_THAT(both.error().message,
              ContainsSubstring("names a file, which --to torch alone writes"));
-  const auto written = write_torch(five_kernels(), folder / "both");
+  const auto written = write_torch(all_kernels(), folder / "both");
   REQUIRE(written);
   CHECK(written->front() == folder / "both" / "sdpa.py");
 }

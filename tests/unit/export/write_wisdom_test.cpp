@@ -104,6 +104,20 @@ TEST_CASE("another export adds problems and architectures") {
   CHECK(folder.ids() == Ids{"elsewhere", "longer", "first"});
 }
 
+TEST_CASE("kernels whose biases differ in sizes, type or strides stay beside each other") {
+  Folder folder;
+  const auto biases = {"4,1,1,512", "4,1,1,512:bool", "4,1,1,512:f32",
+                       "1,1,1,512", "1,8,512,512",    "1,8,512,512@0:1:4096:8"};
+  for (const char* again : {"first", "second"}) {
+    for (const char* bias : biases) {
+      Attention problem = kProblem;
+      problem.bias = *parse_bias(bias);
+      folder.add({{.id = again, .problem = problem}});
+    }
+  }
+  CHECK(folder.ids().size() == biases.size());
+}
+
 TEST_CASE("of two kernels for a problem the faster stays, and the log says so") {
   Folder folder;
   folder.add({{}});

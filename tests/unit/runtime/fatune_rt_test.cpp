@@ -136,6 +136,23 @@ TEST_CASE("problems that make no sense are refused by field") {
       {[](P& p) { p.prefix = -2; }, "problem.prefix is -2"},
       {[](P& p) { p.softcap = -1; }, "problem.softcap must be from 0.001 to 1000000, not -1"},
       {[](P& p) { p.scale = __builtin_nanf(""); }, "problem.scale is not finite"},
+      {[](P& p) { p.bias.type = -1; }, "problem.bias.type is -1, not a fatune_rt_bias_type"},
+      {[](P& p) {
+         p.bias = {1, {4, 1, 0, 512}, {}};
+       },
+       "problem.bias '4,1,0,512' is no shape"},
+      {[](P& p) {
+         p.bias = {1, {3, 1, 1, 512}, {}};
+       },
+       "problem.bias 3,1,1,512 has 3 batch"},
+      {[](P& p) {
+         p.bias = {3, {4, 1, 1, 512}, {512, 0, 0, -1}};
+       },
+       "problem.bias '512:0:0:-1' is no list of strides"},
+      {[](P& p) {
+         p.bias = {2, {4, 1, 512, 512}, {512, 0, 512, 1}};
+       },
+       "has several elements in one place"},
       {[](P& p) {
          p.k = {262144, 64, 448};
        },

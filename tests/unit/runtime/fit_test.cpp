@@ -132,6 +132,17 @@ TEST_CASE("a kernel for an n-th of the heads is launched n times") {
   CHECK_FALSE(fit("1,1,1x1,4", "1,2,1x1,4"));                // q of the second: 8 bytes further
 }
 
+TEST_CASE("a bias is of its own batch, heads and rows") {
+  CHECK(
+      is(fit("2,8,16,64 bias 2,1,1,16:bool", "2,8,16,64 bias 2,1,1,16:bool"), FATUNE_RT_EXACT, 1));
+  for (const char* wanted : {"2,8,16,64", "2,8,16,64 bias 2,1,1,16", "2,8,16,64 bias 1,1,1,16:bool",
+                             "2,8,16,64 bias 2,1,1,16:bool@64:0:0:1"}) {
+    CHECK_FALSE(fit("2,8,16,64 bias 2,1,1,16:bool", wanted));
+  }
+  CHECK_FALSE(fit("2,8(kv 1),16,64 bias 1,8,1,16", "1,8(kv 2),32x16,64 bias 1,8,1,16"));
+  CHECK_FALSE(fit("2,8,16,64 bias 2,1,1,16", "4,8,16,64 bias 4,1,1,16"));
+}
+
 TEST_CASE("what else differs never fits") {
   const char* wanted = GENERATE("4,8,512,128", "4,8,512,64 bf16", "4,8,512,64 causal",
                                 "4,8,512,64 lse", "4,8,513,64", "4,8,512x513,64", "4,8,256,64");

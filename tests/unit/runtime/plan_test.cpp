@@ -25,7 +25,8 @@ struct Found {
   test::TemporaryFolder folder;
   std::unique_ptr<fatune_rt> wisdom;
   const fatune_rt_plan* plan = nullptr;
-  fatune_rt_tensors tensors{at(0x1000), at(0x2000), at(0x3000), at(0x4000), nullptr, nullptr, 0};
+  fatune_rt_tensors tensors{at(0x1000), at(0x2000), at(0x3000), at(0x4000),
+                            nullptr,    nullptr,    0,          nullptr};
   CUstream stream = reinterpret_cast<CUstream>(0x77);
 
   Found(const KernelFacts& facts, const char* wanted) {
@@ -60,6 +61,24 @@ TEST_CASE("a simple kernel gets its pointers, on the stream") {
   CHECK(launch.config.sharedMemBytes == 0);
   CHECK(launch.config.hStream == found.stream);
   CHECK(launch.attributes.empty());
+}
+
+TEST_CASE("a bias is the argument that the problem says") {
+  const char* const biased = "4,8,512,64 bias 4,1,1,512:bool";
+  Found found(test::facts_of(problem(biased)), biased);
+  found.refuses("tensors.bias is null, but the problem has it");
+  found.tensors.bias = at(0x6008);
+  found.refuses("tensors.bias: 0x6008 is no multiple of 16 bytes");
+  found.tensors.bias = at(0x6000);
+  REQUIRE(found.launch());
+  CHECK(found.fake.launches[0].addresses ==
+        std::vector<CUdeviceptr>{0x1000, 0x2000, 0x3000, 0x4000, 0, 0x6000});
+}
+
+TEST_CASE("a bias that the problem has not is refused") {
+  Found found(test::facts_of(problem("4,8,512,64")), "4,8,512,64");
+  found.tensors.bias = at(0x6000);
+  found.refuses("tensors.bias is not null, but the problem has none");
 }
 
 TEST_CASE("stages, tensor maps, scratch, clusters and dependent launches are as the facts say") {

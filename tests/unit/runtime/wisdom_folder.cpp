@@ -34,6 +34,12 @@ fatune_rt_problem c_problem(const Attention& p) {
     const Strides told = strides_of(p, tensor);
     return {told.batch, told.head, told.row};
   };
+  fatune_rt_bias bias{};
+  if (p.bias) {
+    bias.type = FATUNE_RT_BIAS_INPUT + static_cast<std::int64_t>(p.bias->type);
+    std::ranges::copy(p.bias->shape, bias.shape);
+    std::ranges::copy(p.bias->strides, bias.strides);
+  }
   return {p.batch,
           p.heads,
           p.kv_heads,
@@ -51,7 +57,8 @@ fatune_rt_problem c_problem(const Attention& p) {
           p.mask.before.value_or(0),
           p.mask.after.value_or(0),
           p.mask.prefix,
-          p.softcap.value_or(0)};
+          p.softcap.value_or(0),
+          bias};
 }
 
 KernelFacts facts_of(const Attention& p) {
@@ -68,6 +75,10 @@ KernelFacts facts_of(const Attention& p) {
   stage.grid = {p.batch * p.heads, 1, 1};
   stage.block = {128, 1, 1};
   stage.arguments = {"q", "k", "v", "out", "lse"};
+  if (p.bias) {
+    stage.entry = "attend_biased";
+    stage.arguments.emplace_back("bias");
+  }
   facts.stages.push_back(std::move(stage));
   facts.scale = 0.125;
   facts.verified = true;
@@ -123,6 +134,8 @@ void write_folder(const std::filesystem::path& folder, const std::vector<KernelF
 std::unique_ptr<fatune_rt> open_folder(const std::filesystem::path& folder, FakeDriver& driver) {
   using Address = CUdeviceptr;
   driver.define("attend", std::function([](Address, Address, Address, Address, Address) {}));
+  driver.define("attend_biased",
+                std::function([](Address, Address, Address, Address, Address, Address) {}));
   driver.define("combine", std::function([](Address, Address, Address, Address) {}));
   auto opened = fatune_rt::open(folder, [&] { return rt::Outcome(driver.symbols()); });
   FATUNE_CHECK(static_cast<bool>(opened), "a folder of the tests can be opened");
