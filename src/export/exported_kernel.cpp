@@ -42,8 +42,7 @@ std::string describe_computation(const KernelFacts& facts) {
     text += fmt::format(" (a score s becomes {0} tanh(s / {0}))", *cap);
   if (p.as_attention().bias) text += " (the bias is added to scores)";
   if (p.as_attention().alibi)
-    text += fmt::format(" (a score of head h falls by alibi[h] |i + {} - j|)",
-                        p.as_attention().seq_kv - p.as_attention().seq_q);
+    text += " (a score of head h falls by alibi[h] " + distance_rule(p.as_attention()) + ")";
   if (p.as_attention().sink) text += " (the softmax of head h has one more term, exp(sink[h]))";
   const std::string seen = mask_rule(p.as_attention());
   if (!seen.empty()) text += fmt::format(" (query i sees key j when {})", seen);
@@ -65,11 +64,7 @@ std::string export_name(std::string_view kernel, const Problem& problem) {
     if (is_fused(p)) text += fmt::format("_{}", name(p.quant));
     if (p.mask != Mask::kNone) text += "_" + slug(p.mask);
     if (p.lse) text += "_lse";
-    if (p.scale) text += fmt::format("_scale{}", *p.scale);
-    if (p.softcap) text += fmt::format("_softcap{}", *p.softcap);
-    if (p.bias) text += "_bias_" + name(*p.bias);
-    if (p.alibi) text += "_alibi";
-    if (p.sink) text += "_sink";
+    text += score_slug(p);
     if (!p.layouts.plain()) text += "_" + name(p.layouts);
   }
   std::ranges::replace_if(

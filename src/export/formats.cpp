@@ -13,6 +13,7 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "model/problem/suite.hpp"
 
 namespace fatune {
 namespace {
@@ -85,17 +86,12 @@ std::string key_of(const KernelFacts& facts) {
   const Attention& p = facts.problem.as_attention();
   const std::int64_t group = p.heads / p.kv_heads;
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
-  std::string scale = p.scale ? fmt::format("-scale{}", *p.scale) : "";
-  if (p.softcap) scale += fmt::format("-softcap{}", *p.softcap);
-  if (p.bias) scale += "-bias-" + slug(*p.bias);
-  if (p.alibi) scale += "-alibi";
-  if (p.sink) scale += "-sink";
   const std::string out = is_fp8(p) ? fmt::format("-{}", name(out_dtype(p))) : "";
   return fmt::format("{}-d{}-{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype), out,
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
                      p.mask == Mask::kNone ? "" : "-" + slug(p.mask),
-                     group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "", scale,
-                     layout);
+                     group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "",
+                     score_slug(p), layout);
 }
 
 /// Returns the first sizes of a custom operation; the key has the other sizes.

@@ -12,6 +12,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "export/formats.hpp"
+#include "model/problem/tensor.hpp"
 
 namespace fatune {
 namespace {

@@ -30,10 +30,8 @@ std::string statement_of(const Attention& problem) {
   if (problem.bias)
     text +=
         fmt::format(" bias, {}, is added to scores, which have their scale.", name(*problem.bias));
-  if (problem.alibi) {
-    text += fmt::format(" Then scores of head h fall by alibi[h] |i + {} - j|.",
-                        problem.seq_kv - problem.seq_q);
-  }
+  if (problem.alibi)
+    text += " Then scores of head h fall by alibi[h] " + distance_rule(problem) + ".";
   if (problem.sink)
     text += " The softmax of head h has one more term, exp(sink[h]), without a value.";
   if (problem.mask != Mask::kNone) {

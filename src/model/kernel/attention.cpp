@@ -91,7 +91,7 @@ Attention with_sizes(const Attention& like, const EdgeSizes& asked) {
   problem.seq_kv = sizes.seq_kv;
   if (sizes.seq_q != like.seq_q || sizes.seq_kv != like.seq_kv)
     problem.mask = narrowed(like.mask, sizes.batch, sizes.seq_q, sizes.seq_kv);
-  problem.mask.lengths = longest(std::move(problem.mask.lengths), sizes.batch);
+  problem.mask.lengths = fitted(std::move(problem.mask.lengths), sizes.batch);
   if (like.bias) problem.bias = resized(*like.bias, like, problem);
   problem.layouts = layouts_like(like, problem);
   return problem;
@@ -144,7 +144,7 @@ struct AttentionOperation final : Operation {
     Attention head = problem.as_attention();
     head.batch = head.heads = head.kv_heads = 1;
     head.layouts = {};
-    head.mask.lengths = longest(std::move(head.mask.lengths), 1);
+    head.mask.lengths = fitted(std::move(head.mask.lengths), 1);
     // Rows whose place in the head matters stay together.
     if (head.mask == Mask::kNone && !head.alibi)
       head.seq_q = std::min(head.seq_q, rows_at_once(head));

@@ -35,9 +35,6 @@ struct Bias {
   std::int64_t elements() const { return shape[0] * shape[1] * shape[2] * shape[3]; }
   /// From the first element in memory to the last.
   std::int64_t span() const;
-  std::int64_t offset(std::int64_t batch, std::int64_t head, std::int64_t row) const {
-    return batch * strides[0] + head * strides[1] + row * strides[2];
-  }
 };
 
 /// "1,16,512,512", "32,1,1,128:bool", "1,16,512,512:f32@0:1:8192:16" with strides.

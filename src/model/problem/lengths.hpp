@@ -36,15 +36,13 @@ struct Lengths {
 
 /// "padding:128,97", "padding-left:128", "document:700,1400"; empty for none.
 std::string name(const Lengths& lengths);
-/// Parses name().
+/// Parses name(), and leaves out repetitions.
 Result<Lengths> parse_lengths(std::string_view text);
 
-/// Returns the lengths without repetitions of the numbers.
-Lengths canonical(Lengths lengths);
 /// Returns lengths of the kind for other sizes: among them 0, 1 and all keys, as far as they fit.
 Lengths resized(const Lengths& lengths, std::int64_t batch, std::int64_t seq_kv);
-/// Returns the longest lengths, at most one for each batch entry.
-Lengths longest(Lengths lengths, std::int64_t batch);
+/// Returns the lengths, or the longest one if they are more than batch entries.
+Lengths fitted(Lengths lengths, std::int64_t batch);
 /// Returns what is wrong with the lengths of the problem; empty if nothing is.
 std::string lengths_fault(const Attention& problem);
 

@@ -177,23 +177,18 @@ FieldWord<Mask> word_of(const Mask*) {
           "(padding|padding-left|document):[0-9]+(,[0-9]+)*)$"};
 }
 
-/// Returns the one spelling of a mask without lengths.
-static Mask canonical_base(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
+Mask canonical(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
   if (mask.prefix >= seq_kv) return Mask::kNone;
   if (seq_q == seq_kv) mask.upper_left = false;
   if (kind_of(mask) != MaskKind::kWindow) return mask;
   const std::int64_t before = std::min(mask.before.value_or(kLargestSize), seq_kv - 1);
   const std::int64_t after = std::min(mask.after.value_or(kLargestSize), seq_q - 1);
-  if (before < seq_kv - 1) return {.before = before, .after = after};
-  if (after < seq_q - 1 && after > 0) return {.before = before, .after = after};
-  return after < seq_q - 1 || mask.after == 0 ? Mask::kCausal : Mask::kNone;
-}
-
-Mask canonical(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
-  Lengths lengths = canonical(std::exchange(mask.lengths, {}));
-  Mask made = canonical_base(std::move(mask), seq_q, seq_kv);
-  made.lengths = std::move(lengths);
-  return made;
+  const bool causal = after < seq_q - 1 || mask.after == 0;
+  mask.before.reset();
+  mask.after.reset();
+  if (before < seq_kv - 1 || (after < seq_q - 1 && after > 0)) mask.before = before;
+  if (mask.before || causal) mask.after = after;
+  return mask;
 }
 
 Mask narrowed(Mask mask, std::int64_t batch, std::int64_t seq_q, std::int64_t seq_kv) {
@@ -261,6 +256,12 @@ std::string mask_rule(const Attention& problem) {
   const auto kind = static_cast<std::size_t>(problem.mask.lengths.kind);
   if (kind != 0 && !text.empty()) text += " and ";
   return text + fmt::format(fmt::runtime(kOfLengths.at(kind)), problem.seq_kv);
+}
+
+std::string distance_rule(const Attention& problem) {
+  const std::int64_t shift = problem.seq_kv - problem.seq_q;
+  if (shift == 0) return "|i - j|";
+  return fmt::format("|i {} {} - j|", shift < 0 ? '-' : '+', std::abs(shift));
 }
 
 KeyRange seeing_rows(const Attention& problem, std::int64_t batch) {

@@ -78,6 +78,8 @@ double visible_pairs(const Attention& problem);
 
 /// Returns when query i of batch entry b sees key j: "j <= i + 3"; empty without a mask.
 std::string mask_rule(const Attention& problem);
+/// Returns the distance of query i and key j: "|i + 3 - j|".
+std::string distance_rule(const Attention& problem);
 
 /// The numbers by which templates and manifests know a mask; kernels/README.md explains the macros.
 struct MaskSizes {

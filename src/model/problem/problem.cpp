@@ -9,6 +9,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "core/words.hpp"
+#include "model/problem/tensor.hpp"
 
 namespace fatune {
 namespace {

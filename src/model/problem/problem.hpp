@@ -157,14 +157,6 @@ std::vector<std::string> attention_tensors(const Attention& attention);
 inline constexpr std::array<std::string_view, 4> kOptionalTensors = {"bias", "lengths", "alibi",
                                                                      "sink"};
 bool is_optional(std::string_view tensor);
-struct OptionalTensor {
-  std::string_view name;
-  std::vector<std::int64_t> shape;
-  std::optional<Dtype> type = std::nullopt;  ///< none: fp32, or int32 of lengths
-  std::vector<std::int64_t> strides = {};    ///< empty: contiguous
-};
-/// Returns the optional tensors that the problem has.
-std::vector<OptionalTensor> optional_tensors(const Attention& attention);
 /// Default of Attention::out_dtype: bf16 for e4m3 and e5m2, otherwise empty.
 std::optional<Dtype> default_out_dtype(Dtype dtype);
 bool is_fp8(const Attention& attention);  ///< whether a kernel multiplies 8-bit elements

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model/problem/problem.hpp"
+#include "model/problem/tensor.hpp"
 
 namespace fatune {
 namespace {
@@ -44,31 +45,13 @@ bool has_descales(const Attention& problem) { return is_fp8(problem) && !is_fuse
 std::vector<std::string> attention_tensors(const Attention& problem) {
   std::vector<std::string> names = {"q", "k", "v"};
   if (has_descales(problem)) names.insert(names.end(), {"q_descale", "k_descale", "v_descale"});
-  for (const OptionalTensor& each : optional_tensors(problem)) names.emplace_back(each.name);
+  for (const TensorPlan& each : optional_tensors(problem)) names.push_back(each.name);
   names.insert(names.end(), {"out", "lse"});
   return names;
 }
 
 bool is_optional(std::string_view tensor) {
   return std::ranges::count(kOptionalTensors, tensor) > 0;
-}
-
-std::vector<OptionalTensor> optional_tensors(const Attention& p) {
-  const auto& [bias, lengths, alibi, sink] = kOptionalTensors;
-  std::vector<OptionalTensor> found;
-  if (p.bias) {
-    const auto& [shape, strides, type] = *p.bias;
-    found.push_back({bias,
-                     {shape.begin(), shape.end()},
-                     dtype_of(*p.bias, p.dtype),
-                     {strides.begin(), strides.end()}});
-  }
-  if (p.mask.lengths.repeats()) found.push_back({lengths, {p.batch}});
-  if (const auto documents = p.mask.lengths.documents(); documents > 0)
-    found.push_back({lengths, {documents + 1}});
-  if (p.alibi) found.push_back({alibi, {p.heads}});
-  if (p.sink) found.push_back({sink, {p.heads}, p.dtype});
-  return found;
 }
 
 Dtype dtype_of(const Attention& problem, std::string_view tensor) {
@@ -120,17 +103,6 @@ Bytes query_bytes(const Attention& p) { return bytes_of(p.query_elements(), dtyp
 Bytes out_bytes(const Attention& p) { return bytes_of(p.query_elements(), out_dtype(p)); }
 Bytes key_bytes(const Attention& p) { return bytes_of(p.key_elements(), dtype_of(p, "k")); }
 
-static Bytes optional_bytes(const Attention& p) {
-  std::uint64_t bytes = 0;
-  for (const OptionalTensor& tensor : optional_tensors(p)) {
-    std::uint64_t size =
-        tensor.type ? static_cast<std::uint64_t>(size_of(*tensor.type)) : sizeof(float);
-    for (const std::int64_t each : tensor.shape) size *= static_cast<std::uint64_t>(each);
-    bytes += size;
-  }
-  return Bytes(bytes);
-}
-
 /// Of k and v, without the keys that lengths hide.
 static Bytes least_key_bytes(const Attention& p) {
   const Bytes all = key_bytes(p) * 2;
@@ -149,8 +121,10 @@ Bytes least_bytes(const Problem& problem) {
            Bytes(static_cast<std::uint64_t>(own->bytes_written));
   const Attention& p = problem.as_attention();
   const std::int64_t factors = has_descales(p) ? 3 * p.batch * p.kv_heads : 0;
-  return query_bytes(p) + least_key_bytes(p) + out_bytes(p) + lse_bytes(p) +
-         Bytes(static_cast<std::uint64_t>(factors) * sizeof(float)) + optional_bytes(p);
+  Bytes bytes = query_bytes(p) + least_key_bytes(p) + out_bytes(p) + lse_bytes(p) +
+                Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
+  for (const TensorPlan& each : optional_tensors(p)) bytes = bytes + Bytes(each.bytes());
+  return bytes;
 }
 
 }  // namespace fatune

@@ -153,6 +153,15 @@ std::string label(const NamedProblem& named) {
   return (named.name.empty() ? "" : named.name + " ") + describe(named.problem);
 }
 
+std::string score_slug(const Attention& p) {
+  std::string text = p.scale ? fmt::format("-scale{}", *p.scale) : "";
+  if (p.softcap) text += fmt::format("-softcap{}", *p.softcap);
+  if (p.bias) text += "-bias-" + slug(*p.bias);
+  if (p.alibi) text += "-alibi";
+  if (p.sink) text += "-sink";
+  return text;
+}
+
 std::string size_slug(const CustomProblem& problem) {
   std::string text;
   for (const NamedSize& size : problem.sizes)
@@ -171,11 +180,7 @@ std::string slug(const Problem& problem) {
   if (is_fused(p)) text += fmt::format("-{}", name(p.quant));
   if (p.mask != Mask::kNone) text += "-" + slug(p.mask);
   if (p.lse) text += "-lse";
-  if (p.scale) text += fmt::format("-scale{}", *p.scale);
-  if (p.softcap) text += fmt::format("-softcap{}", *p.softcap);
-  if (p.bias) text += "-bias-" + slug(*p.bias);
-  if (p.alibi) text += "-alibi";
-  if (p.sink) text += "-sink";
+  text += score_slug(p);
   return p.layouts.plain() ? text : text + "-" + slug(p.layouts);
 }
 

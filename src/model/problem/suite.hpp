@@ -33,6 +33,8 @@ void suite_fields(Attention& x, FieldList& f);
 std::string label(const NamedProblem& named);
 /// Names a problem in folders: "4-8-512-64-f16-causal", "rmsnorm-rows4096-columns1024-f16".
 std::string slug(const Problem& problem);
+/// "-scale0.5-softcap50-bias-1-1-1-8-alibi-sink"; empty for usual scores.
+std::string score_slug(const Attention& problem);
 std::string size_slug(const CustomProblem& problem);  ///< "-rows4096-columns1024-f16"
 
 }  // namespace fatune

@@ -13,7 +13,7 @@ namespace fatune {
 namespace {
 
 constexpr std::array kDescales = {"q_descale", "k_descale", "v_descale"};
-constexpr std::array<std::string_view, 3> kKinds = {"normal", "uniform", "constant"};
+constexpr std::array<std::string_view, 3> kFillKinds = {"normal", "uniform", "constant"};
 
 std::vector<TensorPlan> select(const std::vector<TensorPlan>& tensors, bool outputs) {
   std::vector<TensorPlan> chosen;
@@ -97,11 +97,11 @@ std::string describe_elements(const TensorPlan& tensor) {
 std::vector<TensorPlan> OperationPlan::inputs() const { return select(tensors, false); }
 std::vector<TensorPlan> OperationPlan::outputs() const { return select(tensors, true); }
 
-std::string_view name(Fill::Kind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
+std::string_view name(Fill::Kind kind) { return kFillKinds.at(static_cast<std::size_t>(kind)); }
 
 static Result<Fill::Kind> parse_fill_kind(std::string_view text) {
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    if (kKinds[i] == text) return static_cast<Fill::Kind>(i);
+  for (std::size_t i = 0; i < kFillKinds.size(); ++i) {
+    if (kFillKinds[i] == text) return static_cast<Fill::Kind>(i);
   }
   return usage_error(fmt::format("a fill of kind '{}' is unknown", text));
 }
@@ -152,22 +152,34 @@ static TensorPlan attention_tensor(const Attention& problem, const std::string& 
   return tensor;
 }
 
-/// Keys of a bias that are not neighbours are rows of one column.
-static TensorPlan optional_tensor(const OptionalTensor& given) {
+/// Keys that are not neighbours are rows of one column.
+static TensorPlan bias_tensor(const Attention& problem) {
+  const Bias& bias = *problem.bias;
   TensorPlan tensor;
-  tensor.name = given.name;
-  tensor.type = given.type;
-  tensor.integers = given.name == "lengths";
-  tensor.shape = given.shape;
-  tensor.strides = given.strides;
-  if (given.strides.empty()) return tensor;
-  if (given.strides.back() == 1) {
-    if (tensor.span() == tensor.elements()) tensor.strides.clear();
-    return tensor;
+  tensor.name = "bias";
+  tensor.type = dtype_of(bias, problem.dtype);
+  tensor.shape.assign(bias.shape.begin(), bias.shape.end());
+  tensor.strides.assign(bias.strides.begin(), bias.strides.end());
+  if (bias.strides.back() != 1) {
+    tensor.shape.push_back(1);
+    tensor.strides.push_back(1);
   }
-  tensor.shape.push_back(1);
-  tensor.strides.push_back(1);
+  if (bias.span() == bias.elements() && bias.strides.back() == 1) tensor.strides.clear();
   return tensor;
+}
+
+std::vector<TensorPlan> optional_tensors(const Attention& p) {
+  const Lengths& lengths = p.mask.lengths;
+  std::vector<TensorPlan> found;
+  if (p.bias) found.push_back(bias_tensor(p));
+  if (lengths.kind != LengthsKind::kNone) {
+    const std::int64_t count = lengths.repeats() ? p.batch : lengths.documents() + 1;
+    found.push_back({"lengths", std::nullopt, {count}});
+    found.back().integers = true;
+  }
+  if (p.alibi) found.push_back({"alibi", std::nullopt, {p.heads}});
+  if (p.sink) found.push_back({"sink", p.dtype, {p.heads}});
+  return found;
 }
 
 OperationPlan attention_plan(const Attention& p) {
@@ -178,8 +190,7 @@ OperationPlan attention_plan(const Attention& p) {
       plan.tensors.push_back({name, std::nullopt, {p.batch, p.kv_heads}, false, {}});
     }
   }
-  for (const OptionalTensor& each : optional_tensors(p))
-    plan.tensors.push_back(optional_tensor(each));
+  for (TensorPlan& each : optional_tensors(p)) plan.tensors.push_back(std::move(each));
   plan.tensors.push_back(attention_tensor(p, "out", true));
   if (!p.lse) return plan;
   plan.tensors.push_back({"lse",

@@ -32,7 +32,7 @@ struct TensorPlan {
   std::optional<Dtype> type;  ///< none: fp32
   std::vector<std::int64_t> shape;
   bool output = false;
-  Fill fill;  ///< for declared inputs
+  Fill fill = {};  ///< for declared inputs
   /// Words of messages for the dimensions ("batch", "head", "row", "column") and the elements
   /// ("outputs"). Empty for a declared tensor, whose elements read "y[17, 5]". Set for attention
   /// only; not serialized.
@@ -98,6 +98,8 @@ void fields(OperationPlan& x, FieldList& f);
 
 /// Tensors of attention: q, k, v, the factors of fp8, out, and lse if the problem wants it.
 OperationPlan attention_plan(const Attention& problem);
+/// Returns the optional tensors that the problem has, in the order of kOptionalTensors.
+std::vector<TensorPlan> optional_tensors(const Attention& problem);
 /// Returns the declared tolerance, or attention's.
 OperationPlan plan_of(const Problem& problem, const std::optional<OperationPlan>& declared);
 

@@ -11,6 +11,7 @@
 
 #include "core/fields.hpp"
 #include "core/hash.hpp"
+#include "model/problem/tensor.hpp"
 
 namespace fatune {
 namespace {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "gpu/objects.hpp"
+#include "model/problem/tensor.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/baselines/torch_process.hpp"
 #include "worker/protocol/implementation.hpp"

@@ -14,7 +14,7 @@ namespace fatune {
 namespace {
 
 /// Returns where a head, counted over the batch, begins among the elements of an optional tensor.
-std::int64_t optional_at(const Attention& problem, const OptionalTensor& tensor, std::int64_t head,
+std::int64_t optional_at(const Attention& problem, const TensorPlan& tensor, std::int64_t head,
                          std::int64_t first_row) {
   const std::int64_t batch = head / problem.heads, of_batch = head % problem.heads;
   if (tensor.name == "lengths") return problem.mask.lengths.repeats() ? batch : 0;
@@ -39,8 +39,8 @@ Offsets slice_at(const Attention& problem, std::int64_t head, std::int64_t first
                      {"v_descale", kv_head},
                      {"out", query},
                      {"lse", row}};
-  for (const OptionalTensor& tensor : optional_tensors(problem))
-    offsets[std::string(tensor.name)] = optional_at(problem, tensor, head, first_row);
+  for (const TensorPlan& tensor : optional_tensors(problem))
+    offsets[tensor.name] = optional_at(problem, tensor, head, first_row);
   return offsets;
 }
 

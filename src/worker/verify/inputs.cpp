@@ -270,9 +270,7 @@ static std::vector<std::byte> bias_elements(const Attention& problem, const Inpu
 
 static std::vector<std::byte> slopes(const Attention& problem, Distribution how) {
   constexpr double kSteep = 4;  // chosen: only the nearest keys count
-  const double factor = how == Distribution::kZeros      ? 0
-                        : how == Distribution::kOutliers ? kSteep
-                                                         : 1;
+  const double factor = how == Distribution::kOutliers ? kSteep : 1;
   std::vector<float> values;
   for (std::int64_t head = 1; head <= problem.heads; ++head) {
     const double exponent = 8 * static_cast<double>(head) / static_cast<double>(problem.heads);
@@ -291,22 +289,22 @@ static std::vector<std::byte> sinks(const Attention& problem, const InputCase& w
   std::vector<std::uint16_t> values;
   for (std::int64_t head = 0; head < problem.heads; ++head) {
     const std::uint64_t bits = random_bits(which.seed, kSinks, static_cast<std::uint64_t>(head));
-    float value = kUsual + normal_value(static_cast<std::uint16_t>(bits));
-    if (how == Distribution::kUniform) value = head % 2 == 0 ? kAbove : kBelow;
-    if (no_share) value = kBelow;
-    values.push_back(encode(problem.dtype, value));
+    const float usual = kUsual + normal_value(static_cast<std::uint16_t>(bits));
+    const float far = no_share || head % 2 == 1 ? kBelow : kAbove;
+    values.push_back(
+        encode(problem.dtype, no_share || how == Distribution::kUniform ? far : usual));
   }
   return bytes_of(values);
 }
 
 std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCase& which) {
   std::vector<HostTensor> made;
-  for (const OptionalTensor& tensor : optional_tensors(problem)) {
-    const std::string_view name = tensor.name;
-    made.push_back({std::string(name), name == "bias"      ? bias_elements(problem, which)
-                                       : name == "lengths" ? bytes_of(lengths_tensor(problem))
-                                       : name == "alibi"   ? slopes(problem, which.distribution)
-                                                           : sinks(problem, which)});
+  for (const TensorPlan& tensor : optional_tensors(problem)) {
+    const std::string& name = tensor.name;
+    made.push_back({name, name == "bias"      ? bias_elements(problem, which)
+                          : name == "lengths" ? bytes_of(lengths_tensor(problem))
+                          : name == "alibi"   ? slopes(problem, which.distribution)
+                                              : sinks(problem, which)});
   }
   return made;
 }

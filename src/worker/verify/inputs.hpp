@@ -37,7 +37,7 @@ struct HostInputs {
 HostInputs make_inputs(const Attention& problem, const InputCase& which, int v_doublings = 0);
 
 /// Returns the optional tensors. Slopes are those of the ALiBi paper, four times as steep in
-/// outliers and 0 in zeros. Sinks are N(4,1), but in uniform inputs far above the scores and far
+/// outliers. Sinks are N(4,1), but in uniform inputs far above the scores and far
 /// below them in turn, and far below where outputs are 1 or means.
 std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCase& which);
 

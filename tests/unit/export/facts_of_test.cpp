@@ -96,6 +96,25 @@ TEST_CASE("a library stage and a fixture are refused by name") {
   CHECK(fault.error().message.find("fixture") != std::string::npos);
 }
 
+TEST_CASE("optional tensors are passed and described where the problem has them") {
+  Attention problem = test::mission();
+  problem.alibi = problem.sink = true;
+  problem.mask = *parse_mask("padding:512,0,3");
+  auto facts = facts_of(test::default_candidate("naive", problem), test::limits_of("sm_90a"));
+  REQUIRE(facts);
+  CHECK(facts->stages[0].arguments ==
+        std::vector<std::string>{"q", "k", "scores", "lengths", "alibi"});
+  CHECK(facts->stages[1].arguments == std::vector<std::string>{"scores", "lse", "sink"});
+  REQUIRE(facts->tensors.size() == 7);
+  CHECK(facts->tensors[3].type == "i32");
+  CHECK(facts->tensors[3].shape == std::vector<std::int64_t>{4});
+  CHECK(facts->tensors[5].name == "sink");
+  facts->cubin = {"x.cubin", std::string(64, '0'), 1};
+  const auto again = read_value<KernelFacts>(to_json(*facts), "x");
+  if (!again) FAIL(again.error().message);
+  CHECK(dump(to_json(*again)) == dump(to_json(*facts)));
+}
+
 TEST_CASE("a custom operation tells its tensors, and no scale") {
   const KernelRef kernel = test::custom_kernels().front();
   const Candidate candidate{kernel, default_config(kernel->manifest),

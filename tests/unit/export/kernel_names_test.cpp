@@ -17,6 +17,14 @@ TEST_CASE("a name tells kernel and problem") {
   problem.layouts = *parse_layouts("packed,out=bhsd");
   CHECK(export_name("fa_mma", problem) ==
         "fa_mma_b4_h8_kvh2_q512_kv512_d64_bf16_causal_packed_out_bhsd");
+  problem.layouts = {};
+  problem.mask = *parse_mask("causal+padding:9,0");
+  problem.softcap = 50;
+  problem.bias = *parse_bias("1,1,1,512:f32");
+  problem.alibi = problem.sink = true;
+  CHECK(export_name("fa_mma", problem) ==
+        "fa_mma_b4_h8_kvh2_q512_kv512_d64_bf16_causal_padding_9_0_softcap50_bias_1_1_1_512_f32_"
+        "alibi_sink");
 }
 
 TEST_CASE("equal names are numbered, and no number is given twice") {

@@ -2,12 +2,14 @@
 #include "judge/referee/problem_book.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
 #include "judge/services.hpp"
 
 using namespace fatune;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -61,6 +63,20 @@ TEST_CASE("a statement says what is computed, how tensors lie and what decides")
   CHECK(stated->tensors[3].role == "output");
   CHECK(stated->gates.front().name == "source");
   for (const StatedRule& rule : stated->tolerance) CHECK(rule.name != "lse");
+}
+
+TEST_CASE("a statement says what optional tensors do") {
+  Attention problem = kWide;
+  problem.mask = *parse_mask("padding:9,0");
+  problem.alibi = problem.sink = true;
+  const auto stated =
+      ProblemBook(book("", {{"", problem}})).state({"4-8-512-128-f16-padding-9-0-alibi-sink"});
+  if (!stated) FAIL(stated.error().message);
+  CHECK_THAT(stated->statement, ContainsSubstring("when j < lengths[b]; a row that sees none"));
+  CHECK_THAT(stated->statement, ContainsSubstring("fall by alibi[h] |i - j|."));
+  CHECK_THAT(stated->statement, ContainsSubstring("one more term, exp(sink[h])"));
+  REQUIRE(stated->tensors.size() == 7);
+  CHECK(stated->tensors[3].type == "i32");
 }
 
 TEST_CASE("no list of the judge's answers has a place for a seed or an expected value") {

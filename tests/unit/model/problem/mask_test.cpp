@@ -152,7 +152,7 @@ TEST_CASE("at other sizes lengths keep their kind, and fit") {
       if (mask.lengths.repeats()) CHECK(std::ranges::max(problem.mask.lengths.numbers) == seq);
     }
   }
-  CHECK(name(longest(*parse_lengths("padding:0,7,3"), 2)) == "padding:7,3");
+  CHECK(name(fitted(*parse_lengths("padding:0,7,3"), 2)) == "padding:7");
 }
 
 TEST_CASE("bounds that hide nothing are left out") {
@@ -248,6 +248,9 @@ TEST_CASE("the rule of a mask with lengths says both") {
   CHECK(mask_rule(masked(8, 8, "causal+padding-left:4", 2)) == "j <= i and j >= 8 - lengths[b]");
   CHECK(mask_rule(masked(8, 8, "document:4,4")) ==
         "both lie between the same two neighbours of lengths");
+  CHECK(distance_rule(masked(8, 8, "none")) == "|i - j|");
+  CHECK(distance_rule(masked(8, 12, "none")) == "|i + 4 - j|");
+  CHECK(distance_rule(masked(12, 8, "none")) == "|i - 4 - j|");
 }
 
 TEST_CASE("at shorter lengths a mask still hides something") {

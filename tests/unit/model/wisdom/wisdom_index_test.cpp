@@ -74,6 +74,11 @@ TEST_CASE("kernels that libfatune_rt cannot launch are refused by the reader, to
   mapped.tensor_maps.emplace_back().tensor = "partials";
   CHECK_THAT(why_not_in_wisdom(mapped), ContainsSubstring("maps its scratch partials"));
   CHECK(why_not_in_wisdom(facts_with("plain")).empty());
+  KernelFacts more = facts_with("more");
+  more.problem.as_attention().sink = true;
+  CHECK(why_not_in_wisdom(more) == "reads the tensor sink, but libfatune_rt passes none");
+  more.problem.as_attention().mask.lengths = {LengthsKind::kRight, {1}};
+  CHECK(why_not_in_wisdom(more) == "reads the tensor lengths, but libfatune_rt passes none");
 }
 
 TEST_CASE("text that is no index of this version names what is wrong") {

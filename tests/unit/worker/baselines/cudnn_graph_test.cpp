@@ -185,6 +185,14 @@ TEST_CASE("a causal mask compares row and column, shifted when lengths differ") 
 }
 
 TEST_CASE("what cuDNN cannot do is refused with its reason") {
+  Attention more = causal(512, 512);
+  more.mask = *parse_mask("causal+padding:9");
+  CHECK(refusal(more, 91900) ==
+        "cudnn: --mask causal+padding:9 is not taken, only none and causal");
+  more.sink = true;
+  CHECK(refusal(more, 91900) == "cudnn: --sink is not taken");
+  more.alibi = true;
+  CHECK(refusal(more, 91900) == "cudnn: --alibi is not taken");
   CHECK(refusal(causal(512, 512), 91900).empty());
   CHECK(refusal(causal(100, 300), 91900).empty());
   CHECK(refusal(causal(512, 500), 91900) ==

@@ -60,6 +60,17 @@ TEST_CASE("one product leaves packed q, k and v, one each the others") {
   CHECK(apart->before[2].plan.operands[2].pitch == 512);
 }
 
+TEST_CASE("no product leaves an optional tensor") {
+  Attention problem = laid("4,8,512,64", "bshd");
+  problem.bias = *parse_bias("1,1,1,512");
+  problem.mask = *parse_mask("padding:512,3");
+  problem.alibi = problem.sink = true;
+  const auto plan = layer_plan(problem, kL2);
+  REQUIRE(plan);
+  REQUIRE(plan->before.size() == 3);
+  CHECK(plan->before[2].to == "v");
+}
+
 TEST_CASE("rows with gaps are written where they lie, heads apart as dense memory") {
   const auto gaps = layer_plan(laid("2,8,128,64", "bshd,q=66560:64:520"), kL2);
   REQUIRE(gaps);
