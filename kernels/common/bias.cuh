@@ -23,8 +23,10 @@ using bias_elem = elem;
 #define BIAS_PARAMETER , const bias_elem *__restrict__ bias
 #define BIAS_ARGUMENT , bias
 
-/// Returns the number by which a score that has its scale rises. A kernel takes row_max as
-/// kLeastRowMax at least, so much lower numbers hide their key as -inf does.
+/// A lower number hides its key, as -inf does. In mma kernels such a score is below kLeastRowMax.
+constexpr float kHidingBias = -1e29f;
+
+/// Returns the number by which a score that has its scale rises.
 DEVICE float bias_value(bias_elem element) {
 #if BIAS == BIAS_BOOL
   return element == 0 ? NEG_INF : 0.0f;

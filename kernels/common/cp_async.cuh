@@ -22,8 +22,8 @@ DEVICE void cp_async_16_or_zero(u32 to, const void* from, bool inside) {
                "r"(bytes));
 }
 
-/// Copies kBytes, 4, 8 or 16, of which the first `given` come from memory, and the others are zeros;
-/// it may be less than 0 or more than kBytes.
+/// Copies kBytes, 4, 8 or 16. The first `given` of them come from memory, and the others are zeros;
+/// `given` may be less than 0 or more than kBytes.
 template <int kBytes>
 DEVICE void cp_async(u32 to, const void* from, int given) {
   const u32 bytes = given < 0 ? 0 : given < kBytes ? given : kBytes;

@@ -1,5 +1,5 @@
-// lengths.cuh: Says which keys rows see where lengths of keys, or boundaries of packed documents, are
-// given at run time.
+// lengths.cuh: Says which keys rows see where lengths of keys, or boundaries of packed documents,
+// are given at run time.
 #pragma once
 
 #include "common/problem.cuh"
@@ -36,8 +36,8 @@ DEVICE KeyRange keys_of_lengths(const i32* lengths, int batch, i32 row) {
 #endif
 }
 
-/// The keys that mask and lengths let a row see. Neither bound falls from row to row; a row past the
-/// last sees what that one sees.
+/// The keys that mask and lengths let a row see. Neither bound falls from row to row. A row past the
+/// last one sees what that one sees.
 DEVICE KeyRange seen_keys(const i32* lengths, int batch, i32 row) {
   const i32 real = min_of(row, SEQ_Q - 1);
   const KeyRange given = keys_of_lengths(lengths, batch, real);

@@ -20,8 +20,8 @@ struct Scores {
   float at[kM][kN][4];
 };
 
-/// row_max of a row that has seen no key, where a KV block may hide all of its keys from a row: less
-/// than any score, but finite, so that P of a hidden key, whose S is -inf, is 0.
+/// row_max of a row that has seen no key, where a KV block may hide all of its keys from a row. It is
+/// below any score, but finite: P of a hidden key, whose S is -inf, is 0.
 constexpr float kLeastRowMax = -0x1p100f;
 
 /// A warp's accumulator of O and its online softmax; row_max is what the exponents of P refer to.

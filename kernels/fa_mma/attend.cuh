@@ -173,8 +173,8 @@ struct Pipeline {
   }
 };
 
-/// Changes scores before their mask: those of the keys from `key` on, of the warp whose first row is
-/// `row`.
+/// Changes scores before their mask: those of the keys from `key` on, of the warp whose first row
+/// is `row`.
 DEVICE void change_scores(WarpScores& scores, const Pipeline& pipeline, const Place& place, int row,
                           int key) {
   if (kSoftcap) cap_scores(scores);
@@ -182,7 +182,8 @@ DEVICE void change_scores(WarpScores& scores, const Pipeline& pipeline, const Pl
 #if BIAS
   add_bias(scores, key + place.lane % 4 * 2, [&](int below) {
     const int of_pack = lane_row + below;
-    return bias_row(pipeline.modifiers.bias, place.head * kPack + of_pack % kPack, Rows::position(of_pack));
+    return bias_row(pipeline.modifiers.bias, place.head * kPack + of_pack % kPack,
+                    Rows::position(of_pack));
   });
 #endif
 #if ALIBI

@@ -30,7 +30,8 @@ constexpr int kNBlocks = ceil_div(key_end(SEQ_Q - 1), BLOCK_N) - kFirstBlock;
 constexpr bool kRaggedRows = kRows % BLOCK_M != 0;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
 // A mask hides keys of the KV blocks; of a diagonal alone, the last query sees all of them.
-constexpr bool kHidesKeys = kLengths || kBoundedBefore || (kBoundedAfter && (SEQ_Q > 1 || DIAGONAL + 1 < SEQ_KV));
+constexpr bool kHidesKeys =
+    kLengths || kBoundedBefore || (kBoundedAfter && (SEQ_Q > 1 || DIAGONAL + 1 < SEQ_KV));
 constexpr bool kAnyMask = kHidesKeys || kRaggedKeys;
 
 static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
@@ -300,7 +301,8 @@ DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
   const int first_key = range.first * BLOCK_N + place.split * kSplitKeys;
   const elem* k_keys = k + (KTensor::row(place.head, first_key) + k_copier.from);
   const elem* v_keys = v + (VTensor::row(place.head, first_key) + v_copier.from);
-  const Pipeline pipeline{k_copier, v_copier, k_keys, v_keys, first_key, range.count, place.split, modifiers};
+  const Pipeline pipeline{k_copier,  v_copier,    k_keys,      v_keys,
+                          first_key, range.count, place.split, modifiers};
   pipeline.start();
 
   const u32 q_rows = base + place.first_row * kRowBytes;

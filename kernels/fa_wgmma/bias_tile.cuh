@@ -1,8 +1,8 @@
 // bias_tile.cuh: Brings a warp's share of the bias to shared memory, a KV block ahead, and adds it
 // to S. Where rows of the bias begin at no multiple of 4 bytes, S gets it straight from memory.
 //
-// A warp has a place of its own, so nothing but the warp waits for it. Rows are 16 bytes longer than
-// their keys need: eight of them lie in different banks.
+// A warp has a place of its own, so nothing but the warp waits for it. Rows are 16 bytes longer
+// than their keys need: eight of them lie in different banks.
 #pragma once
 
 #include "common/cp_async.cuh"
@@ -14,7 +14,7 @@
 #if BIAS
 constexpr bool kBiasTiled = BIAS_ALIGN >= 4;
 constexpr int kBiasCopy = kBiasTiled ? BIAS_ALIGN : 16;  // bytes of a copy
-constexpr int kBiasRows = BIAS_ROWS == 1 ? 1 : 16;           // of a warp; one stands for all
+constexpr int kBiasRows = BIAS_ROWS == 1 ? 1 : 16;       // of a warp; one stands for all
 constexpr int kBiasPitch = BLOCK_N * static_cast<int>(sizeof(bias_elem)) + 16;
 constexpr int kBiasTileBytes = kBiasTiled ? kBiasRows * kBiasPitch : 0;
 static_assert(BIAS_BYTES == kConsumers * 4 * kBiasTileBytes, "a tile for each consumer warp");
@@ -53,7 +53,8 @@ struct BiasTile {
       const int row = (i + lane) / kOfRow, at = (i + lane) % kOfRow * kBiasCopy;
       const u8* const from = reinterpret_cast<const u8*>(first + row_offset(row) + key) + at;
       const int left = (SEQ_KV - key) * kSize - at;
-      cp_async<kBiasCopy>(tile + row * kBiasPitch + at, from, kRaggedKeys ? left : kBiasCopy);
+      constexpr bool kMayPassEnd = kRaggedKeys || kUnalignedBlocks;
+      cp_async<kBiasCopy>(tile + row * kBiasPitch + at, from, kMayPassEnd ? left : kBiasCopy);
     }
     cp_async_commit();
   }

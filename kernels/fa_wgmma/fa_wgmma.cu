@@ -14,7 +14,8 @@
 extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     fa_wgmma(elem* __restrict__ out, float* __restrict__ lse,
              const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
-             const __grid_constant__ TensorMap map_v, const __grid_constant__ TensorMap map_out MODIFIER_PARAMETERS) {
+             const __grid_constant__ TensorMap map_v,
+             const __grid_constant__ TensorMap map_out MODIFIER_PARAMETERS) {
   extern __shared__ __align__(1024) u8 shared[];
   const SharedStorage storage{shared_address(shared)};
   const Producer producer{storage, map_q, map_k, map_v LENGTHS_ARGUMENT};
@@ -32,7 +33,8 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
     if (CLUSTER_SPLITS > 1) wait_for_cluster_start();
     return;
   }
-  if (!kHasProducer && threadIdx.x == kThreads - 32) producer.fill_stages(work_tile_at(first LENGTHS_ARGUMENT));
+  if (!kHasProducer && threadIdx.x == kThreads - 32)
+    producer.fill_stages(work_tile_at(first LENGTHS_ARGUMENT));
   __syncwarp();
   if constexpr (kReallocRegisters) warpgroup_reg_alloc<CONSUMER_REGISTERS>();
   Consumer consumer(storage, warpgroup);

@@ -44,8 +44,8 @@ DEVICE bool has_work_tile(int index) {
   return kPaired ? TilePairs::pair_at(index) < kWorkTiles / 2 : index < kWorkTiles;
 }
 
-/// KV blocks begin with the first key that a row sees. A bias is copied 16 bytes at a time: then with
-/// the multiple of 16 before it.
+/// KV blocks begin with the first key that a row sees. Where a bias is copied, 16 bytes at a time,
+/// they begin with the multiple of 16 before it.
 DEVICE int first_of_blocks(int first_seen) { return kBias ? first_seen / 16 * 16 : first_seen; }
 
 /// Work tiles in the order of GRID_ORDER: those of kSectionHeads heads in turn, then those of the

@@ -107,14 +107,16 @@ constexpr bool kTwoPBuffers = kIntraWgOverlap && kLateRescale;
 // KV blocks begin anywhere, where rows see no key before a bound.
 constexpr bool kUnalignedBlocks = kBoundedBefore || kLengths;
 // A mask hides what is past the last key.
-constexpr bool kHidesEnd = kBoundedAfter && PREFIX_KEYS == 0 && DIAGONAL + KEYS_AFTER <= SEQ_KV - SEQ_Q;
+constexpr bool kHidesEnd =
+    kBoundedAfter && PREFIX_KEYS == 0 && DIAGONAL + KEYS_AFTER <= SEQ_KV - SEQ_Q;
 constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0 || (kUnalignedBlocks && !kHidesEnd);
 constexpr bool kAnyMask = MASKED != 0 || kRaggedKeys;
 // PV by a column of ones keeps row_sum in a tile of O from the first KV block to the last.
 constexpr bool kRowSumInO = kRowSumByMma && !kInterleaved;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen =
-    kBias || kLengths || kBoundedBefore || (kBoundedAfter && (kBackward || kSplits > 1 || kSomeSeeNothing));
+    kBias || kLengths || kBoundedBefore ||
+    (kBoundedAfter && (kBackward || kSplits > 1 || kSomeSeeNothing));
 
 // A work tile, or a split's share of one, may have no KV block.
 constexpr bool kMayHaveNoBlock =

@@ -93,7 +93,8 @@ FAULT_ENTRY {
 FAULT_ENTRY {
   const Row where = this_row();
   if (where.index >= kRows) return;
-  const int batch = static_cast<int>(where.head / HEADS), head = static_cast<int>(where.head % HEADS);
+  const int batch = static_cast<int>(where.head / HEADS);
+  const int head = static_cast<int>(where.head % HEADS);
   const bias_elem* other = bias_row(bias, batch * HEADS + (head + 1) % HEADS, where.row);
   store(out, where, attend(q, k, v, where, key_end(where.row), {}, 0, other));
 }

@@ -2,7 +2,7 @@
 // place.
 #pragma once
 
-#include "common/bias.cuh"
+#include "common/modifiers.cuh"
 #include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
@@ -111,14 +111,9 @@ DEVICE void store_lse(float* lse, const Row& where, float value) {
   if (where.lane == 0) lse[where.index] = value;
 }
 
-#if SINK
-#define SINK_OF_HEADS , const elem *sink
-#else
-#define SINK_OF_HEADS
-#endif
 #define FAULT_PARAMETERS                                                                       \
   const elem *q, const elem *k, const elem *v, FACTOR(q_descale) FACTOR(k_descale)             \
-      FACTOR(v_descale) out_elem *out, float *lse BIAS_PARAMETER SINK_OF_HEADS
+      FACTOR(v_descale) out_elem *out, float *lse BIAS_PARAMETER SINK_PARAMETER
 
 /// The launch that computes; its body follows.
 #define FAULT_ENTRY extern "C" __global__ void fault_main(FAULT_PARAMETERS)

@@ -6,7 +6,7 @@
 // With ROUND_INTERMEDIATES=1 it is the low-precision twin: S, P and O are rounded as a kernel that
 // keeps them in DTYPE would. fp8 elements are multiplied by their factors as they are read, so that
 // every sum is one of the values that they stand for.
-#include "common/bias.cuh"
+#include "common/modifiers.cuh"
 #include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
@@ -24,17 +24,6 @@ DEVICE result to_result(float value) { return value; }
 #else
 using result = out_elem;
 DEVICE result to_result(float value) { return to_out(value); }
-#endif
-
-#if ALIBI
-#define ALIBI_OF_HEADS , const float *__restrict__ alibi
-#else
-#define ALIBI_OF_HEADS
-#endif
-#if SINK
-#define SINK_OF_HEADS , const elem *__restrict__ sink
-#else
-#define SINK_OF_HEADS
 #endif
 
 constexpr int kTilesQ = ceil_div(SEQ_Q, TILE);
@@ -84,7 +73,7 @@ DEVICE bool left_visible(const i32* __restrict__ lengths, i64 head, int row, int
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
     naive_scores(const elem* __restrict__ q, const elem* __restrict__ k,
                  FACTOR(q_descale) FACTOR(k_descale) float* __restrict__ scores BIAS_PARAMETER
-                     LENGTHS_PARAMETER ALIBI_OF_HEADS) {
+                     LENGTHS_PARAMETER ALIBI_PARAMETER) {
   __shared__ float q_tile[TILE][TILE + 1];
   __shared__ float k_tile[TILE][TILE + 1];
   const i64 block = blockIdx.x;
@@ -127,7 +116,10 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   score = SOFTCAP * tanhf(score / SOFTCAP);
 #endif
 #if BIAS
-  score += bias_value(bias_row(bias, static_cast<int>(head), row)[i64{key} * BIAS_KEY_STRIDE]);
+  const i64 at = i64{key} * BIAS_KEY_STRIDE;
+  const float added = bias_value(bias_row(bias, static_cast<int>(head), row)[at]);
+  score += added;
+  seen = seen && !(added < kHidingBias);
 #endif
 #if ALIBI
   const int distance = row + (SEQ_KV - SEQ_Q) - key;
@@ -139,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
 
 /// One warp a row; a row that sees no key becomes zeros, its log-sum-exp -infinity or the sink.
 extern "C" __global__ void __launch_bounds__(ROW_WARPS * 32)
-    naive_softmax(float* __restrict__ scores, float* __restrict__ lse SINK_OF_HEADS) {
+    naive_softmax(float* __restrict__ scores, float* __restrict__ lse SINK_PARAMETER) {
   const i64 row = static_cast<i64>(blockIdx.x) * ROW_WARPS + threadIdx.x / 32;
   if (row >= kHeadCount * SEQ_Q) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;

@@ -104,7 +104,7 @@ typedef enum fatune_rt_bias_type {
 
 /* A tensor (batch, heads, seq_q, seq_kv), added to scores, which have their scale and softcap. The
  * first three sizes may be 1, which stands for all. Strides are in elements; all 0: contiguous. All
- * must equal what is compiled into the kernel. Finite numbers below -65504 count as that. */
+ * must equal what is compiled into the kernel. Numbers below -1e29 hide their key, as -inf does. */
 typedef struct fatune_rt_bias {
   int64_t type; /* a fatune_rt_bias_type; if none, the rest is not read */
   int64_t shape[4], strides[4];

@@ -156,8 +156,8 @@ class Grid {
 
 }  // namespace
 
-Status run_grid(const Program& program, const Launch& launch, Memory& memory,
-                Asynchrony asynchrony, std::uint64_t* products) {
+Status run_grid(const Program& program, const Launch& launch, Memory& memory, Asynchrony asynchrony,
+                std::uint64_t* products) {
   Machine machine{program, launch, memory, asynchrony, "", 0, 0, 0};
   for (std::size_t i = 0; i < 3; ++i) {
     if (launch.grid[i] == 0 || launch.cluster[i] == 0 || launch.grid[i] % launch.cluster[i] != 0)

@@ -6,8 +6,9 @@
 
 namespace fatune::ptx {
 
-/// Carries out every thread, and adds the multiplications of tensor cores to `products`. An error names the line of an instruction that fails, or where
-/// threads stand that wait for each other. A cluster that waits for a later one lets it begin.
+/// Carries out every thread, and adds the multiplications of tensor cores to `products`. An error
+/// names the line of an instruction that fails, or where threads stand that wait for each other. A
+/// cluster that waits for a later one lets it begin.
 Status run_grid(const Program& program, const Launch& launch, Memory& memory,
                 Asynchrony asynchrony = Asynchrony::kLate, std::uint64_t* products = nullptr);
 

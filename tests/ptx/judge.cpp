@@ -84,7 +84,9 @@ void spoil(const InputCase& which, int doublings, Expected& expected) {
   if (expected.lse) leave_out(*expected.lse, lost);
 }
 
-Examined refused(const std::string& reason) { return {false, reason, kWorstMargin, 0, "", 0, 0, 0}; }
+Examined refused(const std::string& reason) {
+  return {false, reason, kWorstMargin, 0, "", 0, 0, 0};
+}
 
 }  // namespace
 

@@ -121,6 +121,7 @@ const MaskCase kMasked[] = {
     {kPlainWgmma, "1,2,130,64 f16 window:40,20 lse sink"},
     {kPlainWgmma, "1,2,300,64 f16 window:20,30+document:64,64,64,108 lse"},
     {kPlainWgmma, "2,2,130,64 bf16 padding:65,1 lse softcap 20 bias 2,1,130,130 alibi sink"},
+    {kPlainWgmma, "1,2,128,64 f16 causal-window:33 bias 1,2,128,128"},
     {kWgmmaLate, "1,1,200,128 bf16 causal lse alibi"},
     {kWgmmaLate, "1,1,200,64 f16 none alibi sink"},
     {kWgmmaSplits, "3,1,200,64 f16 padding:150,3,0 lse sink"},

@@ -21,8 +21,9 @@ struct Attention;
 enum class BiasType { kInput, kF32, kBool };
 std::string_view name(BiasType type);  ///< "input", "f32", "bool"
 
-/// Finite numbers below it count as this one, so that rows of them alone have a softmax in fp32.
-inline constexpr double kLeastBias = -65504;
+/// A lower number hides its key, as -infinity does. Divided by any usual softmax scale it is below
+/// the row_max of a row that has seen no key, -2^100 (kernels/common/mma_softmax.cuh).
+inline constexpr double kHidingBias = -1e29;
 
 /// A tensor (batch, heads, seq_q, seq_kv), added to scores that have their scale and cap. The first
 /// three sizes may be 1, which then stands for all. Strides are in elements, 0 for such a size.

@@ -143,7 +143,7 @@ static double bias_at(const Attention& problem, const HostInputs& inputs, const 
   const double value = bias.type == BiasType::kF32
                            ? static_cast<double>(elements<float>(bytes)[at])
                            : decode(problem.dtype, elements<std::uint16_t>(bytes)[at]);
-  return value == kNothing ? value : std::max(value, kLeastBias);
+  return value < kHidingBias ? kNothing : value;
 }
 
 /// Returns what the slope of the head takes from a score.

@@ -79,8 +79,8 @@ Result<std::vector<GuardedBuffer>> upload_inputs(const gpu::Context& context, CU
 void gather_rows(const TensorPlan& tensor, std::span<const std::byte> memory,
                  std::span<std::byte> elements);
 
-/// What queries are multiplied by where a problem has a softmax scale of its own, so that scores keep
-/// their size, as far as the type has such queries and fp32 their products.
+/// What queries are multiplied by where a problem has a softmax scale of its own, so that scores
+/// keep their size, as far as the type has such queries and fp32 their products.
 double unit_of_queries(const Attention& problem);
 /// The `draw`-th of the 65536 values that stand for N(0,1): its quantile at (draw + 1/2) / 65536.
 float normal_value(std::uint16_t draw);
