@@ -36,7 +36,8 @@ def options_of(problem):
                "--seq-kv", str(problem.get("seq_kv", problem["seq_q"])), "--layout", problem.get("layout", "bhsd")]
     for field in ("out_dtype", "quant", "softcap", "bias"):
         options += ["--" + field.replace("_", "-"), str(problem[field])] if field in problem else []
-    return options + ["--mask", problem["mask"]] + ["--lse"] * problem.get("lse", False)
+    flags = ["--" + flag for flag in ("lse", "alibi", "sink") if problem.get(flag, False)]
+    return options + ["--mask", problem["mask"]] + flags
 
 
 def compiled(program, winner, folder):

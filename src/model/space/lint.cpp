@@ -295,15 +295,13 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
     for (const Problem& problem : problems) {
       if (problem.custom()) cases.push_back({problem, *limits});
       for (const MaskKind mask : manifest_.masks) {  // attention's
-        Attention attention = problem.as_attention();
-        attention.dtype = manifest_.dtypes.front();
-        attention.quant = usual_quant(manifest_);
-        if (mask == MaskKind::kDocument) attention.batch = 1;
-        Mask example = example_of(mask);
-        example.lengths = resized(example.lengths, attention.batch, attention.seq_kv);
-        attention.mask = canonical(std::move(example), attention.seq_q, attention.seq_kv);
-        if (kinds_of(attention.mask).back() != mask || !lengths_fault(attention).empty()) continue;
-        cases.push_back({attention, *limits});
+        Attention p = problem.as_attention();
+        p.dtype = manifest_.dtypes.front();
+        p.quant = usual_quant(manifest_);
+        if (mask == MaskKind::kDocument) p.batch = 1;
+        p.mask = narrowed(example_of(mask), p.batch, p.seq_q, p.seq_kv);
+        if (kinds_of(p.mask).back() == mask && lengths_fault(p).empty())
+          cases.push_back({p, *limits});
       }
     }
   }

@@ -82,7 +82,10 @@ void gather_rows(const TensorPlan& tensor, std::span<const std::byte> memory,
 /// What queries are multiplied by where a problem has a softmax scale of its own, so that scores
 /// keep their size, as far as the type has such queries and fp32 their products.
 double unit_of_queries(const Attention& problem);
-/// The `draw`-th of the 65536 values that stand for N(0,1): its quantile at (draw + 1/2) / 65536.
+inline constexpr std::size_t kDraws = 65536;
+/// exp(-x) for x >= 0 by arithmetic alone: the library's differs between machines in the last bit.
+double exp_minus(double x);
+/// The `draw`-th of the kDraws values that stand for N(0,1): its quantile at (draw + 1/2) / kDraws.
 float normal_value(std::uint16_t draw);
 /// 64 random bits that depend on nothing but the three numbers.
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t position);

@@ -51,7 +51,8 @@ TEST_CASE(
 TEST_CASE("edge problems keep optional tensors, and have lengths of 0, 1 and all keys") {
   Attention like{4, 8, 2, 512, 512, 64};
   like.alibi = like.sink = true;
-  for (const std::string_view mask : {"causal+padding:500,0,30", "padding-left:9", "none"}) {
+  for (const std::string_view mask :
+       {"causal+padding:500,0,30", "padding-left:9", "causal-window:2+padding:9", "none"}) {
     like.mask = *parse_mask(mask);
     for (const Attention& edge : edges_of(like)) {
       CHECK((edge.alibi && edge.sink));
