@@ -161,7 +161,7 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
   }
   const auto other = finds([](const Attention& p) {
     return std::ranges::any_of(optional_tensors(p),
-                               [](const OptionalTensor& each) { return each.name != "bias"; });
+                               [](const TensorPlan& each) { return each.name != "bias"; });
   });
   if (other != kernels.end()) {
     return usage_error("--to torch: " + describe(other->facts.problem) +

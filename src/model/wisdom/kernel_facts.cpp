@@ -300,7 +300,7 @@ std::string why_not_in_wisdom(const KernelFacts& facts) {
     return fmt::format("computes {}, but libfatune_rt launches attention alone",
                        operation_name(problem));
   if (problem.is(has_descales)) return "is for fp8, but libfatune_rt passes no factors";
-  for (const OptionalTensor& tensor : optional_tensors(problem.as_attention()))
+  for (const TensorPlan& tensor : optional_tensors(problem.as_attention()))
     if (tensor.name != "bias")
       return fmt::format("reads the tensor {}, but libfatune_rt passes none", tensor.name);
   if (problem.is(is_fused)) return "quantizes, but libfatune_rt has no word for that";
