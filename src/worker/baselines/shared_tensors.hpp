@@ -15,8 +15,8 @@
 
 namespace fatune {
 
-/// The buffers of q, k, v, their factors and out, one after the other in an anonymous file, as they
-/// lie on the device. The file is gone when no process maps it any more.
+/// The buffers of q, k, v, their factors, the optional tensors and out, one after the other in an
+/// anonymous file, as they lie on the device. The file is gone when no process maps it any more.
 class SharedTensors {
  public:
   static Result<SharedTensors> make(const Attention& problem);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "gpu/objects.hpp"
-#include "model/problem/tensor.hpp"
 #include "worker/baselines/outside.hpp"
 #include "worker/baselines/torch_process.hpp"
 #include "worker/protocol/implementation.hpp"
@@ -16,8 +15,6 @@ namespace {
 
 /// Why the backend cannot compute the problem; empty when it can. A user's function is asked.
 std::string refusal(const std::string& backend, const Attention& problem) {
-  if (const auto tensors = optional_tensors(problem); !tensors.empty())
-    return fmt::format("it is not given the {}", tensors.front().name);
   if (backend.starts_with(kPythonPrefix)) return "";
   const PythonPackage* const package = python_package(backend);
   const bool takes = package != nullptr && package->e4m3 && problem.dtype == Dtype::kE4m3;

@@ -60,6 +60,18 @@ std::int64_t flush_bytes(const TorchSetting& setting) {
                                    static_cast<double>(setting.l2_bytes));
 }
 
+/// How the optional tensors of a problem lie in its memory; no strides: contiguous.
+Json optional_of(const Attention& problem) {
+  Json tensors = Json::object();
+  for (const TensorPlan& each : optional_tensors(problem)) {
+    const bool booleans = each.name == "bias" && problem.bias->type == BiasType::kBool;
+    tensors[each.name] = {{"type", booleans ? "bool" : each.type_word()},
+                          {"shape", each.shape},
+                          {"strides", each.strides}};
+  }
+  return tensors;
+}
+
 /// The layers that a backend is timed in; null for a problem that has none.
 Json layer_of(const TorchSetting& setting) {
   const Layouts& layouts = setting.problem.layouts;
@@ -232,6 +244,7 @@ Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
   const Json order = {{"do", "problem"},
                       {"problem", to_json(setting.problem)},
                       {"strides", strides},
+                      {"optional", optional_of(setting.problem)},
                       {"memory", tensors_.place()},
                       {"flush_bytes", flush_bytes(setting)},
                       {"layer", layer_of(setting)},
@@ -287,8 +300,9 @@ std::string TorchProcess::detail(const std::string& backend) const {
 }
 
 bool TorchProcess::has_inputs_of(const TensorAddresses& source) const {
-  const auto same = [&](const char* tensor) { return source_->at(tensor) == source.at(tensor); };
-  return source_ && same("q") && same("k") && same("v");
+  return source_ && std::ranges::all_of(tensors_.inputs(), [&](const std::string& tensor) {
+           return source_->at(tensor) == source.at(tensor);
+         });
 }
 
 void TorchProcess::inputs_are_of(const TensorAddresses& source) {

@@ -15,9 +15,13 @@ class Contestant:
     leave."""
 
     library = ""  # name and version of one that is no part of PyTorch
+    TAKES = ()  # the tensors that few problems have, which it can be given
 
     def __init__(self, problem, name):
         self.problem, self.name = problem, name
+        for tensor in problem.optional:
+            if tensor not in self.TAKES:
+                raise Refused(f"it is not given the {tensor}", "infeasible")
         self.notes = []  # remarks that a reader of the time needs
         self.graph, self.launches, self.each_us = None, 1, 0.0
         self.in_layer = None  # a graph
@@ -35,6 +39,9 @@ class Contestant:
     def first_run(self):
         """Shows that it can do the problem; returns the name of the kernel or function that ran."""
         raise NotImplementedError
+
+    def renew(self):
+        """Makes what it has made of the inputs again, in the same memory, after they changed."""
 
     def forced(self):
         return contextlib.nullcontext()

@@ -8,11 +8,12 @@ HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues an
 
 def type_of(word):
     return {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "f16": torch.float16,
-            "bf16": torch.bfloat16, "f32": torch.float32}[word]
+            "bf16": torch.bfloat16, "f32": torch.float32, "i32": torch.int32,
+            "bool": torch.bool}[word]
 
 
 def same_bits(a, b):
-    return torch.equal(a.contiguous().view(torch.int16), b.contiguous().view(torch.int16))
+    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
 
 
 def difference(a, b):

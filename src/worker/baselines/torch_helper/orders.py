@@ -8,8 +8,9 @@ orders:
   hello    {method}: takes the numbers of the timing method; returns versions and the device.
            `packages` has the version of each package beside PyTorch, empty for a missing one
   load     {backend}: imports a package, as open does
-  problem  {problem, strides, memory, flush_bytes, layer, varies_within}: replaces the problem.
-           `memory` says where q, k, v and out begin in a file, and `strides` how they lie in it.
+  problem  {problem, strides, optional, memory, flush_bytes, layer, varies_within}: replaces the
+           problem. `memory` says where its tensors begin in a file, and `strides` how q, k, v and
+           out lie in it. `optional` has {type, shape, strides} of the bias and its like
            `layer` is {layers, tokens, hidden, packed, cached_keys}; null: no time in a layer
   open     {backend}: forces flash, cudnn, efficient or math, leaves the choice to PyTorch
            (auto), or takes a package (fa3) or a function (python:FILE:FUNCTION)

@@ -8,7 +8,7 @@ from torch_helper.basics import METHOD, Refused
 from torch_helper.mask import Mask
 from torch_helper.measuring import captured, same_bits, timed, type_of
 
-ELEMENT_BYTES = {"e4m3": 1, "e5m2": 1, "f16": 2, "bf16": 2, "f32": 4}
+ELEMENT_BYTES = {"e4m3": 1, "e5m2": 1, "f16": 2, "bf16": 2, "f32": 4, "i32": 4, "bool": 1}
 
 
 class Problem:
@@ -16,7 +16,7 @@ class Problem:
 
     def __init__(self, order):
         sizes, memory = order["problem"], order["memory"]
-        self.mask = Mask(sizes["mask"], sizes["seq_q"], sizes["seq_kv"])
+        self.mask = Mask(sizes["mask"], sizes["seq_q"], sizes["seq_kv"], sizes["batch"])
         self.causal = self.mask.kind == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
         self.softcap = sizes.get("softcap")  # none: scores stay as they are
@@ -35,12 +35,18 @@ class Problem:
         self.factors = [name for name in memory["places"] if name.endswith("_descale")]
         for name in self.factors:  # one number a key head
             self.shapes[name], self.strides[name], self.words[name] = key[:2], (key[1], 1), "f32"
+        self.optional = list(order["optional"])
+        for name, tensor in order["optional"].items():
+            shape = tensor["shape"][:4]  # a fifth size is 1
+            self.shapes[name], self.words[name] = shape, tensor["type"]
+            self.strides[name] = tensor["strides"][:4] or [math.prod(shape[i + 1:])
+                                                           for i in range(len(shape))]
         self.places = memory["places"]
         whole = torch.frombuffer(mapped, dtype=torch.int16, count=memory["bytes"] // 2, offset=0)
         self.out = self.view("out", whole)
         self.host_inputs = whole[:self.places["out"] // 2]
         self.inputs = torch.zeros(self.places["out"] // 2, dtype=torch.int16, device="cuda")
-        names = ["q", "k", "v", *self.factors]
+        names = ["q", "k", "v", *self.factors, *self.optional]
         self.device = {name: self.view(name, self.inputs) for name in names}
         self.flush = torch.empty(max(order["flush_bytes"], 1), dtype=torch.uint8, device="cuda")
         self.varies_within = order["varies_within"]
@@ -63,6 +69,7 @@ class Problem:
         self.untouched = self.inputs.clone()
         for contestant in self.contestants.values():
             contestant.expected = None
+            contestant.renew()
 
     def in_layer(self, call):
         """A graph of the layers; none for a problem without layers."""

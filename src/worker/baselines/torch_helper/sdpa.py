@@ -1,5 +1,6 @@
 """sdpa.py: Runs one backend of PyTorch's scaled_dot_product_attention, or PyTorch's own choice."""
 import contextlib
+import math
 import warnings
 
 import torch
@@ -11,6 +12,8 @@ from torch_helper.contestant import Contestant
 class Sdpa(Contestant):
     BACKENDS = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION",
                 "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
+    TAKES = ("bias", "lengths", "alibi")
+    ALIGNED = 8  # elements; PyTorch copies a mask of other rows in each launch
 
     def __init__(self, problem, name):
         self.backend = None
@@ -19,6 +22,9 @@ class Sdpa(Contestant):
             if self.backend is None:
                 raise Refused(f"PyTorch {torch.__version__} has no backend {name}; a newer one has",
                               "environment")
+        if name == "flash":
+            self.TAKES = ()  # it has no attn_mask
+        self.made_of_inputs = False
         self.options = {"dropout_p": 0.0}
         if problem.scale is not None:
             self.options["scale"] = problem.scale
@@ -26,13 +32,44 @@ class Sdpa(Contestant):
             self.options["enable_gqa"] = True
         super().__init__(problem, name)
 
+    def added(self):
+        """What is added to scores, made once: PyTorch turns booleans into this in each launch. A
+        bias that is alone is the problem's own tensor."""
+        problem, mask = self.problem, self.problem.mask
+        bias, slopes = (problem.device.get(name) for name in ("bias", "alibi"))
+        if bias is not None and slopes is None and not mask.hides:
+            return bias
+        added, dtype = 0.0, problem.dtype
+        if slopes is not None:
+            queries, keys = mask.places()
+            added = -slopes[None, :, None, None] * (queries + mask.diagonal - keys).abs()
+        if bias is not None and bias.dtype == torch.bool:
+            added = torch.where(bias, added, -math.inf)
+        elif bias is not None:
+            added, dtype = added + bias, bias.dtype
+        if mask.hides:
+            added = torch.where(mask.tensor(), added, -math.inf)
+        self.made_of_inputs = bias is not None or slopes is not None
+        added = added.to(dtype)
+        if mask.keys % self.ALIGNED == 0:
+            return added
+        return torch.nn.functional.pad(added, (0, -mask.keys % self.ALIGNED))[..., :mask.keys]
+
+    def renew(self):
+        if self.made_of_inputs:
+            self.options["attn_mask"].copy_(self.added())
+
     def set_mask(self):
         """Sets the options of the mask; true for the bias that only fused kernels understand.
 
         is_causal is aligned top-left, and "causal" bottom-right, which are equal for a square. For
-        others, flash, efficient and auto take causal_lower_right. All else is a mask of booleans.
+        others, flash, efficient and auto take causal_lower_right. All else is added to scores.
         """
         mask = self.problem.mask
+        if self.problem.optional:
+            self.options["attn_mask"] = self.added()
+            self.notes.append("the mask as a tensor")
+            return False
         if self.name == "flash":
             self.problem.refuse_masks_beside("PyTorch's flash", "none", "causal")
         if mask.kind == "none":
@@ -41,7 +78,7 @@ class Sdpa(Contestant):
             self.options["is_causal"] = True
             return False
         if mask.kind != "causal" or self.name in ("cudnn", "math"):
-            self.options["attn_mask"] = mask.tensor()
+            self.options["attn_mask"] = self.added()
             self.notes.append("the mask as a tensor")
             return False
         from torch.nn.attention.bias import causal_lower_right

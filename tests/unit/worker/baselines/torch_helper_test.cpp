@@ -182,6 +182,47 @@ TEST_CASE("FlashAttention-4 is told the problem's softcap") {
   CHECK_FALSE(takes("softcap:20"));
 }
 
+TEST_CASE("optional tensors reach the backends that can be given them") {
+  Attention problem = masked("padding:9,7");
+  problem.batch = 2;
+  problem.sink = true;
+  Script script("used:9,7", problem);
+  REQUIRE(script.process.open("fa4", script.setting));
+  const SharedTensors& tensors = script.process.tensors();
+  CHECK(tensors.inputs() == std::vector<std::string>{"k", "lengths", "q", "sink", "v"});
+  CHECK(tensors["lengths"].size() == 8);
+  CHECK(tensors["sink"].size() == 4);
+  TensorAddresses from = {{"q", 1}, {"k", 2}, {"v", 3}, {"out", 4}, {"lengths", 5}, {"sink", 6}};
+  script.process.inputs_are_of(from);
+  REQUIRE(script.process.run("fa4"));
+  CHECK(script.process.has_inputs_of(from));
+  from["sink"] = 7;
+  CHECK_FALSE(script.process.has_inputs_of(from));
+  CHECK(Script("used:9,8", problem).open_fault("fa4").starts_with("FlashAttention-4 cannot"));
+}
+
+TEST_CASE("a bias reaches PyTorch with its type and strides") {
+  Attention problem = kSixteen;
+  const auto takes = [&](const std::string& bias, const std::string& told) {
+    problem.bias = *parse_bias(bias);
+    Script script(told, problem);
+    return static_cast<bool>(script.process.open("math", script.setting));
+  };
+  CHECK(takes("1,2,16,16", "bias:float16,512,256,16,1"));
+  CHECK(takes("1,1,1,16:bool", "bias:bool,16,16,16,1"));
+  CHECK(takes("1,2,16,16:f32@0:24:48:1", "bias:float32,0,24,48,1"));
+  CHECK(takes("1,2,16,16@0:1:64:2", "bias:float16,0,1,64,2"));
+  CHECK_FALSE(takes("1,2,16,16@0:1:64:2", "bias:float16,0,1,64,1"));
+}
+
+TEST_CASE("each backend that cannot be given a tensor refuses the tensor by its name") {
+  const std::string backend = GENERATE("flash", "fa3", "fa4", "flashinfer", "sage");
+  Attention problem = kSixteen;
+  problem.layouts = *parse_layouts("bshd");
+  problem.alibi = true;
+  CHECK(Script("", problem).refusal(backend) == "it is not given the alibi");
+}
+
 TEST_CASE("FlashInfer decodes a window of keys") {
   Attention problem = masked("causal-window:5");
   problem.seq_q = 1;

@@ -3,7 +3,7 @@
 Just enough for torch_helper/ to run without a GPU. The variable STAND_IN names a fault: "no_flash" (the flash backend
 refuses), "falls_back" (math runs, whatever was forced), "drifts" (a graph leaves another output), "varies" (a last bit
 differs), "writes_input", "out_of_memory". Or it names the mask that attention must be told: "sees:98" query-key pairs of a
-head, "window:4,3" keys before and behind a query's own, where -1 is all.
+head, "window:4,3" keys before and behind a query's own, where -1 is all, "bias:bool,0,16,1" type and strides of a bias.
 """
 import contextlib
 import itertools
@@ -16,7 +16,7 @@ __version__ = "2.99.0+none"
 WRONG = os.environ.get("STAND_IN", "")
 float16, bfloat16, float32, float8_e4m3fn, float8_e5m2 = "float16", "bfloat16", "float32", "float8_e4m3fn", "float8_e5m2"
 int16, int32, uint8, bool = "int16", "int32", "uint8", "bool"
-WIDTHS = {float16: 2, bfloat16: 2, int16: 2, float32: 4, float8_e4m3fn: 1, float8_e5m2: 1}
+WIDTHS = {float16: 2, bfloat16: 2, int16: 2, float32: 4, int32: 4, uint8: 1, bool: 1, float8_e4m3fn: 1, float8_e5m2: 1}
 clock = 0.0  # milliseconds
 enabled = {0, 1, 2, 3}
 capturing = None
@@ -160,6 +160,19 @@ class Tableau(list):
         assert size == -1
         return Integers(self)
 
+    def to(self, dtype):
+        return self
+
+
+def where(mask, shown, hidden):
+    """A mask stands for what is added to scores."""
+    assert (shown, hidden) == (0, -math.inf)
+    return mask
+
+
+def tensor(numbers, dtype, device):
+    return Integers(numbers)
+
 
 def arange(count, dtype, device):
     return Integers(range(count))
@@ -228,6 +241,8 @@ def attend(q, k, v, **options):
     if options.get("is_causal"):
         assert q.size(2) == k.size(2) or WRONG.startswith("sees:"), "top-left"
         told_pairs(sum(min(row + 1, k.size(2)) for row in range(q.size(2))))
+    elif WRONG.startswith("bias:"):
+        assert WRONG == "bias:" + ",".join(map(str, (mask.dtype, *mask.stride()))), mask.stride()
     elif isinstance(mask, Tableau):
         assert len(mask) == q.size(2) * k.size(2)
         told_pairs(sum(mask))

@@ -15,3 +15,10 @@ def flash_attn_func(q, k, v, softmax_scale, causal, window_size, softcap):
     if torch.WRONG == "no_fa4":
         raise AssertionError("head_dim 8 is not supported")
     return torch.launched(q.contiguous(), 0.125), None
+
+
+def flash_attn_varlen_func(q, k, v, seqused_k, max_seqlen_k, learnable_sink, **options):
+    """Is told "used:9,7", the lengths of a batch."""
+    assert torch.WRONG == "used:" + ",".join(map(str, seqused_k)) and max_seqlen_k == max(seqused_k)
+    assert learnable_sink.shape == (q.shape[2],) and learnable_sink.width == q.width
+    return flash_attn_func(q, k, v, **options)

@@ -1,0 +1,275 @@
+"""baselines_test.py: Compares what the helper of baselines gives PyTorch and packages with a plain
+formula, on the CPU: biases, slopes, sinks, lengths and documents."""
+import contextlib
+import itertools
+import math
+import pathlib
+import sys
+import tempfile
+import types
+import unittest
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src/worker/baselines"))
+from torch_helper import basics, contestant, problem, sdpa
+from torch_helper.packages import fa4, flex
+
+BATCH, HEADS, KEYS, DIM = 3, 4, 13, 8
+SLOPES, SINKS = [0.5, 0.25, 0.125, 0.0625], [0.5, -1, 2, 0.25]
+WIDTHS = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "bool": torch.bool, "i32": torch.int32}
+
+
+class OnHost(TorchFunctionMode):
+    """Makes tensors on the CPU that are asked for on the GPU."""
+
+    def __torch_function__(self, function, kinds, arguments=(), named=None):
+        named = dict(named or {})
+        if named.get("device") == "cuda":
+            named["device"] = "cpu"
+        return function(*arguments, **named)
+
+
+def order_of(memory, sizes, inputs):
+    """The order that fatune sends, with the inputs in the memory: (type, tensor) by name."""
+    places, end = {}, 0
+    for name, (_, tensor) in inputs.items():
+        places[name] = end
+        end += -(-tensor.untyped_storage().nbytes() // 64) * 64
+    places["out"] = end
+    end += inputs["q"][1].untyped_storage().nbytes()
+    memory.write_bytes(bytes(end))
+    strides = {name: list(inputs[name][1].stride()) for name in "qkv"}
+    optional = {name: {"type": word, "shape": list(tensor.shape),
+                       "strides": [] if tensor.is_contiguous() else list(tensor.stride())}
+                for name, (word, tensor) in inputs.items() if name not in "qkv"}
+    return {"problem": sizes, "strides": {**strides, "out": strides["q"]}, "optional": optional,
+            "memory": {"path": str(memory), "bytes": end, "places": places}, "flush_bytes": 1,
+            "varies_within": 0.1}
+
+
+def make_inputs(sizes, bias=None, word="f16", alibi=False, sink=False):
+    def numbers(*shape):
+        return torch.randn(*shape).to(WIDTHS[sizes["dtype"]])
+
+    keys = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], DIM)
+    inputs = {"q": numbers(sizes["batch"], sizes["heads"], sizes["seq_q"], DIM), "k": numbers(*keys), "v": numbers(*keys)}
+    inputs = {name: (sizes["dtype"], tensor) for name, tensor in inputs.items()}
+    if bias is not None:
+        shape, order = bias
+        tensor = torch.randn(*(shape[i] for i in order)).permute(*(order.index(i) for i in range(4)))
+        tensor = tensor > -0.5 if word == "bool" else tensor.to(WIDTHS[word])
+        if word == "bool":
+            tensor[..., 0] = True  # every row sees a key
+        inputs["bias"] = (word, tensor)
+    if "padding" in sizes["mask"] or "document" in sizes["mask"]:
+        inputs["lengths"] = ("i32", torch.zeros(sizes["batch"], dtype=torch.int32))
+    if alibi:
+        inputs["alibi"] = ("f32", torch.tensor(SLOPES) * float(torch.rand(())))
+    if sink:
+        inputs["sink"] = (sizes["dtype"], torch.tensor(SINKS).to(WIDTHS[sizes["dtype"]]))
+    return inputs
+
+
+def visible(text, batch, query, key, queries, keys):
+    """The table of docs/attention.md."""
+    position, seen = query + keys - queries, True
+    for part in text.split("+"):
+        form, _, numbers = part.partition(":")
+        numbers = [int(number) for number in numbers.split(",") if number]
+        if form == "causal":
+            seen &= key <= position
+        elif form == "causal-window":
+            seen &= position - numbers[0] < key <= position
+        elif form == "window":
+            seen &= position - numbers[0] <= key <= position + numbers[1]
+        elif form == "padding":
+            seen &= key < numbers[batch % len(numbers)]
+        elif form == "padding-left":
+            seen &= key >= keys - numbers[batch % len(numbers)]
+        elif form == "document":
+            ends = list(itertools.accumulate(numbers))
+            seen &= sum(end <= query for end in ends) == sum(end <= key for end in ends)
+    return seen
+
+
+def plain(sizes, inputs):
+    """The formula of docs/attention.md in fp64."""
+    q, k, v = (inputs[name][1].double() for name in "qkv")
+    k, v = (tensor.repeat_interleave(HEADS // sizes["kv_heads"], 1) for tensor in (k, v))
+    queries, keys = sizes["seq_q"], sizes["seq_kv"]
+    scores = q @ k.transpose(2, 3) * sizes.get("scale", DIM ** -0.5)
+    if "softcap" in sizes:
+        scores = sizes["softcap"] * torch.tanh(scores / sizes["softcap"])
+    if "bias" in inputs:
+        word, bias = inputs["bias"]
+        scores = scores.masked_fill(~bias, -math.inf) if word == "bool" else scores + bias.double()
+    for batch, query, key in itertools.product(range(sizes["batch"]), range(queries), range(keys)):
+        if "alibi" in inputs:
+            scores[batch, :, query, key] -= inputs["alibi"][1].double() * abs(query + keys - queries - key)
+        if not visible(sizes["mask"], batch, query, key, queries, keys):
+            scores[batch, :, query, key] = -math.inf
+    if "sink" in inputs:
+        column = inputs["sink"][1].double()[None, :, None, None].expand(*scores.shape[:3], 1)
+        return torch.cat([scores, column], 3).softmax(3)[..., :-1] @ v
+    return scores.softmax(3) @ v
+
+
+class Fake4:
+    """FlashAttention-4 in a few lines, whose masks end at the last key of each entry."""
+
+    @staticmethod
+    def flash_attn_func(q, k, v, softmax_scale=None, causal=False, window_size=(None, None), softcap=0.0, learnable_sink=None):
+        sizes = {"batch": q.shape[0], "seq_q": q.shape[1], "seq_kv": k.shape[1], "kv_heads": k.shape[2], "mask": "none"}
+        before, after = (KEYS if side is None else side for side in window_size)
+        if causal or window_size != (None, None):
+            sizes["mask"] = "causal" if causal else f"window:{before},{after}"
+        if softmax_scale:
+            sizes["scale"] = softmax_scale
+        if softcap:
+            sizes["softcap"] = softcap
+        inputs = {name: ("", tensor.transpose(1, 2)) for name, tensor in zip("qkv", (q, k, v))}
+        if learnable_sink is not None:
+            assert learnable_sink.shape == (q.shape[2],) and learnable_sink.is_contiguous()
+            inputs["sink"] = ("", learnable_sink)
+        return plain(sizes, inputs).transpose(1, 2).to(q.dtype), None
+
+    @staticmethod
+    def flash_attn_varlen_func(q, k, v, cu_seqlens_q=None, cu_seqlens_k=None, max_seqlen_q=None, max_seqlen_k=None,
+                               seqused_k=None, **options):
+        for tensor in (cu_seqlens_q, cu_seqlens_k, seqused_k):
+            assert tensor is None or tensor.dtype == torch.int32 and tensor.is_contiguous()
+        if seqused_k is not None:
+            assert max_seqlen_k == int(seqused_k.max()) and q.dim() == 4
+            return torch.cat([Fake4.flash_attn_func(q[i:i + 1], k[i:i + 1, :length], v[i:i + 1, :length], **options)[0]
+                              for i, length in enumerate(seqused_k.tolist())]), None
+        assert q.dim() == 3 and cu_seqlens_q.equal(cu_seqlens_k)
+        starts = cu_seqlens_q.tolist()
+        assert starts[-1] == q.shape[0] and max_seqlen_q == max_seqlen_k == max(b - a for a, b in zip(starts, starts[1:]))
+        return torch.cat([Fake4.flash_attn_func(*(each[None, a:b] for each in (q, k, v)), **options)[0][0]
+                          for a, b in zip(starts, starts[1:])]), None
+
+
+def eager(function, **options):
+    return torch_compile(function, **{"backend": "eager", **options})
+
+
+def in_time(work, title):
+    """In this thread: tracing in one thread after another can crash PyTorch."""
+    with torch.overrides._pop_mode_temporarily():
+        return work()
+
+
+torch_compile = torch.compile
+torch.compile = eager
+torch.set_grad_enabled(False)
+torch.cuda.synchronize = lambda: None
+torch.cuda.get_device_capability = lambda ordinal: (9, 0)
+sdpa.Sdpa.forced = lambda self: contextlib.nullcontext()
+sdpa.Sdpa.choice = lambda self: self.name
+contestant.in_time = in_time
+fa4.installed = flex.installed = lambda name: "0"
+sys.modules["flash_attn"] = types.ModuleType("flash_attn")
+sys.modules["flash_attn.cute"] = Fake4
+KINDS = {"flex": flex.FlexAttention, "fa4": fa4.FlashAttention4}
+
+
+def sizes_of(mask, dtype="f16", **more):
+    documents = "document" in mask
+    return {"batch": 1 if documents else BATCH, "heads": HEADS, "kv_heads": HEADS, "seq_q": KEYS if documents else 6,
+            "seq_kv": KEYS, "head_dim": DIM, "dtype": dtype, "mask": mask, **more}
+
+
+def fill(held, inputs):
+    for name, (_, tensor) in inputs.items():
+        if name != "lengths":
+            view = torch.as_strided(held.host_inputs.view(tensor.dtype), tensor.shape, tensor.stride(),
+                                    held.places[name] // tensor.element_size())
+            view.copy_(tensor)
+
+
+def run(backend, sizes, **tensors):
+    """Opens the backend before it has inputs, then gives it others twice, as fatune does."""
+    inputs = make_inputs(sizes, **tensors)
+    with tempfile.TemporaryDirectory() as folder, OnHost():
+        held = problem.Problem(order_of(pathlib.Path(folder) / "memory", sizes, inputs))
+        opened = KINDS.get(backend, sdpa.Sdpa)(held, backend)
+    held.contestants[backend] = opened
+    mask = opened.options.get("attn_mask")
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        inputs = make_inputs(sizes, **tensors)
+        fill(held, inputs)
+        with OnHost():
+            held.upload()
+        assert opened.options.get("attn_mask") is mask, "a graph reads the old one"
+        difference = (opened.call().double() - plain(sizes, inputs)).abs().max()
+        limit = 0.01 if sizes["dtype"] == "f16" else 0.06
+        assert difference < limit, (backend, sizes, list(tensors), float(difference))
+    return opened
+
+
+def refusal(backend, sizes, **tensors):
+    try:
+        run(backend, sizes, **tensors)
+    except basics.Refused as refused:
+        assert refused.kind == "infeasible"
+        return str(refused)
+    raise AssertionError(f"{backend} takes {sizes} and {list(tensors)}")
+
+
+WHOLE, KEY_PADDING = (BATCH, HEADS, 6, KEYS), (BATCH, 1, 1, KEYS)
+PLAIN = (0, 1, 2, 3)
+MASKS = ["padding:13,7,1", "padding-left:7,13,9", "causal+padding:9,13,11", "causal-window:9+padding-left:13,9,13",
+         "document:4,1,8", "causal+document:4,9", "window:2,1+document:6,7", "causal", "causal-window:3"]
+
+
+class Baselines(unittest.TestCase):
+    def test_sdpa(self):
+        for backend in ("efficient", "math"):
+            for mask in MASKS:
+                run(backend, sizes_of(mask))
+            for mask in ("none", "causal", "padding:13,7,8"):
+                run(backend, sizes_of(mask), alibi=True)
+                run(backend, sizes_of(mask), bias=(WHOLE, PLAIN))
+                run(backend, sizes_of(mask), bias=((1, HEADS, 6, KEYS), (0, 2, 1, 3)))
+                run(backend, sizes_of(mask), bias=(KEY_PADDING, PLAIN), word="bool")
+                run(backend, sizes_of(mask), bias=(WHOLE, PLAIN), word="bool", alibi=True)
+
+    def test_masks_are_never_copied_in_a_launch(self):
+        """PyTorch pads rows that are not 16 bytes apart, and turns booleans into numbers."""
+        for mask in MASKS[:6]:
+            told = run("efficient", sizes_of(mask)).options["attn_mask"]
+            assert told.dtype == torch.float16 and told.stride(-1) == 1
+            assert all(stride % 8 == 0 for stride in told.stride()[:-1])
+        opened = run("efficient", sizes_of("none"), bias=(KEY_PADDING, PLAIN), word="bool")
+        assert opened.options["attn_mask"].data_ptr() == opened.problem.device["bias"].data_ptr()
+
+    def test_flex(self):
+        for mask in MASKS:
+            run("flex", sizes_of(mask, softcap=2.0))
+        run("flex", sizes_of("causal", kv_heads=2), alibi=True)
+        for shape in (WHOLE, (1, HEADS, 1, KEYS), (1, 1, 1, KEYS)):
+            run("flex", sizes_of("causal+padding:9,13,11", softcap=2.0), bias=(shape, PLAIN), word="f32", alibi=True)
+        run("flex", sizes_of("none"), bias=((1, HEADS, 6, KEYS), (0, 2, 1, 3)))
+        run("flex", sizes_of("none"), bias=(KEY_PADDING, PLAIN), word="bool")
+
+    def test_fa4(self):
+        for mask in ("padding:13,7,1", "document:4,1,8", "causal+document:4,9", "window:2,1+document:6,7"):
+            run("fa4", sizes_of(mask, "bf16", scale=0.25, kv_heads=2))
+            run("fa4", sizes_of(mask, "bf16"), sink=True)
+        run("fa4", sizes_of("causal", "bf16", softcap=2.0), sink=True)
+
+    def test_refusals(self):
+        assert refusal("flash", sizes_of("padding:7")) == "it is not given the lengths"
+        assert refusal("math", sizes_of("none"), sink=True) == "it is not given the sink"
+        assert refusal("flex", sizes_of("none"), sink=True) == "it is not given the sink"
+        assert refusal("fa4", sizes_of("none"), alibi=True) == "it is not given the alibi"
+        assert refusal("fa4", sizes_of("none"), bias=(WHOLE, PLAIN)) == "it is not given the bias"
+        for mask in ("padding-left:7", "causal+padding:13,9,13"):
+            assert refusal("fa4", sizes_of(mask)).endswith("without another mask, not " + mask)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
