@@ -85,8 +85,8 @@ def why_no_reference(record: Dict[str, Any]) -> str:
         return "its log-sum-exp is an output that a reference here does not have"
     if record.get("mask", "none") not in ("none", "causal"):
         return f"its mask is {record['mask']}, and a reference here has no mask but causal"
-    if record.get("softcap") or record.get("bias"):
-        return "its scores have a cap or a bias, which a reference here has not"
+    if any(record.get(change) for change in ("softcap", "bias", "alibi", "sink")):
+        return "its scores are changed, which a reference here does not do"
     for tensor in ("q", "k", "v", "out"):
         if lies(Problem.of_record(record), tensor) not in ("bhsd", "bshd"):
             return f"{tensor} is no contiguous tensor"
