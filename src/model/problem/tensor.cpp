@@ -164,7 +164,8 @@ static TensorPlan bias_tensor(const Attention& problem) {
     tensor.shape.push_back(1);
     tensor.strides.push_back(1);
   }
-  if (bias.span() == bias.elements() && bias.strides.back() == 1) tensor.strides.clear();
+  // The name has strides unless the bias is contiguous. Without gaps alone it may be permuted.
+  if (name(bias).find('@') == std::string::npos) tensor.strides.clear();
   return tensor;
 }
 

@@ -210,6 +210,7 @@ TEST_CASE("a bias reaches PyTorch with its type and strides") {
   };
   CHECK(takes("1,2,16,16", "bias:float16,512,256,16,1"));
   CHECK(takes("1,1,1,16:bool", "bias:bool,16,16,16,1"));
+  CHECK(takes("1,2,16,16@0:16:32:1", "bias:float16,0,16,32,1"));  // permuted, without gaps
   CHECK(takes("1,2,16,16:f32@0:24:48:1", "bias:float32,0,24,48,1"));
   CHECK(takes("1,2,16,16@0:1:64:2", "bias:float16,0,1,64,2"));
   CHECK_FALSE(takes("1,2,16,16@0:1:64:2", "bias:float16,0,1,64,1"));
