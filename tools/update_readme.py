@@ -131,6 +131,26 @@ def suite(name, by="in_layer"):
     return f"{table(head, rows, 3)}\n\n{text}.\n\n{source(name, document)}"
 
 
+def variants():
+    """Problems of the suite beside the fastest of cuDNN and PyTorch, and in other rounds beside FlashAttention-4."""
+    document, newest = load("h200/suite-variants.json"), load("h200/variants-fa4.json")
+    beside = {problem["name"]: problem for problem in problems_of(newest)}
+    rows, ratios = [], []
+    for problem in problems_of(document):
+        best, other = problem["best"], beside.get(problem["name"])
+        theirs = ["", ""] if other is None else [f"{ratios_of(other, 'in_layer')[time]:.3f}" for time in ("in_layer", "plain")]
+        own = [NAMES[problem["best_baseline"]], f"{problem['ratio']:.3f}"] if "ratio" in problem else ["", ""]
+        ratios += [max(float(ratio) for ratio in (own[1], theirs[0]) if ratio)] if own[1] or theirs[0] else []
+        rows.append([problem["name"], f"{median(best, 'plain'):.1f}", f"{median(best, 'in_layer'):.1f}", *own, *theirs])
+    head = ["problem", "plain, µs", "in a layer, µs", "fastest of cuDNN and PyTorch", "ratio, in a layer",
+            "ratio to FlashAttention-4, in a layer", "the same, plain"]
+    text = (f"Beside the fastest of these, in a layer: geometric mean **{statistics.geometric_mean(ratios):.3f}** ({len(ratios)} rows, "
+            f"worst {max(ratios):.3f})")
+    command = newest["command"].partition(",")[0]
+    return (f"{table(head, rows)}\n\n{text}. {source('h200/suite-variants.json', document)}\n\nThen, for FlashAttention-4 "
+            f"([h200/variants-fa4.json](../results/h200/variants-fa4.json)), `{command}`.")
+
+
 def headline():
     """The README's one number: what a program gets."""
     document, models = load("h200/suite-mission.json"), problems_of(load("h200/suite-models.json"))
@@ -332,7 +352,7 @@ BLOCKS = {
     "suite-models": lambda: suite("h200/suite-models.json"), "h100-models": lambda: suite("h100x4/suite-models.json"),
     "contiguous": lambda: suite("h200/suite-mission-contiguous.json"), "rivals": lambda: suite("h100/mission-rivals.json"),
     "fa3": lambda: suite("h200/suite-fa3-bshd.json", by="plain"), "fa3-h100": lambda: suite("h100x2/suite-fa3-bshd.json", by="plain"),
-    "decode": lambda: suite("h200/suite-decode.json", by="hot"),
+    "decode": lambda: suite("h200/suite-decode.json", by="hot"), "variants": variants,
     "fp8-h100": lambda: fp8("h100/suite-fp8-long.json", "h100/suite-fp8.json"), "fp8-rivals": fp8_rivals, "fp8-fused": fp8_fused,
     "examples": examples,
     "strategies": strategies, "own-spaces": own_spaces, "endings": endings,
