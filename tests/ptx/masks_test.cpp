@@ -169,6 +169,25 @@ TEST_CASE("the reference kernel with slopes, sinks and lengths is right on hard 
   }
 }
 
+TEST_CASE("interpreted kernels give zeros where a bias hides all keys of a row") {
+  for (const auto& [variant, text] :
+       {MaskCase{kNaive, "1,2,70,64 bf16 none lse bias 1,2,70,70"},
+        MaskCase{kPlainMma, "1,2,70,64 bf16 none lse bias 1,2,70,70"},
+        MaskCase{kSplit, "1,2,3x300,64 f16 bias 1,2,3,300:f32"},
+        MaskCase{kPlainWgmma, "1,2,70,64 f16 bias 1,1,70,70:f32"},
+        MaskCase{kWgmmaLate, "1,2,128,64 bf16 none lse bias 1,2,128,128"}}) {
+    const Attention problem = test::problem(text);
+    INFO(variant.kernel << ", " << text);
+    const auto candidate = bench().candidate(variant.kernel, variant.config, problem);
+    if (!candidate) FAIL(candidate.error().message);
+    const ptx::Examined seen =
+        ptx::examine(bench().setting(), expected_of(problem, Distribution::kOutliers), *candidate,
+                     Asynchrony::kLate);
+    INFO(seen.reason);
+    CHECK(seen.passed);
+  }
+}
+
 TEST_CASE("interpreted kernels with a fault of their mask or optional tensors are refused for it") {
   struct Fault {
     const char* name;

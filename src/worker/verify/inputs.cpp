@@ -181,8 +181,9 @@ double unit_of_queries(const Attention& problem) {
   return std::min(most, 1 / (std::sqrt(static_cast<double>(problem.head_dim)) * *problem.scale));
 }
 
-/// Of numbers: zeros where q is; N(0,1), or with outliers every eighth -infinity. Of booleans: a
-/// quarter hides keys, and in a uniform input also all keys of the first row.
+/// Of numbers: zeros where q is; N(0,1), or with outliers every eighth -infinity, and in the first
+/// row all so low that they hide their keys. Of booleans: a quarter hides keys, and in a uniform
+/// input also all keys of the first row.
 static std::vector<std::byte> bias_elements(const Attention& problem, const InputCase& which) {
   constexpr std::uint64_t kPlaces = 52;  // a stream of its own
   const Distribution how = which.distribution;
@@ -206,10 +207,16 @@ static std::vector<std::byte> bias_elements(const Attention& problem, const Inpu
   made = make_tensor(plan, attention_recipe(kBias, how, zeros ? 0 : 1), which.seed);
   if (how != Distribution::kOutliers) return made;
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
+  constexpr float kFarBelow = -3e38f;  // finite in bf16 and fp32
+  const auto hide_some = [&](auto all, auto hidden, auto far_below) {
+    hide(all, hidden, 8);
+    std::fill_n(all.begin(), bias.shape[3], far_below);
+  };
   if (bias.type == BiasType::kF32) {
-    hide(elements<float>(made), kHidden, 8);
+    hide_some(elements<float>(made), kHidden, kFarBelow);
   } else {
-    hide(elements<std::uint16_t>(made), encode(problem.dtype, kHidden), 8);
+    hide_some(elements<std::uint16_t>(made), encode(problem.dtype, kHidden),
+              encode(problem.dtype, kFarBelow));
   }
   return made;
 }

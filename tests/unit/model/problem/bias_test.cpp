@@ -86,6 +86,20 @@ TEST_CASE("expressions and templates know a bias by its type and strides") {
   CHECK(value("BIAS_BATCH_STRIDE") == 48);
   CHECK(value("BIAS_HEAD_STRIDE") == 0);
   CHECK(value("BIAS_KEY_STRIDE") == 1);
+  CHECK(value("BIAS_ROWS") == 1);
+  CHECK(value("BIAS_ALIGN") == 16);
+}
+
+TEST_CASE("rows of a bias are as far apart as their strides say") {
+  const auto alignment = [](const char* bias, Dtype input = Dtype::kF16) {
+    return row_alignment(*parse_bias(bias), input);
+  };
+  CHECK(alignment("1,4,32,48") == 16);
+  CHECK(alignment("1,4,32,46") == 4);
+  CHECK(alignment("1,4,32,46:f32") == 8);
+  CHECK(alignment("1,1,32,47:bool") == 1);
+  CHECK(alignment("1,1,1,47") == 16);
+  CHECK(alignment("1,4,32,48@0:1:192:4") == 0);
 }
 
 }  // namespace fatune

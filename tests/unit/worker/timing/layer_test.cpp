@@ -2,6 +2,8 @@
 // edges.
 #include "worker/timing/layer.hpp"
 
+#include <cmath>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "support/fake_driver.hpp"
@@ -58,6 +60,18 @@ TEST_CASE("one product leaves packed q, k and v, one each the others") {
   REQUIRE(apart->before.size() == 3);
   CHECK(apart->before[2].to == "v");
   CHECK(apart->before[2].plan.operands[2].pitch == 512);
+}
+
+TEST_CASE("weights give scores of the usual size, whatever the softmax scale") {
+  Attention problem = laid("4,8,512,64", "bshd");
+  CHECK(layer_plan(problem, kL2)->before[0].factor == 1);
+  problem.scale = 1;
+  const auto apart = layer_plan(problem, kL2);
+  REQUIRE(apart);
+  CHECK(apart->before[0].factor == 0.125);
+  CHECK(apart->before[1].factor == 1);
+  problem.layouts = *parse_layouts("packed");
+  CHECK(layer_plan(problem, kL2)->before[0].factor == std::sqrt(0.125));
 }
 
 TEST_CASE("no product leaves an optional tensor") {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -125,6 +126,19 @@ TEST_CASE("optional tensors, beside a plain loop over all keys") {
       check_row_of(problem, inputs, where, sees);
     }
   }
+}
+
+TEST_CASE("a bias far below all scores hides its key, and a row of them sees nothing") {
+  Attention problem{.seq_q = 2, .seq_kv = 2, .head_dim = 4};
+  problem.bias = *parse_bias("1,1,2,2:f32");
+  HostInputs inputs = make_inputs(problem, {});
+  const float least = std::numeric_limits<float>::lowest();
+  const float biases[] = {least, -1e5f, least, least};
+  std::memcpy(inputs.optional.at(0).bytes.data(), biases, sizeof biases);
+  std::uint16_t second = 0;
+  std::memcpy(&second, inputs.v.data() + 8, 2);
+  CHECK(attention_row(problem, inputs, {0, 0, 0}).values[0] == Approx(decode(Dtype::kF16, second)));
+  CHECK(attention_row(problem, inputs, {0, 0, 1}).values == std::vector<double>(4, 0.0));
 }
 
 TEST_CASE("a scale that was told, worked out by hand") {
