@@ -71,6 +71,8 @@ TEST_CASE("macros are in a fixed order and complete") {
                                  "PREFIX_KEYS=0",
                                  "SOFTCAPPED=0",
                                  "BIAS=0",
+                                 "BIAS_ROWS=0",
+                                 "BIAS_ALIGN=0",
                                  "LENGTHS=0",
                                  "DOCUMENTS=0",
                                  "ALIBI=0",
