@@ -3,11 +3,13 @@ formula, on the CPU: biases, slopes, sinks, lengths and documents."""
 import contextlib
 import itertools
 import math
+import os
 import pathlib
 import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -260,6 +262,16 @@ class Baselines(unittest.TestCase):
             run("fa4", sizes_of(mask, "bf16", scale=0.25, kv_heads=2))
             run("fa4", sizes_of(mask, "bf16"), sink=True)
         run("fa4", sizes_of("causal", "bf16", softcap=2.0), sink=True)
+
+    def test_triton_has_a_folder_that_it_may_make(self):
+        with tempfile.TemporaryDirectory() as home, mock.patch.dict("os.environ", {"HOME": home}):
+            os.environ.pop("TRITON_CACHE_DIR", None)
+            (pathlib.Path(home) / ".triton").mkdir()
+            basics.name_cache_of_triton()
+            self.assertNotIn("TRITON_CACHE_DIR", os.environ)
+            (pathlib.Path(home) / ".triton").rmdir()
+            basics.name_cache_of_triton()
+            self.assertTrue(os.environ["TRITON_CACHE_DIR"].startswith(tempfile.gettempdir()))
 
     def test_refusals(self):
         assert refusal("flash", sizes_of("padding:7")) == "it is not given the lengths"

@@ -1,11 +1,19 @@
 """basics.py: Defines what the helper's files share: refusals, packages, the timing method."""
 import importlib
 import importlib.metadata
+import os
 import sys
+import tempfile
 import threading
 
 # Classes of the packages beside PyTorch, by the name of their implementation.
 PACKAGES = {}
+
+
+def name_cache_of_triton():
+    """Triton compiles to ~/.triton. Where that folder is missing, this process may not make it."""
+    if not os.path.isdir(os.path.expanduser("~/.triton")):
+        os.environ.setdefault("TRITON_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"triton-{os.getuid()}"))
 
 
 class Refused(Exception):

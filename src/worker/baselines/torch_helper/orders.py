@@ -27,7 +27,8 @@ import os
 import sys
 import traceback
 
-from torch_helper.basics import METHOD, PACKAGES, Refused, installed, out_of_memory, shortened
+from torch_helper.basics import (METHOD, PACKAGES, Refused, installed, name_cache_of_triton,
+                                 out_of_memory, shortened)
 
 torch = None
 
@@ -149,6 +150,7 @@ def device_is_lost():
 def main(modules):
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # libraries print to stdout, which carries answers only
+    name_cache_of_triton()
     helper = Helper(modules)
     for line in sys.stdin:
         said = answer(helper, line)
