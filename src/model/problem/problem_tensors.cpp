@@ -103,7 +103,7 @@ Bytes query_bytes(const Attention& p) { return bytes_of(p.query_elements(), dtyp
 Bytes out_bytes(const Attention& p) { return bytes_of(p.query_elements(), out_dtype(p)); }
 Bytes key_bytes(const Attention& p) { return bytes_of(p.key_elements(), dtype_of(p, "k")); }
 
-/// Of k and v, without the keys that lengths hide.
+/// Returns the bytes of k and v without the keys that lengths hide.
 static Bytes least_key_bytes(const Attention& p) {
   const Bytes all = key_bytes(p) * 2;
   if (p.mask.lengths.kind == LengthsKind::kNone) return all;

@@ -181,9 +181,9 @@ double unit_of_queries(const Attention& problem) {
   return std::min(most, 1 / (std::sqrt(static_cast<double>(problem.head_dim)) * *problem.scale));
 }
 
-/// Of numbers: zeros where q is; N(0,1), or with outliers every eighth -infinity, and in the first
-/// row all so low that they hide their keys. Of booleans: a quarter hides keys, and in a uniform
-/// input also all keys of the first row.
+/// Numbers are zeros where q is, else N(0,1). With outliers every eighth is -infinity, and those of
+/// the first row are so low that they hide their keys. A quarter of booleans hides keys, and in a
+/// uniform input the first row hides all.
 static std::vector<std::byte> bias_elements(const Attention& problem, const InputCase& which) {
   constexpr std::uint64_t kPlaces = 52;  // a stream of its own
   const Distribution how = which.distribution;

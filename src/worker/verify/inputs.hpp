@@ -79,8 +79,8 @@ Result<std::vector<GuardedBuffer>> upload_inputs(const gpu::Context& context, CU
 void gather_rows(const TensorPlan& tensor, std::span<const std::byte> memory,
                  std::span<std::byte> elements);
 
-/// What queries are multiplied by where a problem has a softmax scale of its own, so that scores
-/// keep their size, as far as the type has such queries and fp32 their products.
+/// Returns the factor of queries that keeps the size of scores where a problem has a softmax scale
+/// of its own, as far as the type has such queries and fp32 their products.
 double unit_of_queries(const Attention& problem);
 inline constexpr std::size_t kDraws = 65536;
 /// exp(-x) for x >= 0 by arithmetic alone: the library's differs between machines in the last bit.

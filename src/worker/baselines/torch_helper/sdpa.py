@@ -33,8 +33,8 @@ class Sdpa(Contestant):
         super().__init__(problem, name)
 
     def added(self):
-        """What is added to scores, made once: PyTorch turns booleans into this in each launch. A
-        bias that is alone is the problem's own tensor."""
+        """Returns the tensor that is added to scores, made once: PyTorch turns booleans into it in
+        each launch. A bias that is alone is the problem's own tensor."""
         problem, mask = self.problem, self.problem.mask
         bias, slopes = (problem.device.get(name) for name in ("bias", "alibi"))
         if bias is not None and slopes is None and not mask.hides:
