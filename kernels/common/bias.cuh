@@ -17,14 +17,14 @@ using bias_elem = u8;
 using bias_elem = elem;
 #endif
 
+/// A lower number hides its key, as -inf does. In mma kernels such a score is below kLeastRowMax.
+constexpr float kHidingBias = -1e29f;
+
 // BIAS_PARAMETER ends a parameter list where there is a bias, and is nothing else; BIAS_ARGUMENT
 // ends a call.
 #if BIAS
 #define BIAS_PARAMETER , const bias_elem *__restrict__ bias
 #define BIAS_ARGUMENT , bias
-
-/// A lower number hides its key, as -inf does. In mma kernels such a score is below kLeastRowMax.
-constexpr float kHidingBias = -1e29f;
 
 /// Returns the number by which a score that has its scale rises.
 DEVICE float bias_value(bias_elem element) {

@@ -76,6 +76,10 @@ constexpr bool kBoundedAfter = KEYS_AFTER >= 0;
 constexpr bool kSomeSeeNothing =
     kBoundedAfter && PREFIX_KEYS == 0 && DIAGONAL + KEYS_AFTER < 0;
 
+/// The mask, or a change of scores, has an expression (expression.cuh).
+constexpr bool kMaskExpr = MASK_EXPR != 0;
+constexpr bool kScoreExpr = SCORE_EXPR != 0;
+
 /// Query row `row` sees the keys from key_begin(row) to key_end(row) - 1. Neither falls from row to
 /// row. Both are equal where it sees none.
 DEVICE constexpr i32 key_begin(i32 row) {

@@ -4,103 +4,9 @@
 
 #include "common/launch.cuh"
 #include "common/mma_bias.cuh"
-#include "common/mma_epilogue.cuh"
-#include "common/mma_modifiers.cuh"
 #include "common/mma_products.cuh"
-#include "common/mma_softmax.cuh"
-#include "common/packed_rows.cuh"
 #include "common/softcap.cuh"
-#include "common/swizzled_tile.cuh"
-
-constexpr int kThreads = NUM_WARPS * 32;
-constexpr int kRowWarps = NUM_WARPS / INTRA_CTA_SPLITS;  // warps that divide the rows
-constexpr int kMTiles = BLOCK_M / (16 * kRowWarps);      // 16-row tiles of a warp
-constexpr int kWarpKeys = BLOCK_N / INTRA_CTA_SPLITS;  // keys of a KV block that one warp sees
-constexpr int kNTiles = kWarpKeys / 8;                 // 8-key tiles of its S
-constexpr int kStageBytes = BLOCK_N * kRowBytes;  // one stage of K or of V
-constexpr int kKOffset = Q_BYTES;  // shared memory: Q, STAGES stages of K, as many of V
-constexpr int kVOffset = kKOffset + STAGES * kStageBytes;
-// The combine takes the place of K and V.
-constexpr int kCombineBytes =
-    INTRA_CTA_SPLITS == 1 ? 0 : Exchange<BLOCK_M, INTRA_CTA_SPLITS>::kBytes;
-constexpr int kSharedBytes = kKOffset + max_of(2 * STAGES * kStageBytes, kCombineBytes);
-constexpr int kPack = PACKED_HEADS;  // query heads whose rows a CTA packs together
-using Rows = PackedRows<kPack>;
-constexpr int kMBlocks = ceil_div(Rows::kRows, BLOCK_M);
-constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
-constexpr bool kRaggedRows = Rows::kRows % BLOCK_M != 0;
-constexpr bool kAnyMask = kLengths || kBoundedBefore || kBoundedAfter || kRaggedKeys;
-constexpr bool kChangesScores = kSoftcap || kBias || kAlibi;
-constexpr int kHeldQ = Q_IN_REGS ? HEAD_DIM / 4 : 0;
-/// O, S and held Q take most of a thread's registers.
-constexpr bool kFewRegisters = kMTiles * (HEAD_DIM / 2 + kWarpKeys / 2 + kHeldQ) > 160;
-
-static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
-static_assert(kSharedBytes == SHARED_BYTES && Q_BYTES == BLOCK_M * kRowBytes,
-              "the launch asks for what is laid out here");
-static_assert(kWarpKeys * INTRA_CTA_SPLITS == BLOCK_N && kWarpKeys % (8 * kPTiles) == 0,
-              "16 keys are one k-step of PV, or 32 of fp8");
-
-template <typename Tensor>
-using CtaCopier = Copier<kThreads, Tensor>;
-using WarpState = State<kMTiles, kDTiles>;
-using WarpScores = Scores<kMTiles, kNTiles>;
-using WarpP = PFragment<kMTiles, kNTiles>;
-
-/// What a warp's mmas read: its rows of Q, its share of the keys in the stages of K and V.
-struct Operands {
-  QueryRows<kMTiles, Q_IN_REGS> q;
-  Fragments first_k, first_v;  // in stage 0
-
-  DEVICE Fragments k(int stage) const { return first_k.in_stage(stage * kStageBytes); }
-  DEVICE Fragments v(int stage) const { return first_v.in_stage(stage * kStageBytes); }
-};
-
-/// The KV blocks of this CTA: `count` of them, from `first` on. Those before `unmasked` and those
-/// from `unmasked_end` on, counted from `first`, need a mask.
-struct NBlocks {
-  int first, count;
-  int unmasked, unmasked_end;
-};
-
-DEVICE NBlocks n_blocks_of(int first_row, const Modifiers& modifiers, int batch) {
-  const int last_row = min(first_row + BLOCK_M, Rows::kRows) - 1;
-#if LENGTHS
-  const KeyRange front = seen_keys(modifiers.lengths, batch, Rows::position(first_row));
-  const KeyRange back = seen_keys(modifiers.lengths, batch, Rows::position(last_row));
-  const int first_seen = front.begin / BLOCK_N;
-  const int seen = max(0, ceil_div(back.end, BLOCK_N) - first_seen);
-  const int whole = ceil_div(back.begin, BLOCK_N) - first_seen;
-  return {first_seen, seen, min(whole, seen), max(whole, front.end / BLOCK_N - first_seen)};
-#endif
-  (void)modifiers, (void)batch;
-  const int end = ceil_div(key_end(Rows::position(last_row)), BLOCK_N);
-  const int unmasked_end = key_end(Rows::position(first_row)) / BLOCK_N;
-  if (!kBoundedBefore) return {0, end, 0, unmasked_end};
-  const int first = key_begin(Rows::position(first_row)) / BLOCK_N;
-  const int unmasked = ceil_div(key_begin(Rows::position(last_row)), BLOCK_N) - first;
-  return {first, end - first, min(unmasked, end - first), max(unmasked, unmasked_end - first)};
-}
-
-/// Where this thread works. Causal: the longest work tiles first (LPT). Reads the special registers
-/// anew at each call: computing the place again after the mainloop costs less than holding it in
-/// registers during it.
-DEVICE Place place_of_thread() {
-  int thread;
-  int block;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-#if GRID_ORDER == GRID_ORDER_QUERY
-  const int m_block = block % kMBlocks;
-  const int head = block / kMBlocks;
-#else
-  const int m_block = block / Rows::kHeads;
-  const int head = block % Rows::kHeads;
-#endif
-  const int block_row = (kBoundedAfter ? kMBlocks - 1 - m_block : m_block) * BLOCK_M;
-  const int warp = thread / 32;
-  return {thread % 32, warp / kRowWarps, warp % kRowWarps * 16 * kMTiles, block_row, head};
-}
+#include "fa_mma/work_tile.cuh"
 
 /// K and V of one head on their way through shared memory. Iteration i uses stage i % STAGES of
 /// both.
@@ -113,9 +19,19 @@ struct Pipeline {
   int count;
   int first_block;
   Modifiers modifiers;
+#if MASK_EXPR
+  const BlockList* blocks;  // counted from first_block
+
+  DEVICE bool is_partial(int iteration) const {
+    return blocks->is_partial(n_block_of(iteration) - first_block);
+  }
+#endif
 
   DEVICE int n_block_of(int iteration) const {
     const int nth = KV_ORDER == KV_ORDER_FORWARD ? iteration : count - 1 - iteration;
+#if MASK_EXPR
+    return first_block + blocks->block(nth);
+#endif
     return kLengths || kBoundedBefore ? first_block + nth : nth;
   }
 
@@ -194,6 +110,10 @@ DEVICE void change_scores(WarpScores& scores, const Pipeline& pipeline, const Pl
                     position - key - place.lane % 4 * 2};
   });
 #endif
+#if SCORE_EXPR
+  change_by_expression(scores, key + place.lane % 4 * 2,
+                       [&](int below) { return row_place(place, lane_row + below); });
+#endif
   (void)pipeline, (void)lane_row, (void)key;
 }
 
@@ -254,6 +174,13 @@ DEVICE void masked_iteration(WarpState& state, const Pipeline& pipeline, const O
     pipeline.between_gemms(iteration, stage);
     if (kChangesScores) change_scores(scores, pipeline, place, row, key);
     mask(scores, pipeline.modifiers, place, row, key);
+#if MASK_EXPR
+    if (pipeline.is_partial(iteration)) {
+      mask_by_expression(scores, key + place.lane % 4 * 2, [&](int below) {
+        return row_place(place, row + place.lane / 4 + below);
+      });
+    }
+#endif
     WarpP p;
     online_softmax<kRescale>(p, state, scores, iteration == 0);
     multiply_pv(state, p, operands.v(stage));
@@ -284,7 +211,11 @@ DEVICE void iterate_window(WarpState& state, const Pipeline& pipeline, const Ope
 #pragma unroll 1
   for (int iteration = 0; iteration < n_blocks.count; ++iteration) {
     const int block = pipeline.n_block_of(iteration) - n_blocks.first;
-    if (block < n_blocks.unmasked || block >= n_blocks.unmasked_end) {
+    bool masked = block < n_blocks.unmasked || block >= n_blocks.unmasked_end;
+#if MASK_EXPR
+    masked = masked || pipeline.is_partial(iteration);
+#endif
+    if (masked) {
       masked_iteration(state, pipeline, operands, iteration, stage);
     } else {
       mainloop_iteration(state, pipeline, operands, iteration, stage);
@@ -321,7 +252,13 @@ DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, f
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();
   if (kLengths) grid_dependency_wait();
-  const NBlocks n_blocks = n_blocks_of(place.block_row, modifiers, place.head * kPack / HEADS);
+  NBlocks n_blocks = n_blocks_of(place.block_row, modifiers, place.head * kPack / HEADS);
+#if MASK_EXPR
+  BlockList& blocks = *reinterpret_cast<BlockList*>(shared + kSharedBytes - kBlockListBytes);
+  if (threadIdx.x < 32) list_blocks(blocks, n_blocks, place);
+  __syncthreads();
+  n_blocks.count = blocks.count;
+#endif
 
   const CtaCopier<KTensor> k_copier(base);
   const CtaCopier<VTensor> v_copier(base);
@@ -333,11 +270,15 @@ DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, f
   const i64 k_offset = KTensor::head(kv_head) + k_copier.from;
   const i64 v_offset = VTensor::head(kv_head) + v_copier.from;
   const Pipeline pipeline{k_copier, v_copier, k, v, k_offset, v_offset,
-                          n_blocks.count, n_blocks.first, modifiers};
+                          n_blocks.count, n_blocks.first, modifiers
+#if MASK_EXPR
+                          , &blocks
+#endif
+  };
   pipeline.start();
 
   const Operands operands = start_operands(base, place);
-  WarpState state(kAnyMask || kBias);
+  WarpState state(kAnyMask || kBias || kScoreExpr);
   state.set_scale(descales.scores(place.head * kPack));
 #if SINK
   const int first_row = place.block_row + place.first_row + place.lane / 4;
@@ -347,7 +288,7 @@ DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, f
     });
   }
 #endif
-#if KEYS_BEFORE >= 0 || LENGTHS
+#if KEYS_BEFORE >= 0 || LENGTHS || MASK_EXPR
   iterate_window(state, pipeline, operands, n_blocks);
 #elif KV_ORDER == KV_ORDER_FORWARD
   int stage = 0;

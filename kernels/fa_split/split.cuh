@@ -2,99 +2,17 @@
 // statistics. It is the first launch of fa_split and fa_split_fp8.
 #pragma once
 
-#include "common/combine_partial.cuh"
 #include "common/launch.cuh"
 #include "common/mma_bias.cuh"
-#include "common/mma_epilogue.cuh"
-#include "common/mma_modifiers.cuh"
 #include "common/mma_products.cuh"
-#include "common/mma_softmax.cuh"
-#include "common/row_copier.cuh"
 #include "common/softcap.cuh"
-#include "common/swizzled_tile.cuh"
+#include "fa_split/work_tile.cuh"
 
-constexpr int kThreads = NUM_WARPS * 32;
-constexpr int kRowWarps = NUM_WARPS / INTRA_CTA_SPLITS;  // warps of a group: they divide the rows
-constexpr int kSplitThreads = kRowWarps * 32;
-constexpr int kMTiles = BLOCK_M / (16 * kRowWarps);  // 16-row tiles of a warp
-constexpr int kSplitKeys = BLOCK_N / INTRA_CTA_SPLITS;  // keys of a KV block that one group sees
-constexpr int kNTiles = kSplitKeys / 8;                 // 8-key tiles of its S
-constexpr int kStageBytes = kSplitKeys * kRowBytes;  // a group's share of one KV block of K or of V
-constexpr int kVOffset = STAGES * kStageBytes;          // a group has STAGES stages of K, then of V
-constexpr int kGroupBytes = 2 * STAGES * kStageBytes;  // shared memory: Q, then the groups' stages
-
-constexpr int kRows = kHeadGroup * SEQ_Q;  // of one key/value head, head by head
-constexpr int kRowTiles = ceil_div(kRows, BLOCK_M);
-constexpr int kFirstBlock = key_begin(0) / BLOCK_N;
-constexpr int kNBlocks = ceil_div(key_end(SEQ_Q - 1), BLOCK_N) - kFirstBlock;
-constexpr bool kRaggedRows = kRows % BLOCK_M != 0;
-constexpr bool kRaggedKeys = SEQ_KV % BLOCK_N != 0;
-// A mask hides keys of the KV blocks; of a diagonal alone, the last query sees all of them.
-constexpr bool kHidesKeys =
-    kLengths || kBoundedBefore || (kBoundedAfter && (SEQ_Q > 1 || DIAGONAL + 1 < SEQ_KV));
-constexpr bool kAnyMask = kHidesKeys || kRaggedKeys;
-
-static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
-static_assert(kSplitKeys * INTRA_CTA_SPLITS == BLOCK_N && kSplitKeys % (8 * kPTiles) == 0,
-              "16 keys are one k-step of PV, or 32 of fp8");
-
-using WarpState = State<kMTiles, kDTiles>;
-using WarpScores = Scores<kMTiles, kNTiles>;
-using WarpP = PFragment<kMTiles, kNTiles>;
-using CtaExchange = Exchange<BLOCK_M, INTRA_CTA_SPLITS>;
-static_assert(Q_BYTES + max_of(INTRA_CTA_SPLITS * kGroupBytes, CtaExchange::kBytes) ==
-                      SHARED_BYTES &&
-                  Q_BYTES == BLOCK_M * kRowBytes,
-              "the launch asks for what is laid out here");
-
-/// The hardware barriers beside __syncthreads (0).
-enum class NamedBarrier : int {
-  kSplit = 1,  // one for each group of warps
-};
-
-/// A barrier of one group's threads, which also orders their use of shared memory.
-DEVICE void sync_split(int group) {
-  if constexpr (kRowWarps == 1) {
-    __syncwarp();
-  } else {
-    const int id = static_cast<int>(NamedBarrier::kSplit) + group;
-    asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(kSplitThreads) : "memory");
-  }
-}
-
-/// Neighbouring CTAs have the row tiles of one split of the keys: all but one read it from L2.
-DEVICE Place place_of_thread() {
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  Place place;
-  place.lane = static_cast<int>(threadIdx.x) % 32;
-  place.split = warp / kRowWarps;
-  place.first_row = warp % kRowWarps * 16 * kMTiles;
-  place.block_row = static_cast<int>(blockIdx.x) % kRowTiles * BLOCK_M;
-  place.head = static_cast<int>(blockIdx.x) / (kRowTiles * NUM_SPLITS);  // of keys and values
-  return place;
-}
-
-DEVICE int cta_split() { return static_cast<int>(blockIdx.x) / kRowTiles % NUM_SPLITS; }
-
-/// The KV blocks of one split; none when there are fewer blocks than splits.
-struct SplitRange {
-  int first;
-  int count;
-
-  DEVICE explicit SplitRange(int split) {
-    constexpr int kEach = kNBlocks / NUM_SPLITS;
-    constexpr int kMore = kNBlocks % NUM_SPLITS;
-    first = kFirstBlock + split * kEach + min(split, kMore);
-    count = kEach + (split < kMore ? 1 : 0);
-  }
-
-  /// Leaves out KV blocks at both ends that have none of these keys.
-  DEVICE void narrow(int begin, int end) {
-    const int last = min(first + count, ceil_div(end, BLOCK_N));
-    first = max(first, begin / BLOCK_N);
-    count = max(0, last - first);
-  }
-};
+#if MASK_EXPR
+#define LISTED_BLOCK(of, nth) (of).blocks->block((of).first_listed + (nth))
+#else
+#define LISTED_BLOCK(of, nth) (nth)
+#endif
 
 /// K and V of a group of warps on their way through its stages. Iteration i uses stage i % STAGES
 /// of K and of V; the groups of copies are Q K0 | V0 | K1 | V1 ..., 2 * STAGES of them in flight at
@@ -108,14 +26,19 @@ struct Pipeline {
   int count;
   int group;
   Modifiers modifiers;
+#if MASK_EXPR
+  const BlockList* blocks;
+  int first_listed;  // of this split's
+#endif
 
   template <typename Tensor>
   DEVICE void load(const RowCopier<kSplitThreads, Tensor>& copier, const elem* tensor,
                    int offset_of_stages, int iteration, int stage) const {
     if (iteration < count) {
-      const elem* source = tensor + i64{iteration} * (BLOCK_N * Tensor::kRow);
+      const int block = LISTED_BLOCK(*this, iteration);
+      const elem* source = tensor + i64{block} * (BLOCK_N * Tensor::kRow);
       asm("" : "+l"(source));  // one address, kept; else the compiler sums anew for every copy
-      const int keys_left = SEQ_KV - first_key - iteration * BLOCK_N;
+      const int keys_left = SEQ_KV - first_key - block * BLOCK_N;
       copier.template copy<kSplitKeys, kRaggedKeys>(
           offset_of_stages + stage * kStageBytes, source, keys_left);
     }
@@ -163,6 +86,14 @@ DEVICE KeyRange keys_of(const Modifiers& modifiers, const Place& place, int posi
 #endif
 }
 
+#if MASK_EXPR || SCORE_EXPR
+/// The place of a row of a key/value head's tiles.
+DEVICE RowPlace row_place(const Place& place, int row) {
+  const int head = place.head % KV_HEADS * kHeadGroup + row / SEQ_Q % kHeadGroup;
+  return {place.head / KV_HEADS, head, row % SEQ_Q};
+}
+#endif
+
 /// Changes S before it is masked; `key` is that of this lane's first element.
 DEVICE void change_scores(WarpScores& scores, const Modifiers& modifiers, const Place& place,
                           int key) {
@@ -181,6 +112,10 @@ DEVICE void change_scores(WarpScores& scores, const Modifiers& modifiers, const 
                     row % SEQ_Q + (SEQ_KV - SEQ_Q) - key};
   });
 #endif
+#if SCORE_EXPR
+  change_by_expression(scores, key,
+                       [&](int below) { return row_place(place, lane_row + below); });
+#endif
   (void)modifiers, (void)lane_row, (void)key;
 }
 
@@ -195,7 +130,7 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
     WarpScores scores;
     multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes));
     pipeline.between_gemms(iteration, stage);
-    const int key = pipeline.first_key + iteration * BLOCK_N;
+    const int key = pipeline.first_key + LISTED_BLOCK(pipeline, iteration) * BLOCK_N;
     const int lane_key = key + place.lane % 4 * 2;
     change_scores(scores, pipeline.modifiers, place, lane_key);
     if (kAnyMask && (key + kSplitKeys > by_all.end ||
@@ -205,6 +140,13 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
         return keys_of(pipeline.modifiers, place, (lane_row + 16 * m + 8 * half) % SEQ_Q);
       });
     }
+#if MASK_EXPR
+    if (pipeline.blocks->is_partial(LISTED_BLOCK(pipeline, iteration))) {
+      mask_by_expression(scores, lane_key, [&](int below) {
+        return row_place(place, place.block_row + place.row(0, 0) + below);
+      });
+    }
+#endif
     WarpP p;
     online_softmax<Rescale::kLazy>(p, state, scores, iteration == 0);
     multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes));
@@ -275,6 +217,17 @@ DEVICE void load_queries(const RowCopier<kThreads, QTensor>& copier, const elem*
   }
 }
 
+#if MASK_EXPR
+/// By one warp: lists those of the KV blocks that the tile's rows see.
+DEVICE void list_blocks(BlockList& blocks, const SplitRange& range, const Place& place) {
+  const RowPlace front = row_place(place, place.block_row);
+  const RowPlace back = row_place(place, min(place.block_row + BLOCK_M, kRows) - 1);
+  const Interval<i32> rows = front.head == back.head ? Interval<i32>{front.row, back.row}
+                                                     : Interval<i32>{0, SEQ_Q - 1};
+  blocks.fill(range.first * BLOCK_N, range.count, front.batch, {front.head, back.head}, rows);
+}
+#endif
+
 DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
                          const elem* __restrict__ v, float* __restrict__ partial,
                          float2* __restrict__ stats,
@@ -283,12 +236,23 @@ DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();
   SplitRange range(cta_split());
+#if MASK_EXPR
+  range.first = kFirstBlock;
+  range.count = kNBlocks;
+#endif
   if (kLengths) {
     grid_dependency_wait();
     range.narrow(keys_of(modifiers, place, 0).begin, keys_of(modifiers, place, SEQ_Q - 1).end);
   }
 
   const int thread = static_cast<int>(threadIdx.x);
+#if MASK_EXPR
+  BlockList& blocks = *reinterpret_cast<BlockList*>(shared + SHARED_BYTES - BLOCK_LIST_BYTES);
+  if (thread < 32) list_blocks(blocks, range, place);
+  __syncthreads();
+  const SplitRange listed = SplitRange(blocks.count, cta_split());
+  range.count = listed.count;
+#endif
   const RowCopier<kThreads, QTensor> q_copier(base, thread);
   const i64 first_row = i64{place.head} * kRows + place.block_row;
   grid_dependency_wait();
@@ -302,14 +266,18 @@ DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
   const elem* k_keys = k + (KTensor::row(place.head, first_key) + k_copier.from);
   const elem* v_keys = v + (VTensor::row(place.head, first_key) + v_copier.from);
   const Pipeline pipeline{k_copier,  v_copier,    k_keys,      v_keys,
-                          first_key, range.count, place.split, modifiers};
+                          first_key, range.count, place.split, modifiers
+#if MASK_EXPR
+                          , &blocks, listed.first
+#endif
+  };
   pipeline.start();
 
   const u32 q_rows = base + place.first_row * kRowBytes;
   const Operands operands{QueryRows<kMTiles, Q_IN_REGS>(row_fragments(q_rows, place.lane)),
                           key_fragments(stages, place.lane),
                           value_fragments(stages + kVOffset, place.lane)};
-  WarpState state(kAnyMask || kBias);
+  WarpState state(kAnyMask || kBias || kScoreExpr);
   state.set_scale(descales.scores(place.head * kHeadGroup));
 #if SINK
   const int row = place.block_row + place.row(0, 0);

@@ -2,6 +2,7 @@
 // of one split, to row_max, row_sum and the accumulator of O.
 #pragma once
 
+#include "common/expression.cuh"
 #include "common/launch.cuh"
 #include "common/mma_modifiers.cuh"
 #include "common/mma_softmax.cuh"
@@ -195,8 +196,24 @@ struct Consumer {
       return AlibiRow{slope, position() + below + (SEQ_KV - SEQ_Q) - key};
     });
 #endif
+#if SCORE_EXPR
+    change_by_expression(softmax().s, first_key(tile, at.iteration) + lane % 4 * 2,
+                         [&](int below) { return row_place(below); });
+#endif
     mask(softmax().s);
+#if MASK_EXPR
+    const int first = first_key(tile, at.iteration);
+    if (is_partial(tile, first)) {
+      mask_by_expression(softmax().s, first + lane % 4 * 2,
+                         [&](int below) { return row_place(below); });
+    }
+#endif
   }
+#if MASK_EXPR || SCORE_EXPR
+  DEVICE RowPlace row_place(int below) const {
+    return {head() / HEADS, head() % HEADS, position() + below};
+  }
+#endif
   template <typename Block>
   DEVICE void mask(Block& block) const {
     const int key = first_key(tile, at.iteration);

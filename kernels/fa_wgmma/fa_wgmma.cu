@@ -22,6 +22,10 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   if (kLengths) grid_dependency_wait();
   const int first = static_cast<int>(blockIdx.x) / CLUSTER_SPLITS;
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+#if MASK_EXPR
+  if (threadIdx.x < 32) list_blocks(work_tile_at<true>(first LENGTHS_ARGUMENT));
+  __syncthreads();
+#endif
   producer.prologue(work_tile_at(first LENGTHS_ARGUMENT));
   __syncthreads();
   if (CLUSTER_SPLITS > 1) cluster_arrive_relaxed();

@@ -26,7 +26,12 @@ struct SharedStorage {
   static constexpr int kStats = kOnes + kOnesBytes;
   static constexpr int kBias = kStats + STATS_BYTES;
   static constexpr int kBarriers = kBias + kBiasBytes;
+#if MASK_EXPR
+  static constexpr int kBlockList = kBarriers + BARRIER_BYTES;
+  static constexpr int kBytes = kBlockList + BLOCK_LIST_BYTES;
+#else
   static constexpr int kBytes = kBarriers + BARRIER_BYTES;
+#endif
   u32 base;
 
   DEVICE u32 q() const { return base; }

@@ -2,6 +2,7 @@
 // which order.
 #pragma once
 
+#include "common/block_list.cuh"
 #include "fa_wgmma/traits.cuh"
 
 /// BLOCK_M query rows of a head, or of packed heads, and the KV blocks that a CTA processes for
@@ -16,6 +17,19 @@ struct WorkTile {
   int origin;  // the key with which the first KV block begins
 #endif
 };
+
+#if MASK_EXPR
+/// Of the CTA's one work tile.
+DEVICE BlockList& block_list() {
+  extern __shared__ __align__(1024) u8 shared[];
+  return *reinterpret_cast<BlockList*>(shared + SHARED_BYTES - BLOCK_LIST_BYTES);
+}
+#define LISTED(blocks) (kAll ? (blocks) : block_list().count)
+#define LISTED_BLOCK(nth) block_list().block(nth)
+#else
+#define LISTED(blocks) blocks
+#define LISTED_BLOCK(nth) (nth)
+#endif
 
 DEVICE int cluster_rank() {
   return CLUSTER_SPLITS == 1 ? 0 : static_cast<int>(blockIdx.x) % CLUSTER_SPLITS;
@@ -53,6 +67,11 @@ DEVICE int first_of_blocks(int first_seen) { return kBias ? first_seen / 16 * 16
 /// with the longest tile of one wave gets the shortest of the next. `rotate`: each head begins with
 /// another tile.
 /// From kWholeTiles on, kTailSplits neighbouring indices share a tile's KV blocks.
+/// Where the mask has an expression, n_blocks counts the listed blocks, or with kAll those that the
+/// list is made of.
+#if MASK_EXPR
+template <bool kAll = false>
+#endif
 DEVICE WorkTile work_tile_at(int index LENGTHS_PARAMETER) {
   const bool is_split = kTailSplits > 1 && index >= kWholeTiles;
   const int part = is_split ? (index - kWholeTiles) % kTailSplits : 0;
@@ -80,11 +99,12 @@ DEVICE WorkTile work_tile_at(int index LENGTHS_PARAMETER) {
   const int batch = head_set * kPack / HEADS;
   const int origin = first_of_blocks(seen_keys(lengths, batch, row).begin);
   const int seen = seen_keys(lengths, batch, last_row).end - origin;
-  const int n_blocks = ceil_div(max(0, seen), BLOCK_N);
+  const int n_blocks = LISTED(ceil_div(max(0, seen), BLOCK_N));
 #elif KEYS_BEFORE >= 0
-  const int n_blocks = ceil_div(key_end(last_row) - first_of_blocks(key_begin(row)), BLOCK_N);
+  const int n_blocks =
+      LISTED(ceil_div(key_end(last_row) - first_of_blocks(key_begin(row)), BLOCK_N));
 #else
-  const int n_blocks = ceil_div(key_end(last_row), BLOCK_N);
+  const int n_blocks = LISTED(ceil_div(key_end(last_row), BLOCK_N));
 #endif
   if (is_split) {
     const int each = n_blocks / kTailSplits;
@@ -110,7 +130,7 @@ DEVICE int first_key(const WorkTile& tile, int iteration) {
     n_block = iteration / INTRA_CTA_SPLITS * kSplits + cluster_rank() * INTRA_CTA_SPLITS +
               iteration % INTRA_CTA_SPLITS;
   }
-  const int key = (kBackward ? tile.n_blocks - 1 - n_block : n_block) * BLOCK_N;
+  const int key = LISTED_BLOCK(kBackward ? tile.n_blocks - 1 - n_block : n_block) * BLOCK_N;
 #if LENGTHS
   return tile.origin + key;
 #elif KEYS_BEFORE >= 0
@@ -119,3 +139,27 @@ DEVICE int first_key(const WorkTile& tile, int iteration) {
   return key;
 #endif
 }
+
+#if MASK_EXPR
+/// The key with which the work tile's block 0 begins.
+DEVICE int origin_of(const WorkTile& tile) {
+#if LENGTHS
+  return tile.origin;
+#else
+  return first_of_blocks(key_begin(tile.row));
+#endif
+}
+
+/// By one warp: lists those of the work tile's KV blocks that its rows see.
+DEVICE void list_blocks(const WorkTile& tile) {
+  const int last_row = min(tile.row + kPositions, SEQ_Q) - 1;
+  const int head = tile.head % HEADS;
+  block_list().fill(origin_of(tile), tile.n_blocks, tile.head / HEADS, {head, head + kPack - 1},
+                    {tile.row, last_row});
+}
+
+/// Whether some row may not see some key of the KV block.
+DEVICE bool is_partial(const WorkTile& tile, int first_key) {
+  return block_list().is_partial((first_key - origin_of(tile)) / BLOCK_N);
+}
+#endif

@@ -115,12 +115,13 @@ constexpr bool kAnyMask = MASKED != 0 || kRaggedKeys;
 constexpr bool kRowSumInO = kRowSumByMma && !kInterleaved;
 // A row may meet a KV block none of whose keys it sees before it has seen any.
 constexpr bool kMayBeUnseen =
-    kBias || kLengths || kBoundedBefore ||
+    kBias || kLengths || kMaskExpr || kScoreExpr || kBoundedBefore ||
     (kBoundedAfter && (kBackward || kSplits > 1 || kSomeSeeNothing));
 
 // A work tile, or a split's share of one, may have no KV block.
 constexpr bool kMayHaveNoBlock =
-    MASKED != 0 ? kSplits > 1 || kSomeSeeNothing || kLengths : ceil_div(SEQ_KV, BLOCK_N) < kSplits;
+    MASKED != 0 ? kSplits > 1 || kSomeSeeNothing || kLengths || kMaskExpr
+                : ceil_div(SEQ_KV, BLOCK_N) < kSplits;
 
 // wgmma takes fp8 K-major only: V^T, which comes from memory or is made of V.
 constexpr bool kVIsKMajor = !kIs16Bit;

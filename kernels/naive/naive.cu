@@ -6,6 +6,7 @@
 // With ROUND_INTERMEDIATES=1 it is the low-precision twin: S, P and O are rounded as a kernel that
 // keeps them in DTYPE would. fp8 elements are multiplied by their factors as they are read, so that
 // every sum is one of the values that they stand for.
+#include "common/expression.cuh"
 #include "common/modifiers.cuh"
 #include "common/out_elem.cuh"
 #include "common/problem.cuh"
@@ -125,7 +126,18 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   const int distance = row + (SEQ_KV - SEQ_Q) - key;
   score -= alibi[head % HEADS] * static_cast<float>(distance < 0 ? -distance : distance);
 #endif
-  score = seen ? round_score(score) : NEG_INF;
+  [[maybe_unused]] const i32 batch = static_cast<i32>(head / HEADS);
+  [[maybe_unused]] const i32 own_head = static_cast<i32>(head % HEADS);
+  score = round_score(score);
+#if SCORE_EXPR
+  // In fp32 as it is: what it makes of a score may be far larger.
+  score = score_expression(score, batch, own_head, row, key);
+  seen = seen && !(score < kHidingBias);
+#endif
+#if MASK_EXPR
+  seen = seen && mask_expression<i32>(batch, own_head, row, key);
+#endif
+  if (!seen) score = NEG_INF;
   scores[(head * SEQ_Q + row) * SEQ_KV + key] = score;
 }
 

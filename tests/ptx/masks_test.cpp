@@ -128,6 +128,21 @@ const MaskCase kMasked[] = {
     {kWgmmaCluster, "2,1,200,64 f16 causal+padding-left:100,200 lse alibi"},
     {kWgmmaPersistent, "1,140,300,64 f16 causal+document:100,0,90,1,109"},
     {kWgmmaPacked, "2,4(kv 2),100,64 f16 causal-window:33+padding:80,40 alibi sink"},
+    {kNaive, "2,4(kv 2),70x40,64 f16 (q+2*k+h+b)%3!=0 lse score score+h*(k-q)"},
+    {kPlainMma, "1,2,200,64 f16 q/64==k/64 lse"},
+    {kPlainMma, "1,4,200x130,64 f16 causal&&(k<4||q-k<20<<h)"},
+    {kMmaSplits, "2,2,100x300,64 bf16 b==0?k%70<30:k>=250 lse sink"},
+    {kMmaPacked, "1,4(kv 2),70x200,64 f16 (k/32+h)%2==0 score h<2?score:score-0.5f*abs(q-k)"},
+    {kSplit, "1,4(kv 2),3x500,64 f16 k<20||k/100==3+h%2 lse"},
+    {kSplit, "2,2,5x300,64 f16 (q^k)%4!=1+padding:200,0 score min(score,1)*2"},
+    {kPlainWgmma, "1,2,200,64 f16 k<4||q-k<20&&k<=q lse"},
+    {kPlainWgmma, "1,2,130,64 f16 causal-window:70&&(q-k)%3!=1 softcap 20 sink"},
+    {kPlainWgmma, "2,2,200x300,64 bf16 floor_mod(k-q,128)<40+padding:300,150 lse"},
+    {kWgmmaLate, "1,1,200,128 bf16 causal&&(q/32+k/32)%2==0"},
+    {kWgmmaSplits, "1,1,200x300,64 f16 k>=128||q<64 lse"},
+    {kWgmmaCluster, "1,1,200,64 f16 k/64!=1 score k<150?score:-INFINITY"},
+    {kWgmmaPersistent, "3,60,70,64 f16 none score exp(-abs(score))+log(1+float(k))"},
+    {kWgmmaPacked, "1,4(kv 2),100,64 f16 h%2==0?k<=q:k<30 lse alibi"},
 };
 
 /// Inputs whose sinks lie far above the scores or below them, and steep slopes.

@@ -125,6 +125,7 @@ class Parser {
     while (skip("[")) {
       if (peek() == "]") {
         made.external = true;
+        made.bytes = 0;  // the launch says how many
       } else {
         made.bytes *= number_of(take());
       }

@@ -9,6 +9,7 @@
 #include "core/result.hpp"
 #include "core/text.hpp"
 #include "model/problem/problem.hpp"
+#include "model/problem/scores.hpp"
 
 namespace fatune::test {
 
@@ -36,6 +37,7 @@ inline std::optional<Dtype> take_type(std::string& text, char mark) {
 }
 
 /// "4,8(kv 2),512x300,64 e4m3>bf16 causal lse packed", nearly as describe(Problem) writes it.
+/// Expressions have no blanks: "causal&&(k<4||q-k<64) score score+h".
 inline Attention problem(const std::string& text) {
   std::string rest = text;
   Attention p;
@@ -67,6 +69,11 @@ inline Attention problem(const std::string& text) {
   }
   p.alibi = take(rest, " alibi");
   p.sink = take(rest, " sink");
+  if (take(rest, " score ")) {
+    const std::string score = rest.substr(0, rest.find(' '));
+    FATUNE_CHECK(static_cast<bool>(set_score(p, score)), "a test's expression can be read");
+    take(rest, score);
+  }
   if (take(rest, " ")) p.layouts = *parse_layouts(std::exchange(rest, ""));
   FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");
   return p;

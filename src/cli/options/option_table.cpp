@@ -171,6 +171,7 @@ OptionTable problem_table(ProblemArgs& a) {
              "Take a head's slope times the distance of query and key from scores"},
             {"--sink", &a.sink, "", "Add exp(sink), one for a head, to each row's softmax"},
             {"--softcap", &a.softcap, "X", "Cap scores: X * tanh(score / X)"},
+            {"--score", &a.score, "EXPR", "Change scores by an expression of score, b, h, q and k"},
             {"--mask", &a.mask, "MASK",
              "Choose which keys a query sees [none]:\n"
              "causal: those up to its own, aligned bottom-right\n"
@@ -181,7 +182,9 @@ OptionTable problem_table(ProblemArgs& a) {
              "padding:N,...: the first N keys of each batch entry\n"
              "padding-left:N,...: the last N keys of each batch entry\n"
              "document:N,...: those of its own packed document\n"
-             "causal+padding:N,...: both; windows and document likewise"},
+             "causal+padding:N,...: both; windows and document likewise\n"
+             "EXPR: an expression of b, h, q and k: 'q - k < 64 || k < 4'\n"
+             "causal && EXPR, causal && EXPR+padding:N,...: both"},
             {"--causal", &a.causal, "", "Short for --mask causal"},
             {"--lse", &a.lse, "", "Also write the log-sum-exp of each row in fp32"}}}};
 }

@@ -12,6 +12,7 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "model/problem/scores.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -72,6 +73,10 @@ Result<Attention> scaled(Attention problem, const ProblemArgs& args) {
     auto bias = parse_bias(args.bias);
     if (!bias) return usage_error("--bias: " + bias.error().message);
     problem.bias = *bias;
+  }
+  if (!args.score.empty()) {
+    if (const Status set = set_score(problem, args.score); !set)
+      return usage_error("--score: " + set.error().message);
   }
   if (args.scale.empty()) return problem;
   const auto scale = parse_number(args.scale);
@@ -136,6 +141,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   if (!args.softcap.empty()) flags.emplace_back("--softcap");
   if (!args.bias.empty()) flags.emplace_back("--bias");
   if (args.alibi) flags.emplace_back("--alibi");
+  if (!args.score.empty()) flags.emplace_back("--score");
   if (args.sink) flags.emplace_back("--sink");
   return flags;
 }

@@ -92,6 +92,7 @@ Attention with_sizes(const Attention& like, const EdgeSizes& asked) {
   if (sizes.seq_q != like.seq_q || sizes.seq_kv != like.seq_kv)
     problem.mask = narrowed(like.mask, sizes.batch, sizes.seq_q, sizes.seq_kv);
   problem.mask.lengths = fitted(std::move(problem.mask.lengths), sizes.batch);
+  if (!mask_fault(problem).empty()) problem.mask.rule.clear();
   if (visible_pairs(problem) == 0) problem.mask.lengths.numbers = {sizes.seq_kv};
   if (like.bias) problem.bias = resized(*like.bias, like, problem);
   problem.layouts = layouts_like(like, problem);

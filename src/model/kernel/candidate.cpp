@@ -7,6 +7,7 @@
 
 #include "core/hash.hpp"
 #include "model/kernel/vocabulary.hpp"
+#include "model/problem/rule.hpp"
 
 namespace fatune {
 namespace {
@@ -26,11 +27,21 @@ std::string macro(std::string_view name, std::int64_t value) {
   return fmt::format("{}={}", name, value);
 }
 
+void add_rule(std::string_view name, const std::string& text, RuleKind kind,
+              std::vector<std::string>& macros) {
+  if (text.empty()) return;
+  const Result<PairRule> rule = PairRule::parse(text, kind);
+  FATUNE_CHECK(static_cast<bool>(rule), "problems have expressions that parse");
+  macros.push_back(fmt::format("{}={}", name, rule->code()));
+}
+
 void add_attention(const Attention& p, std::vector<std::string>& macros) {
   if (is_fp8(p)) macros.push_back(macro("OUT_DTYPE", static_cast<std::int64_t>(out_dtype(p))));
   if (is_fused(p)) macros.push_back(macro("SMOOTH_K", smooths_k(p) ? 1 : 0));
   macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(p)));
   if (p.softcap) macros.push_back("SOFTCAP=" + float_literal(static_cast<float>(*p.softcap)));
+  add_rule("MASK_EXPRESSION", p.mask.rule, RuleKind::kMask, macros);
+  add_rule("SCORE_EXPRESSION", p.score, RuleKind::kScore, macros);
   macros.push_back("SOFTMAX_SCALE_LOG2E=" +
                    float_literal(static_cast<float>(scale_of(p) * std::numbers::log2e)));
 }

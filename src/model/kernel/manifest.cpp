@@ -64,9 +64,10 @@ std::string words_of(const std::vector<T>& values) {
 
 /// Returns the mask, change of scores or output that the kernel lacks; empty if there is none.
 std::string missing_ability(const Manifest& manifest, const Attention& problem) {
-  constexpr std::array<std::string_view, 4> kMissing = {
+  constexpr std::array<std::string_view, 5> kMissing = {
       "does not cap scores (--softcap)", "adds no bias to scores (--bias)",
-      "takes no slopes from scores (--alibi)", "has no sink in its softmax (--sink)"};
+      "takes no slopes from scores (--alibi)", "has no sink in its softmax (--sink)",
+      "evaluates no expression of scores (--score)"};
   for (const MaskKind kind : kinds_of(problem.mask)) {
     if (std::ranges::count(manifest.masks, kind) == 0)
       return fmt::format("handles mask {}, not {}", words_of(manifest.masks), name(problem.mask));

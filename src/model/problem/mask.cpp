@@ -13,16 +13,17 @@
 #include "core/text.hpp"
 #include "core/words.hpp"
 #include "model/problem/problem.hpp"
+#include "model/problem/rule.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::array kMaskKinds = {MaskKind::kNone,    MaskKind::kCausal, MaskKind::kUpperLeft,
-                                   MaskKind::kWindow,  MaskKind::kPrefix, MaskKind::kPadding,
-                                   MaskKind::kDocument};
+constexpr std::array kMaskKinds = {MaskKind::kNone,     MaskKind::kCausal,    MaskKind::kUpperLeft,
+                                   MaskKind::kWindow,   MaskKind::kPrefix,    MaskKind::kPadding,
+                                   MaskKind::kDocument, MaskKind::kExpression};
 constexpr std::string_view kForms =
     "none, causal, causal-upper-left, window:L,R, causal-window:N, prefix:N, padding:N,..., "
-    "padding-left:N,... or document:N,...";
+    "padding-left:N,..., document:N,... or an expression of b, h, q and k";
 constexpr std::size_t kLongestSlug = 64;  // chosen: names of files have more parts, and 255 bytes
 
 Result<std::int64_t> parse_bound(std::string_view form, std::string_view text, std::int64_t least) {
@@ -46,19 +47,31 @@ Result<Mask> parse_window(std::string_view text) {
   return mask;
 }
 
-/// Sums i + from, but at least `least` and at most `most`, over i = 0 ... count - 1.
-double sum_of_clamped(double count, double from, double least, double most) {
-  const double below = std::clamp(least - from, 0.0, count);
-  const double inside = std::clamp(most - from, 0.0, count) - below;
-  return below * least + inside * (from + below) + inside * (inside - 1) / 2 +
-         (count - below - inside) * most;
+/// Returns where lengths follow an expression, which may have a + of its own: "q < k+padding:9".
+std::size_t plus_of_lengths(std::string_view text) {
+  const std::size_t form = std::max(text.rfind("padding") + 1, text.rfind("document") + 1);
+  if (form <= 1) return std::string_view::npos;
+  const std::size_t before = text.find_last_not_of(' ', form - 2);
+  return before != std::string_view::npos && text[before] == '+' ? before : std::string_view::npos;
+}
+
+/// Names of masks have none of these characters.
+bool is_expression(std::string_view text) {
+  return text.find_first_of("<>=!&|%?") != std::string_view::npos;
+}
+
+/// Returns the rule as an operand of &&.
+std::string as_conjunct(const std::string& rule) {
+  const Result<PairRule> parsed = PairRule::parse(rule, RuleKind::kMask);
+  return parsed ? parsed->as_conjunct() : rule;
 }
 
 }  // namespace
 
 std::string_view name(MaskKind kind) {
   constexpr std::array<std::string_view, kMaskKinds.size()> kWords = {
-      "none", "causal", "causal-upper-left", "window", "prefix", "padding", "document"};
+      "none",   "causal",  "causal-upper-left", "window",
+      "prefix", "padding", "document",          "expression"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
@@ -79,6 +92,7 @@ std::vector<MaskKind> kinds_of(const Mask& mask) {
   std::vector<MaskKind> kinds = {kind_of(mask)};
   if (mask.lengths.repeats()) kinds.push_back(MaskKind::kPadding);
   if (mask.lengths.kind == LengthsKind::kDocuments) kinds.push_back(MaskKind::kDocument);
+  if (!mask.rule.empty()) kinds.push_back(MaskKind::kExpression);
   return kinds;
 }
 
@@ -90,13 +104,25 @@ Mask example_of(MaskKind kind) {
        {.before = 127, .after = 0},
        {.after = 0, .prefix = 100},
        {.lengths = {LengthsKind::kRight, {100}}},
-       {.lengths = {LengthsKind::kDocuments, {100, 28}}}}};
+       {.lengths = {LengthsKind::kDocuments, {100, 28}}},
+       {.rule = "(q + k) % 4 != 3"}}};
   return masks.at(static_cast<std::size_t>(kind));
+}
+
+static std::string base_name(const Mask& mask);
+
+/// Returns "causal && EXPR", or the expression alone.
+static std::string ruled_name(const Mask& mask) {
+  Mask bounds = mask;
+  bounds.rule.clear();
+  if (kind_of(mask) == MaskKind::kNone) return mask.rule;
+  return fmt::format("{} && {}", base_name(bounds), as_conjunct(mask.rule));
 }
 
 /// Returns the name of the mask without its lengths.
 static std::string base_name(const Mask& mask) {
   const MaskKind kind = kind_of(mask);
+  if (!mask.rule.empty()) return ruled_name(mask);
   if (kind == MaskKind::kPrefix) return fmt::format("prefix:{}", mask.prefix);
   if (kind != MaskKind::kWindow) return std::string(name(kind));
   const std::int64_t before = mask.before.value_or(kLargestSize);
@@ -108,11 +134,12 @@ static std::string base_name(const Mask& mask) {
 std::string name(const Mask& mask) {
   if (mask.lengths.kind == LengthsKind::kNone) return base_name(mask);
   const std::string lengths = name(mask.lengths);
-  return kind_of(mask) == MaskKind::kNone ? lengths : base_name(mask) + "+" + lengths;
+  return base_name(mask) == "none" ? lengths : base_name(mask) + "+" + lengths;
 }
 
 std::string slug(const Mask& mask) {
   std::string text = name(mask);
+  if (!mask.rule.empty()) return "expression-" + crc32_hex(text);
   if (text.size() > kLongestSlug)
     text = fmt::format("{}-{}", text.substr(0, text.rfind(':')), crc32_hex(text));
   std::ranges::replace_if(
@@ -120,8 +147,28 @@ std::string slug(const Mask& mask) {
   return text;
 }
 
+static Result<Mask> parse_base(std::string_view text);
+
+/// Parses an expression, which may follow a named form: "causal && EXPR".
+static Result<Mask> parse_ruled(std::string_view text) {
+  const std::size_t link = text.find("&&");
+  if (link == std::string_view::npos || is_expression(text.substr(0, link))) {
+    FATUNE_TRY(const PairRule rule, PairRule::parse(text, RuleKind::kMask));
+    return Mask{.rule = rule.text()};
+  }
+  FATUNE_TRY(Mask mask, parse_base(trim(text.substr(0, link))));
+  const std::string_view rest = text.substr(link + 2);
+  FATUNE_TRY(const PairRule rule, PairRule::parse(rest, RuleKind::kMask));
+  mask.rule = rule.text();
+  // The form stands for an operand, which a weaker operator would part from what follows.
+  const Result<PairRule> whole = PairRule::parse(fmt::format("1 &&{}", rest), RuleKind::kMask);
+  if (whole && whole->conjuncts().size() > 1) return mask;
+  return usage_error(fmt::format("mask '{}': put what follows && in parentheses", text));
+}
+
 /// Parses the name of a mask without lengths.
 static Result<Mask> parse_base(std::string_view text) {
+  if (is_expression(text)) return parse_ruled(text);
   const std::size_t colon = text.find(':');
   const std::string_view form = trim(text.substr(0, colon));
   const bool has_numbers = colon != std::string_view::npos;
@@ -144,7 +191,7 @@ static Result<Mask> parse_base(std::string_view text) {
 /// Parses a mask and the lengths that join it.
 static Result<Mask> parse_joined(std::string_view base, std::string_view lengths) {
   FATUNE_TRY(Mask mask, parse_base(base));
-  if (mask == Mask::kNone || mask.upper_left || mask.prefix > 0) {
+  if (mask == Mask::kNone || ((mask.upper_left || mask.prefix > 0) && mask.rule.empty())) {
     return usage_error(
         fmt::format("mask {} is not joined with lengths; causal, window and causal-window are",
                     base_name(mask)));
@@ -156,7 +203,7 @@ static Result<Mask> parse_joined(std::string_view base, std::string_view lengths
 Result<Mask> parse_mask(std::string_view text) {
   text = trim(text);
   const bool lengths_first = text.starts_with("padding") || text.starts_with("document");
-  const std::size_t plus = text.find('+');
+  const std::size_t plus = is_expression(text) ? plus_of_lengths(text) : text.find('+');
   if (plus == std::string_view::npos && !lengths_first) return parse_base(text);
   if (plus == std::string_view::npos) {
     FATUNE_TRY(Lengths lengths, parse_lengths(text));
@@ -174,11 +221,40 @@ FieldWord<Mask> word_of(const Mask*) {
           "^(none|causal-upper-left|prefix:[0-9]+|"
           "(causal|window:[0-9]+,[0-9]+|causal-window:[0-9]+)"
           "(\\+(padding|padding-left|document):[0-9]+(,[0-9]+)*)?|"
-          "(padding|padding-left|document):[0-9]+(,[0-9]+)*)$"};
+          "(padding|padding-left|document):[0-9]+(,[0-9]+)*|"
+          ".*[<>=!&|%?].*)$"};
+}
+
+/// Adds bounds to the mask; false: it has no place for them.
+static bool adopt(Mask& mask, const Band& band) {
+  if (mask.prefix > 0 || band.most.value_or(0) < 0 || band.least.value_or(0) > 0) return false;
+  if (band.prefix > 0) {
+    if (kind_of(mask) != MaskKind::kNone || mask.lengths.kind != LengthsKind::kNone ||
+        band.most != 0)
+      return false;
+    mask.prefix = band.prefix;
+  }
+  if (band.most) mask.after = std::min(mask.after.value_or(kLargestSize), *band.most);
+  if (band.least) mask.before = std::min(mask.before.value_or(kLargestSize), -*band.least);
+  return true;
+}
+
+/// Makes bounds of the mask from those that its rule states. Both count alike at equal lengths.
+static Mask with_bands(Mask mask) {
+  const Result<PairRule> rule = PairRule::parse(mask.rule, RuleKind::kMask);
+  if (!rule) return mask;
+  std::vector<PairRule> left;
+  for (PairRule& each : rule->conjuncts()) {
+    const std::optional<Band> band = each.band();
+    if (!band || !adopt(mask, *band)) left.push_back(std::move(each));
+  }
+  mask.rule = joined(left);
+  return mask;
 }
 
 Mask canonical(Mask mask, std::int64_t seq_q, std::int64_t seq_kv) {
-  if (mask.prefix >= seq_kv) return Mask::kNone;
+  if (!mask.rule.empty() && seq_q == seq_kv) mask = with_bands(std::move(mask));
+  if (mask.prefix >= seq_kv) return {.lengths = mask.lengths, .rule = mask.rule};
   if (seq_q == seq_kv) mask.upper_left = false;
   if (kind_of(mask) != MaskKind::kWindow) return mask;
   const std::int64_t before = std::min(mask.before.value_or(kLargestSize), seq_kv - 1);
@@ -209,33 +285,16 @@ MaskSizes mask_sizes(const Attention& problem) {
   return sizes;
 }
 
-/// Returns the keys that the lengths leave to a row.
-static KeyRange keys_of_lengths(const Attention& problem, std::int64_t batch, std::int64_t row) {
-  const Lengths& lengths = problem.mask.lengths;
-  if (lengths.kind == LengthsKind::kNone) return {0, problem.seq_kv};
-  if (lengths.kind == LengthsKind::kRight) return {0, lengths.of(batch)};
-  if (lengths.kind == LengthsKind::kLeft)
-    return {problem.seq_kv - lengths.of(batch), problem.seq_kv};
-  KeyRange document;
-  for (const std::int64_t each : lengths.numbers) {
-    document = {document.end, document.end + each};
-    if (row < document.end) break;
+std::string mask_fault(const Attention& problem) {
+  const std::string lengths = lengths_fault(problem);
+  if (!lengths.empty() || problem.mask == Mask::kNone) return lengths;
+  if (!problem.mask.rule.empty()) {
+    const Result<PairRule> rule = PairRule::parse(problem.mask.rule, RuleKind::kMask);
+    const std::string fault = rule ? rule->fault(problem) : rule.error().message;
+    if (!fault.empty()) return fmt::format("mask '{}': {}", problem.mask.rule, fault);
   }
-  return document;
-}
-
-KeyRange visible_keys(const Attention& problem, std::int64_t batch, std::int64_t row) {
-  const MaskSizes sizes = mask_sizes(problem);
-  const std::int64_t position = row + sizes.diagonal;
-  const KeyRange left = keys_of_lengths(problem, batch, row);
-  KeyRange range = left;
-  if (sizes.keys_after >= 0) {
-    const std::int64_t least = std::max(left.begin, problem.mask.prefix);
-    range.end = std::clamp(position + sizes.keys_after + 1, least, left.end);
-  }
-  if (sizes.keys_before >= 0)
-    range.begin = std::clamp(position - sizes.keys_before, left.begin, left.end);
-  return range;
+  return visible_pairs(problem) > 0 ? ""
+                                    : fmt::format("mask {} hides every key", name(problem.mask));
 }
 
 std::string mask_rule(const Attention& problem) {
@@ -255,83 +314,16 @@ std::string mask_rule(const Attention& problem) {
       "both lie between the same two neighbours of lengths"};
   const auto kind = static_cast<std::size_t>(problem.mask.lengths.kind);
   if (kind != 0 && !text.empty()) text += " and ";
-  return text + fmt::format(fmt::runtime(kOfLengths.at(kind)), problem.seq_kv);
+  text += fmt::format(fmt::runtime(kOfLengths.at(kind)), problem.seq_kv);
+  if (problem.mask.rule.empty()) return text;
+  return fmt::format("{}{}{} with q = i, k = j, b and h of batch and head", text,
+                     text.empty() ? "" : " and ", as_conjunct(problem.mask.rule));
 }
 
 std::string distance_rule(const Attention& problem) {
   const std::int64_t shift = problem.seq_kv - problem.seq_q;
   if (shift == 0) return "|i - j|";
   return fmt::format("|i {} {} - j|", shift < 0 ? '-' : '+', std::abs(shift));
-}
-
-KeyRange seeing_rows(const Attention& problem, std::int64_t batch) {
-  const std::int64_t rows = problem.seq_q;
-  if (problem.mask.lengths.kind == LengthsKind::kDocuments) return {0, rows};
-  const MaskSizes sizes = mask_sizes(problem);
-  const KeyRange left = keys_of_lengths(problem, batch, 0);
-  if (left.count() == 0) return {};
-  KeyRange seeing{0, rows};
-  if (sizes.keys_after >= 0 && problem.mask.prefix == 0)
-    seeing.begin =
-        std::clamp<std::int64_t>(left.begin - sizes.diagonal - sizes.keys_after, 0, rows);
-  if (sizes.keys_before >= 0)
-    seeing.end = std::clamp<std::int64_t>(left.end - sizes.diagonal + sizes.keys_before, 0, rows);
-  return seeing;
-}
-
-/// The mean of a number over the batch, where lengths make its entries differ.
-template <typename Number>
-static double mean_over_batch(const Attention& problem, const Number& number) {
-  if (!problem.mask.lengths.repeats()) return number(0);
-  double sum = 0;
-  for (std::int64_t batch = 0; batch < problem.batch; ++batch) sum += number(batch);
-  return sum / static_cast<double>(problem.batch);
-}
-
-double unseeing_rows(const Attention& problem) {
-  return mean_over_batch(problem, [&](std::int64_t batch) {
-    return static_cast<double>(problem.seq_q - seeing_rows(problem, batch).count());
-  });
-}
-
-double seen_keys(const Attention& problem) {
-  return mean_over_batch(problem, [&](std::int64_t batch) {
-    const KeyRange rows = seeing_rows(problem, batch);
-    if (rows.count() == 0) return 0.0;
-    return static_cast<double>(visible_keys(problem, batch, rows.end - 1).end -
-                               visible_keys(problem, batch, rows.begin).begin);
-  });
-}
-
-/// The pairs of these rows and keys that the mask without its lengths does not hide.
-static double pairs_within(const Attention& problem, const KeyRange& rows, const KeyRange& keys) {
-  const MaskSizes sizes = mask_sizes(problem);
-  const auto count = static_cast<double>(rows.count());
-  const auto sum = [&](std::int64_t from, std::int64_t least) {
-    return sum_of_clamped(count, static_cast<double>(rows.begin + sizes.diagonal + from),
-                          static_cast<double>(least), static_cast<double>(keys.end));
-  };
-  const double ends = sizes.keys_after < 0
-                          ? count * static_cast<double>(keys.end)
-                          : sum(sizes.keys_after + 1, std::max(keys.begin, problem.mask.prefix));
-  return ends - (sizes.keys_before < 0 ? count * static_cast<double>(keys.begin)
-                                       : sum(-sizes.keys_before, keys.begin));
-}
-
-double visible_pairs(const Attention& problem) {
-  const Lengths& lengths = problem.mask.lengths;
-  if (lengths.kind != LengthsKind::kDocuments) {
-    return mean_over_batch(problem, [&](std::int64_t batch) {
-      return pairs_within(problem, {0, problem.seq_q}, keys_of_lengths(problem, batch, 0));
-    });
-  }
-  double pairs = 0;
-  KeyRange document;
-  for (const std::int64_t each : lengths.numbers) {
-    document = {document.end, document.end + each};
-    pairs += pairs_within(problem, document, document);
-  }
-  return pairs;
 }
 
 }  // namespace fatune

@@ -188,9 +188,8 @@ Status validate(const Attention& problem) {
     return usage_error(fmt::format("kv_heads must divide heads, but {} does not divide {}",
                                    problem.kv_heads, problem.heads));
   }
-  for (const std::string& fault :
-       {out_dtype_fault(problem), quant_fault(problem), scores_fault(problem), bias_fault(problem),
-        lengths_fault(problem)})
+  for (const std::string& fault : {out_dtype_fault(problem), quant_fault(problem),
+                                   scores_fault(problem), bias_fault(problem), mask_fault(problem)})
     if (!fault.empty()) return usage_error(fault);
   const int bytes = size_of(out_dtype(problem));
   if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
@@ -254,7 +253,14 @@ std::string describe(const Problem& problem) {
   if (p.bias) text += fmt::format(" bias {}", name(*p.bias));
   if (p.alibi) text += " alibi";
   if (p.sink) text += " sink";
+  if (!p.score.empty()) text += fmt::format(" score '{}'", p.score);
   if (!p.layouts.plain()) text += " " + name(p.layouts);
+  return text;
+}
+
+/// Keys have no blanks.
+static std::string squeezed(std::string text) {
+  std::erase(text, ' ');
   return text;
 }
 
@@ -262,14 +268,15 @@ std::string key(const Problem& problem) {
   if (const CustomProblem* own = problem.custom())
     return fmt::format("{}:{}:{}", own->operation, describe(own->sizes), name(own->dtype));
   const Attention& p = problem.as_attention();
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}{}{}{}{}", p.batch, p.heads,
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}{}{}{}{}{}", p.batch, p.heads,
                      p.kv_heads, p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
-                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", name(p.mask),
+                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", squeezed(name(p.mask)),
                      p.lse ? "-lse" : "", p.scale ? fmt::format("-scale{}", *p.scale) : "",
                      p.softcap ? fmt::format("-softcap{}", *p.softcap) : "",
                      p.bias ? fmt::format("-bias{}", name(*p.bias)) : "", p.alibi ? "-alibi" : "",
-                     p.sink ? "-sink" : "", p.layouts.plain() ? "" : "-" + name(p.layouts));
+                     p.sink ? "-sink" : "", squeezed(p.score.empty() ? "" : "-score:" + p.score),
+                     p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
 std::string_view operation_name(const Problem& problem) {
@@ -300,7 +307,9 @@ std::vector<NamedSize> named_sizes(const Problem& problem) {
                                   {"LENGTHS", static_cast<std::int64_t>(p.mask.lengths.kind)},
                                   {"DOCUMENTS", p.mask.lengths.documents()},
                                   {"ALIBI", p.alibi ? 1 : 0},
-                                  {"SINK", p.sink ? 1 : 0}};
+                                  {"SINK", p.sink ? 1 : 0},
+                                  {"MASK_EXPR", p.mask.rule.empty() ? 0 : 1},
+                                  {"SCORE_EXPR", p.score.empty() ? 0 : 1}};
   if (p.bias) {
     constexpr std::array kDimensions = {"BATCH", "HEAD", "ROW", "KEY"};
     for (std::size_t i = 0; i < kDimensions.size(); ++i)
@@ -349,7 +358,12 @@ void fields(Attention& x, FieldList& f) {
       .about("Added to scores: batch,heads,seq_q,seq_kv, then :f32 or :bool, @strides");
   f("alibi", x.alibi).omitted().about("Scores fall by slope * |query's position - key|");
   f("sink", x.sink).omitted().about("The softmax of each row has one more term, exp(sink)");
+  f("score", x.score)
+      .omitted()
+      .about("What a score becomes, as an expression of score, b, h, q, k");
   f.rule("", [&x] {
+    if (const Status parsed = set_score(x, x.score); !x.score.empty() && !parsed)
+      return parsed.error().message;
     x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
     const Status valid = validate(x);
     return valid ? std::string() : valid.error().message;

@@ -80,14 +80,18 @@ struct Attention {
   /// `sink`: type of q, (heads). A row that sees no key is 0, and its log-sum-exp sink[head].
   bool sink = false;
 
+  /// What a score becomes that has scale, cap, bias and ALiBi: the text() of a PairRule, or empty.
+  /// A result below kHidingBias hides the key.
+  std::string score = {};
+
   friend auto operator<=>(const Attention&, const Attention&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
   std::int64_t key_elements() const { return batch * kv_heads * seq_kv * head_dim; }
   std::int64_t rows() const { return batch * heads * seq_q; }  ///< of q and out
 };
 /// A change of scores between their scale and their mask; a manifest lists those of its kernel.
-enum class ScoreChange { kSoftcap, kBias, kAlibi, kSink };
-std::string_view name(ScoreChange change);  ///< "softcap", "bias", "alibi", "sink"
+enum class ScoreChange { kSoftcap, kBias, kAlibi, kSink, kExpression };
+std::string_view name(ScoreChange change);  ///< "softcap", "bias", "alibi", "sink", ...
 /// Returns the changes that the problem asks for.
 std::vector<ScoreChange> score_changes(const Attention& attention);
 FieldWord<ScoreChange> word_of(const ScoreChange*);

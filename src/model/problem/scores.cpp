@@ -8,6 +8,7 @@
 #include "core/fields.hpp"
 #include "core/words.hpp"
 #include "model/problem/problem.hpp"
+#include "model/problem/rule.hpp"
 #include "model/problem/tensor.hpp"
 
 namespace fatune {
@@ -45,17 +46,27 @@ std::string scale_fault(const Attention& problem) {
                      name(out_dtype(problem)), *problem.scale);
 }
 
+/// Returns the fault of the expression that changes scores.
+std::string score_fault(const Attention& problem) {
+  if (problem.score.empty()) return {};
+  if (is_fp8(problem)) return "score expressions are for f16 and bf16, not for fp8";
+  const Result<PairRule> rule = PairRule::parse(problem.score, RuleKind::kScore);
+  const std::string fault = rule ? rule->fault(problem) : rule.error().message;
+  return fault.empty() ? "" : fmt::format("score '{}': {}", problem.score, fault);
+}
+
 }  // namespace
 
 std::string scores_fault(const Attention& problem) {
-  for (const std::string& fault :
-       {scale_fault(problem), softcap_fault(problem), optional_fault(problem)})
+  for (const std::string& fault : {scale_fault(problem), softcap_fault(problem),
+                                   optional_fault(problem), score_fault(problem)})
     if (!fault.empty()) return fault;
   return {};
 }
 
 std::string_view name(ScoreChange change) {
-  constexpr std::array<std::string_view, 4> kWords = {"softcap", "bias", "alibi", "sink"};
+  constexpr std::array<std::string_view, 5> kWords = {"softcap", "bias", "alibi", "sink",
+                                                      "expression"};
   return kWords.at(static_cast<std::size_t>(change));
 }
 
@@ -65,12 +76,23 @@ std::vector<ScoreChange> score_changes(const Attention& p) {
   if (p.bias) changes.push_back(ScoreChange::kBias);
   if (p.alibi) changes.push_back(ScoreChange::kAlibi);
   if (p.sink) changes.push_back(ScoreChange::kSink);
+  if (!p.score.empty()) changes.push_back(ScoreChange::kExpression);
   return changes;
+}
+
+Status set_score(Attention& problem, std::string_view text) {
+  FATUNE_TRY(const PairRule rule, PairRule::parse(text, RuleKind::kScore));
+  const std::optional<double> cap = rule.softcap();
+  const bool caps = cap && !problem.softcap && !problem.bias && !problem.alibi;
+  if (caps) problem.softcap = cap;
+  problem.score = caps || rule.text() == "score" ? "" : rule.text();
+  return {};
 }
 
 FieldWord<ScoreChange> word_of(const ScoreChange*) {
   static constexpr std::array kAll = {ScoreChange::kSoftcap, ScoreChange::kBias,
-                                      ScoreChange::kAlibi, ScoreChange::kSink};
+                                      ScoreChange::kAlibi, ScoreChange::kSink,
+                                      ScoreChange::kExpression};
   return {[](std::string_view text) { return parse_word<ScoreChange>(text, kAll, "score change"); },
           kAll};
 }

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+
+#include "core/result.hpp"
 
 namespace fatune {
 
 struct Attention;
 
-/// Returns what is wrong with scale, softcap or optional tensors; empty if nothing is.
+/// Returns what is wrong with scale, softcap, expression or optional tensors; empty if nothing is.
 std::string scores_fault(const Attention& problem);
+/// Sets Attention::score from an expression. X * tanh(score / X) becomes the softcap.
+Status set_score(Attention& problem, std::string_view text);
 
 }  // namespace fatune

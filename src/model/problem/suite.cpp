@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
 
 namespace fatune {
@@ -156,6 +157,7 @@ std::string label(const NamedProblem& named) {
 std::string score_slug(const Attention& p) {
   std::string text = p.scale ? fmt::format("-scale{}", *p.scale) : "";
   if (p.softcap) text += fmt::format("-softcap{}", *p.softcap);
+  if (!p.score.empty()) text += "-score-" + crc32_hex(p.score);
   if (p.bias) text += "-bias-" + slug(*p.bias);
   if (p.alibi) text += "-alibi";
   if (p.sink) text += "-sink";

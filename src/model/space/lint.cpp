@@ -300,8 +300,7 @@ std::vector<LintCase> Linter::cases_of(const std::vector<Problem>& problems) con
         p.quant = usual_quant(manifest_);
         if (mask == MaskKind::kDocument) p.batch = 1;
         p.mask = narrowed(example_of(mask), p.batch, p.seq_q, p.seq_kv);
-        if (kinds_of(p.mask).back() == mask && lengths_fault(p).empty())
-          cases.push_back({p, *limits});
+        if (kinds_of(p.mask).back() == mask && mask_fault(p).empty()) cases.push_back({p, *limits});
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/parallel.hpp"
+#include "model/problem/rule_keys.hpp"
 
 namespace fatune {
 namespace {
@@ -214,10 +215,9 @@ void add_masked_rows(const TensorReference& reference, std::span<const std::byte
   const auto table = decode_table(*tensor.type);
   for (std::int64_t head = 0; head < heads_of(tensor); ++head) {
     const std::int64_t first = head * tensor.part_rows(), columns = tensor.columns();
-    const KeyRange& seeing = reference.seeing[static_cast<std::size_t>(head / tensor.shape[1])];
     if (reference.lost && reference.lost->has(head)) continue;
     for (std::int64_t i = first * columns; i < (first + tensor.part_rows()) * columns; ++i) {
-      if (seeing.has(i / columns - first)) continue;
+      if (reference.seeing[static_cast<std::size_t>(i / columns)]) continue;
       std::uint16_t element = 0;
       std::memcpy(&element, out.data() + static_cast<std::size_t>(i) * tensor.width(),
                   tensor.width());
@@ -267,9 +267,7 @@ TensorReference make_reference(const TensorPlan& tensor, std::vector<float> valu
 TensorReference make_out_reference(const Attention& problem, std::vector<float> values) {
   TensorReference reference =
       make_reference(attention_plan(problem).outputs().front(), std::move(values));
-  if (unseeing_rows(problem) == 0) return reference;
-  for (std::int64_t batch = 0; batch < problem.batch; ++batch)
-    reference.seeing.push_back(seeing_rows(problem, batch));
+  reference.seeing = VisibleKeys(problem).seeing();
   return reference;
 }
 

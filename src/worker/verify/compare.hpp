@@ -34,8 +34,8 @@ struct TensorReference {
   /// fp8 only, if single keys decide a row: the error that rounding weights and output may cause in
   /// each value (rounding_of() in tolerance.hpp).
   std::vector<float> rounding = {};
-  /// For each batch entry the rows that see keys; others must be exactly 0. Empty: all rows see.
-  std::vector<KeyRange> seeing = {};
+  /// For each row whether it sees a key; others must be exactly 0. Empty: all rows see.
+  std::vector<bool> seeing = {};
   /// Set for inputs of attention that are not all finite. The values are for finite inputs.
   std::optional<LostOutputs> lost = {};
   std::optional<DeclaredTolerance> tolerance;

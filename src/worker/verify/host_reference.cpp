@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/parallel.hpp"
+#include "model/problem/rule_keys.hpp"
 
 namespace fatune {
 namespace {
@@ -161,6 +162,28 @@ static double sink_of(const Attention& problem, const HostInputs& inputs, std::i
                 elements<std::uint16_t>(inputs.of("sink"))[static_cast<std::size_t>(head)]);
 }
 
+/// Applies the expressions of scores and mask to the keys of a range.
+static void change_scores(const Attention& problem, const OutputRow& where, const KeyRange& seen,
+                          std::vector<double>& scores) {
+  if (scores.empty()) return;
+  if (!problem.score.empty()) {
+    const Result<PairRule> rule = PairRule::parse(problem.score, RuleKind::kScore);
+    FATUNE_CHECK(static_cast<bool>(rule), "problems have expressions that parse");
+    rule->evaluate(problem,
+                   {{where.batch, where.batch},
+                    {where.head, where.head},
+                    {where.row, where.row},
+                    {seen.begin, seen.end - 1}},
+                   scores);
+  }
+  const std::vector<double> shown =
+      VisibleKeys(problem).shown(where.batch, where.head, where.row, seen);
+  for (std::size_t key = 0; key < scores.size(); ++key) {
+    const bool hidden = scores[key] < kHidingBias || shown[key] == 0;
+    if (hidden) scores[key] = kNothing;
+  }
+}
+
 HostRow attention_row(const Attention& problem, const HostInputs& inputs, const OutputRow& where) {
   const std::int64_t dim = problem.head_dim;
   const Dtype dtype = dtype_of(problem, "q");
@@ -195,11 +218,13 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
     if (problem.alibi) scores[key] -= slope_at(problem, inputs, where, at);
     result.score_magnitude = std::max(result.score_magnitude, magnitude * scale);
   }
+  change_scores(problem, where, seen, scores);
   const double sink = sink_of(problem, inputs, where.head);
   const double peak = scores.empty() ? kNothing : *std::ranges::max_element(scores);
   const double largest = std::max(peak, sink);  // NaN stays
   if (largest == kNothing) return result;
-  if (problem.alibi) result.score_magnitude = std::max(result.score_magnitude, std::abs(largest));
+  if (problem.alibi || !problem.score.empty())
+    result.score_magnitude = std::max(result.score_magnitude, std::abs(largest));
   double total = std::exp(sink - largest);
   for (double& score : scores) {
     score = std::exp(score - largest);

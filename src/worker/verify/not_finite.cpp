@@ -44,7 +44,7 @@ InputCase before_spoiling(InputCase which) {
 }
 
 LostOutputs::LostOutputs(const Attention& problem)
-    : problem_(problem), elements_(spoilt_elements(problem)) {}
+    : problem_(problem), keys_(problem), elements_(spoilt_elements(problem)) {}
 
 bool LostOutputs::has(std::int64_t head) const {
   const std::int64_t group = problem_.heads / problem_.kv_heads;
@@ -54,11 +54,13 @@ bool LostOutputs::has(std::int64_t head) const {
 bool LostOutputs::must_be_lost(std::int64_t head, std::int64_t row, std::int64_t column) const {
   const std::int64_t group = problem_.heads / problem_.kv_heads;
   const std::int64_t part = head / group;
-  const KeyRange seen = visible_keys(problem_, head / problem_.heads, row);
+  const std::int64_t batch = head / problem_.heads, own = head % problem_.heads;
   const auto& [of_q, of_k, of_v] = elements_;
-  if (part == of_k.part && seen.has(of_k.row)) return true;
-  if (part == of_v.part && column == of_v.column && seen.has(of_v.row)) return true;
-  return part == of_q.part && seen.count() > 0 && head % group * problem_.seq_q + row == of_q.row;
+  if (part == of_k.part && keys_.has(batch, own, row, of_k.row)) return true;
+  if (part == of_v.part && column == of_v.column && keys_.has(batch, own, row, of_v.row))
+    return true;
+  return part == of_q.part && head % group * problem_.seq_q + row == of_q.row &&
+         keys_.any(batch, own, row);
 }
 
 }  // namespace fatune

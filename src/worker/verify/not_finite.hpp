@@ -6,6 +6,7 @@
 
 #include "model/problem/input_case.hpp"
 #include "model/problem/problem.hpp"
+#include "model/problem/rule_keys.hpp"
 #include "worker/verify/inputs.hpp"
 
 namespace fatune {
@@ -36,6 +37,7 @@ class LostOutputs {
 
  private:
   Attention problem_;
+  VisibleKeys keys_;
   std::array<Spoilt, 3> elements_;
 };
 

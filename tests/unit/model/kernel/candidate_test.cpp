@@ -77,6 +77,8 @@ TEST_CASE("macros are in a fixed order and complete") {
                                  "DOCUMENTS=0",
                                  "ALIBI=0",
                                  "SINK=0",
+                                 "MASK_EXPR=0",
+                                 "SCORE_EXPR=0",
                                  "Q_BATCH_STRIDE=262144",
                                  "Q_HEAD_STRIDE=32768",
                                  "Q_ROW_STRIDE=64",

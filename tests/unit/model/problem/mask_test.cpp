@@ -81,7 +81,8 @@ TEST_CASE("a mask's name is read back as the same mask") {
 TEST_CASE("a wrong mask is refused with what would be right") {
   CHECK(mask_fault("full") ==
         "mask 'full' is not one of none, causal, causal-upper-left, window:L,R, causal-window:N, "
-        "prefix:N, padding:N,..., padding-left:N,... or document:N,...");
+        "prefix:N, padding:N,..., padding-left:N,..., document:N,... or "
+        "an expression of b, h, q and k");
   CHECK(mask_fault("causal:3").starts_with("mask 'causal:3' is not one of"));
   CHECK(mask_fault("window").starts_with("mask 'window' is not one of"));
   CHECK(mask_fault("window:64") ==
@@ -116,7 +117,7 @@ TEST_CASE("names of files hold short lists of lengths, and checksums of long one
 TEST_CASE("lengths that the problem cannot have are refused by their field") {
   const auto fault = [](std::int64_t seq_q, std::int64_t seq_kv, std::string_view mask,
                         std::int64_t batch) {
-    return lengths_fault(masked(seq_q, seq_kv, mask, batch));
+    return fatune::mask_fault(masked(seq_q, seq_kv, mask, batch));
   };
   CHECK(fault(9, 9, "padding:9,0", 2).empty());
   CHECK(fault(9, 9, "padding:9,10", 2) == "mask padding has length 10, but seq_kv is 9");

@@ -247,8 +247,8 @@ TEST_CASE("wrong JSON names the field") {
         "x.json: field 'dtype' is wrong: dtype 'f1' is unknown; did you mean 'f16'?");
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"mask":"x"})") ==
         "x.json: field 'mask' is wrong: mask 'x' is not one of none, causal, causal-upper-left, "
-        "window:L,R, causal-window:N, prefix:N, padding:N,..., padding-left:N,... or "
-        "document:N,...");
+        "window:L,R, causal-window:N, prefix:N, padding:N,..., padding-left:N,..., "
+        "document:N,... or an expression of b, h, q and k");
   CHECK(read_fault(R"({"batch":0,"heads":8,"seq_q":5,"head_dim":64})") ==
         "x.json: field 'batch' must be at least 1, but is 0");
   CHECK(read_fault(R"({"batch":1,"heads":8,"seq_q":5,"head_dim":64,"lse":1})") ==

@@ -1,0 +1,96 @@
+// rule.hpp: Defines expressions over a query-key pair: which keys a query sees, or what a score
+// becomes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace fatune {
+
+struct Attention;
+struct RuleOperator;
+
+/// kMask: whole numbers only; true where the query sees the key. kScore: what a score becomes that
+/// has its scale, cap, bias and ALiBi; a float.
+enum class RuleKind { kMask, kScore };
+
+/// From `least` to `most`, both included.
+struct Indices {
+  std::int64_t least = 0, most = 0;
+};
+/// Pairs of query rows and keys, of heads of batch entries; all are counted from 0.
+struct Pairs {
+  Indices batch, head, query, key;
+};
+
+/// The bounds that a mask sets to key - query; keys below `prefix` need not keep the upper one.
+struct Band {
+  std::optional<std::int64_t> least = std::nullopt, most = std::nullopt;
+  std::int64_t prefix = 0;
+};
+
+/// docs/attention.md lists names, operators and functions, which have C's meaning and precedence.
+/// FlexAttention's and FlashInfer's names are accepted. Integers have 32 bits.
+class PairRule {
+ public:
+  /// The error says what is wrong, and what would be right.
+  static Result<PairRule> parse(std::string_view text, RuleKind kind);
+
+  std::string text() const;         ///< one spelling, with the names b, h, q, k and score
+  std::string as_conjunct() const;  ///< text(), in parentheses where && needs them
+  /// Returns C++ for templates, in which sizes are macros (kernels/common/expression.cuh).
+  std::string code() const;
+  bool uses(std::string_view name) const;
+  /// Returns what is wrong at the problem's sizes; empty if nothing is.
+  std::string fault(const Attention& problem) const;
+
+  /// Evaluates neighbouring keys of one row, as many as `values` has. `values` has their scores,
+  /// and then their results.
+  void evaluate(const Attention& problem, const Pairs& row, std::span<double> values) const;
+  /// Tells whether a mask shows all of the pairs, or none; empty where neither is certain.
+  std::optional<bool> shows(const Attention& problem, const Pairs& pairs) const;
+
+  std::vector<PairRule> conjuncts() const;  ///< the operands of an outermost &&, or the rule itself
+  std::optional<Band> band() const;         ///< of a comparison of q, k and numbers
+  std::optional<double> softcap() const;    ///< X of X * tanh(score / X)
+
+ private:
+  friend class RuleParser;
+  /// Operands are indices in nodes_, below the node's own.
+  struct Node {
+    const RuleOperator* what = nullptr;
+    std::array<std::size_t, 3> operands = {};
+    double number = 0;
+    bool is_float = false;
+  };
+  /// query * q + key * k + number
+  struct Sum {
+    double query = 0, key = 0, number = 0;
+  };
+  const Node& operand(const Node& node, std::size_t i) const { return nodes_[node.operands[i]]; }
+  std::string print(const Node& node, bool as_code) const;
+  std::string operand_text(const Node& node, std::size_t i, bool as_code) const;
+  std::vector<double> column(const Node& node, const Attention& problem, const Pairs& row,
+                             std::span<const double> scores) const;
+  std::optional<Sum> sum_of(const Node& node) const;
+  static std::optional<Band> band_below(const Sum& sum, double most);
+  std::optional<Band> band_around(const Node& magnitude, const Sum& most) const;
+  std::optional<Band> band_of_comparison(const Node& node) const;
+  std::optional<double> quotient_of_score(const Node& node) const;
+  PairRule part(std::size_t node) const;
+
+  std::vector<Node> nodes_;  ///< the last is the rule
+};
+
+/// Joins rules by &&.
+std::string joined(const std::vector<PairRule>& rules);
+
+}  // namespace fatune

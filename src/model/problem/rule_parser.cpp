@@ -1,0 +1,251 @@
+// rule_parser.cpp: Parses expressions over a query-key pair, by precedence.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "model/problem/rule.hpp"
+#include "model/problem/rule_operators.hpp"
+
+namespace fatune {
+namespace {
+
+using Type = RuleOperator::Type;
+
+constexpr std::size_t kLongest = 1024;  // chosen: a mask of a model has some 100 characters
+constexpr int kDeepest = 64;            // of nesting; chosen
+
+/// Names of FlexAttention and FlashInfer for b, h, q, k and score.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSynonyms = {
+    {{"batch", "b"},
+     {"batch_idx", "b"},
+     {"head", "h"},
+     {"head_idx", "h"},
+     {"qo_head_idx", "h"},
+     {"q_idx", "q"},
+     {"qo_idx", "q"},
+     {"k_idx", "k"},
+     {"kv_idx", "k"},
+     {"logits", "score"},
+     {"inf", "INFINITY"}}};
+constexpr std::string_view kKvHead = "kv_head_idx", kOfKvHead = "h / (HEADS / KV_HEADS)";
+
+bool in_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+}
+bool is_name(std::string_view token) {
+  return !token.empty() && in_word(token.front()) && token.front() != '.' &&
+         std::isdigit(static_cast<unsigned char>(token.front())) == 0;
+}
+
+/// Tells whether a sign belongs to the exponent of the number that begins at `begin`: 1e-3.
+bool in_exponent(std::string_view text, std::size_t begin, std::size_t at) {
+  const bool number = std::isdigit(static_cast<unsigned char>(text[begin])) != 0;
+  const bool sign = text[at] == '-' || text[at] == '+';
+  return number && sign && (text[at - 1] == 'e' || text[at - 1] == 'E');
+}
+
+std::vector<std::string_view> split_tokens(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kPairs = {
+      "==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
+  std::vector<std::string_view> tokens;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    if (in_word(text[at])) {
+      while (end < text.size() && (in_word(text[end]) || in_exponent(text, at, end))) ++end;
+    } else if (std::ranges::count(kPairs, text.substr(at, 2)) > 0) {
+      end = at + 2;
+    }
+    if (std::isspace(static_cast<unsigned char>(text[at])) == 0)
+      tokens.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return tokens;
+}
+
+}  // namespace
+
+/// Appends the nodes of one expression, operands first. Functions return a node's index.
+class RuleParser {
+ public:
+  RuleParser(std::string_view text, RuleKind kind, PairRule& rule)
+      : tokens_(split_tokens(text)), kind_(kind), nodes_(rule.nodes_) {}
+
+  Status parse() {
+    FATUNE_TRY(const std::size_t root, choice());
+    if (!next().empty()) return wrong();
+    FATUNE_CHECK(root + 1 == nodes_.size(), "the last node is the rule");
+    return {};
+  }
+
+ private:
+  using Index = Result<std::size_t>;
+
+  std::string_view next(std::size_t ahead = 0) const {
+    return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead] : std::string_view();
+  }
+  bool skip(std::string_view token) {
+    if (next() != token) return false;
+    ++at_;
+    return true;
+  }
+
+  Error wrong() const {
+    if (next().empty()) return usage_error("ends too early");
+    if (next() == "=") return usage_error("'=' assigns, which no expression may; '==' compares");
+    return usage_error(fmt::format("'{}' is not understood{}", next(),
+                                   at_ == 0 ? "" : fmt::format(" behind '{}'", tokens_[at_ - 1])));
+  }
+
+  Index add(const RuleOperator& what, std::array<std::size_t, 3> operands, double number = 0) {
+    bool floats = what.type == Type::kFloat;
+    for (std::size_t i = 0; i < what.operands; ++i) {
+      const bool is_float = nodes_[operands[i]].is_float;
+      if (is_float && what.type == Type::kWhole)
+        return usage_error(fmt::format("'{}' is of whole numbers", what.token));
+      const bool is_condition = what.token == "?" && i == 0;
+      floats = floats || (is_float && what.type == Type::kSame && !is_condition);
+    }
+    if (floats && kind_ == RuleKind::kMask)
+      return usage_error(fmt::format("'{}': a mask is of whole numbers", what.token));
+    nodes_.push_back({&what, operands, number, floats});
+    return nodes_.size() - 1;
+  }
+
+  Index choice() {
+    if (++depth_ > kDeepest)
+      return usage_error(fmt::format("nests more than {} levels deep", kDeepest));
+    FATUNE_TRY(const std::size_t condition, operands(RuleLevel::kOr));
+    --depth_;
+    if (!skip("?")) return condition;
+    FATUNE_TRY(const std::size_t yes, choice());
+    if (!skip(":")) return wrong();
+    FATUNE_TRY(const std::size_t no, choice());
+    return add(choice_row(), {condition, yes, no});
+  }
+
+  /// Parses operands joined by operators of at least this level.
+  Index operands(RuleLevel level) {
+    FATUNE_TRY(std::size_t left, unary());
+    for (;;) {
+      const RuleOperator* what = find_operator(next(), 2);
+      if (what == nullptr || what->level < level || what->level == RuleLevel::kPrimary) return left;
+      ++at_;
+      const auto above = static_cast<RuleLevel>(static_cast<int>(what->level) + 1);
+      FATUNE_TRY(const std::size_t right, operands(above));
+      FATUNE_TRY(left, add(*what, {left, right}));
+    }
+  }
+
+  Index unary() {
+    if (skip("+")) return unary();
+    const RuleOperator* what = find_operator(next(), 1);
+    if (what == nullptr || what->level != RuleLevel::kUnary) return primary();
+    ++at_;
+    if (++depth_ > kDeepest)
+      return usage_error(fmt::format("nests more than {} levels deep", kDeepest));
+    FATUNE_TRY(const std::size_t operand, unary());
+    --depth_;
+    return add(*what, {operand});
+  }
+
+  Index primary() {
+    if (skip("(")) {
+      FATUNE_TRY(const std::size_t inside, choice());
+      return skip(")") ? Index(inside) : wrong();
+    }
+    if (is_name(next())) return next(1) == "(" ? call() : name();
+    return number();
+  }
+
+  Index number() {
+    std::string_view digits = next();
+    const bool is_float = digits.find_first_of(".eEf") != std::string_view::npos;
+    if (is_float && digits.ends_with('f')) digits.remove_suffix(1);
+    const auto value = parse_number(digits);
+    if (!value) return wrong();
+    if (is_float && kind_ == RuleKind::kMask)
+      return usage_error(fmt::format("'{}': a mask is of whole numbers", next()));
+    ++at_;
+    nodes_.push_back({&number_row(), {}, *value, is_float});
+    return nodes_.size() - 1;
+  }
+
+  Index name() {
+    const std::string_view token = next();
+    if (next(1) == "[")
+      return usage_error(
+          fmt::format("reads the tensor '{}', but has indices and sizes only", token));
+    if (token == kKvHead) {
+      ++at_;
+      return RuleParser(kOfKvHead, kind_, nodes_).choice();
+    }
+    const auto synonym =
+        std::ranges::find(kSynonyms, token, &decltype(kSynonyms)::value_type::first);
+    const RuleOperator* what =
+        find_operator(synonym == kSynonyms.end() ? token : synonym->second, 0);
+    if (what == nullptr || what == &number_row() || !allowed(*what)) return unknown(token, false);
+    ++at_;
+    return add(*what, {});
+  }
+
+  Index call() {
+    const std::string_view token = next();
+    at_ += 2;
+    std::array<std::size_t, 3> operands = {};
+    std::size_t count = 0;
+    do {
+      FATUNE_TRY(const std::size_t operand, choice());
+      if (count < operands.size()) operands[count] = operand;
+      ++count;
+    } while (skip(","));
+    if (!skip(")")) return wrong();
+    const RuleOperator* what = find_operator(token, count);
+    if (what != nullptr && what->level == RuleLevel::kPrimary && allowed(*what))
+      return add(*what, operands);
+    for (const std::size_t other : {std::size_t{1}, std::size_t{2}}) {
+      const RuleOperator* same = find_operator(token, other);
+      if (same == nullptr || !allowed(*same)) continue;
+      return usage_error(
+          fmt::format("{} has {} argument{}, not {}", token, other, other == 1 ? "" : "s", count));
+    }
+    return unknown(token, true);
+  }
+
+  bool allowed(const RuleOperator& what) const {
+    return kind_ == RuleKind::kScore || what.type != Type::kFloat;
+  }
+  Error unknown(std::string_view token, bool function) const {
+    std::vector<std::string> known;
+    for (const RuleOperator& row : rule_operators()) {
+      if (is_name(row.token) && (row.operands > 0) == function && allowed(row))
+        known.emplace_back(row.token);
+    }
+    return usage_error(fmt::format("unknown {} '{}' (known: {})", function ? "function" : "name",
+                                   token, join(known, ", ")));
+  }
+
+  RuleParser(std::string_view text, RuleKind kind, std::vector<PairRule::Node>& nodes)
+      : tokens_(split_tokens(text)), kind_(kind), nodes_(nodes) {}
+
+  std::vector<std::string_view> tokens_;
+  RuleKind kind_;
+  std::vector<PairRule::Node>& nodes_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+Result<PairRule> PairRule::parse(std::string_view text, RuleKind kind) {
+  const std::string_view what = kind == RuleKind::kMask ? "mask" : "score";
+  if (text.size() > kLongest)
+    return usage_error(fmt::format("{} is longer than {} characters", what, kLongest));
+  PairRule rule;
+  if (const Status parsed = RuleParser(text, kind, rule).parse(); !parsed)
+    return usage_error(fmt::format("{} '{}': {}", what, trim(text), parsed.error().message));
+  return rule;
+}
+
+}  // namespace fatune
