@@ -128,6 +128,19 @@ const MaskCase kMasked[] = {
     {kWgmmaCluster, "2,1,200,64 f16 causal+padding-left:100,200 lse alibi"},
     {kWgmmaPersistent, "1,140,300,64 f16 causal+document:100,0,90,1,109"},
     {kWgmmaPacked, "2,4(kv 2),100,64 f16 causal-window:33+padding:80,40 alibi sink"},
+    {kNaive, "1,4(kv 2),40x70,24(v 72) bf16 causal lse sink"},
+    {kNaive, "2,2,40x70,72(v 24) f16 padding:70,33 bshd"},
+    {kPlainMma, "1,2,100,96(v 64) f16"},
+    {kPlainMma, "1,2,100,64(v 128) bf16 causal lse softcap 20 sink"},
+    {kPlainMma, "1,2,100,72(v 40) f16 window:40,20"},
+    {kMmaSplits, "1,2,100x200,192(v 128) bf16 causal lse alibi"},
+    {kMmaSplits, "1,2,70,40(v 72) f16 prefix:40 bias 1,2,70,70"},
+    {kMmaPacked, "2,4(kv 2),70,128(v 64) f16 padding:60,7 bshd"},
+    {kMmaPacked, "1,4(kv 2),70,24(v 136) bf16 causal-window:20+document:33,37"},
+    {kMmaPacked, "1,4(kv 2),70x40,8(v 16) f16 causal-upper-left lse"},
+    {kSplit, "1,4(kv 2),3x300,96(v 64) f16 causal lse bias 1,4,3,300"},
+    {kSplit, "2,2,5x300,64(v 136) bf16 padding:300,97 sink"},
+    {kSplit, "1,2,5x300,72(v 24) f16 window:200,1 alibi"},
 };
 
 /// Inputs whose sinks lie far above the scores or below them, and steep slopes.
