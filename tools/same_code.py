@@ -34,7 +34,7 @@ def options_of(problem):
     options = ["--shape", "{batch},{heads},{seq_q},{head_dim}".format(**problem), "--dtype", problem["dtype"],
                "--kv-heads", str(problem.get("kv_heads", problem["heads"])),
                "--seq-kv", str(problem.get("seq_kv", problem["seq_q"])), "--layout", problem.get("layout", "bhsd")]
-    for field in ("out_dtype", "quant", "softcap", "bias"):
+    for field in ("value_dim", "out_dtype", "quant", "softcap", "bias"):
         options += ["--" + field.replace("_", "-"), str(problem[field])] if field in problem else []
     flags = ["--" + flag for flag in ("lse", "alibi", "sink") if problem.get(flag, False)]
     return options + ["--mask", problem["mask"]] + flags

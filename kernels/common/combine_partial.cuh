@@ -1,7 +1,7 @@
 // combine_partial.cuh: Combines the partial O of NUM_SPLITS splits in global memory to rows of out
 // and lse. It is a launch of its own, behind the one that wrote them.
 //
-// partial is fp32 (rows, NUM_SPLITS, HEAD_DIM), not yet divided; stats is (rows, NUM_SPLITS) pairs
+// partial is fp32 (rows, NUM_SPLITS, VALUE_DIM), not yet divided; stats is (rows, NUM_SPLITS) pairs
 // of row_max and row_sum. A CTA has COMBINE_ROWS rows.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "common/out_elem.cuh"
 #include "common/problem.cuh"
 
-constexpr int kQuads = HEAD_DIM / 4;  // threads that share a row, four columns each
+constexpr int kQuads = VALUE_DIM / 4;  // threads that share a row, four columns each
 constexpr int kCombineThreads = COMBINE_ROWS * COMBINE_THREADS * kQuads;
 
 constexpr int kBatch = min_of(8, ceil_div(NUM_SPLITS, COMBINE_THREADS));  // partial O at a time

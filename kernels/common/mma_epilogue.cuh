@@ -65,7 +65,7 @@ DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&fa
     for (int half = 0; half < 2; ++half) {
       const float(&o)[4] = state.acc_o[m][d];
       const u32 pair = pack2_out(o[2 * half] * factor[m][half], o[2 * half + 1] * factor[m][half]);
-      *reinterpret_cast<u32*>(rows + chunk_offset(place.row(m, half), d) + place.lane % 4 * 4) =
+      *reinterpret_cast<u32*>(rows + ValueRows::chunk_offset(place.row(m, half), d) + place.lane % 4 * 4) =
           pair;
     }
   }
@@ -76,13 +76,14 @@ DEVICE void stage_columns(u8* rows, const State<kM, kD>& state, const float (&fa
 template <int kRows, int kWorkers, int kPack>
 DEVICE void store_rows(out_elem* out, const u8* rows, int first_row, const Place& place,
                        int worker) {
+  constexpr int kFullChunks = ValueRows::kFullChunks;
   const int rows_left = PackedRows<kPack>::kRows - place.block_row;
 #pragma unroll
   for (int item = 0; item < kRows * kFullChunks; item += kWorkers) {
     if (kRows * kFullChunks % kWorkers != 0 && item + worker >= kRows * kFullChunks) break;
     const int row = first_row + (item + worker) / kFullChunks;
     const int chunk = (item + worker) % kFullChunks;
-    const uint4 values = *reinterpret_cast<const uint4*>(rows + chunk_offset(row, chunk));
+    const uint4 values = *reinterpret_cast<const uint4*>(rows + ValueRows::chunk_offset(row, chunk));
     const i64 at = PackedRows<kPack>::template offset<OutTensor>(place.block_row + row);
     if (row < rows_left) *reinterpret_cast<uint4*>(out + (at + chunk * 8)) = values;
   }
@@ -92,7 +93,7 @@ DEVICE void store_rows(out_elem* out, const u8* rows, int first_row, const Place
 /// each.
 template <int kBlockM, int kSplits>
 struct Exchange {
-  static constexpr int kPartialOBytes = (kSplits - 1) * kBlockM * HEAD_DIM * 4;
+  static constexpr int kPartialOBytes = (kSplits - 1) * kBlockM * VALUE_DIM * 4;
   static constexpr int kStatsBytes = kSplits * kBlockM * 8;
   static constexpr int kBytes = kPartialOBytes + kStatsBytes;
   u8* memory;
@@ -107,7 +108,7 @@ struct Exchange {
   /// This lane's part of column tile d from the split `distance` after the one that finishes d.
   DEVICE float4& partial_o(const Place& place, int distance, int m, int d) const {
     const int tile =
-        ((distance - 1) * (kBlockM / 16) + place.first_row / 16 + m) * (HEAD_DIM / 8) + d;
+        ((distance - 1) * (kBlockM / 16) + place.first_row / 16 + m) * (VALUE_DIM / 8) + d;
     return reinterpret_cast<float4*>(memory)[tile * 32 + place.lane];
   }
 };
@@ -179,7 +180,7 @@ DEVICE void combine_splits(out_elem* out, u8* rows, const Exchange<kBlockM, kSpl
 
 /// Divides by row_sum and writes the CTA's rows; `out` is the first of its head in memory. `rows`
 /// takes the finished rows (Q's place: a warp's own rows are touched by no other while kSplits is
-/// 1), `spare` the exchange of more splits.
+/// 1, if they are as wide as those of Q), `spare` the exchange of more splits.
 template <int kBlockM, int kSplits, int kThreads, int kPack = 1, int kM, int kD>
 DEVICE void store_o(out_elem* out, u8* rows, u8* spare, State<kM, kD>& state, const Place& place) {
 #pragma unroll
@@ -202,6 +203,7 @@ DEVICE void store_o(out_elem* out, u8* rows, u8* spare, State<kM, kD>& state, co
         factor[m][half] = inverse_or_zero(state.row_sum[m][half]);
       }
     }
+    if (kValueRowBytes != kRowBytes) __syncthreads();  // else these rows are Q of other warps
 #pragma unroll
     for (int d = 0; d < kD; d += kTilesTogether) {
       if (kIs16Bit) stage_columns(rows, state, factor, place, d);

@@ -7,21 +7,24 @@
 #include "common/swizzled_tile.cuh"
 
 constexpr int kDSteps = kRowBytes / 32;  // k-steps of QK^T
-constexpr int kDTiles = HEAD_DIM / 8;   // 8-column tiles of O
+constexpr int kDTiles = VALUE_DIM / 8;  // 8-column tiles of O
 
 /// A lane's ldmatrix addresses in a tile of K. The two registers of a B operand must be
 /// neighbours: the matrices come as (keys 0-7, half 0), (0-7, 1), (8-15, 0), (8-15, 1).
-DEVICE Fragments key_fragments(u32 tile, int lane) {
-  return fragments(tile, lane % 8 + lane / 16 * 8, lane / 8 % 2);
+DEVICE Fragments<KeyRows> key_fragments(u32 tile, int lane) {
+  return fragments<KeyRows>(tile, lane % 8 + lane / 16 * 8, lane / 8 % 2);
 }
 
 /// The same in a tile of Q, or of 16-bit V, which is transposed on the way: (rows 0-7, half 0),
 /// (8-15, 0), (0-7, 1), (8-15, 1).
-DEVICE Fragments row_fragments(u32 tile, int lane) { return fragments(tile, lane % 16, lane / 16); }
+template <typename Rows = KeyRows>
+DEVICE Fragments<Rows> row_fragments(u32 tile, int lane) {
+  return fragments<Rows>(tile, lane % 16, lane / 16);
+}
 
 /// The same in a tile of V; of fp8 the matrices are four octets of keys in one chunk.
-DEVICE Fragments value_fragments(u32 tile, int lane) {
-  return kIs16Bit ? row_fragments(tile, lane) : fragments(tile, lane, 0);
+DEVICE Fragments<ValueRows> value_fragments(u32 tile, int lane) {
+  return kIs16Bit ? row_fragments<ValueRows>(tile, lane) : fragments<ValueRows>(tile, lane, 0);
 }
 
 /// A warp's rows of Q as A operands: held in registers, or read anew from shared memory.
@@ -30,8 +33,8 @@ struct QueryRows;
 
 template <int kM>
 struct QueryRows<kM, false> {
-  Fragments rows;
-  DEVICE explicit QueryRows(const Fragments& rows_) : rows(rows_) {}
+  Fragments<KeyRows> rows;
+  DEVICE explicit QueryRows(const Fragments<KeyRows>& rows_) : rows(rows_) {}
   DEVICE void left(u32 (&operand)[4], int m, int step) const {
     ldmatrix_x4(operand, rows.at(16 * m, step));
   }
@@ -40,7 +43,7 @@ struct QueryRows<kM, false> {
 template <int kM>
 struct QueryRows<kM, true> {
   u32 held[kM][kDSteps][4];
-  DEVICE explicit QueryRows(const Fragments& rows) {
+  DEVICE explicit QueryRows(const Fragments<KeyRows>& rows) {
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -55,7 +58,8 @@ struct QueryRows<kM, true> {
 
 /// S = QK^T.
 template <bool kHeld, int kM, int kN>
-DEVICE void multiply_qk(Scores<kM, kN>& scores, const QueryRows<kM, kHeld>& q, const Fragments& k) {
+DEVICE void multiply_qk(Scores<kM, kN>& scores, const QueryRows<kM, kHeld>& q,
+                        const Fragments<KeyRows>& k) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -83,7 +87,7 @@ DEVICE void multiply_qk(Scores<kM, kN>& scores, const QueryRows<kM, kHeld>& q, c
 }
 
 /// The B operands of 16 columns of V and a k-step of keys: column tiles 2d and 2d + 1.
-DEVICE void load_v(u32 (&right)[4], const Fragments& v, int step, int d) {
+DEVICE void load_v(u32 (&right)[4], const Fragments<ValueRows>& v, int step, int d) {
   if constexpr (kIs16Bit) {
     ldmatrix_x4_trans(right, v.at(16 * step, d));
   } else {
@@ -96,7 +100,7 @@ DEVICE void load_v(u32 (&right)[4], const Fragments& v, int step, int d) {
 /// O += PV.
 template <int kM, int kN>
 DEVICE void multiply_pv(State<kM, kDTiles>& state, const PFragment<kM, kN>& p,
-                        const Fragments& v) {
+                        const Fragments<ValueRows>& v) {
 #pragma unroll
   for (int step = 0; step < kN / kPTiles; ++step) {
 #pragma unroll

@@ -5,7 +5,7 @@
 #include "common/prelude.cuh"
 
 #ifndef SEQ_Q
-#error "BATCH, HEADS, KV_HEADS, SEQ_Q, SEQ_KV, HEAD_DIM and the mask must be defined"
+#error "BATCH, HEADS, KV_HEADS, SEQ_Q, SEQ_KV, HEAD_DIM, VALUE_DIM and the mask must be defined"
 #endif
 static_assert(HEADS % KV_HEADS == 0, "query heads share key/value heads evenly");
 
@@ -24,8 +24,9 @@ struct TileOffset<true> {
 
 /// Where the rows of a tensor lie, in elements; where all are as far apart, with the fewest
 /// multiplications.
-template <i64 kBatchStride, i64 kHeadStride, i64 kRowStride, int kHeads, int kRows>
+template <i64 kBatchStride, i64 kHeadStride, i64 kRowStride, int kHeads, int kRows, int kWidth>
 struct TensorLayout {
+  static constexpr int kColumns = kWidth;  // elements of a row
   static constexpr i64 kHead = kHeadStride;
   /// From row to row of a head, or of neighbouring heads that have one each.
   static constexpr i64 kWideRow = kRows == 1 ? kHeadStride : kRowStride;
@@ -57,10 +58,14 @@ struct TensorLayout {
     return row(index / kRows, index % kRows);
   }
 };
-using QTensor = TensorLayout<Q_BATCH_STRIDE, Q_HEAD_STRIDE, Q_ROW_STRIDE, HEADS, SEQ_Q>;
-using KTensor = TensorLayout<K_BATCH_STRIDE, K_HEAD_STRIDE, K_ROW_STRIDE, KV_HEADS, SEQ_KV>;
-using VTensor = TensorLayout<V_BATCH_STRIDE, V_HEAD_STRIDE, V_ROW_STRIDE, KV_HEADS, SEQ_KV>;
-using OutTensor = TensorLayout<OUT_BATCH_STRIDE, OUT_HEAD_STRIDE, OUT_ROW_STRIDE, HEADS, SEQ_Q>;
+using QTensor =
+    TensorLayout<Q_BATCH_STRIDE, Q_HEAD_STRIDE, Q_ROW_STRIDE, HEADS, SEQ_Q, HEAD_DIM>;
+using KTensor =
+    TensorLayout<K_BATCH_STRIDE, K_HEAD_STRIDE, K_ROW_STRIDE, KV_HEADS, SEQ_KV, HEAD_DIM>;
+using VTensor =
+    TensorLayout<V_BATCH_STRIDE, V_HEAD_STRIDE, V_ROW_STRIDE, KV_HEADS, SEQ_KV, VALUE_DIM>;
+using OutTensor =
+    TensorLayout<OUT_BATCH_STRIDE, OUT_HEAD_STRIDE, OUT_ROW_STRIDE, HEADS, SEQ_Q, VALUE_DIM>;
 
 /// First element of the head of KTensor or VTensor that query head `head` reads, counted over the
 /// batch.

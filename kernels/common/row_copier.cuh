@@ -1,4 +1,4 @@
-// row_copier.cuh: Copies rows of HEAD_DIM elements to a swizzled tile by some of a block's threads,
+// row_copier.cuh: Copies rows of elements to a swizzled tile by some of a block's threads,
 // as few as one warp.
 #pragma once
 
@@ -9,7 +9,8 @@
 /// first by one bit: an exclusive or of the address.
 template <int kWorkers, typename Tensor>
 struct RowCopier {
-  static constexpr int kCopyRows = kWorkers / kSwizzleWays;
+  using Rows = TileRows<Tensor::kColumns>;
+  static constexpr int kCopyRows = kWorkers / Rows::kSwizzleWays;
   static_assert((kCopyRows & (kCopyRows - 1)) == 0, "rows of two passes differ in other bits");
   int row;
   u32 to;  // shared address of its first chunk, in a tile at `shared`, a multiple of 128
@@ -17,10 +18,10 @@ struct RowCopier {
   int column;
 
   DEVICE RowCopier(u32 shared, int worker) {
-    row = worker / kSwizzleWays;
-    to = shared + chunk_offset(row, worker % kSwizzleWays);
-    from = row * Tensor::kRow + worker % kSwizzleWays * kChunkColumns;
-    column = worker % kSwizzleWays * kChunkColumns;
+    row = worker / Rows::kSwizzleWays;
+    to = shared + Rows::chunk_offset(row, worker % Rows::kSwizzleWays);
+    column = worker % Rows::kSwizzleWays * kChunkColumns;
+    from = row * Tensor::kRow + column;
   }
 
   /// Copies kCount rows to `tile` bytes after `shared`; `source` is the first of them plus `from`.
@@ -47,12 +48,13 @@ struct RowCopier {
       if (kCount % kCopyRows != 0 && row + pass >= kCount) break;
       const elem* source = source_of(pass);
 #pragma unroll
-      for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
-        const u32 target = (to ^ (swizzle(pass) * 16)) + tile + pass * kRowBytes + chunk * 16;
-        if constexpr (kFullChunks < kChunks) {
+      for (int chunk = 0; chunk < Rows::kChunks; chunk += Rows::kSwizzleWays) {
+        const u32 target =
+            (to ^ (Rows::swizzle(pass) * 16)) + tile + pass * Rows::kRowBytes + chunk * 16;
+        if constexpr (Rows::kFullChunks < Rows::kChunks) {
           const bool inside = !kMayEnd || row + pass < rows_left;
           cp_async_16_or_zero(target, source + chunk * kChunkColumns,
-                              inside && has_elements(column, chunk));
+                              inside && Rows::has_elements(column, chunk));
         } else if constexpr (kMayEnd) {
           cp_async_16_or_zero(target, source + chunk * kChunkColumns, row + pass < rows_left);
         } else {

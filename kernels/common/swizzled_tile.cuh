@@ -1,4 +1,4 @@
-// swizzled_tile.cuh: Keeps rows of HEAD_DIM elements in shared memory without bank conflicts:
+// swizzled_tile.cuh: Keeps rows of elements in shared memory without bank conflicts:
 // copies them in, and addresses them for ldmatrix.
 //
 // The 16-byte chunk c of row r lies at chunk c ^ swizzle(r). ldmatrix reads one chunk of 8
@@ -12,27 +12,41 @@
 #include "common/cp_async.cuh"
 #include "common/key_order.cuh"
 
-constexpr int kFullChunks = HEAD_DIM * DTYPE_BYTES / 16;  // of a row
-constexpr int kChunks = ceil_div(kFullChunks, 2) * 2;     // and with one of zeros
-constexpr int kRowBytes = kChunks * 16;
 constexpr int kChunkColumns = 16 / DTYPE_BYTES;
-constexpr int kSwizzleBits = kChunks % 8 == 0 ? 3 : kChunks % 4 == 0 ? 2 : 1;
-constexpr int kSwizzleWays = 1 << kSwizzleBits;
-static_assert(HEAD_DIM % kChunkColumns == 0, "rows of whole chunks");
 
-DEVICE int swizzle(int row) { return (row >> (3 - kSwizzleBits)) & (kSwizzleWays - 1); }
+/// The rows of a tile, each of kColumns elements.
+template <int kColumns>
+struct TileRows {
+  static constexpr int kFullChunks = kColumns * DTYPE_BYTES / 16;  // of a row
+  static constexpr int kChunks = ceil_div(kFullChunks, 2) * 2;     // and with one of zeros
+  static constexpr int kRowBytes = kChunks * 16;
+  static constexpr int kSwizzleBits = kChunks % 8 == 0 ? 3 : kChunks % 4 == 0 ? 2 : 1;
+  static constexpr int kSwizzleWays = 1 << kSwizzleBits;
+  static_assert(kColumns % kChunkColumns == 0, "rows of whole chunks");
 
-/// Byte offset of a chunk in a tile.
-DEVICE int chunk_offset(int row, int chunk) {
-  return row * kRowBytes + (chunk ^ swizzle(row)) * 16;
-}
+  DEVICE static int swizzle(int row) { return (row >> (3 - kSwizzleBits)) & (kSwizzleWays - 1); }
+  /// Byte offset of a chunk in a tile.
+  DEVICE static int chunk_offset(int row, int chunk) {
+    return row * kRowBytes + (chunk ^ swizzle(row)) * 16;
+  }
+  /// Whether there are elements of the row in a thread's chunk that is `chunk` chunks behind the
+  /// one at `column`, its first: in the last one of an odd number there are none.
+  DEVICE static bool has_elements(int column, int chunk) {
+    return chunk + kSwizzleWays < kChunks || column + chunk * kChunkColumns < kColumns;
+  }
+};
+using KeyRows = TileRows<HEAD_DIM>;     // of Q and K
+using ValueRows = TileRows<VALUE_DIM>;  // of V and O
+constexpr int kRowBytes = KeyRows::kRowBytes;
+constexpr int kValueRowBytes = ValueRows::kRowBytes;
 
 /// One lane's ldmatrix addresses in a tile: of 16x16 blocks whose rows start at a multiple of 8, at
 /// a given column step. A step moves the chunk by 2, an exclusive or of the low bits and a sum
 /// above them. Tiles must start at a multiple of 128 bytes: the exclusive or then works on the
 /// address itself.
+template <typename Rows>
 struct Fragments {
-  static constexpr int kVariants = kSwizzleWays / 2;
+  static constexpr int kVariants = Rows::kSwizzleWays / 2;
   u32 base;
 
   DEVICE Fragments in_stage(int offset) const {
@@ -42,22 +56,19 @@ struct Fragments {
   }
 
   DEVICE u32 at(int row, int step) const {
-    return (base ^ (step % kVariants * 32)) + row * kRowBytes + (step - step % kVariants) * 32;
+    return (base ^ (step % kVariants * 32)) + row * Rows::kRowBytes + (step - step % kVariants) * 32;
   }
   /// The same of blocks one chunk wide.
   DEVICE u32 at_chunk(int row, int chunk) const {
-    const int moved = chunk % kSwizzleWays;
-    return (base ^ (moved * 16)) + row * kRowBytes + (chunk - moved) * 16;
+    const int moved = chunk % Rows::kSwizzleWays;
+    return (base ^ (moved * 16)) + row * Rows::kRowBytes + (chunk - moved) * 16;
   }
 };
 
 /// `row` is the lane's row within a block, `half` which of the block's two chunks it addresses.
-DEVICE Fragments fragments(u32 tile, int row, int half) { return {tile + chunk_offset(row, half)}; }
-
-/// Whether there are elements of the row in a thread's chunk that is `chunk` chunks behind the one
-/// at `column`, its first: in the last one of an odd number there are none.
-DEVICE bool has_elements(int column, int chunk) {
-  return chunk + kSwizzleWays < kChunks || column + chunk * kChunkColumns < HEAD_DIM;
+template <typename Rows>
+DEVICE Fragments<Rows> fragments(u32 tile, int row, int half) {
+  return {tile + Rows::chunk_offset(row, half)};
 }
 
 /// One thread's part in copying a tensor's tile from memory: chunks of every kCopyRows-th row. As
@@ -66,7 +77,8 @@ DEVICE bool has_elements(int column, int chunk) {
 /// Order.
 template <int kThreads, typename Tensor, typename Order = InOrder>
 struct Copier {
-  static constexpr int kCopyRows = kThreads / kSwizzleWays;
+  using Rows = TileRows<Tensor::kColumns>;
+  static constexpr int kCopyRows = kThreads / Rows::kSwizzleWays;
   static_assert(kCopyRows % 8 == 0 && (kCopyRows & (kCopyRows - 1)) == 0,
                 "a thread's rows share their swizzle and differ in higher bits");
   int row;  // its first one of the tile
@@ -76,13 +88,13 @@ struct Copier {
 
   DEVICE explicit Copier(u32 shared) {
     const int thread = static_cast<int>(threadIdx.x);
-    row = thread / kSwizzleWays;
+    row = thread / Rows::kSwizzleWays;
     key = Order::key(row);
-    to = shared + chunk_offset(row, thread % kSwizzleWays);
+    to = shared + Rows::chunk_offset(row, thread % Rows::kSwizzleWays);
     from = key * Tensor::kRow + column();
   }
   DEVICE static int column() {
-    return static_cast<int>(threadIdx.x) % kSwizzleWays * kChunkColumns;
+    return static_cast<int>(threadIdx.x) % Rows::kSwizzleWays * kChunkColumns;
   }
 
   /// Copies kRows rows to the tile `tile` bytes after `shared`; `source` is the first of them plus
@@ -93,7 +105,7 @@ struct Copier {
 #pragma unroll
     for (int pass = 0; pass < kRows; pass += kCopyRows) {
       if (kRows % kCopyRows != 0 && row + pass >= kRows) break;
-      copy_row<kMayEnd>(tile + pass * kRowBytes, source + Order::key(pass) * Tensor::kRow,
+      copy_row<kMayEnd>(tile + pass * Rows::kRowBytes, source + Order::key(pass) * Tensor::kRow,
                         key + Order::key(pass) < rows_left);
     }
   }
@@ -104,7 +116,7 @@ struct Copier {
 #pragma unroll
     for (int pass = 0; pass < kRows; pass += kCopyRows) {
       if (kRows % kCopyRows != 0 && row + pass >= kRows) break;
-      copy_row<kMayEnd>(tile + pass * kRowBytes, first + (offset_of(key + pass) + column()),
+      copy_row<kMayEnd>(tile + pass * Rows::kRowBytes, first + (offset_of(key + pass) + column()),
                         key + pass < rows_left);
     }
   }
@@ -113,10 +125,10 @@ struct Copier {
   template <bool kMayEnd>
   DEVICE void copy_row(int tile, const elem* source, bool inside) const {
 #pragma unroll
-    for (int chunk = 0; chunk < kChunks; chunk += kSwizzleWays) {
-      if constexpr (kFullChunks < kChunks) {
+    for (int chunk = 0; chunk < Rows::kChunks; chunk += Rows::kSwizzleWays) {
+      if constexpr (Rows::kFullChunks < Rows::kChunks) {
         cp_async_16_or_zero(to + tile + chunk * 16, source + chunk * kChunkColumns,
-                            (!kMayEnd || inside) && has_elements(column(), chunk));
+                            (!kMayEnd || inside) && Rows::has_elements(column(), chunk));
       } else if constexpr (kMayEnd) {
         cp_async_16_or_zero(to + tile + chunk * 16, source + chunk * kChunkColumns, inside);
       } else {

@@ -44,8 +44,8 @@ struct Pipeline {
     if (kFewRegisters) asm volatile("" : "+l"(from));
     const elem* source = tensor + (from + i64{first_key} * Tensor::kRow);
     asm("" : "+l"(source));  // one address, kept; else it sums anew for every copy
-    copier.template copy<BLOCK_N, kRaggedKeys>(offset_of_stages + stage * kStageBytes, source,
-                                               SEQ_KV - first_key);
+    copier.template copy<BLOCK_N, kRaggedKeys>(offset_of_stages + stage * kStageBytes<Tensor>,
+                                               source, SEQ_KV - first_key);
   }
   DEVICE void load_k(int iteration, int stage) const {
     load(k_copier, k, k_offset, kKOffset, iteration, stage);
@@ -226,10 +226,11 @@ DEVICE void iterate_window(WarpState& state, const Pipeline& pipeline, const Ope
 
 DEVICE Operands start_operands(u32 shared, const Place& place) {
   const int keys = place.split * kWarpKeys * kRowBytes;
+  const int values = place.split * kWarpKeys * kValueRowBytes;
   const u32 rows = shared + place.first_row * kRowBytes;
   return {QueryRows<kMTiles, Q_IN_REGS>(row_fragments(rows, place.lane)),
           key_fragments(shared + kKOffset + keys, place.lane),
-          value_fragments(shared + kVOffset + keys, place.lane)};
+          value_fragments(shared + kVOffset + values, place.lane)};
 }
 
 /// Packed rows are gathered, which the copier of any tensor does.

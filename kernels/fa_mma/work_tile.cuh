@@ -16,9 +16,10 @@ constexpr int kRowWarps = NUM_WARPS / INTRA_CTA_SPLITS;  // warps that divide th
 constexpr int kMTiles = BLOCK_M / (16 * kRowWarps);      // 16-row tiles of a warp
 constexpr int kWarpKeys = BLOCK_N / INTRA_CTA_SPLITS;  // keys of a KV block that one warp sees
 constexpr int kNTiles = kWarpKeys / 8;                 // 8-key tiles of its S
-constexpr int kStageBytes = BLOCK_N * kRowBytes;  // one stage of K or of V
+template <typename Tensor>
+constexpr int kStageBytes = BLOCK_N * TileRows<Tensor::kColumns>::kRowBytes;  // of K or of V
 constexpr int kKOffset = Q_BYTES;  // shared memory: Q, STAGES stages of K, as many of V
-constexpr int kVOffset = kKOffset + STAGES * kStageBytes;
+constexpr int kVOffset = kKOffset + STAGES * kStageBytes<KTensor>;
 // The combine takes the place of K and V.
 constexpr int kCombineBytes =
     INTRA_CTA_SPLITS == 1 ? 0 : Exchange<BLOCK_M, INTRA_CTA_SPLITS>::kBytes;
@@ -28,7 +29,7 @@ constexpr int kBlockListBytes = BLOCK_LIST_BYTES;  // at the end
 constexpr int kBlockListBytes = 0;
 #endif
 constexpr int kSharedBytes =
-    kKOffset + max_of(2 * STAGES * kStageBytes, kCombineBytes) + kBlockListBytes;
+    max_of(kVOffset + STAGES * kStageBytes<VTensor>, kKOffset + kCombineBytes) + kBlockListBytes;
 constexpr int kPack = PACKED_HEADS;  // query heads whose rows a CTA packs together
 using Rows = PackedRows<kPack>;
 constexpr int kMBlocks = ceil_div(Rows::kRows, BLOCK_M);
@@ -38,10 +39,11 @@ constexpr bool kAnyMask = kLengths || kMaskExpr || kBoundedBefore || kBoundedAft
 constexpr bool kChangesScores = kSoftcap || kBias || kAlibi || kScoreExpr;
 constexpr int kHeldQ = Q_IN_REGS ? HEAD_DIM / 4 : 0;
 /// O, S and held Q take most of a thread's registers.
-constexpr bool kFewRegisters = kMTiles * (HEAD_DIM / 2 + kWarpKeys / 2 + kHeldQ) > 160;
+constexpr bool kFewRegisters = kMTiles * (VALUE_DIM / 2 + kWarpKeys / 2 + kHeldQ) > 160;
 
 static_assert(kMTiles * 16 * kRowWarps == BLOCK_M, "every warp owns whole 16-row tiles");
-static_assert(kSharedBytes == SHARED_BYTES && Q_BYTES == BLOCK_M * kRowBytes,
+static_assert(kSharedBytes == SHARED_BYTES &&
+                  Q_BYTES == BLOCK_M * max_of(kRowBytes, kValueRowBytes),
               "the launch asks for what is laid out here");
 static_assert(kWarpKeys * INTRA_CTA_SPLITS == BLOCK_N && kWarpKeys % (8 * kPTiles) == 0,
               "16 keys are one k-step of PV, or 32 of fp8");
@@ -55,10 +57,15 @@ using WarpP = PFragment<kMTiles, kNTiles>;
 /// What a warp's mmas read: its rows of Q, its share of the keys in the stages of K and V.
 struct Operands {
   QueryRows<kMTiles, Q_IN_REGS> q;
-  Fragments first_k, first_v;  // in stage 0
+  Fragments<KeyRows> first_k;  // in stage 0
+  Fragments<ValueRows> first_v;
 
-  DEVICE Fragments k(int stage) const { return first_k.in_stage(stage * kStageBytes); }
-  DEVICE Fragments v(int stage) const { return first_v.in_stage(stage * kStageBytes); }
+  DEVICE Fragments<KeyRows> k(int stage) const {
+    return first_k.in_stage(stage * kStageBytes<KTensor>);
+  }
+  DEVICE Fragments<ValueRows> v(int stage) const {
+    return first_v.in_stage(stage * kStageBytes<VTensor>);
+  }
 };
 
 /// The KV blocks of this CTA: `count` of them, from `first` on. Those before `unmasked` and those

@@ -40,7 +40,7 @@ struct Pipeline {
       asm("" : "+l"(source));  // one address, kept; else the compiler sums anew for every copy
       const int keys_left = SEQ_KV - first_key - block * BLOCK_N;
       copier.template copy<kSplitKeys, kRaggedKeys>(
-          offset_of_stages + stage * kStageBytes, source, keys_left);
+          offset_of_stages + stage * kStageBytes<Tensor>, source, keys_left);
     }
     cp_async_commit();
   }
@@ -73,7 +73,8 @@ struct Pipeline {
 /// What a warp's mmas read: its rows of Q, stage 0 of its group's K and V.
 struct Operands {
   QueryRows<kMTiles, Q_IN_REGS> q;
-  Fragments k, v;
+  Fragments<KeyRows> k;
+  Fragments<ValueRows> v;
 };
 
 /// The keys that a query of a key/value head sees.
@@ -128,7 +129,7 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
 #pragma unroll 1
   for (int iteration = 0; iteration < pipeline.count; ++iteration) {
     WarpScores scores;
-    multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes));
+    multiply_qk(scores, operands.q, operands.k.in_stage(stage * kStageBytes<KTensor>));
     pipeline.between_gemms(iteration, stage);
     const int key = pipeline.first_key + LISTED_BLOCK(pipeline, iteration) * BLOCK_N;
     const int lane_key = key + place.lane % 4 * 2;
@@ -149,7 +150,7 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
 #endif
     WarpP p;
     online_softmax<Rescale::kLazy>(p, state, scores, iteration == 0);
-    multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes));
+    multiply_pv(state, p, operands.v.in_stage(stage * kStageBytes<VTensor>));
     pipeline.after_iteration(iteration, stage);
     stage = stage + 1 == STAGES ? 0 : stage + 1;
   }
@@ -162,7 +163,7 @@ struct PartialRows {
 
   DEVICE PartialRows(float* all_out, float2* all_stats, const Place& place) {
     const i64 first = (i64{place.head} * kRows + place.block_row) * NUM_SPLITS + cta_split();
-    out = all_out + first * HEAD_DIM;
+    out = all_out + first * VALUE_DIM;
     stats = all_stats + first;
   }
 };
@@ -177,7 +178,7 @@ DEVICE void write_row(const PartialRows& partial, const CtaExchange& exchange,
   if (place.split == 0 && place.lane % 4 == 0)
     partial.stats[row * NUM_SPLITS] = make_float2(combine.row_max, combine.row_sum);
   float* const target =
-      partial.out + row * (NUM_SPLITS * HEAD_DIM) + place.lane % 4 * (kIs16Bit ? 2 : 4);
+      partial.out + row * (NUM_SPLITS * VALUE_DIM) + place.lane % 4 * (kIs16Bit ? 2 : 4);
   [[maybe_unused]] float2 even;
 #pragma unroll
   for (int d = 0; d < kDTiles; ++d) {

@@ -19,9 +19,10 @@ constexpr int kSplitThreads = kRowWarps * 32;
 constexpr int kMTiles = BLOCK_M / (16 * kRowWarps);  // 16-row tiles of a warp
 constexpr int kSplitKeys = BLOCK_N / INTRA_CTA_SPLITS;  // keys of a KV block that one group sees
 constexpr int kNTiles = kSplitKeys / 8;                 // 8-key tiles of its S
-constexpr int kStageBytes = kSplitKeys * kRowBytes;  // a group's share of one KV block of K or of V
-constexpr int kVOffset = STAGES * kStageBytes;          // a group has STAGES stages of K, then of V
-constexpr int kGroupBytes = 2 * STAGES * kStageBytes;  // shared memory: Q, then the groups' stages
+template <typename Tensor>  // a group's share of one KV block of K or of V
+constexpr int kStageBytes = kSplitKeys * TileRows<Tensor::kColumns>::kRowBytes;
+constexpr int kVOffset = STAGES * kStageBytes<KTensor>;  // of STAGES stages of V behind those of K
+constexpr int kGroupBytes = kVOffset + STAGES * kStageBytes<VTensor>;  // these lie behind Q
 
 constexpr int kRows = kHeadGroup * SEQ_Q;  // of one key/value head, head by head
 constexpr int kRowTiles = ceil_div(kRows, BLOCK_M);

@@ -20,8 +20,8 @@
 #include "fa_wgmma/shared_storage.cuh"
 #include "fa_wgmma/tile_scheduler.cuh"
 
-WGMMA_DEFINE_PV_RS(wgmma_pv_rs, HEAD_DIM)
-WGMMA_DEFINE_PV_SS(wgmma_pv_ss, HEAD_DIM)
+WGMMA_DEFINE_PV_RS(wgmma_pv_rs, VALUE_DIM)
+WGMMA_DEFINE_PV_SS(wgmma_pv_ss, VALUE_DIM)
 #ifdef V_ROWS
 static_assert(V_ROWS == kVRows, "the manifest's rows of V^T are those of the tiles of O");
 WGMMA_DEFINE_PV_RS(wgmma_pv_and_row_sum, V_ROWS)

@@ -24,7 +24,7 @@ DEVICE void write_partial(Consumer& consumer, float* partial, float2* stats) {
     const i64 place = (first_row + 8 * half) * NUM_SPLITS + item % NUM_SPLITS;
     if (consumer.lane % 4 == 0)
       stats[place] = make_float2(consumer.state.row_max[0][half], row_sum[half]);
-    float* const to = partial + place * HEAD_DIM + consumer.lane % 4 * 2;
+    float* const to = partial + place * VALUE_DIM + consumer.lane % 4 * 2;
 #pragma unroll
     for (int d = 0; d < kDTiles; ++d) {
       const float* const o = consumer.state.acc_o[0][d] + 2 * half;

@@ -59,16 +59,17 @@ struct Producer {
     const int head = tile.head % HEADS + row_block * 64 / kPositions;
     const BoxStart from{0, tile.row + row_block * 64 % kPositions, head, tile.head / HEADS};
     const u32 full = storage.q_full(row_block);
-    mbarrier_arrive_expect_tx(full, Q_BYTES / kRowBlocks);
+    mbarrier_arrive_expect_tx(full, ceil_div(HEAD_DIM, kBoxColumns) * 64 * kBoxBytes);
     const u32 to = storage.q() + row_block * 64 * kBoxBytes;
     tma_load_boxes<BLOCK_M * kBoxBytes, HEAD_DIM, kBoxColumns>(to, map_q, from, full);
   }
+  template <int kColumns>
   DEVICE void load_kv(const TensorMap& map, u32 to, u32 full, const WorkTile& tile,
                       int iteration) const {
     const int kv_head = tile.head % HEADS / kHeadGroup;
     const BoxStart from{0, first_key(tile, iteration), kv_head, tile.head / HEADS};
-    mbarrier_arrive_expect_tx(full, ceil_div(HEAD_DIM, kBoxColumns) * BLOCK_N * kBoxBytes);
-    tma_load_boxes<BLOCK_N * kBoxBytes, HEAD_DIM, kBoxColumns>(to, map, from, full);
+    mbarrier_arrive_expect_tx(full, ceil_div(kColumns, kBoxColumns) * BLOCK_N * kBoxBytes);
+    tma_load_boxes<BLOCK_N * kBoxBytes, kColumns, kBoxColumns>(to, map, from, full);
   }
   DEVICE void load_v_stage(int stage, const WorkTile& tile, int iteration) const {
     if constexpr (kVComesTransposed) {
@@ -83,7 +84,7 @@ struct Producer {
                  {key, 0, kv_head, tile.head / HEADS}, full);
       }
     } else {
-      load_kv(map_v, storage.v(stage), storage.v_full(stage), tile, iteration);
+      load_kv<VALUE_DIM>(map_v, storage.v(stage), storage.v_full(stage), tile, iteration);
     }
   }
 
@@ -102,7 +103,7 @@ struct Producer {
       grid_dependency_wait();
       if (tile.cta_n_blocks > 0) {
         load_q(tile, 0);
-        load_kv(map_k, storage.k(0), storage.k_full(0), tile, 0);
+        load_kv<HEAD_DIM>(map_k, storage.k(0), storage.k_full(0), tile, 0);
 #pragma unroll
         for (int row_block = 1; row_block < kEarlyRowBlocks; ++row_block) load_q(tile, row_block);
       }
@@ -127,7 +128,8 @@ struct Producer {
 #pragma unroll
     for (int stage = 0; stage < kStages; ++stage) {
       if (stage >= tile.cta_n_blocks) return;
-      if (stage > 0) load_kv(map_k, storage.k(stage), storage.k_full(stage), tile, stage);
+      if (stage > 0)
+        load_kv<HEAD_DIM>(map_k, storage.k(stage), storage.k_full(stage), tile, stage);
       if (stage > 0 || !kEarlyV) load_v_stage(stage, tile, stage);
     }
   }
@@ -212,7 +214,7 @@ struct Producer {
     }
     if (!filled(at)) {
       wait_empty(storage.k_empty(stage), at.count);
-      load_kv(map_k, storage.k(stage), storage.k_full(stage), at.tile, at.iteration);
+      load_kv<HEAD_DIM>(map_k, storage.k(stage), storage.k_full(stage), at.tile, at.iteration);
     }
     at.advance();
   }

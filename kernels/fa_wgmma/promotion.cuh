@@ -9,7 +9,7 @@
 #if defined(PROMOTED_COLUMNS) && PROMOTED_COLUMNS > 0
 WGMMA_DEFINE_PV_RS(wgmma_pv_piece, PROMOTED_COLUMNS)
 #else
-WGMMA_DEFINE_PV_RS(wgmma_pv_piece, HEAD_DIM)
+WGMMA_DEFINE_PV_RS(wgmma_pv_piece, VALUE_DIM)
 #endif
 
 /// A zero that ptxas does not know: the wgmma does not add to its accumulator. Where a wgmma

@@ -9,6 +9,12 @@
 
 #include "fa_wgmma/traits.cuh"
 
+#ifdef V_STAGE_BYTES
+constexpr int kVStageBytes = V_STAGE_BYTES;
+#else
+constexpr int kVStageBytes = KV_STAGE_BYTES;
+#endif
+
 /// Addresses in shared memory.
 struct SharedStorage {
   // A neighbour of the cluster may be ahead of this CTA and write its partial O before K and V are
@@ -36,7 +42,7 @@ struct SharedStorage {
 
   DEVICE u32 q() const { return base; }
   DEVICE u32 k(int stage) const { return base + kKv + stage * KV_STAGE_BYTES; }
-  DEVICE u32 v(int stage) const { return k(kStages + stage); }
+  DEVICE u32 v(int stage) const { return k(kStages) + stage * kVStageBytes; }
   DEVICE u32 v_transposed(int stage) const {
     return base + kVTransposed + stage * (kVTransposedBytes / kStages);
   }
@@ -66,7 +72,7 @@ struct SharedStorage {
   DEVICE u32 pv_empty(int stage) const { return v_empty((kTransposeV ? 2 * kStages : 0) + stage); }
 };
 static_assert(SharedStorage::kBytes == SHARED_BYTES, "the launch asks for what is laid out here");
-static_assert(KV_BYTES == 2 * kStages * KV_STAGE_BYTES, "as many stages of V as of K");
+static_assert(KV_BYTES == kStages * (KV_STAGE_BYTES + kVStageBytes), "as many stages of V as of K");
 static_assert(BARRIER_BYTES == 8 * (kRowBlocks + 1 + (kTransposeV ? 6 : 4) * kStages +
                                     (kPersistent ? kRowBlocks : 0)),
               "the last barrier is pv_empty of the last stage, or q_empty of the last rows");

@@ -85,7 +85,7 @@ constexpr int kStepWidth = 32 / DTYPE_BYTES;    // elements of a k-step
 constexpr int kKeyBoxBytes = BLOCK_N % 128 == 0 ? 128 : 64;  // of a row of V^T
 constexpr int kPSteps = BLOCK_N / kStepWidth;   // k-steps of PV
 
-constexpr int kDTiles = HEAD_DIM / 8;                       // 8-column tiles of O
+constexpr int kDTiles = VALUE_DIM / 8;                      // 8-column tiles of O
 constexpr int kAccTiles = kDTiles + (kRowSumByMma ? 1 : 0);  // and one of row sums
 constexpr int kVRows = 8 * kAccTiles;                       // of a box of V^T, the last of ones
 constexpr int kDSteps = ceil_div(HEAD_DIM, kStepWidth);     // k-steps of QK^T
@@ -97,7 +97,7 @@ constexpr int kPromotedBlocks = kInterleaved ? 1 : kSummedBlocks;
 // Pieces of PV, where all of its columns have no room beside O: some columns at a time, and for
 // them all keys or half of them.
 constexpr int kKeyPieces = kPromoteHalves ? 2 : 1;
-constexpr int kPieces = kPromote ? HEAD_DIM / kPromotedColumns * kKeyPieces : 1;
+constexpr int kPieces = kPromote ? VALUE_DIM / kPromotedColumns * kKeyPieces : 1;
 constexpr bool kPvInPieces = kPieces > 1;
 constexpr int kPieceBuffers = kIntraWgOverlap ? 1 : 2;  // S has the place of one while both overlap
 // O is multiplied in a step of its own where row_max rises, not as part of every promotion.
@@ -136,7 +136,8 @@ constexpr int kLaunchThreads = ceil_div(kThreads, 128) * 128;
 
 static_assert(kResident || kStages % INTRA_CTA_SPLITS == 0, "a stage serves one split");
 static_assert(BLOCK_M % 64 == 0 && BLOCK_N % kStepWidth == 0, "shapes of a wgmma");
-static_assert(HEAD_DIM % (kIs16Bit ? 8 : 32) == 0,
+static_assert(HEAD_DIM % (kIs16Bit ? 8 : 32) == 0 && VALUE_DIM % 8 == 0 &&
+                  (kIs16Bit || VALUE_DIM == HEAD_DIM),
               "columns come in boxes of 64 or 128, what the last lacks as zeros");
 static_assert(kSplits == 1 || kDTiles % (2 * kSplits) == 0,
               "each split finishes as many columns, tiles in pairs");
@@ -149,11 +150,11 @@ static_assert(kHasProducer || kResident, "a consumer cannot refill stages");
 static_assert(!kInterleaved || kResident, "a redone KV block must still be in shared memory");
 static_assert(!kInterleaved || !kMayBeUnseen, "every row sees a key of its first KV block");
 static_assert(!kRowSumByMma || (kSplits == 1 && LSE == 0), "row sums of P as rounded come last");
-static_assert(!kRowSumByMma || kVIsKMajor || HEAD_DIM == 64,
+static_assert(!kRowSumByMma || kVIsKMajor || VALUE_DIM == 64,
               "the ones lie one box behind any stage of V");
 static_assert(!kRowSumByMma || !kPvInPieces, "row sums are a tile of columns of all of PV");
 static_assert(kEx2Linear == 0 || kRowSumByMma, "only rounded P has these exponentials");
-static_assert(!kPvInPieces || (kPieces * kPromotedColumns == HEAD_DIM * kKeyPieces &&
+static_assert(!kPvInPieces || (kPieces * kPromotedColumns == VALUE_DIM * kKeyPieces &&
                              kPSteps % kKeyPieces == 0),
               "pieces are all of PV");
 static_assert(kSummedBlocks == 1 || (!kPvInPieces && (kInterleaved || kRescaleSeparately)),

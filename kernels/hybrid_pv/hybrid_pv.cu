@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   const u32 own_rows = base + place.first_row * kRowBytes;
   const QueryRows<kMTiles, false> q_rows(row_fragments(own_rows, place.lane));
-  const Fragments k_fragment = key_fragments(base + kQBytes, place.lane);
+  const Fragments<KeyRows> k_fragment = key_fragments(base + kQBytes, place.lane);
   const PRows rows(p, place);
   RowStats stats;
   int stage = 0;

@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const Pipeline pipeline(base, v + kv_offset<VTensor>(place.head), count);
   pipeline.start();
   const ScoreRows rows(scores, place);
-  const Fragments fragment = row_fragments(base, place.lane);
+  const Fragments<ValueRows> fragment = row_fragments<ValueRows>(base, place.lane);
   const int lane_key = place.lane % 4 * 8;
 
   WarpState state(kAnyMask);

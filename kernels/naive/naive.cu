@@ -29,7 +29,7 @@ DEVICE result to_result(float value) { return to_out(value); }
 
 constexpr int kTilesQ = ceil_div(SEQ_Q, TILE);
 constexpr int kTilesKv = ceil_div(SEQ_KV, TILE);
-constexpr int kTilesD = ceil_div(HEAD_DIM, TILE);
+constexpr int kTilesD = ceil_div(VALUE_DIM, TILE);
 
 /// fp8 scores would overflow and carry 3 bits: kernels keep them wider, so the twin rounds those to
 /// bf16.
@@ -193,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   float sum = 0.0f;
   for (int first_key = 0; first_key < SEQ_KV; first_key += TILE) {
     const bool p_inside = row < SEQ_Q && first_key + x < SEQ_KV;
-    const bool v_inside = first_key + y < SEQ_KV && col < HEAD_DIM;
+    const bool v_inside = first_key + y < SEQ_KV && col < VALUE_DIM;
     p_tile[y][x] = p_inside ? p_head[static_cast<i64>(row) * SEQ_KV + first_key + x] : 0.0f;
     v_tile[y][x] =
         v_inside ? v_factor * to_float(v_head[i64{first_key + y} * VTensor::kRow + col])
@@ -203,6 +203,6 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
     for (int key = 0; key < TILE; ++key) sum += p_tile[y][key] * v_tile[key][x];
     __syncthreads();
   }
-  if (row < SEQ_Q && col < HEAD_DIM)
+  if (row < SEQ_Q && col < VALUE_DIM)
     out[OutTensor::head(head) + static_cast<i64>(row) * OutTensor::kRow + col] = to_result(sum);
 }

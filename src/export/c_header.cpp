@@ -167,7 +167,10 @@ std::string tensors_text(const KernelFacts& facts) {
   if (!facts.tensors.empty()) return strides_text(*attention, facts);
   return fmt::format(
       "q and out are contiguous [batch, heads, seq_q,\n"
-      " * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.{}\n * {}",
+      " * head_dim], k and v [batch, kv_heads, seq_kv, head_dim], on 16 bytes each.{}{}\n * {}",
+      attention->value_dim
+          ? fmt::format(" Rows of v\n * and out have {} columns.", *attention->value_dim)
+          : "",
       fp8_text(*attention),
       attention->lse
           ? "lse takes the log-sum-exp of each row: fp32 [batch, heads, seq_q], on 16 bytes."

@@ -59,7 +59,9 @@ std::string export_name(std::string_view kernel, const Problem& problem) {
     const Attention& p = problem.as_attention();
     text += fmt::format("_b{}_h{}", p.batch, p.heads);
     if (p.kv_heads != p.heads) text += fmt::format("_kvh{}", p.kv_heads);
-    text += fmt::format("_q{}_kv{}_d{}_{}", p.seq_q, p.seq_kv, p.head_dim, name(p.dtype));
+    text += fmt::format("_q{}_kv{}_d{}", p.seq_q, p.seq_kv, p.head_dim);
+    if (p.value_dim) text += fmt::format("_v{}", *p.value_dim);
+    text += fmt::format("_{}", name(p.dtype));
     if (is_fp8(p)) text += fmt::format("_{}", name(out_dtype(p)));
     if (is_fused(p)) text += fmt::format("_{}", name(p.quant));
     if (p.mask != Mask::kNone) text += "_" + slug(p.mask);

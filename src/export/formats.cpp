@@ -87,8 +87,9 @@ std::string key_of(const KernelFacts& facts) {
   const std::int64_t group = p.heads / p.kv_heads;
   const std::string layout = p.layouts.plain() ? "" : "-" + slug(p.layouts);
   const std::string out = is_fp8(p) ? fmt::format("-{}", name(out_dtype(p))) : "";
-  return fmt::format("{}-d{}-{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, name(p.dtype), out,
-                     is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
+  const std::string of_v = p.value_dim ? fmt::format("-v{}", *p.value_dim) : "";
+  return fmt::format("{}-d{}{}-{}{}{}{}{}{}{}{}", facts.kernel, p.head_dim, of_v, name(p.dtype),
+                     out, is_fused(p) ? fmt::format("-{}", name(p.quant)) : "",
                      p.mask == Mask::kNone ? "" : "-" + slug(p.mask),
                      group == 1 ? "" : fmt::format("-g{}", group), p.lse ? "-lse" : "",
                      score_slug(p), layout);

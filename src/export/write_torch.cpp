@@ -167,6 +167,11 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
     return usage_error("--to torch: " + describe(other->facts.problem) +
                        ": the torch module has no lengths, alibi or sink");
   }
+  const auto wide = finds([](const Attention& p) { return p.value_dim.has_value(); });
+  if (wide != kernels.end()) {
+    return usage_error("--to torch: " + describe(wide->facts.problem) +
+                       ": the torch module has no v of another head dim (value_dim)");
+  }
   std::string module;
   for (const std::string_view part : customs == 0 ? kAttentionParts : kCustomParts) {
     if (!module.empty()) module += "\n\n";

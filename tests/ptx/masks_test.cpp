@@ -37,6 +37,8 @@ const Variant kWgmmaCluster = {
     "fa_wgmma", "BLOCK_M=64,BLOCK_N=64,PINGPONG=false,CLUSTER_SPLITS=2,RESCALE=always"};
 const Variant kWgmmaPersistent = {
     "fa_wgmma", "BLOCK_M=64,BLOCK_N=64,PINGPONG=false,SCHEDULER=static_persistent,STAGES=3"};
+const Variant kWgmmaStores = {
+    "fa_wgmma", "BLOCK_M=64,BLOCK_N=64,PINGPONG=false,MMA_PV=ss,STORE=tma,INTRA_WG_OVERLAP=on"};
 const Variant kWgmmaPacked = {"fa_wgmma", "BLOCK_M=128,BLOCK_N=64,PACK_GQA=true"};
 const Variant kInterleaved = {"fa_wgmma_interleaved", "BLOCK_M=64"};
 
@@ -143,6 +145,32 @@ const MaskCase kMasked[] = {
     {kWgmmaCluster, "1,1,200,64 f16 k/64!=1 score k<150?score:-INFINITY"},
     {kWgmmaPersistent, "3,60,70,64 f16 none score exp(-abs(score))+log(1+float(k))"},
     {kWgmmaPacked, "1,4(kv 2),100,64 f16 h%2==0?k<=q:k<30 lse alibi"},
+    {kNaive, "1,4(kv 2),40x70,24(v 72) bf16 causal lse sink"},
+    {kNaive, "2,2,40x70,72(v 24) f16 padding:70,33 bshd"},
+    {kPlainMma, "1,2,100,96(v 64) f16"},
+    {kPlainMma, "1,2,100,64(v 128) bf16 causal lse softcap 20 sink"},
+    {kPlainMma, "1,2,100,72(v 40) f16 window:40,20"},
+    {kMmaSplits, "1,2,100x200,192(v 128) bf16 causal lse alibi"},
+    {kMmaSplits, "1,2,70,40(v 72) f16 prefix:40 bias 1,2,70,70"},
+    {kMmaPacked, "2,4(kv 2),70,128(v 64) f16 padding:60,7 bshd"},
+    {kMmaPacked, "1,4(kv 2),70,24(v 136) bf16 causal-window:20+document:33,37"},
+    {kMmaPacked, "1,4(kv 2),70x40,8(v 16) f16 causal-upper-left lse"},
+    {kSplit, "1,4(kv 2),3x300,96(v 64) f16 causal lse bias 1,4,3,300"},
+    {kSplit, "2,2,5x300,64(v 136) bf16 padding:300,97 sink"},
+    {kSplit, "1,2,5x300,72(v 24) f16 window:200,1 alibi"},
+    {kPlainWgmma, "1,2,130,192(v 128) bf16 causal lse"},
+    {kPlainWgmma, "1,2,100,64(v 136) f16 window:40,20 sink"},
+    {kPlainWgmma, "1,2,100x130,72(v 24) f16 softcap 20 bias 1,2,100,130"},
+    {kWgmmaLate, "1,1,130,96(v 64) f16 prefix:70 alibi"},
+    {kWgmmaSplits, "2,1,130,64(v 160) bf16 padding:100,3 lse"},
+    {kWgmmaCluster, "2,1,130,128(v 64) f16 causal+padding-left:100,130 lse"},
+    {kWgmmaPersistent, "1,140,60,40(v 72) f16 window:9,9"},
+    {kWgmmaPersistent, "1,140,64,72(v 24) f16 causal+document:40,0,24"},
+    {kWgmmaPacked, "1,4(kv 2),100,64(v 8) bf16 causal-window:33 bshd"},
+    {kWgmmaPacked, "1,4(kv 2),100x200,8(v 64) f16 causal-upper-left"},
+    {kWgmmaStores, "1,2,100,64(v 72) f16"},
+    {kInterleaved, "1,2,200,96(v 64) f16 prefix:70"},
+    {kInterleaved, "1,2,130,64(v 128) bf16 softcap 3"},
 };
 
 /// Inputs whose sinks lie far above the scores or below them, and steep slopes.

@@ -40,13 +40,14 @@ def order_of(memory, sizes, inputs):
         places[name] = end
         end += -(-tensor.untyped_storage().nbytes() // 64) * 64
     places["out"] = end
-    end += inputs["q"][1].untyped_storage().nbytes()
+    out = inputs["q"][1] @ inputs["k"][1].transpose(2, 3)[:, :1] @ inputs["v"][1][:, :1]
+    end += out.untyped_storage().nbytes()
     memory.write_bytes(bytes(end))
     strides = {name: list(inputs[name][1].stride()) for name in "qkv"}
     optional = {name: {"type": word, "shape": list(tensor.shape),
                        "strides": [] if tensor.is_contiguous() else list(tensor.stride())}
                 for name, (word, tensor) in inputs.items() if name not in "qkv"}
-    return {"problem": sizes, "strides": {**strides, "out": strides["q"]}, "optional": optional,
+    return {"problem": sizes, "strides": {**strides, "out": list(out.stride())}, "optional": optional,
             "memory": {"path": str(memory), "bytes": end, "places": places}, "flush_bytes": 1,
             "varies_within": 0.1}
 
@@ -55,8 +56,9 @@ def make_inputs(sizes, bias=None, word="f16", alibi=False, sink=False):
     def numbers(*shape):
         return torch.randn(*shape).to(WIDTHS[sizes["dtype"]])
 
-    keys = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], DIM)
-    inputs = {"q": numbers(sizes["batch"], sizes["heads"], sizes["seq_q"], DIM), "k": numbers(*keys), "v": numbers(*keys)}
+    keys = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"])
+    inputs = {"q": numbers(sizes["batch"], sizes["heads"], sizes["seq_q"], DIM), "k": numbers(*keys, DIM),
+              "v": numbers(*keys, sizes.get("value_dim", DIM))}
     inputs = {name: (sizes["dtype"], tensor) for name, tensor in inputs.items()}
     if bias is not None:
         shape, order = bias
@@ -256,6 +258,12 @@ class Baselines(unittest.TestCase):
             run("flex", sizes_of("causal+padding:9,13,11", softcap=2.0), bias=(shape, PLAIN), word="f32", alibi=True)
         run("flex", sizes_of("none"), bias=((1, HEADS, 6, KEYS), (0, 2, 1, 3)))
         run("flex", sizes_of("none"), bias=(KEY_PADDING, PLAIN), word="bool")
+
+    def test_v_of_another_head_dim(self):
+        for backend, dtype in (("efficient", "f16"), ("math", "f16"), ("flex", "f16"), ("fa4", "bf16")):
+            for columns in (8, 48):
+                opened = run(backend, sizes_of("causal", dtype, value_dim=columns))
+                assert opened.problem.out.shape[3] == columns == opened.problem.device["v"].shape[3]
 
     def test_fa4(self):
         for mask in ("padding:13,7,1", "document:4,1,8", "causal+document:4,9", "window:2,1+document:6,7"):

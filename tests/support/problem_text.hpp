@@ -36,8 +36,8 @@ inline std::optional<Dtype> take_type(std::string& text, char mark) {
   return std::nullopt;
 }
 
-/// "4,8(kv 2),512x300,64 e4m3>bf16 causal lse packed", nearly as describe(Problem) writes it.
-/// Expressions have no blanks: "causal&&(k<4||q-k<64) score score+h".
+/// "4,8(kv 2),512x300,64(v 128) e4m3>bf16 causal lse packed", nearly as describe(Problem) writes
+/// it. Expressions have no blanks: "causal&&(k<4||q-k<64) score score+h".
 inline Attention problem(const std::string& text) {
   std::string rest = text;
   Attention p;
@@ -53,6 +53,10 @@ inline Attention problem(const std::string& text) {
   if (take(rest, "x")) p.seq_kv = take_number(rest);
   take(rest, ",");
   p.head_dim = take_number(rest);
+  if (take(rest, "(v ")) {
+    p.value_dim = take_number(rest);
+    take(rest, ")");
+  }
   p.dtype = take_type(rest, ' ').value_or(Dtype::kF16);
   if (const auto out = take_type(rest, '>')) p.out_dtype = *out;
   const std::string word = rest.substr(0, rest.find(' ', 1));

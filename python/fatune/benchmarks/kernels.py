@@ -85,6 +85,8 @@ def why_no_reference(record: Dict[str, Any]) -> str:
         return "its log-sum-exp is an output that a reference here does not have"
     if record.get("mask", "none") not in ("none", "causal"):
         return f"its mask is {record['mask']}, and a reference here has no mask but causal"
+    if record.get("value_dim"):
+        return "its v has another head dim, and a reference here has one"
     if any(record.get(change) for change in ("softcap", "bias", "alibi", "sink")):
         return "its scores are changed, which a reference here does not do"
     for tensor in ("q", "k", "v", "out"):

@@ -160,6 +160,7 @@ OptionTable problem_table(ProblemArgs& a) {
             {"--kv-heads", &a.kv_heads, "N",
              "Set the number of key/value heads, a divisor of the heads [heads]"},
             {"--seq-kv", &a.seq_kv, "N", "Set the length of keys and values [seq]"},
+            {"--value-dim", &a.value_dim, "N", "Set the head dimension of v and out [D]"},
             {"--layout", &a.layout, "LAYOUT",
              "Set the tensor layout: bhsd, bshd, packed, or q=BATCH:HEAD:ROW,... [bhsd]"},
             {"--scale", &a.scale, "S",

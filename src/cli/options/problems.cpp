@@ -114,6 +114,10 @@ Result<Attention> resolve_shape(const std::string& shape, const ProblemArgs& arg
   if (!args.seq_kv.empty()) {
     FATUNE_TRY(problem.seq_kv, whole_number("--seq-kv", args.seq_kv, 1));
   }
+  if (!args.value_dim.empty()) {
+    FATUNE_TRY(const auto columns, whole_number("--value-dim", args.value_dim, 1));
+    problem = with_value_dim(problem, columns);
+  }
   FATUNE_TRY(const Mask mask, resolve_mask(args));
   problem.mask = canonical(mask, problem.seq_q, problem.seq_kv);
   if (auto valid = validate(problem); !valid)
@@ -136,6 +140,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   if (args.lse) flags.emplace_back("--lse");
   if (!args.kv_heads.empty()) flags.emplace_back("--kv-heads");
   if (!args.seq_kv.empty()) flags.emplace_back("--seq-kv");
+  if (!args.value_dim.empty()) flags.emplace_back("--value-dim");
   if (!args.layout.empty()) flags.emplace_back("--layout");
   if (!args.scale.empty()) flags.emplace_back("--scale");
   if (!args.softcap.empty()) flags.emplace_back("--softcap");

@@ -21,6 +21,7 @@ std::string statement_of(const Attention& problem) {
                     : fmt::format("q k^T / sqrt({})", problem.head_dim),
       problem.batch, problem.heads, problem.seq_q, problem.seq_kv, problem.head_dim,
       has_descales(problem) ? "" : fmt::format(" of {}", name(dtype_of(problem, "q"))));
+  if (problem.value_dim) text += fmt::format(" But v and out have {} columns.", *problem.value_dim);
   if (problem.kv_heads != problem.heads) {
     text += fmt::format(" {} heads of q share one of the {} heads of k and v.",
                         problem.heads / problem.kv_heads, problem.kv_heads);

@@ -20,7 +20,7 @@ Status check_supports(const Json& root, const Manifest& manifest) {
   const Checks check{manifest.where, fixed_names(*manifest.operation)};
   const Json& supports = root.at("supports");
   const bool declared = manifest.operation->declared() != nullptr;
-  for (const char* field : {"masks", "lse", "quant"}) {
+  for (const char* field : {"masks", "lse", "value_dim", "quant"}) {
     if (declared && supports.contains(field)) {
       return check.error(std::string("supports.") + field,
                          "is of attention, not of " + manifest.operation->name);
@@ -76,6 +76,7 @@ std::string missing_ability(const Manifest& manifest, const Attention& problem) 
     if (std::ranges::count(manifest.scores, change) == 0)
       return std::string(kMissing.at(static_cast<std::size_t>(change)));
   }
+  if (problem.value_dim && !manifest.value_dim) return "takes v of q's columns only (--value-dim)";
   return problem.lse && !manifest.lse ? "does not write the log-sum-exp (--lse)" : "";
 }
 

@@ -119,6 +119,7 @@ struct Manifest {
   std::vector<MaskKind> masks;
   std::vector<ScoreChange> scores;  ///< what the kernel can do to scores
   bool lse = false;                 ///< the kernel can write the log-sum-exp
+  bool value_dim = false;           ///< v and out may have other columns than q and k
   std::string quant = "given";      ///< of fp8 problems: given, fused or either
   std::vector<Rule> problem_rules;
   std::vector<Parameter> parameters;

@@ -30,6 +30,7 @@ constexpr const char* kOperationConditions = R"({
   "else": {"properties": {
              "role": {"enum": ["reference", "baseline"]},
              "supports": {"not": {"anyOf": [{"required": ["masks"]}, {"required": ["lse"]},
+                                            {"required": ["value_dim"]},
                                             {"required": ["quant"]}]}}},
            "not": {"required": ["tensor_maps"]}}})";
 
@@ -277,6 +278,7 @@ void fields(Manifest& x, FieldList& f) {
      g("masks", x.masks).filled();
      g("scores", x.scores).about("What the kernel can do to scores before their mask");
      g("lse", x.lse).about("The kernel can write the log-sum-exp");
+     g("value_dim", x.value_dim).about("v and out may have VALUE_DIM columns, not HEAD_DIM");
      g("quant", x.quant)
          .one_of("given, fused, either")
          .about("fp8 only. given: inputs are fp8. fused: the kernel quantizes 16-bit inputs");

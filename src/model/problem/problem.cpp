@@ -101,6 +101,8 @@ std::string layout_fault(const Attention& problem) {
   if (parts % 3 != 0) return "q, k and v are packed together, or none of them is";
   if (parts > 0 && problem.seq_q != problem.seq_kv)
     return "packed q, k and v have one sequence length: give q, k and v layouts of their own";
+  if (parts > 0 && problem.value_dim)
+    return "packed q, k and v have no value_dim: give q, k and v layouts of their own";
   for (const std::string_view tensor : {"q", "k", "v", "out"}) {
     const Layout& layout = layouts.of(tensor);
     if (layout.kind != LayoutKind::kStrides) continue;
@@ -128,6 +130,13 @@ std::string quant_fault(const Attention& problem) {
   if (!is_fused(problem) || is_fp8(problem)) return {};
   return fmt::format("quant {} is for e4m3 and e5m2; nothing of {} is quantized",
                      name(problem.quant), name(problem.dtype));
+}
+
+/// Returns the fault of value_dim; empty for a valid one.
+std::string value_dim_fault(const Attention& problem) {
+  if (!problem.value_dim || !is_fp8(problem)) return {};
+  return fmt::format("value_dim is for f16 and bf16; v of {} has the columns of q",
+                     name(problem.dtype));
 }
 
 }  // namespace
@@ -173,13 +182,14 @@ Result<Attention> parse_shape(std::string_view text, std::string_view where) {
 }
 
 Status validate(const Attention& problem) {
-  const std::array<std::pair<std::string_view, std::int64_t>, 6> sizes = {
+  const std::array<std::pair<std::string_view, std::int64_t>, 7> sizes = {
       {{"batch", problem.batch},
        {"heads", problem.heads},
        {"kv_heads", problem.kv_heads},
        {"seq_q", problem.seq_q},
        {"seq_kv", problem.seq_kv},
-       {"head_dim", problem.head_dim}}};
+       {"head_dim", problem.head_dim},
+       {"value_dim", problem.value_columns()}}};
   for (const auto& [size_name, size] : sizes) {
     const std::string fault = size_fault(size);
     if (!fault.empty()) return usage_error(fmt::format("{} {}, but is {}", size_name, fault, size));
@@ -188,14 +198,16 @@ Status validate(const Attention& problem) {
     return usage_error(fmt::format("kv_heads must divide heads, but {} does not divide {}",
                                    problem.kv_heads, problem.heads));
   }
-  for (const std::string& fault : {out_dtype_fault(problem), quant_fault(problem),
-                                   scores_fault(problem), bias_fault(problem), mask_fault(problem)})
+  for (const std::string& fault :
+       {out_dtype_fault(problem), quant_fault(problem), scores_fault(problem), bias_fault(problem),
+        mask_fault(problem), value_dim_fault(problem)})
     if (!fault.empty()) return usage_error(fault);
   const int bytes = size_of(out_dtype(problem));
-  if (!fits({problem.batch, problem.heads, problem.seq_q, problem.head_dim}, bytes)) {
+  const std::int64_t columns = std::max(problem.head_dim, problem.value_columns());
+  if (!fits({problem.batch, problem.heads, problem.seq_q, columns}, bytes)) {
     return usage_error("q and out would be larger than 1 TiB each");
   }
-  if (!fits({problem.batch, problem.kv_heads, problem.seq_kv, problem.head_dim}, bytes)) {
+  if (!fits({problem.batch, problem.kv_heads, problem.seq_kv, columns}, bytes)) {
     return usage_error("k and v would be larger than 1 TiB each");
   }
   const std::string fault = layout_fault(problem);
@@ -243,7 +255,9 @@ std::string describe(const Problem& problem) {
   if (p.kv_heads != p.heads) text += fmt::format("(kv {})", p.kv_heads);
   text += fmt::format(",{}", p.seq_q);
   if (p.seq_kv != p.seq_q) text += fmt::format("x{}", p.seq_kv);
-  text += fmt::format(",{} {}", p.head_dim, name(p.dtype));
+  text += fmt::format(",{}", p.head_dim);
+  if (p.value_dim) text += fmt::format("(v {})", *p.value_dim);
+  text += fmt::format(" {}", name(p.dtype));
   if (p.out_dtype) text += fmt::format(" to {}", name(*p.out_dtype));
   if (is_fused(p)) text += fmt::format(" {}", name(p.quant));
   if (p.mask != Mask::kNone) text += fmt::format(" {}", name(p.mask));
@@ -268,8 +282,9 @@ std::string key(const Problem& problem) {
   if (const CustomProblem* own = problem.custom())
     return fmt::format("{}:{}:{}", own->operation, describe(own->sizes), name(own->dtype));
   const Attention& p = problem.as_attention();
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}-{}{}{}-{}{}{}{}{}{}{}{}{}", p.batch, p.heads,
-                     p.kv_heads, p.seq_q, p.seq_kv, p.head_dim, name(p.dtype),
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}{}-{}{}{}-{}{}{}{}{}{}{}{}{}", p.batch, p.heads,
+                     p.kv_heads, p.seq_q, p.seq_kv, p.head_dim,
+                     p.value_dim ? fmt::format("-v{}", *p.value_dim) : "", name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
                      is_fused(p) ? fmt::format("-{}", name(p.quant)) : "", squeezed(name(p.mask)),
                      p.lse ? "-lse" : "", p.scale ? fmt::format("-scale{}", *p.scale) : "",
@@ -293,6 +308,7 @@ std::vector<NamedSize> named_sizes(const Problem& problem) {
                                   {"SEQ_Q", p.seq_q},
                                   {"SEQ_KV", p.seq_kv},
                                   {"HEAD_DIM", p.head_dim},
+                                  {"VALUE_DIM", p.value_columns()},
                                   {"CAUSAL", p.mask == Mask::kCausal ? 1 : 0},
                                   {"LSE", p.lse ? 1 : 0},
                                   {"MASKED", p.mask == Mask::kNone ? 0 : 1},
@@ -334,6 +350,7 @@ void fields(Attention& x, FieldList& f) {
   f("seq_q", x.seq_q).required().at_least(1);
   f("seq_kv", x.seq_kv).same_as(&x.seq_q).at_least(1);
   f("head_dim", x.head_dim).required().at_least(1);
+  f("value_dim", x.value_dim).at_least(1).about("Columns of v and out, where not head_dim");
   f("dtype", x.dtype);
   f("out_dtype", x.out_dtype).about("f16 or bf16: of out, where dtype is e4m3 or e5m2");
   f("quant", x.quant)
@@ -364,6 +381,7 @@ void fields(Attention& x, FieldList& f) {
   f.rule("", [&x] {
     if (const Status parsed = set_score(x, x.score); !x.score.empty() && !parsed)
       return parsed.error().message;
+    x = with_value_dim(x, x.value_columns());
     x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
     const Status valid = validate(x);
     return valid ? std::string() : valid.error().message;
@@ -383,7 +401,8 @@ Flops flops(const Problem& problem) {
   const double pairs = p.mask == Mask::kCausal
                            ? static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) / 2
                            : visible_pairs(p);
-  return Flops(4.0 * static_cast<double>(p.batch * p.heads * p.head_dim) * pairs);
+  const std::int64_t columns = p.head_dim + p.value_columns();
+  return Flops(2.0 * static_cast<double>(p.batch * p.heads * columns) * pairs);
 }
 
 bool counts_flops(const Problem& problem) { return flops(problem).value > 0; }

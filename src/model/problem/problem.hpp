@@ -55,7 +55,7 @@ struct CustomProblem {
 };
 
 /// Shapes: q and out are (batch, heads, seq_q, head_dim); k and v are (batch, kv_heads, seq_kv,
-/// head_dim). `layouts` places their rows in memory.
+/// head_dim), unless v and out have a value_dim. `layouts` places their rows in memory.
 struct Attention {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, seq_q = 1, seq_kv = 1, head_dim = 64;
   Dtype dtype = Dtype::kF16;  ///< of q, k and v, and of the products' operands
@@ -79,6 +79,8 @@ struct Attention {
   /// The softmax of each row has one more term, exp(sink[head]), without a value. The tensor
   /// `sink`: type of q, (heads). A row that sees no key is 0, and its log-sum-exp sink[head].
   bool sink = false;
+  /// Columns of v and out, if not head_dim. f16 and bf16 only.
+  std::optional<std::int64_t> value_dim = std::nullopt;
 
   /// What a score becomes that has scale, cap, bias and ALiBi: the text() of a PairRule, or empty.
   /// A result below kHidingBias hides the key.
@@ -87,7 +89,8 @@ struct Attention {
   friend auto operator<=>(const Attention&, const Attention&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
   std::int64_t key_elements() const { return batch * kv_heads * seq_kv * head_dim; }
-  std::int64_t rows() const { return batch * heads * seq_q; }  ///< of q and out
+  std::int64_t value_columns() const { return value_dim.value_or(head_dim); }  ///< of v and out
+  std::int64_t rows() const { return batch * heads * seq_q; }                  ///< of q and out
 };
 /// A change of scores between their scale and their mask; a manifest lists those of its kernel.
 enum class ScoreChange { kSoftcap, kBias, kAlibi, kSink, kExpression };
@@ -153,6 +156,8 @@ double scale_of(const Attention& attention);  ///< of the softmax
 /// Returns the problem with this softmax scale; 1/sqrt(head_dim), up to rounding, is stored as
 /// unset.
 Attention with_scale(Attention attention, double scale);
+/// Returns the problem with as many columns of v and out; head_dim is stored as unset.
+Attention with_value_dim(Attention attention, std::int64_t columns);
 Dtype out_dtype(const Attention& attention);
 /// Returns the tensors that an attention kernel can take: q, k, v, the factors of fp8, the optional
 /// tensors, out, lse.
@@ -191,8 +196,8 @@ Result<std::vector<NamedSize>> parse_sizes(std::string_view text, std::string_vi
 /// Returns the text that parse_sizes() reads: "ROWS=4096,COLUMNS=1024".
 std::string describe(const std::vector<NamedSize>& sizes);
 
-/// 4·B·H·D for each pair that is not masked; half of all pairs for causal. For a custom operation
-/// the declared number.
+/// 2·B·H·(D + D of v) for each pair that is not masked; half of all pairs for causal. For a custom
+/// operation the declared number.
 Flops flops(const Problem& problem);
 /// Counts inputs read once and outputs written once: q, out, k and v but for the keys that lengths
 /// hide, and lse, factors and optional tensors if present.
@@ -201,7 +206,8 @@ Bytes least_bytes(const Problem& problem);
 bool counts_flops(const Problem& problem);
 double gigabytes_per_second(const Problem& problem, Seconds time);  ///< of least_bytes()
 Bytes query_bytes(const Attention& attention);                      ///< of q
-Bytes key_bytes(const Attention& attention);  ///< of k, which equals the bytes of v
+Bytes key_bytes(const Attention& attention);                        ///< of k
+Bytes value_bytes(const Attention& attention);                      ///< of v
 Bytes out_bytes(const Attention& attention);
 Bytes lse_bytes(const Attention& attention);  ///< fp32; 0 if not wanted
 

@@ -27,6 +27,12 @@ Attention with_scale(Attention problem, double scale) {
   return problem;
 }
 
+Attention with_value_dim(Attention problem, std::int64_t columns) {
+  problem.value_dim.reset();
+  if (columns != problem.head_dim) problem.value_dim = columns;
+  return problem;
+}
+
 Dtype out_dtype(const Attention& problem) { return problem.out_dtype.value_or(problem.dtype); }
 
 std::optional<Dtype> default_out_dtype(Dtype dtype) {
@@ -76,7 +82,9 @@ Attention in_given_types(const Attention& p) { return is_fused(p) ? unquantized(
 
 TensorSizes sizes_of(const Attention& p, std::string_view tensor) {
   const bool query_like = tensor == "q" || tensor == "out";
-  return {p.batch, query_like ? p.heads : p.kv_heads, query_like ? p.seq_q : p.seq_kv, p.head_dim};
+  const bool value_like = tensor == "v" || tensor == "out";
+  return {p.batch, query_like ? p.heads : p.kv_heads, query_like ? p.seq_q : p.seq_kv,
+          value_like ? p.value_columns() : p.head_dim};
 }
 
 Strides strides_of(const Attention& p, std::string_view tensor) {
@@ -100,12 +108,15 @@ std::int64_t packed_offset(const Attention& p, std::string_view tensor) {
 }
 
 Bytes query_bytes(const Attention& p) { return bytes_of(p.query_elements(), dtype_of(p, "q")); }
-Bytes out_bytes(const Attention& p) { return bytes_of(p.query_elements(), out_dtype(p)); }
+Bytes out_bytes(const Attention& p) { return bytes_of(p.rows() * p.value_columns(), out_dtype(p)); }
 Bytes key_bytes(const Attention& p) { return bytes_of(p.key_elements(), dtype_of(p, "k")); }
+Bytes value_bytes(const Attention& p) {
+  return bytes_of(p.batch * p.kv_heads * p.seq_kv * p.value_columns(), dtype_of(p, "v"));
+}
 
 /// Returns the bytes of k and v without the keys that lengths hide.
 static Bytes least_key_bytes(const Attention& p) {
-  const Bytes all = key_bytes(p) * 2;
+  const Bytes all = key_bytes(p) + value_bytes(p);
   if (p.mask.lengths.kind == LengthsKind::kNone) return all;
   const double part = seen_keys(p) / static_cast<double>(p.seq_kv);
   return Bytes(static_cast<std::uint64_t>(static_cast<double>(all.value) * part));

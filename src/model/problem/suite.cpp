@@ -51,6 +51,7 @@ std::string with_infinities_as_text(std::string_view text) {
 /// Completes a problem that is read; returns its fault.
 std::string complete(Attention& x) {
   if (!x.out_dtype) x.out_dtype = default_out_dtype(x.dtype);
+  x = with_value_dim(x, x.value_columns());
   if (x.scale) x = with_scale(x, *x.scale);
   x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
   const Status valid = validate(x);
@@ -65,6 +66,7 @@ void unchecked_fields(Attention& x, FieldList& f) {
       .about("batch,heads,seq,head_dim");
   f("kv_heads", x.kv_heads);
   f("seq_kv", x.seq_kv);
+  f("value_dim", x.value_dim).about("Columns of v and out, where not head_dim");
   f("dtype", x.dtype);
   f("out_dtype", x.out_dtype);
   f("quant", x.quant);
@@ -175,6 +177,7 @@ std::string slug(const Problem& problem) {
   if (const CustomProblem* own = problem.custom()) return own->operation + size_slug(*own);
   const Attention& p = problem.as_attention();
   std::string text = fmt::format("{}-{}-{}-{}", p.batch, p.heads, p.seq_q, p.head_dim);
+  if (p.value_dim) text += fmt::format("-v{}", *p.value_dim);
   if (p.kv_heads != p.heads) text += fmt::format("-kv{}", p.kv_heads);
   if (p.seq_kv != p.seq_q) text += fmt::format("-keys{}", p.seq_kv);
   text += fmt::format("-{}", name(p.dtype));

@@ -66,10 +66,11 @@ struct Work {
 Work work_of(const Attention& p) {
   double queries = static_cast<double>(query_bytes(p).value);
   queries *= 1 - unseeing_rows(p) / static_cast<double>(p.seq_q);
-  const double pairs = 4 * static_cast<double>(p.batch * p.heads) * visible_pairs(p);
-  const double keys =
-      2 * static_cast<double>(key_bytes(p).value) * seen_keys(p) / static_cast<double>(p.seq_kv);
-  return {queries + keys, pairs * static_cast<double>(p.head_dim), p.seq_q == p.seq_kv};
+  const double pairs = 2 * static_cast<double>(p.batch * p.heads) * visible_pairs(p);
+  const double keys = static_cast<double>((key_bytes(p) + value_bytes(p)).value) * seen_keys(p) /
+                      static_cast<double>(p.seq_kv);
+  return {queries + keys, pairs * static_cast<double>(p.head_dim + p.value_columns()),
+          p.seq_q == p.seq_kv};
 }
 
 Work work_of(const CustomProblem& p) {

@@ -147,7 +147,9 @@ double distance(const Problem& a, const Arch& a_arch, const Problem& b, const Ar
   }
   if (const Attention* p = a.attention(), *q = b.attention(); p && q) {
     sizes = octaves(p->batch * p->heads, q->batch * q->heads) + octaves(p->seq_q, q->seq_q) +
-            octaves(p->seq_kv, q->seq_kv) + kHeadDimWeight * octaves(p->head_dim, q->head_dim) +
+            octaves(p->seq_kv, q->seq_kv) +
+            kHeadDimWeight *
+                octaves(p->head_dim + p->value_columns(), q->head_dim + q->value_columns()) +
             octaves(p->heads / p->kv_heads, q->heads / q->kv_heads) +
             (p->mask == q->mask ? 0 : kMaskWeight) + (p->layouts == q->layouts ? 0 : kLayoutWeight);
   }

@@ -345,6 +345,7 @@ Status check_cudnn_problem(const Attention& problem, std::size_t version) {
     return usage_error(fmt::format("cudnn: head_dim {} is not taken: it must be a multiple of 8",
                                    problem.head_dim));
   }
+  if (problem.value_dim) return usage_error("cudnn: --value-dim is not taken");
   if (const auto changes = score_changes(problem); !changes.empty())
     return usage_error(fmt::format("cudnn: --{} is not taken", name(changes.front())));
   if (problem.mask != Mask::kNone && problem.mask != Mask::kCausal) {

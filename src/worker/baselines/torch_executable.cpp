@@ -25,6 +25,8 @@ std::string refusal(const std::string& backend, const Attention& problem) {
   }
   if (package != nullptr && problem.scale && !package->scales)
     return fmt::format("of {}, only the scale 1/sqrt(head_dim) is known here", package->title);
+  if (package != nullptr && problem.value_dim && !package->value_dim)
+    return fmt::format("of {}, only v of q's head dim is known here", package->title);
   if (problem.softcap && (package == nullptr || !package->softcap)) {
     return fmt::format("{} caps no scores",
                        package != nullptr ? package->title : "scaled_dot_product_attention");

@@ -29,16 +29,11 @@ Offsets slice_at(const Attention& problem, std::int64_t head, std::int64_t first
   const std::int64_t kv_head =
       head / problem.heads * problem.kv_heads + head % problem.heads / group;
   const std::int64_t row = head * problem.seq_q + first_row;
-  const std::int64_t query = row * problem.head_dim;
-  const std::int64_t key = kv_head * problem.seq_kv * problem.head_dim;
-  Offsets offsets = {{"q", query},
-                     {"k", key},
-                     {"v", key},
-                     {"q_descale", kv_head},
-                     {"k_descale", kv_head},
-                     {"v_descale", kv_head},
-                     {"out", query},
-                     {"lse", row}};
+  const std::int64_t key_row = kv_head * problem.seq_kv, columns = problem.value_columns();
+  Offsets offsets = {{"q", row * problem.head_dim}, {"k", key_row * problem.head_dim},
+                     {"v", key_row * columns},      {"q_descale", kv_head},
+                     {"k_descale", kv_head},        {"v_descale", kv_head},
+                     {"out", row * columns},        {"lse", row}};
   for (const TensorPlan& tensor : optional_tensors(problem))
     offsets[tensor.name] = optional_at(problem, tensor, head, first_row);
   return offsets;

@@ -26,6 +26,7 @@ struct PythonPackage {
   std::string_view package;  ///< as pip installs it
   bool scales = false;       ///< takes other scales than 1/sqrt(head_dim)
   bool softcap = false;      ///< caps scores
+  bool value_dim = false;    ///< takes v of another head dim
   bool e4m3 = false;         ///< takes e4m3 inputs with one factor a key head
 };
 inline constexpr PythonPackage kPythonPackages[] = {
@@ -35,8 +36,14 @@ inline constexpr PythonPackage kPythonPackages[] = {
      .title = "FlashAttention-4",
      .package = "flash-attn-4",
      .scales = true,
-     .softcap = true},
-    {.impl = "flex", .title = "FlexAttention", .package = "torch", .scales = true, .softcap = true},
+     .softcap = true,
+     .value_dim = true},
+    {.impl = "flex",
+     .title = "FlexAttention",
+     .package = "torch",
+     .scales = true,
+     .softcap = true,
+     .value_dim = true},
     {.impl = "sage", .title = "SageAttention", .package = "sageattention", .scales = true}};
 /// Null for a name that is not in the table.
 const PythonPackage* python_package(std::string_view impl);

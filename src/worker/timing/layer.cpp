@@ -59,7 +59,7 @@ std::int64_t layers_of(const LayerPlan& plan, const Attention& problem, std::int
   const std::int64_t wanted = (kWeightsOverL2 * l2_bytes + bytes - 1) / bytes;
   double affordable = kLayersFlops / flops(problem).value;
   if (plan.cached_keys) {
-    const auto of_keys = static_cast<double>(2 * key_bytes(problem).value);
+    const auto of_keys = static_cast<double>((key_bytes(problem) + value_bytes(problem)).value);
     affordable = std::min(affordable, kMostKeyBytes / of_keys);
   }
   const auto most = static_cast<std::int64_t>(affordable);
@@ -106,9 +106,10 @@ Result<LayerPlan> layer_plan(const Attention& problem, std::int64_t l2_bytes) {
     const double unit = unit_of_queries(problem);
     plan.before.back().factor = buffer.tensors.size() == 1 ? unit : std::sqrt(unit);
   }
+  const std::int64_t inner = problem.heads * problem.value_columns();
   plan.after =
-      make_product(problem, plan.tokens, "out", std::max(plan.hidden, token_pitch(problem, "out")),
-                   plan.hidden, plan.hidden, kResult, plan.hidden);
+      make_product(problem, plan.tokens, "out", std::max(inner, token_pitch(problem, "out")),
+                   plan.hidden, inner, kResult, plan.hidden);
   plan.layers = layers_of(plan, problem, l2_bytes);
   return plan;
 }

@@ -79,8 +79,9 @@ Status check_row(const Attention& problem, const OutputRow& where, const HostRow
                  const ReferenceValues& reference) {
   const std::int64_t row = (where.batch * problem.heads + where.head) * problem.seq_q + where.row;
   const double limit = fp32_limit(problem, expected);
-  for (std::int64_t d = 0; d < problem.head_dim; ++d) {
-    const double got = reference.out[static_cast<std::size_t>(row * problem.head_dim + d)];
+  const std::int64_t columns = problem.value_columns();
+  for (std::int64_t d = 0; d < columns; ++d) {
+    const double got = reference.out[static_cast<std::size_t>(row * columns + d)];
     const double want = expected.values[static_cast<std::size_t>(d)];
     if (std::abs(got - want) <= limit) continue;  // false for NaN
     return wrong_reference(where, fmt::format("column {}", d), got, want, limit);
@@ -185,7 +186,7 @@ static void change_scores(const Attention& problem, const OutputRow& where, cons
 }
 
 HostRow attention_row(const Attention& problem, const HostInputs& inputs, const OutputRow& where) {
-  const std::int64_t dim = problem.head_dim;
+  const std::int64_t dim = problem.head_dim, value_dim = problem.value_columns();
   const Dtype dtype = dtype_of(problem, "q");
   const std::int64_t kv_head = where.head / (problem.heads / problem.kv_heads);
   const std::int64_t query_row =
@@ -196,7 +197,7 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
   const double of_query = descale(problem, "q", inputs.q_descale, query_row);
   const double of_scores = scale_of(problem);
   const auto columns = static_cast<std::size_t>(dim);
-  HostRow result{std::vector<double>(columns, 0.0), 0, 0, kNothing};
+  HostRow result{std::vector<double>(static_cast<std::size_t>(value_dim), 0.0), 0, 0, kNothing};
   std::vector<double> query(columns), line(columns);
   decode_line(inputs.q, dtype, query_row * dim, query);
 
@@ -231,14 +232,15 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
     total += score;
   }
   result.lse = largest + std::log(total);
+  std::vector<double> value(result.values.size());
   for (std::size_t key = 0; key < scores.size(); ++key) {
     const std::int64_t row = first_key + static_cast<std::int64_t>(key);
-    decode_line(inputs.v, dtype, row * dim, line);
+    decode_line(inputs.v, dtype, row * value_dim, value);
     const double of_values = descale(problem, "v", inputs.v_descale, row);
     const double weight = scores[key] / total * of_values;
-    for (std::size_t d = 0; d < columns; ++d) {
-      result.values[d] += weight * line[d];
-      result.value_magnitude = std::max(result.value_magnitude, std::abs(line[d]) * of_values);
+    for (std::size_t d = 0; d < value.size(); ++d) {
+      result.values[d] += weight * value[d];
+      result.value_magnitude = std::max(result.value_magnitude, std::abs(value[d]) * of_values);
     }
   }
   return result;

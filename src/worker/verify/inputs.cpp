@@ -131,7 +131,7 @@ std::vector<std::byte> make_tensor(const TensorPlan& tensor, const Recipe& recip
 /// Every column of the last key's value, in every head.
 void set_last_values(const Attention& problem, float value, std::vector<std::byte>& bytes) {
   const auto tensor = elements<std::uint16_t>(bytes);
-  const auto row = static_cast<std::size_t>(problem.head_dim);
+  const auto row = static_cast<std::size_t>(problem.value_columns());
   const auto head = static_cast<std::size_t>(problem.seq_kv) * row;
   for (std::size_t end = head; end <= tensor.size(); end += head) {
     std::fill_n(tensor.begin() + static_cast<std::ptrdiff_t>(end - row), row,

@@ -9,13 +9,13 @@
 namespace fatune {
 namespace {
 
-/// In a tensor of `parts` equal parts, 16 bits an element.
+/// In a tensor of `parts` equal parts with rows of `columns`, 16 bits an element.
 void set_element(std::vector<std::byte>& bytes, std::size_t parts, const Spoilt& where,
-                 const Attention& problem, float value) {
+                 std::int64_t columns, Dtype dtype, float value) {
   const auto tensor = elements<std::uint16_t>(bytes);
-  const auto at = static_cast<std::size_t>(where.row * problem.head_dim + where.column);
+  const auto at = static_cast<std::size_t>(where.row * columns + where.column);
   tensor[static_cast<std::size_t>(where.part) * (tensor.size() / parts) + at] =
-      encode(dtype_of(problem, "q"), value);
+      encode(dtype, value);
 }
 
 }  // namespace
@@ -26,16 +26,18 @@ std::array<Spoilt, 3> spoilt_elements(const Attention& problem) {
   // But for windows, every row that sees a key sees the first one. The last query sees keys.
   return {{{0, queries - 1, problem.head_dim - 1},
            {1 % parts, 0, 0},
-           {2 % parts, 0, problem.head_dim / 2}}};
+           {2 % parts, 0, problem.value_columns() / 2}}};
 }
 
 void spoil(const Attention& problem, HostInputs& inputs) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto parts = static_cast<std::size_t>(problem.batch * problem.kv_heads);
   const std::array<Spoilt, 3> where = spoilt_elements(problem);
-  set_element(inputs.q, parts, where[0], problem, kInfinity);
-  set_element(inputs.k, parts, where[1], problem, std::numeric_limits<float>::quiet_NaN());
-  set_element(inputs.v, parts, where[2], problem, -kInfinity);
+  const Dtype dtype = dtype_of(problem, "q");
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  set_element(inputs.q, parts, where[0], problem.head_dim, dtype, kInfinity);
+  set_element(inputs.k, parts, where[1], problem.head_dim, dtype, kNan);
+  set_element(inputs.v, parts, where[2], problem.value_columns(), dtype, -kInfinity);
 }
 
 InputCase before_spoiling(InputCase which) {

@@ -106,7 +106,7 @@ function drawLayer(problem, plot, width) {
     svg.append('text').attr('x', x + box / 2).attr('y', y + (narrow ? 21 : 14)).attr('text-anchor', 'middle').text(narrow ? 'product' : text);
     if (!narrow) svg.append('text').attr('class', 'soft').attr('x', x + box / 2).attr('y', y + 29).attr('text-anchor', 'middle').text(small);
   };
-  const cached = p.seq_q !== p.seq_kv, columns = cached ? hidden : hidden + 2 * p.kv_heads * p.head_dim;
+  const cached = p.seq_q !== p.seq_kv, columns = cached ? hidden : hidden + p.kv_heads * (p.head_dim + (p.value_dim ?? p.head_dim));
   rows.forEach((f, i) => {
     const y = i * rowHeight + 20, length = Math.max(30, scale(f.in_layer.us)), end = box + gap + length;
     svg.append('text').attr('class', i ? 'soft' : 'strong').attr('x', 0).attr('y', y - 6).text(`${implName(f.impl)}: ${us(f.in_layer.us)} µs`);

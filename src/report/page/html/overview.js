@@ -103,12 +103,12 @@ const FEWEST_LENGTHS = 3;  // two points make no curve
 /// Groups problems of one model that differ in length only, or in length and batch at constant tokens.
 function lengthPanels(entries) {
   const of = (e) => e.problem.problem, lengths = (list) => new Set(list.map((e) => of(e).seq_kv)).size;
-  const base = (e) => { const p = of(e); return [e.problem.name.split(/[-_]/)[0], p.dtype, p.mask, p.head_dim, p.heads, p.kv_heads, p.seq_q === p.seq_kv ? '' : p.seq_q, JSON.stringify(p.layout ?? ''), e.problem.time].join('|'); };
+  const base = (e) => { const p = of(e); return [e.problem.name.split(/[-_]/)[0], p.dtype, p.mask, p.head_dim, p.value_dim, p.heads, p.kv_heads, p.seq_q === p.seq_kv ? '' : p.seq_q, JSON.stringify(p.layout ?? ''), e.problem.time].join('|'); };
   const panels = [];
   for (const same of d3.group(entries.filter((e) => bestOf(e.problem)), base).values()) {
     const by = [(e) => `batch ${of(e).batch}`, (e) => `${count(of(e).batch * of(e).seq_kv)} tokens`].map((key) => [...d3.group(same, key)].filter(([, list]) => lengths(list) >= FEWEST_LENGTHS));
     for (const [what, list] of by[0].length >= by[1].length ? by[0] : by[1]) {
-      const p = of(list[0]), parts = [`head dim ${p.head_dim}`, p.mask === 'none' ? 'full mask' : p.mask, p.dtype, what];
+      const p = of(list[0]), parts = [`head dim ${p.head_dim}${p.value_dim ? ` (v ${p.value_dim})` : ''}`, p.mask === 'none' ? 'full mask' : p.mask, p.dtype, what];
       if (p.heads !== p.kv_heads) parts.push('grouped heads');
       if (p.seq_q !== p.seq_kv) parts.push(p.seq_q === 1 ? 'one query' : `${p.seq_q} queries`);
       if (p.layout) parts.push(typeof p.layout === 'string' ? p.layout : 'strides');

@@ -26,9 +26,10 @@ class Problem:
         self.out_dtype = type_of(sizes.get("out_dtype", sizes["dtype"]))
         query = (sizes["batch"], sizes["heads"], sizes["seq_q"], sizes["head_dim"])
         key = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], sizes["head_dim"])
+        columns = sizes.get("value_dim", sizes["head_dim"])
         with open(memory["path"], "r+b") as file:
             mapped = mmap.mmap(file.fileno(), memory["bytes"])
-        self.shapes = {"q": query, "k": key, "v": key, "out": query}
+        self.shapes = {"q": query, "k": key, "v": (*key[:3], columns), "out": (*query[:3], columns)}
         self.strides = dict(order["strides"])
         self.words = dict.fromkeys("qkv", sizes["dtype"])
         self.words["out"] = sizes.get("out_dtype", sizes["dtype"])
@@ -95,11 +96,12 @@ class Layer:
         self.problem, self.tokens, self.hidden = problem, plan["tokens"], plan["hidden"]
         dtype, scale = problem.dtype, self.hidden ** -0.5
 
-        def weights(columns):
-            return torch.randn(columns, self.hidden, device="cuda").mul_(scale).to(dtype)
+        def weights(columns, inner=self.hidden):
+            return torch.randn(columns, inner, device="cuda").mul_(scale).to(dtype)
 
         self.hidden_states = torch.randn(self.tokens, self.hidden, device="cuda").to(dtype)
-        self.last_output = torch.randn(self.tokens, self.hidden, device="cuda").to(dtype)
+        inner = problem.shapes["out"][1] * problem.shapes["out"][3]
+        self.last_output = torch.randn(self.tokens, inner, device="cuda").to(dtype)
         columns = {name: problem.shapes[name][1] * problem.shapes[name][3] for name in "qkv"}
         self.packed, self.cached = plan["packed"], plan["cached_keys"]
         self.written = ["q"] if self.cached else ["q", "k", "v"]
@@ -109,7 +111,7 @@ class Layer:
             sizes = [sum(columns.values())]
             self.firsts = {"q": 0, "k": columns["q"], "v": columns["q"] + columns["k"]}
         cached = [name for name in "qkv" if name not in self.written]
-        self.layers = [{"before": [weights(size) for size in sizes], "after": weights(self.hidden),
+        self.layers = [{"before": [weights(size) for size in sizes], "after": weights(self.hidden, inner),
                         "cache": {name: self.cache(name) for name in cached}}
                        for _ in range(plan["layers"])]
         strides = problem.strides["out"]
@@ -146,9 +148,9 @@ class Layer:
         then come in another order."""
         span = 1 + sum((size - 1) * stride for size, stride in zip(output.shape, output.stride()))
         if not self.by_token and span == math.prod(output.shape):
-            return output.as_strided((self.tokens, self.hidden), (self.hidden, 1))
+            return output.as_strided(self.last_output.shape, self.last_output.stride())
         output = output.transpose(1, 2) if self.by_token else output
-        return output.reshape(self.tokens, self.hidden)
+        return output.reshape(*self.last_output.shape)
 
     def graph(self, call):
         """One or more passes over all layers, so that a replay is long against the jitter of

@@ -62,6 +62,7 @@ TEST_CASE("macros are in a fixed order and complete") {
                                  "SEQ_Q=512",
                                  "SEQ_KV=512",
                                  "HEAD_DIM=64",
+                                 "VALUE_DIM=64",
                                  "CAUSAL=0",
                                  "LSE=0",
                                  "MASKED=0",

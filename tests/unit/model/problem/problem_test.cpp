@@ -222,6 +222,39 @@ TEST_CASE("the log-sum-exp is in JSON when it is wanted") {
   CHECK(p.rows() == 4 * 8 * 512);
 }
 
+TEST_CASE("v and out may have another head dim, which is written where it differs") {
+  const Attention usual = mission(), other = with_value_dim(usual, 128);
+  CHECK(with_value_dim(other, 64) == usual);
+  CHECK(describe(other) == "4,8,512,64(v 128) f16");
+  CHECK(key(other) == "b4-h8-kv8-sq512-skv512-d64-v128-f16-none");
+  CHECK(to_json(usual).count("value_dim") == 0);
+  CHECK(*read_value<Problem>(to_json(other), "x") == other);
+  Json same = to_json(usual);
+  same["value_dim"] = 64;
+  CHECK(*read_value<Problem>(same, "x") == usual);
+  for (const char* tensor : {"q", "k"}) CHECK(sizes_of(other, tensor).columns == 64);
+  for (const char* tensor : {"v", "out"}) {
+    CHECK(sizes_of(other, tensor).columns == 128);
+    CHECK(strides_of(other, tensor).row == 128);
+  }
+}
+
+TEST_CASE("another head dim of v is refused where it cannot be") {
+  Attention p = with_value_dim(mission(), 0);
+  CHECK(validate(p).error().message == "value_dim must be at least 1, but is 0");
+  p = with_value_dim(mission(), 32);
+  p.layouts = *parse_layouts("packed");
+  CHECK(validate(p).error().message ==
+        "packed q, k and v have no value_dim: give q, k and v layouts of their own");
+  p.layouts = {};
+  p.dtype = Dtype::kE4m3;
+  p.out_dtype = Dtype::kBf16;
+  CHECK(validate(p).error().message ==
+        "value_dim is for f16 and bf16; v of e4m3 has the columns of q");
+  p = with_value_dim({.batch = 1 << 10, .seq_q = 1 << 19, .seq_kv = 1, .head_dim = 8}, 1 << 11);
+  CHECK(validate(p).error().message == "q and out would be larger than 1 TiB each");
+}
+
 TEST_CASE("a scale counts where it is not the usual one") {
   const Attention usual = mission(), unscaled = with_scale(usual, 1);
   CHECK(with_scale(unscaled, static_cast<double>(0.125F)) == usual);

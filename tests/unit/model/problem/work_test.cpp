@@ -33,6 +33,16 @@ TEST_CASE("fewer key heads and other lengths change bytes and operations") {
   CHECK(least_bytes(p) == Bytes(3 * 1024 + 2 * 256000 + 3 * 2 * 4));
 }
 
+TEST_CASE("v of another head dim changes bytes and operations of v and out alone") {
+  const Attention p{.heads = 8, .kv_heads = 2, .seq_kv = 1000, .head_dim = 192, .value_dim = 128};
+  CHECK(flops(p).value == 2.0 * 8 * 1000 * (192 + 128));
+  CHECK(query_bytes(p) == Bytes(2 * 8 * 192));
+  CHECK(key_bytes(p) == Bytes(2 * 2000 * 192));
+  CHECK(value_bytes(p) == Bytes(2 * 2000 * 128));
+  CHECK(out_bytes(p) == Bytes(2 * 8 * 128));
+  CHECK(least_bytes(p) == Bytes(2 * (8 + 2000) * (192 + 128)));
+}
+
 TEST_CASE("the largest valid problem does not overflow") {
   const Attention p = *parse_shape("1,1,2147418112,256");
   CHECK(flops(p).value > 4.7e21);

@@ -180,7 +180,7 @@ TEST_CASE("inputs and bands that a candidate wrote to are put back") {
 }
 
 TEST_CASE("the reference's slices cover every row of every head") {
-  const Attention problem{1, 4, 2, 8, 16, 32};
+  Attention problem{1, 4, 2, 8, 16, 32};
   const std::vector<Offsets> slices = attention_slices(problem, 3);
   REQUIRE(slices.size() == 4 * 3);
   CHECK(slices[0].at("out") == 0);
@@ -189,6 +189,11 @@ TEST_CASE("the reference's slices cover every row of every head") {
   CHECK(slices[8].at("lse") == 2 * 8 + 5);
   CHECK(slices[8].at("k") == 16 * 32);  // heads 2 and 3 read key head 1
   CHECK(slices[5].at("v_descale") == 0);
+  problem.value_dim = 24;
+  CHECK(attention_slices(problem, 3)[8].at("k") == 16 * 32);
+  CHECK(attention_slices(problem, 3)[8].at("v") == 16 * 24);
+  CHECK(attention_slices(problem, 3)[2].at("q") == 5 * 32);
+  CHECK(attention_slices(problem, 3)[2].at("out") == 5 * 24);
 }
 
 TEST_CASE("a slice of the reference begins at its own part of each optional tensor") {

@@ -62,6 +62,17 @@ TEST_CASE("one product leaves packed q, k and v, one each the others") {
   CHECK(apart->before[2].plan.operands[2].pitch == 512);
 }
 
+TEST_CASE("products of v and out have the columns of v") {
+  const auto plan = layer_plan(with_value_dim(laid("4,8,512,64", "bshd"), 32), kL2);
+  REQUIRE(plan);
+  REQUIRE(plan->before.size() == 3);
+  CHECK(plan->before[1].plan.n == 512);
+  CHECK(plan->before[2].plan.n == 256);
+  CHECK(plan->before[2].plan.operands[2].pitch == 256);
+  CHECK(plan->after.plan.k == 256);
+  CHECK(plan->after.plan.n == 512);
+}
+
 TEST_CASE("weights give scores of the usual size, whatever the softmax scale") {
   Attention problem = laid("4,8,512,64", "bshd");
   CHECK(layer_plan(problem, kL2)->before[0].factor == 1);

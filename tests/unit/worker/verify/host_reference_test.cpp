@@ -48,16 +48,17 @@ double element(const Attention& problem, const std::vector<std::byte>& bytes, st
 /// Compares a row with sums over all keys that `sees` names, without a running maximum.
 void check_row_of(const Attention& p, const HostInputs& inputs, const OutputRow& where,
                   bool (*sees)(const OutputRow& where, std::int64_t key)) {
-  const std::int64_t dim = p.head_dim, group = p.heads / p.kv_heads;
+  const std::int64_t dim = p.head_dim, value_dim = p.value_columns();
+  const std::int64_t group = p.heads / p.kv_heads;
   const std::int64_t query = ((where.batch * p.heads + where.head) * p.seq_q + where.row) * dim;
-  const std::int64_t keys = (where.batch * p.kv_heads + where.head / group) * p.seq_kv * dim;
+  const std::int64_t first_key = (where.batch * p.kv_heads + where.head / group) * p.seq_kv;
   double total = p.sink ? std::exp(element(p, inputs.of("sink"), where.head)) : 0;
-  std::vector<double> sums(static_cast<std::size_t>(dim));
+  std::vector<double> sums(static_cast<std::size_t>(value_dim));
   for (std::int64_t key = 0; key < p.seq_kv; ++key) {
     if (!sees(where, key)) continue;
     double score = 0;
     for (std::int64_t d = 0; d < dim; ++d)
-      score += element(p, inputs.q, query + d) * element(p, inputs.k, keys + key * dim + d);
+      score += element(p, inputs.q, query + d) * element(p, inputs.k, (first_key + key) * dim + d);
     score /= std::sqrt(static_cast<double>(dim));
     if (p.softcap) score = *p.softcap * std::tanh(score / *p.softcap);
     if (p.bias) score += element(p, inputs.of("bias"), where.head * p.seq_kv + key);
@@ -68,8 +69,9 @@ void check_row_of(const Attention& p, const HostInputs& inputs, const OutputRow&
     }
     const double weight = std::exp(score);
     total += weight;
-    for (std::int64_t d = 0; d < dim; ++d)
-      sums[static_cast<std::size_t>(d)] += weight * element(p, inputs.v, keys + key * dim + d);
+    for (std::int64_t d = 0; d < value_dim; ++d)
+      sums[static_cast<std::size_t>(d)] +=
+          weight * element(p, inputs.v, (first_key + key) * value_dim + d);
   }
   const HostRow row = attention_row(p, inputs, where);
   if (total == 0) CHECK(row.lse == -HUGE_VAL);
@@ -110,13 +112,13 @@ TEST_CASE("optional tensors, beside a plain loop over all keys") {
                return key <= where.row + 2 && key > where.row + 2 - 6 &&
                       key < (where.batch == 0 ? 5 : 8);
              }},
-        Case{"1,2,9,16 bf16 window:3,2+document:4,0,5 alibi",
+        Case{"1,2,9,16(v 24) bf16 window:3,2+document:4,0,5 alibi",
              [](const OutputRow&where, std::int64_t key) {
                return key >= where.row - 3 && key <= where.row + 2 && (key < 4) == (where.row < 4);
              }},
-        Case{"2,3,7x9,16 f16 padding-left:2,0 sink", [](const OutputRow&where, std::int64_t key) {
-               return where.batch == 0 && key > 6;
-             }}}) {
+        Case{
+            "2,3,7x9,16(v 8) f16 padding-left:2,0 sink",
+            [](const OutputRow&where, std::int64_t key) { return where.batch == 0 && key > 6; }}}) {
     const Attention problem = test::problem(text);
     const HostInputs inputs = make_inputs(problem, {Distribution::kNormal, 3});
     for (std::int64_t row = 0; row < problem.rows(); ++row) {

@@ -48,6 +48,7 @@ TEST_CASE("sizes follow the problem and its element type") {
   CHECK(f16.q.size() == 2 * 4 * 96 * 64 * 2);
   CHECK(f16.k.size() == 2 * 2 * 130 * 64 * 2);
   CHECK(f16.v.size() == f16.k.size());
+  CHECK(make_inputs(with_value_dim(kProblem, 24), {}).v.size() == 2 * 2 * 130 * 24 * 2);
   Attention fp8 = kProblem;
   fp8.dtype = Dtype::kE4m3;
   fp8.out_dtype = Dtype::kBf16;
@@ -158,13 +159,16 @@ TEST_CASE("inputs with a known answer are what their names say") {
 }
 
 TEST_CASE("last_key differs from normal in the last key's values alone") {
-  const auto normal = decoded(Dtype::kF16, make_inputs(kProblem, {}).v);
-  const HostInputs inputs = make_inputs(kProblem, {Distribution::kLastKey, 42});
-  CHECK(inputs.k == make_inputs(kProblem, {}).k);
-  const auto v = decoded(Dtype::kF16, inputs.v);
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    const bool last = i / 64 % 130 == 129;
-    REQUIRE(v[i] == (last ? 64.0f : normal[i]));
+  for (const std::size_t columns : {64, 24}) {
+    const Attention problem = with_value_dim(kProblem, static_cast<std::int64_t>(columns));
+    const auto normal = decoded(Dtype::kF16, make_inputs(problem, {}).v);
+    const HostInputs inputs = make_inputs(problem, {Distribution::kLastKey, 42});
+    CHECK(inputs.k == make_inputs(problem, {}).k);
+    const auto v = decoded(Dtype::kF16, inputs.v);
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      const bool last = i / columns % 130 == 129;
+      REQUIRE(v[i] == (last ? 64.0f : normal[i]));
+    }
   }
 }
 

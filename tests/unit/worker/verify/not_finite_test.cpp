@@ -82,6 +82,17 @@ TEST_CASE("an element takes along what depends on it, and may take along the res
   CHECK_FALSE(lost.must_be_lost(4, 5, 7));
 }
 
+TEST_CASE("the spoilt element of v lies among the columns of v") {
+  const Attention problem = with_value_dim({.heads = 3, .kv_heads = 3, .seq_kv = 2}, 24);
+  CHECK(LostOutputs(problem).must_be_lost(2, 0, 12));
+  CHECK_FALSE(LostOutputs(problem).must_be_lost(2, 0, 13));
+  HostInputs inputs = make_inputs(problem, {});
+  const std::vector<std::byte> v = inputs.v;
+  spoil(problem, inputs);
+  const auto differs = std::ranges::mismatch(v, inputs.v).in1 - v.begin();
+  CHECK(differs / 2 == 2 * 2 * 24 + 12);
+}
+
 TEST_CASE("with one key head the elements share it") {
   const Attention problem{.batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 4, .seq_kv = 4};
   CHECK(LostOutputs(problem).must_be_lost(0, 0, 0));
