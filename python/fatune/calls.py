@@ -256,8 +256,10 @@ def _why_not_sizes(query: Tensor, key: Tensor, value: Tensor) -> Optional[str]:
         return f"its type is {query.dtype}; fatune tunes f16 and bf16"
     if key.dtype != query.dtype or value.dtype != query.dtype:
         return "q, k and v are of several types"
-    if key.shape != value.shape:
+    if key.shape[:3] != value.shape[:3]:
         return "k and v have unlike sizes"
+    if key.shape[3] != value.shape[3]:
+        return f"v has the head dim {value.shape[3]} and k {key.shape[3]}, but the module has one"
     if (key.shape[0] != query.shape[0] or key.shape[3] != query.shape[3]
             or query.shape[1] % key.shape[1]):
         return "the sizes of q and k do not fit"

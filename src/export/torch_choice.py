@@ -56,6 +56,8 @@ def _choice(kernels, tensors, mask, scale, gqa, quantizes=False, smooth_k=None):
     found = _problem_key(query.shape, key.shape, value.shape, query.dtype, mask, gqa)
     kernels = [kernel for kernel in kernels if kernel.key == found and kernel.quantizes == quantizes
                and smooth_k in (None, kernel.smooth_k)]
+    if not kernels and value.shape[-1:] != query.shape[-1:]:
+        return None, "no kernel of the module has v of another head dim"
     if not kernels:
         return None, "no kernel is for these sizes, type and mask"
     kernels = [kernel for kernel in kernels if kernel.has_scale(scale)]

@@ -292,7 +292,7 @@ class ProblemTest(unittest.TestCase):
                 ("gradients are wanted", (q.clone().requires_grad_(), k, v), {}),
                 ("3 dimensions", (q[0], k[0], v[0]), {}),
                 ("first queries see no key", (q, k[:, :, :8], v[:, :, :8]), {"attn_mask": causal_lower_right(16, 8)}),
-                ("unlike sizes", (q, k, v[..., :16]), {}),
+                ("v has the head dim 16 and k 32", (q, k, v[..., :16]), {}),
                 ("expanded", (q[:1].expand(2, -1, -1, -1), k, v), {}),
                 ("no kernel has the head dim 36: fa_mma needs", [q.new_zeros(1, 1, 8, 36)] * 3, {}),
                 ("scale must be a number greater than 0, not 0", (q, k, v), {"scale": 0.0}),

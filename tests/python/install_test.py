@@ -460,6 +460,8 @@ class MaskTest(WithKernels):
                 self.expect(served, self.mask(kind), attention, window_size=window)
             said = module.explain(*self.inputs, window_size=window)
             self.assertEqual(said.startswith("PyTorch: no kernel is for these sizes"), not served, said)
+        query, key, value = self.inputs
+        self.assertIn("no kernel of the module has v of another head dim", module.explain(query, key, value[..., :8]))
         compiled = torch.compile(lambda *given: module.sdpa(*given, window_size=(6, 0)), backend="aot_eager", fullgraph=True)
         with unittest.mock.patch.dict(sys.modules, sdpa=module):
             self.expect(True, self.mask("causal-window:7"), lambda *given, **_: compiled(*given))

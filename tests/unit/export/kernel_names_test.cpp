@@ -8,6 +8,8 @@ using namespace fatune;
 TEST_CASE("a name tells kernel and problem") {
   Attention problem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
   CHECK(export_name("fa_mma", problem) == "fa_mma_b4_h8_q512_kv512_d64_f16");
+  CHECK(export_name("fa_mma", with_value_dim(*parse_shape("4,8,512,64"), 32)) ==
+        "fa_mma_b4_h8_q512_kv512_d64_v32_f16");
   problem.kv_heads = 2;
   problem.mask = Mask::kCausal;
   problem.dtype = Dtype::kBf16;

@@ -247,6 +247,9 @@ TEST_CASE("tensors that the module does not pass are refused by name") {
     CHECK_THAT(torch_module(kernels).error().message,
                ContainsSubstring("has no lengths, alibi or sink"));
   }
+  const Attention problem = with_value_dim({.head_dim = 64}, 128);
+  const std::vector<ExportedKernel> kernels = {test::exported_kernel("wide", problem)};
+  CHECK_THAT(torch_module(kernels).error().message, ContainsSubstring("(value_dim)"));
 }
 
 TEST_CASE("kernels of custom operations are a module of their own") {

@@ -74,6 +74,9 @@ TEST_CASE("kernels that libfatune_rt cannot launch are refused by the reader, to
   mapped.tensor_maps.emplace_back().tensor = "partials";
   CHECK_THAT(why_not_in_wisdom(mapped), ContainsSubstring("maps its scratch partials"));
   CHECK(why_not_in_wisdom(facts_with("plain")).empty());
+  KernelFacts other_v = facts_with("other_v");
+  other_v.problem.as_attention().value_dim = 128;
+  CHECK_THAT(why_not_in_wisdom(other_v), ContainsSubstring("value_dim"));
   KernelFacts more = facts_with("more");
   more.problem.as_attention().sink = true;
   CHECK(why_not_in_wisdom(more) == "reads the tensor sink, but libfatune_rt passes none");
