@@ -6,9 +6,10 @@ from typing import Any, Callable, Iterator, Optional
 
 import torch
 import torch.nn.functional as F
+import torch.utils._pytree as pytree
 from torch.utils.checkpoint import checkpoint
 
-from . import fastpath, masks, places, real
+from . import block_masks, fastpath, masks, places, real
 
 _SCORES_AT_ONCE = 2**27  # chosen: elements, 1 GiB of doubles
 
@@ -76,14 +77,33 @@ def attention_in(dtype: Optional[torch.dtype], otherwise: Callable[..., Any]) ->
     return attention
 
 
+def _flex_in(dtype: torch.dtype, flex_attention: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns flex_attention for tensors converted to `dtype`; its results have their own types."""
+    def attention(query: Any, key: Any, value: Any, *args: Any, **options: Any) -> Any:
+        if real.why_not((query, key, value)):
+            return flex_attention(query, key, value, *args, **options)
+        found = flex_attention(*(each.to(dtype) for each in (query, key, value)), *args, **options)
+        if isinstance(found, torch.Tensor):
+            return found.to(query.dtype)
+        return found[0].to(query.dtype), pytree.tree_map_only(
+            torch.Tensor, lambda each: each.to(torch.float32), found[1])
+
+    return attention
+
+
 @contextlib.contextmanager
 def in_place_of_pytorchs(dtype: Optional[torch.dtype]) -> Iterator[None]:
-    """Puts attention_in(dtype) under F's name, also in layers that have a fast path."""
+    """Puts attention_in(dtype) under F's name, also in layers that have a fast path. With a type,
+    flex_attention computes in it, too."""
     before = F.scaled_dot_product_attention
-    stand_in = attention_in(dtype, before)
-    places.replace(before, stand_in)
+    stand_ins = {before: attention_in(dtype, before)}
+    if dtype is not None:
+        stand_ins.update((each, _flex_in(dtype, each)) for each in block_masks.functions())
+    for original, stand_in in stand_ins.items():
+        places.replace(original, stand_in)
     try:
         with fastpath.off():
             yield
     finally:
-        places.replace(stand_in, before)
+        for original, stand_in in stand_ins.items():
+            places.replace(stand_in, original)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+from types import FunctionType
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
@@ -22,6 +23,18 @@ def find(function: Callable[..., Any]) -> List[Place]:
             found += [(names, name) for name, value in list(names.items())
                       if value is function and not name.startswith("_")]
     return found
+
+
+def compiled(function: Callable[..., Any]) -> List[Callable[..., Any]]:
+    """Returns what torch.compile() made of the function alone, as modules hold it."""
+    made: Dict[int, Callable[..., Any]] = {}
+    for home, module in list(sys.modules.items()):
+        names = getattr(module, "__dict__", None)
+        if isinstance(names, dict) and not home.startswith("torch."):
+            made.update((id(value), value) for name, value in list(names.items())
+                        if type(value) is FunctionType and not name.startswith("_")
+                        and vars(value).get("_torchdynamo_orig_callable") is function)
+    return list(made.values())
 
 
 def put(places: List[Place], function: Callable[..., Any]) -> None:
