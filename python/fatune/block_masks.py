@@ -16,7 +16,8 @@ from .flex_rules import Rule, rule_of
 _TRANSFORMERS = "transformers.integrations.flex_attention"
 HOME = "torch.nn.attention.flex_attention"
 _MOST_OF_A_MASK = 64 << 20  # bytes; chosen
-_MARK = "_fatune_checked"  # the attribute with the text that a BlockMask's blocks were checked for
+MARK = "_fatune_checked"  # the attribute with the text and the sizes for which blocks were checked
+UNMASKED = ("", (1, 1))  # such a mark of a call without a mask
 
 
 Sizes = Tuple[int, int]  # batch and heads, each 1 where a mask_mod does not depend on it
@@ -31,9 +32,9 @@ def read(query: torch.Tensor, key: torch.Tensor, score_mod: Optional[Callable[..
     check_sizes(block_mask, query, key)
     rule = rule_of(block_mask.mask_mod, score_mod, query.shape[2], key.shape[2])
     checked = (rule.mask, sizes_of(rule.mask, query.shape))
-    if vars(block_mask).get(_MARK) != checked:
+    if vars(block_mask).get(MARK) != checked:
         check_blocks(block_mask, checked[1])
-        setattr(block_mask, _MARK, checked)
+        setattr(block_mask, MARK, checked)
     return rule
 
 
@@ -116,7 +117,7 @@ def mark(made: Any) -> None:
     """Marks a BlockMask that create_block_mask() has just made."""
     try:
         text = rule_of(made.mask_mod, None, *made.seq_lengths).mask
-        setattr(made, _MARK, (text, sizes_of(text, made.shape)))
+        setattr(made, MARK, (text, sizes_of(text, made.shape)))
     except Refused:
         pass  # a call of it says so
 
@@ -130,22 +131,23 @@ def beside(flex_attention: Callable[..., Any]) -> List[Callable[..., Any]]:
     """Returns the functions that programs call in place of flex_attention: those that
     torch.compile() made of it, and that of transformers, which compiles it at its first call."""
     theirs = getattr(sys.modules.get(_TRANSFORMERS), "compile_friendly_flex_attention", None)
-    found = [*places.compiled(original_of(flex_attention)), *([theirs] if theirs else [])]
-    return [each for each in found if each is not flex_attention]
+    original = original_of(flex_attention)
+    return [*places.compiled(lambda each: original_of(each) is original),
+            *([theirs] if theirs else [])]
 
 
 def original_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the function behind those that stand in for it."""
-    while hasattr(function, "_fatune_original"):
-        function = function._fatune_original
-    return function
+    while True:
+        behind = getattr(function, "_fatune_original", getattr(function, "_recorded", None))
+        if behind is None:
+            return function
+        function = behind
 
 
 def hide(stand_in: Callable[..., Any], original: Callable[..., Any]) -> None:
-    """Lets torch.compile() and original_of() take the function behind one that stands in."""
-    vars(stand_in).update(
-        _fatune_original=original, _torchdynamo_wrapper_id=id(stand_in),
-        _torchdynamo_orig_callable=vars(original).get("_torchdynamo_orig_callable", original))
+    """Lets original_of() find the function behind one that stands in."""
+    vars(stand_in)["_fatune_original"] = original
 
 
 def functions() -> List[Callable[..., Any]]:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from . import block_masks, masks, real
+from . import block_masks, flex_compiled, masks, real
 from .calls import FLEX
 from .capturing import Suite
 from .expressions import Refused
@@ -38,6 +38,12 @@ class Flex:
                 texts = (row["mask"]["rule"], row["score"], row["softcap"],
                          row["query"]["shape"][2], row["key"]["shape"][2])
                 self.words[texts] = self._word(problem)
+        # The name is empty while the kernels are not in place; compiled code checks that.
+        self.state, self._name = {"name": ""}, ""
+
+    def put(self, in_place: bool) -> None:
+        """Tells compiled code whether the kernels are in place."""
+        self.state["name"] = self._name if in_place else ""
 
     def _word(self, problem: Dict[str, Any]) -> Optional[str]:
         mask = None if problem["mask"] == masks.NONE else problem["mask"]
@@ -52,12 +58,13 @@ class Flex:
             return {}
         own = importlib.import_module(block_masks.HOME)
         shown = [own.flex_attention, *block_masks.beside(own.flex_attention)]
+        self._name = flex_compiled.begin(self.exported, self.words, own.flex_attention_hop)
         found = {each: self._attention(each) for each in map(block_masks.original_of, shown)}
         create = block_masks.original_of(own.create_block_mask)
         return {**found, create: block_masks.marking(create)}
 
     def _attention(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        serve, is_compiling = self._serve, torch.compiler.is_compiling
+        serve, is_compiling, state = self._serve, torch.compiler.is_compiling, self.state
 
         def flex_attention(query: Any, key: Any, value: Any, score_mod: Any = None,
                            block_mask: Any = None, scale: Optional[float] = None,
@@ -69,6 +76,11 @@ class Flex:
                             return_lse, return_aux)
                 if out is not None:
                     return out
+            elif state["name"]:
+                lse = bool(return_lse or return_aux is not None and return_aux.lse)
+                checked = block_masks.UNMASKED if block_mask is None else getattr(
+                    block_mask, block_masks.MARK, None)
+                kernel_options = flex_compiled.option(kernel_options, state["name"], lse, checked)
             if return_aux is not None:  # which PyTorch 2.5 does not know
                 theirs["return_aux"] = return_aux
             if return_lse:

@@ -273,6 +273,7 @@ class Installed:
         """Lets the kernels of all active installations serve, and no others."""
         self.exported._service.serve([
             kernel for each in (*_active, *_meanwhile) for kernel in each.exported._own])
+        self.flex.put(self in _active or self in _meanwhile)
 
     def _mask_kind(self, mask: torch.Tensor, query: torch.Tensor,
                    key: torch.Tensor) -> Tuple[Optional[str], str]:

@@ -25,15 +25,16 @@ def find(function: Callable[..., Any]) -> List[Place]:
     return found
 
 
-def compiled(function: Callable[..., Any]) -> List[Callable[..., Any]]:
-    """Returns what torch.compile() made of the function alone, as modules hold it."""
+def compiled(wanted: Callable[[Callable[..., Any]], bool]) -> List[Callable[..., Any]]:
+    """Returns what torch.compile() made of a wanted function alone, as modules hold it."""
     made: Dict[int, Callable[..., Any]] = {}
     for home, module in list(sys.modules.items()):
         names = getattr(module, "__dict__", None)
         if isinstance(names, dict) and not home.startswith("torch."):
             made.update((id(value), value) for name, value in list(names.items())
                         if type(value) is FunctionType and not name.startswith("_")
-                        and vars(value).get("_torchdynamo_orig_callable") is function)
+                        and "_torchdynamo_orig_callable" in vars(value)
+                        and wanted(value._torchdynamo_orig_callable))  # type: ignore[attr-defined]
     return list(made.values())
 
 

@@ -112,7 +112,8 @@ class Recorder:
     def recording(self) -> Iterator["Recorder"]:
         """Records inside the `with`. Compiled functions run uncompiled and layers without their
         fast path, so that their calls are seen."""
-        pairs = [(original, self._stand_in(name, original)) for name, original in _functions()]
+        found = {original: name for name, original in _functions()}
+        pairs = [(original, self._stand_in(name, original)) for original, name in found.items()]
         pairs += [(create, block_masks.marking(create)) for create in block_masks.creators()]
         call_module = torch.nn.Module.__call__
         torch.nn.Module.__call__ = self._module_call(call_module)  # type: ignore[method-assign]

@@ -314,17 +314,95 @@ class ServeTest(unittest.TestCase):
             self.assertEqual(self.served(installed), (0, [f"flex_attention: {flex_serving._UNCAPTURED}"]))
             again = torch.compile(module.flex_attention, backend="eager")
             again(q, k, v)
-            self.assertEqual(self.served(installed), (0, []))
+            self.assertEqual(self.served(installed), (1, []))
             installed.undo()
             self.assertIs(holder.flex, compiled)
 
-    def test_a_compiled_model_has_pytorchs(self):
+    def test_transformers_is_served_where_it_compiles_flex_attention(self):
+        theirs, seen = types.ModuleType("transformers.integrations.flex_attention"), []
+
+        def compile_friendly_flex_attention(query, key, value, training=False, **options):
+            seen.append((training, options))
+            return self.pytorch[0](query, key, value, **options)
+
+        theirs.compile_friendly_flex_attention = compile_friendly_flex_attention
         q, k, v = self.qkv()
+        with unittest.mock.patch.dict(sys.modules, {theirs.__name__: theirs}):
+            suite = fatune.capture(lambda: theirs.compile_friendly_flex_attention(q, k, v, training=True, return_aux=None), runs=1)
+            self.assertEqual([row["function"] for row in suite.calls], ["flex_attention"])
+            seen.clear()
+            with self.install() as installed:
+                theirs.compile_friendly_flex_attention(q, k, v, training=True)
+                theirs.compile_friendly_flex_attention(q, k, v, training=True, scale=2.0)
+                self.assertEqual([(training, options["scale"]) for training, options in seen], [(True, 2.0)])
+                self.assertEqual(self.served(installed)[0], 1)
+            self.assertIs(theirs.compile_friendly_flex_attention, compile_friendly_flex_attention)
+
+    def test_a_compiled_model_has_the_kernel_while_it_is_installed(self):
+        q, k, v = self.qkv()
+        window, installed = 5, self.install()
+        made = [module.create_block_mask(mask_mod, None, models.HEADS, TOKENS, TOKENS, device="cpu")
+                for mask_mod in (lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < window << h)]
+        for backend in ("aot_eager", "inductor"):
+            for options, lse in (({"block_mask": made[0]}, False), ({"block_mask": made[1]}, False), ({}, False), ({}, True),
+                                 ({"score_mod": lambda s, b, h, q, k: s + (k - q) * 0.5}, False)):
+                def step(q, k, v, options=options, lse=lse):
+                    return module.flex_attention(q * 2, k, v, **options, return_aux=module.AuxRequest(lse=True) if lse else None)
+
+                if lse and backend == "inductor":  # which has no lse on a CPU
+                    continue
+                expected = self.pytorch[0](q * 2, k, v, **options, return_aux=module.AuxRequest(lse=True) if lse else None)
+                with self.subTest(backend=backend, options=options, lse=lse), torch.no_grad():
+                    torch._dynamo.reset()  # which keeps few versions of one function
+                    compiled = torch.compile(step, backend=backend, fullgraph=True)
+                    for in_place in (True, False, True):
+                        (installed.redo if in_place else installed.undo)()
+                        installed.recount()
+                        before = fakes.Route.launched
+                        torch.testing.assert_close(compiled(q, k, v), expected, atol=4e-3, rtol=0)
+                        self.assertEqual(fakes.Route.launched - before, in_place)
+
+    def test_a_compiled_call_without_a_kernel_is_pytorchs(self):
+        q, k, v = self.qkv()
+        unmarked = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
         installed = self.install()
-        compiled = torch.compile(lambda q, k, v: module.flex_attention(q * 2, k, v), backend="aot_eager", fullgraph=True)
-        out = compiled(q, k, v)
-        self.assertEqual(self.served(installed), (0, []))
-        torch.testing.assert_close(out, self.pytorch[0](q * 2, k, v), atol=2e-3, rtol=0)
+        marked = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
+        one_head = module.create_block_mask(lambda b, h, q, k: q - k < 5 << h, None, None, TOKENS, TOKENS, device="cpu")
+        bias = torch.randn(models.HEADS, TOKENS, TOKENS)
+        wide = [torch.randn(models.BATCH, models.HEADS, TOKENS, 2 * models.DIM).half() for _ in range(3)]
+        for inputs, options, launches in (
+                ((q, k, v), {"block_mask": marked}, 1), ((q, k, v), {"block_mask": unmarked}, 0), ((q, k, v), {"block_mask": one_head}, 0),
+                ((q, k, v), {"score_mod": lambda s, b, h, q, k: s + bias[h, q, k]}, 0), ((q, k, v), {"scale": 2.0}, 0),
+                ((q, k, v), {"score_mod": lambda s, b, h, q, k: s * 3}, 0), (wide, {}, 0)):
+            with self.subTest(options), torch.no_grad():
+                torch._dynamo.reset()
+                before = fakes.Route.launched
+                out = torch.compile(lambda *given: module.flex_attention(*given, **options), backend="aot_eager", fullgraph=True)(*inputs)
+                self.assertEqual(fakes.Route.launched - before, launches)
+                torch.testing.assert_close(out, self.pytorch[0](*inputs, **options), atol=4e-3, rtol=0)
+        window = 5
+        compiled = torch.compile(lambda q, k, v: module.flex_attention(q, k, v, block_mask=changing), backend="aot_eager")
+        changing = module.create_block_mask(lambda b, h, q, k: q - k < window << h, None, models.HEADS, TOKENS, TOKENS, device="cpu")
+        for window, launches in ((5, 1), (6, 0)):
+            changing = module.create_block_mask(lambda b, h, q, k: q - k < window << h, None, models.HEADS, TOKENS, TOKENS, device="cpu")
+            before = fakes.Route.launched
+            torch.testing.assert_close(compiled(q, k, v), self.pytorch[0](q, k, v, block_mask=changing), atol=4e-3, rtol=0)
+            self.assertEqual(fakes.Route.launched - before, launches)
+        self.assertGreater(installed.why().served, 0)
+
+    def test_a_compiled_call_that_the_kernel_refuses_is_computed(self):
+        q, k, v = self.qkv()
+        self.install()
+        held = torch.zeros(q.numel() + 1, dtype=q.dtype)[1:].view(q.shape).copy_(q)
+        compiled = torch.compile(lambda q, k, v: module.flex_attention(q, k, v, score_mod=lambda s, b, h, q, k: s + (k - q) * 0.5),
+                                 backend="aot_eager", fullgraph=True)
+        with torch.no_grad():
+            for query, launches in ((q, 1), (held, 0)):  # one that does not begin at a multiple of 16 bytes
+                before = fakes.Route.launched
+                out = compiled(query, k, v)
+                self.assertEqual(fakes.Route.launched - before, launches)
+                torch.testing.assert_close(out, self.pytorch[0](
+                    q, k, v, score_mod=lambda s, b, h, q, k: s + (k - q) * 0.5), atol=4e-3, rtol=0)
 
     def test_installations_end_in_any_order(self):
         q, k, v = self.qkv()
