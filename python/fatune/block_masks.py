@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+import weakref
 from types import ModuleType
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -17,6 +18,7 @@ _TRANSFORMERS = "transformers.integrations.flex_attention"
 HOME = "torch.nn.attention.flex_attention"
 _MOST_OF_A_MASK = 64 << 20  # bytes; chosen
 MARK = "_fatune_checked"  # the attribute with the text and the sizes for which blocks were checked
+_READ = "_fatune_checked_tensor"  # such a mark of a mask_mod that reads a tensor, with that
 UNMASKED = ("", (1, 1))  # such a mark of a call without a mask
 
 
@@ -31,11 +33,33 @@ def read(query: torch.Tensor, key: torch.Tensor, score_mod: Optional[Callable[..
         return rule_of(None, score_mod, query.shape[2], key.shape[2])
     check_sizes(block_mask, query, key)
     rule = rule_of(block_mask.mask_mod, score_mod, query.shape[2], key.shape[2])
-    checked = (rule.mask, sizes_of(rule.mask, query.shape))
-    if vars(block_mask).get(MARK) != checked:
-        check_blocks(block_mask, checked[1])
-        setattr(block_mask, MARK, checked)
+    sizes = sizes_of(rule.mask, query.shape)
+    if rule.bias is not None and rule.read is not None:
+        sizes = (max(sizes[0], rule.bias.shape[0]), max(sizes[1], rule.bias.shape[1]))
+    if not _is_marked(block_mask, rule, sizes):
+        check_blocks(block_mask, sizes)
+        _mark(block_mask, rule, sizes)
     return rule
+
+
+def _mark(block_mask: Any, rule: Rule, sizes: Sizes) -> None:
+    setattr(block_mask, MARK, (rule.mask, sizes))
+    if rule.read is not None:  # the mark alone would say that there is no tensor
+        setattr(block_mask, MARK, None)
+        setattr(block_mask, _READ, (rule.mask, sizes, weakref.ref(rule.read), _version(rule.read)))
+
+
+def _is_marked(block_mask: Any, rule: Rule, sizes: Sizes) -> bool:
+    if rule.read is None:
+        return bool(vars(block_mask).get(MARK) == (rule.mask, sizes))
+    text, its_sizes, read, version = vars(block_mask).get(_READ) or ("", None, type(None), 0)
+    return (text, its_sizes, version) == (rule.mask, sizes, _version(rule.read)) and (
+        read() is rule.read)
+
+
+def _version(tensor: torch.Tensor) -> int:
+    """Returns what grows when a tensor is written to; tensors of inference mode do not tell."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 class Fault(Refused):
@@ -116,8 +140,12 @@ def marking(create: Callable[..., Any]) -> Callable[..., Any]:
 def mark(made: Any) -> None:
     """Marks a BlockMask that create_block_mask() has just made."""
     try:
-        text = rule_of(made.mask_mod, None, *made.seq_lengths).mask
-        setattr(made, MARK, (text, sizes_of(text, made.shape)))
+        rule = rule_of(made.mask_mod, None, *made.seq_lengths)
+        sizes = sizes_of(rule.mask, made.shape)
+        if rule.bias is not None:
+            sizes = (max(sizes[0], min(rule.bias.shape[0], made.shape[0])),
+                     max(sizes[1], min(rule.bias.shape[1], made.shape[1])))
+        _mark(made, rule, sizes)
     except Refused:
         pass  # a call of it says so
 

@@ -204,11 +204,9 @@ def _mask_of_rule(rule: Rule, form: str, query: torch.Tensor, key: torch.Tensor,
     few enough to be looked at; else the program finds it from the text."""
     found = Mask(rule.mask or masks.NONE, form, rule=rule.mask)
     if rule.bias is not None:
-        if rule.mask:
-            raise Refused("its score_mod adds a tensor beside a mask, and the torch module takes one "
-                          "of them")
-        return Mask(masks.BIAS, "score_mod", *_form_of(rule.bias), *masks.as_bias(
-            rule.bias, (*query.shape[:3], key.shape[2]), _type_seen(query)), rule.mask)
+        return Mask(rule.mask or masks.BIAS, form if rule.read is not None else "score_mod",
+                    *_form_of(rule.bias), *masks.as_bias(
+                        rule.bias, (*query.shape[:3], key.shape[2]), _type_seen(query)), rule.mask)
     sizes = block_masks.sizes_of(rule.mask, query.shape)
     if rule.mask and not block_masks.why_unread(block_mask, sizes):
         kind = masks.kind_of(block_masks.dense(block_mask, sizes), query.shape[2], key.shape[2])
@@ -357,8 +355,9 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     if beside:
         return None, f"{beside[0]} does not begin at a multiple of 16 bytes"
     usual = call.scale is None or math.isclose(call.scale, query.shape[3]**-0.5, rel_tol=1e-6)
+    told = call.mask.kind == call.mask.rule or not call.mask.bias
     problem = Problem(*query.shape[:2], key.shape[1], query.shape[2], *key.shape[2:], query.dtype,
-                      masks.NONE if call.mask.bias else call.mask.kind,
+                      call.mask.kind if told else masks.NONE,
                       None if usual else call.scale, layout, call.mask.bias, call.score,
                       call.softcap, call.lse)
     reason = problem.fault() or support.why_no_kernel(problem.entry())

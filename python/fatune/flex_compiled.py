@@ -11,12 +11,12 @@ import torch
 
 from . import block_masks
 from .expressions import Refused
-from .flex_rules import rule_of
+from .flex_rules import Asked, rule_of
 
 _OPTION = "fatune"  # the key in kernel_options by which a call that may be served is known
 _LIBRARY = torch.library.Library("fatune", "FRAGMENT")
 Result = Tuple[torch.Tensor, torch.Tensor]
-_Rules = Dict[Tuple[str, str, Optional[float], int, int], Optional[str]]
+_Rules = Dict[Asked, Optional[str]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,10 +99,10 @@ def _name_of(hop: Any, told: str, query: Any, key: Any, value: Any,
         rule = rule_of(mask_mod, score_mod, query.shape[2], key.shape[2])
     except Refused:
         return None
-    texts = (rule.mask, rule.score, rule.softcap, query.shape[2], key.shape[2])
-    if (rule.bias is not None or texts not in words
+    asked = rule.asked(query, key)
+    if (rule.bias is not None or asked not in words
             or checked != str((rule.mask, block_masks.sizes_of(rule.mask, query.shape)))
-            or not exported._may_have_kernel(query, key, value, words[texts], scale, True)):
+            or not exported._may_have_kernel(query, key, value, words[asked], scale, True)):
         return None
     dense = hop.py_kernels[torch._C.DispatchKey.CompositeExplicitAutograd]
 
@@ -110,7 +110,7 @@ def _name_of(hop: Any, told: str, query: Any, key: Any, value: Any,
         return dense(q, k, v, score_mod, (mask_mod,), factor, options)
 
     name = f"{told}|{len(_calls)}"
-    _calls[name] = _Call(exported, words[texts], lse == "True", computed)
+    _calls[name] = _Call(exported, words[asked], lse == "True", computed)
     return name
 
 

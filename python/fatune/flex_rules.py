@@ -57,22 +57,37 @@ _WITH_TENSORS: Tuple[Tuple[Callable[[Symbol], bool], str], ...] = (
     (_is_documents, "compares documents of q and k; fatune tunes that as --mask document:N,..., "
                     "but the torch module passes no lengths"),
     (_is_alibi, "adds a slope of each head times the distance; fatune tunes that as --alibi, but "
-                "the torch module passes no slopes"),
-    (lambda node: _places_of(node) == "bk" and node.kind == BOOL,
-     "hides padded keys by a tensor [b, k]; fatune tunes that as --bias B,1,1,K:bool beside a "
-     "mask, but the torch module takes a mask or a bias"))
+                "the torch module passes no slopes"))
 """Forms that problems have and calls cannot be given, with what is missing."""
 
 
 class Rule(NamedTuple):
     """The mask and the changes of scores of a call, as a problem says them. Texts are empty where
-    there is none. `bias` is a tensor (batch, heads, queries, keys) that is added; dimensions of size
-    1 stand for all."""
+    there is none. `bias` is a tensor (batch, heads, queries, keys) that is added, or a bool tensor
+    that hides keys beside the mask; dimensions of size 1 stand for all. `read` is the tensor that
+    the mask_mod holds for the latter."""
 
     mask: str = ""
     score: str = ""
     softcap: Optional[float] = None
     bias: Optional[torch.Tensor] = None
+    read: Optional[torch.Tensor] = None
+
+    def asked(self, query: torch.Tensor, key: torch.Tensor) -> "Asked":
+        """Returns what kernels are found by."""
+        return Asked(self.mask, self.score, self.softcap, self.bias is not None, query.shape[2],
+                     key.shape[2])
+
+
+class Asked(NamedTuple):
+    """A rule's texts, whether it has a bias, and the lengths."""
+
+    mask: str
+    score: str
+    softcap: Optional[float]
+    biased: bool
+    seq_q: int
+    seq_kv: int
 
 
 def rule_of(mask_mod: Optional[Callable[..., Any]], score_mod: Optional[Callable[..., Any]],
@@ -86,7 +101,12 @@ def rule_of(mask_mod: Optional[Callable[..., Any]], score_mod: Optional[Callable
         rule = _remembered("score_mod", score_mod, lambda: _score_rule(score_mod, seq_q, seq_kv))
     if mask_mod is None:
         return rule
-    return rule._replace(mask=_remembered("mask_mod", mask_mod, lambda: _mask_text(mask_mod)))
+    mask = _remembered("mask_mod", mask_mod, lambda: _mask_rule(mask_mod, seq_q, seq_kv))
+    if mask.bias is None:
+        return rule._replace(mask=mask.mask)
+    if rule.bias is not None:
+        raise Refused("its score_mod and its mask_mod read a tensor each, and kernels read one")
+    return rule._replace(mask=mask.mask, bias=mask.bias, read=mask.read)
 
 
 _MOST_REMEMBERED = 1024  # chosen
@@ -149,8 +169,31 @@ def _names_in(code: CodeType) -> List[str]:
                               for name in _names_in(each))]
 
 
-def _mask_text(mask_mod: Callable[..., Any]) -> str:
-    node = traced(mask_mod, _PLACES)
+def _mask_rule(mask_mod: Callable[..., Any], seq_q: int, seq_kv: int) -> Rule:
+    """Takes a bool tensor that is one of the conditions of a mask_mod as a bias."""
+    conditions = _conditions(traced(mask_mod, _PLACES))
+    tensors = [each for each in conditions if each.operation == "lookup" and each.kind == BOOL]
+    if len(tensors) != 1:
+        return Rule(_mask_text(conditions))
+    rest = [each for each in conditions if each is not tensors[0]]
+    return Rule(_mask_text(rest), bias=_bias(tensors[0], seq_q, seq_kv),
+                read=tensors[0].operands[0])
+
+
+def _conditions(node: Symbol) -> List[Symbol]:
+    """Returns what a mask_mod joins by "and"."""
+    if node.operation != "&&":
+        return [node]
+    return [each for side in node.operands for each in _conditions(side)]
+
+
+def _mask_text(conditions: List[Symbol]) -> str:
+    """Returns the text of conditions joined by "and"."""
+    if not conditions:
+        return ""
+    node = conditions[0]
+    for each in conditions[1:]:
+        node = Symbol("&&", (node, each), BOOL)
     reads = _why_tensors(node)
     if reads:
         raise Refused(reads)

@@ -12,14 +12,13 @@ from . import block_masks, flex_compiled, masks, real
 from .calls import FLEX
 from .capturing import Suite
 from .expressions import Refused
-from .flex_rules import Rule
+from .flex_rules import Asked, Rule
 
 _UNCAPTURED = "no flex_attention with its mask_mod and score_mod was captured for these sizes and tuned"
 _GRADIENTS = "gradients are wanted, which no kernel computes"
 _AUTOCAST = "it is inside of torch.autocast, which flex_attention does itself"
 _LARGEST = "it returns the largest scores, too"
 
-Texts = Tuple[str, str, Optional[float], int, int]  # a rule's texts and the lengths
 
 
 class Flex:
@@ -29,15 +28,16 @@ class Flex:
     def __init__(self, exported: ModuleType, suite: Optional[Suite],
                  problems: List[Dict[str, Any]]) -> None:
         self.exported = exported
-        self.words: Dict[Texts, Optional[str]] = {}
+        self.words: Dict[Asked, Optional[str]] = {}
         tuned = {row.get("name"): row["problem"] for row in problems if row.get("best")}
         for row in suite.calls if suite else ():
             problem = tuned.get(row["problem"]) if row["function"] == FLEX else None
             # A mask that is known by its values alone is known for none of the later calls.
             if problem and row["mask"].get("rule") is not None:
-                texts = (row["mask"]["rule"], row["score"], row["softcap"],
-                         row["query"]["shape"][2], row["key"]["shape"][2])
-                self.words[texts] = self._word(problem)
+                asked = Asked(row["mask"]["rule"], row["score"], row["softcap"],
+                              bool(row["mask"]["bias"]), row["query"]["shape"][2],
+                              row["key"]["shape"][2])
+                self.words[asked] = self._word(problem)
         # The name is empty while the kernels are not in place; compiled code checks that.
         self.state, self._name = {"name": ""}, ""
 
@@ -47,6 +47,8 @@ class Flex:
 
     def _word(self, problem: Dict[str, Any]) -> Optional[str]:
         mask = None if problem["mask"] == masks.NONE else problem["mask"]
+        if mask and problem.get("bias"):
+            mask = self.exported._BESIDE + mask
         word: Optional[str] = self.exported._with_cap(mask, problem.get("softcap"),
                                                       problem.get("score"))
         return word
@@ -127,10 +129,10 @@ class Flex:
             rule = block_masks.read(query, key, score_mod, block_mask)
         except Refused as why:
             return Rule(), None, str(why)
-        texts = (rule.mask, rule.score, rule.softcap, query.shape[2], key.shape[2])
-        if texts not in self.words:
+        asked = rule.asked(query, key)
+        if asked not in self.words:
             return rule, None, _UNCAPTURED
-        return rule, self.words[texts], ""
+        return rule, self.words[asked], ""
 
 
 def _auxiliary(lse: torch.Tensor) -> Any:

@@ -228,8 +228,8 @@ class GraphRecorder(Recorder):
         found: Dict[Call, Kept] = {}
         for call, kept in self._kept.items():
             modules = self.modules[call]
-            call = dataclasses.replace(call, mask=call.mask.named(
-                kinds.get(call.mask.kind, call.mask.kind)))
+            if call.mask.kind in kinds:
+                call = dataclasses.replace(call, mask=call.mask.named(kinds[call.mask.kind]))
             self.modules[call] = {**self.modules.get(call, {}), **modules}
             before = found.get(call, Kept(kept.attend, 0))
             found[call] = Kept(before.attend, before.count + kept.count)

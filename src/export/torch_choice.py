@@ -11,7 +11,7 @@ class _Table:
             problem = kernel.facts["problem"]
             lengths = problem["seq_q"], problem["seq_kv"]
             if kernel.bias:
-                self.biases.add(lengths)
+                self.biases.update([lengths] if problem["mask"] == "none" else [])
             elif not (problem.get("softcap") or problem.get("score")) and _has_name(problem["mask"]):
                 self.names.setdefault(lengths, {})[problem["mask"]] = None
 

@@ -22,7 +22,9 @@ class _Kernel(_Loaded):
         key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
         query = (batch, problem["heads"], problem["seq_q"], dim)
         self.bias = problem.get("bias")
-        name = _BIAS + self.bias if self.bias else None if problem["mask"] == "none" else problem["mask"]
+        name = None if problem["mask"] == "none" else problem["mask"]
+        if self.bias:
+            name = _BIAS + self.bias + (_BESIDE + name if name else "")
         self.mask = _with_cap(name, problem.get("softcap"), problem.get("score"))
         self.key = _problem_key(query, key, key, self.dtype, self.mask, True)
         self.shapes = {"q": query, "k": key, "v": key, "out": query}

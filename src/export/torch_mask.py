@@ -1,8 +1,9 @@
 # torch_mask.py: Says which keys a problem's mask lets a query see, as numbers, as a tensor and by reading a tensor.
 # The word of a call's mask is the mask's name, or a bias, then a softcap and a change of scores: "causal",
-# "bias 4,1,1,512:bool softcap 30.0". A mask without a name is an expression.
+# "bias 4,1,1,512:bool softcap 30.0". A mask without a name is an expression. "bias 4,1,1,512:bool beside causal" is of
+# flex_attention alone.
 
-_BIAS, _CAP, _SCORE = "bias ", " softcap ", " score "
+_BIAS, _BESIDE, _CAP, _SCORE = "bias ", " beside ", " softcap ", " score "
 _NAMES = ("", "none", _UPPER_LEFT, _LOWER_RIGHT, "causal-window", "window", "prefix")
 
 

@@ -74,13 +74,14 @@ def seen_by(mask, *sizes):
 
 def _changed(kernel, tokens, mask):
     """The kernel as it would be for another length and mask, or "bias B,H,Q,K", "softcap X" or "score EXPR"; "lse "
-    before these."""
+    before these, " beside MASK" behind a bias."""
     tokens, word = tokens or kernel.facts["problem"]["seq_q"], mask.removeprefix("lse ").partition(" ")
     changes = ("bias", "softcap", "score")
     own = {name: value for name, value in kernel.facts["problem"].items() if name not in changes}
     problem = {**own, "seq_q": tokens, "seq_kv": tokens, "mask": "none" if word[0] in changes else "".join(word)}
     if word[0] in changes:
-        problem[word[0]] = float(word[2]) if word[0] == "softcap" else word[2]
+        problem[word[0]] = float(word[2]) if word[0] == "softcap" else word[2].partition(" beside ")[0]
+        problem["mask"] = word[2].partition(" beside ")[2] or "none"
     if mask.startswith("lse "):
         problem["lse"] = True
     strides = (problem["heads"] * tokens * problem["head_dim"], tokens * problem["head_dim"], problem["head_dim"], 1)

@@ -23,6 +23,7 @@ import models
 
 GLOBAL_WINDOW = 3
 BIAS, SLOPES, LENGTHS, DOCUMENTS = torch.randn(2, 3, 5, 6), torch.rand(3), torch.tensor([2, 4, 3, 1]), torch.arange(6)
+PADDED = torch.arange(6) < LENGTHS[:2, None]
 
 
 def nested(window):
@@ -93,7 +94,10 @@ REFUSED = {
     "its mask_mod compares k with a length of each batch entry": (lambda b, h, q, k: k < LENGTHS[b], None),
     "its mask_mod compares documents of q and k": (
         lambda b, h, q, k: (q >= k) & (DOCUMENTS[q] == DOCUMENTS[k]), None),
-    "its mask_mod hides padded keys by a tensor [b, k]": (lambda b, h, q, k: (q >= k) & (BIAS > 0)[:, 0, 0][b, k], None),
+    "its mask_mod reads a tensor of (2, 6)[b, k], a tensor of (2, 6)[b, q], and": (
+        lambda b, h, q, k: (q >= k) & PADDED[b, k] & PADDED[b, q], None),
+    "its score_mod and its mask_mod read a tensor each": (
+        lambda b, h, q, k: PADDED[b, k], lambda s, b, h, q, k: s + BIAS[b, h, q, k]),
     "its mask_mod reads a tensor of (6,)[q - k]": (lambda b, h, q, k: DOCUMENTS[q - k] == 1, None),
     "its mask_mod takes a row of a tensor": (lambda b, h, q, k: BIAS[b] > 0, None),
     "its score_mod adds a slope of each head times the distance": (None, lambda s, b, h, q, k: s + SLOPES[h] * (k - q)),
@@ -151,6 +155,13 @@ class TranslateTest(unittest.TestCase):
         capped = rule_of(None, lambda s, b, h, q, k: 5 * torch.tanh(s / 5) + longer[q, k], 5, 6)
         self.assertEqual((tuple(capped.bias.shape), capped.softcap), ((1, 1, 5, 6), 5.0))
 
+    def test_a_bool_tensor_among_the_conditions_of_a_mask_is_a_bias(self):
+        for mask_mod, text in ((lambda b, h, q, k: PADDED[b, k], ""), (lambda b, h, q, k: (q >= k) & PADDED[b, k], "q >= k"),
+                               (module.and_masks(lambda b, h, q, k: PADDED[b, k], nested(4)), "q >= k && q - k < 4")):
+            rule = rule_of(mask_mod, None, 5, 6)
+            self.assertEqual((rule.mask, tuple(rule.bias.shape), rule.read is PADDED), (text, (2, 1, 1, 6), True))
+            self.assertTrue(torch.equal(rule.bias[:, 0, 0], PADDED))
+
     def test_a_function_is_called_again_when_what_it_holds_changes(self):
         global GLOBAL_WINDOW
         calls, window = [], 4
@@ -160,8 +171,8 @@ class TranslateTest(unittest.TestCase):
             return q - k < window
 
         del mask_mod  # a list is an object that may change, so this one would be called each time
-        seen = unittest.mock.Mock(side_effect=flex_rules._mask_text)
-        with unittest.mock.patch.object(flex_rules, "_mask_text", seen):
+        seen = unittest.mock.Mock(side_effect=flex_rules._mask_rule)
+        with unittest.mock.patch.object(flex_rules, "_mask_rule", seen):
             texts = []
             for window in (4, 4, 5, True, 1.0):
                 with contextlib.suppress(Refused):
@@ -185,11 +196,12 @@ class TranslateTest(unittest.TestCase):
 
 
 TOKENS = 32
-WORDS = {  # of kernels, by the texts of rules
+WORDS = {  # of kernels, by the texts of rules without a bias
     ("q >= k", "", None): "causal", ("q - k < 5 << h", "", None): "q - k < 5 << h",
     ("", "score + (k - q) * 0.5", None): " score score + (k - q) * 0.5", ("", "", 2.0): " softcap 2.0", ("", "", None): None}
+BESIDE = {("", "", None, True): None, ("q >= k", "", None, True): " beside causal"}
 KINDS = ("none", "causal", "q - k < 5 << h", "score score + (k - q) * 0.5", "softcap 2.0", "bias 1,8,32,32:f32", "lse none",
-         "lse causal")
+         "lse causal", "bias 4,1,1,32:bool beside causal", "bias 1,8,32,32:f32 beside causal")
 
 
 class ServeTest(unittest.TestCase):
@@ -215,7 +227,8 @@ class ServeTest(unittest.TestCase):
     def install(self):
         self.enterContext(fakes.on_the_cpu(TOKENS, KINDS))
         installed = self.enterContext(fatune.install(self.result, unverified=True))
-        installed.flex.words.update({(*texts, TOKENS, TOKENS): word for texts, word in WORDS.items()})
+        installed.flex.words.update({(*texts, False, TOKENS, TOKENS): word for texts, word in WORDS.items()})
+        installed.flex.words.update({(*texts, TOKENS, TOKENS): word for texts, word in BESIDE.items()})
         installed.recount()
         return installed
 
@@ -239,10 +252,13 @@ class ServeTest(unittest.TestCase):
         bias, window = torch.randn(models.HEADS, TOKENS, TOKENS), 5
         blocks = [module.create_block_mask(mask_mod, None, models.HEADS, TOKENS, TOKENS, device="cpu")
                   for mask_mod in (lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < window << h)]
+        seen = torch.arange(TOKENS) < torch.tensor([32, 5, 17, 0])[:, None]
+        padded = module.create_block_mask(lambda b, h, q, k: (q >= k) & seen[b, k], models.BATCH, None, TOKENS, TOKENS, device="cpu")
         calls = ({}, {"block_mask": blocks[0]}, {"block_mask": blocks[1]}, {"return_aux": module.AuxRequest(lse=True)},
                  {"block_mask": blocks[0], "return_lse": True}, {"score_mod": lambda s, b, h, q, k: s + (k - q) * 0.5},
                  {"score_mod": lambda s, b, h, q, k: 2 * torch.tanh(s / 2)},
-                 {"score_mod": lambda s, b, h, q, k: s + bias[h, q, k]})
+                 {"score_mod": lambda s, b, h, q, k: s + bias[h, q, k]}, {"block_mask": padded},
+                 {"block_mask": blocks[0], "score_mod": lambda s, b, h, q, k: s + bias[h, q, k]})
         q, k, v = self.qkv()
         expected = [module.flex_attention(q, k, v, **options) for options in calls]
         installed = self.install()
@@ -298,6 +314,14 @@ class ServeTest(unittest.TestCase):
             module.flex_attention(q, k, v, block_mask=made)
             self.assertEqual(checked.call_count, 2)
         self.assertEqual(self.served(installed), (4, []))
+        seen = torch.ones(models.BATCH, TOKENS, dtype=torch.bool)
+        with unittest.mock.patch.object(block_masks, "check_blocks", checked):
+            made = module.create_block_mask(lambda b, h, q, k: (q >= k) & seen[b, k], models.BATCH, None, TOKENS, TOKENS, device="cpu")
+            for change, checks in ((lambda: None, 2), (lambda: seen[1].fill_(True), 3), (lambda: None, 3)):
+                change()
+                module.flex_attention(q, k, v, block_mask=made)
+                self.assertEqual(checked.call_count, checks)
+        self.assertEqual(self.served(installed), (3, []))
         none = torch.zeros(1, 1, 1, dtype=torch.int32)
         other = module.BlockMask.from_kv_blocks(none, none[None], mask_mod=lambda b, h, q, k: q >= k, seq_lengths=(TOKENS, TOKENS))
         self.assertTrue(torch.equal(*(attend(q, k, v, block_mask=other) for attend in (module.flex_attention, self.pytorch[0]))))
@@ -411,7 +435,7 @@ class ServeTest(unittest.TestCase):
         second = fatune.install(self.result, unverified=True)
         self.assertIsNot(module.flex_attention, shown)
         first.undo()
-        second.flex.words.update({("", "", None, TOKENS, TOKENS): None})
+        second.flex.words.update({("", "", None, False, TOKENS, TOKENS): None})
         module.flex_attention(q, k, v)
         self.assertEqual(second.why().served, 1)
         second.undo()
@@ -421,12 +445,17 @@ class ServeTest(unittest.TestCase):
 
     def test_the_reference_of_a_proof_is_in_double_precision(self):
         q, k, v = self.qkv()
-        blocks = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
-        with exact.in_place_of_pytorchs(torch.float64):
-            out, aux = module.flex_attention(q, k, v, block_mask=blocks, return_aux=module.AuxRequest(lse=True))
-        expected = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=True).half()
-        self.assertEqual((out.dtype, aux.lse.dtype), (torch.float16, torch.float32))
-        self.assertTrue(torch.equal(out, expected))
+        few, blocks = [each[:, ::2] for each in (k, v)], module.create_block_mask(
+            lambda b, h, q, k: (q >= k) & (k != h), None, models.HEADS, TOKENS, TOKENS, device="cpu")
+        options = {"block_mask": blocks, "score_mod": lambda s, b, h, q, k: s * h, "enable_gqa": True}
+        wide, lse = self.pytorch[0](q.double(), *(each.double() for each in few), **options, return_lse=True)
+        for scores in (exact._SCORES_AT_ONCE, 1):
+            with exact.in_place_of_pytorchs(torch.float64), unittest.mock.patch.object(exact, "_SCORES_AT_ONCE", scores):
+                out, aux = module.flex_attention(q, *few, **options, return_aux=module.AuxRequest(lse=True))
+                self.assertTrue(torch.equal(module.flex_attention(q, *few, **options), out))
+            self.assertEqual((out.dtype, aux.lse.dtype, aux.max_scores), (torch.float16, torch.float32, None))
+            self.assertTrue(torch.equal(out, wide.half()))
+            torch.testing.assert_close(aux.lse, lse.float())
 
 
 if __name__ == "__main__":
