@@ -361,7 +361,13 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
                       None if usual else call.scale, layout, call.mask.bias, call.score,
                       call.softcap, call.lse)
     reason = problem.fault() or support.why_no_kernel(problem.entry())
-    return (None, reason) if reason else (problem.entry(), "")
+    if reason:
+        return None, reason
+    said = support.spelled(problem.entry()) if call.mask.rule or call.score else {}
+    if said:  # two texts may mean one problem
+        problem = dataclasses.replace(problem, mask=said["mask"], score=said.get("score", ""),
+                                      softcap=said.get("softcap"))
+    return problem.entry(), ""
 
 
 def name_of(entry: Dict[str, Any]) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import weakref
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
@@ -93,15 +94,15 @@ class Asked(NamedTuple):
 def rule_of(mask_mod: Optional[Callable[..., Any]], score_mod: Optional[Callable[..., Any]],
             seq_q: int, seq_kv: int) -> Rule:
     """Returns the rule of a call of these lengths. A function is called with Symbols unless its code
-    was called before with the same numbers and functions in its closure, its defaults and the
-    globals that it reads. A function that holds anything else is called each time. Raises Refused,
+    was called before with the same numbers, functions and tensors, unwritten since, in its closure,
+    its defaults and the globals that it reads. One that holds anything else is called each time. Raises Refused,
     whose message is a sentence."""
     rule = Rule()
     if score_mod is not None:
-        rule = _remembered("score_mod", score_mod, lambda: _score_rule(score_mod, seq_q, seq_kv))
+        rule = _remembered("score_mod", score_mod, _score_rule, (seq_q, seq_kv))
     if mask_mod is None:
         return rule
-    mask = _remembered("mask_mod", mask_mod, lambda: _mask_rule(mask_mod, seq_q, seq_kv))
+    mask = _remembered("mask_mod", mask_mod, _mask_rule, (seq_q, seq_kv))
     if mask.bias is None:
         return rule._replace(mask=mask.mask)
     if rule.bias is not None:
@@ -112,38 +113,44 @@ def rule_of(mask_mod: Optional[Callable[..., Any]], score_mod: Optional[Callable
 _MOST_REMEMBERED = 1024  # chosen
 _TYPES = (int, float, bool)
 _DEEPEST = 8  # chosen: functions that hold functions
-_known: Dict[Any, Any] = {}  # results, and messages of Refused as exceptions
+_known: Dict[Any, Any] = {}  # results or exceptions, by key
+# The same of functions that hold tensors, which the entries keep so that none has another's id.
+_with_tensors: "weakref.WeakKeyDictionary[Any, Dict[Any, Any]]" = weakref.WeakKeyDictionary()
 _globals_read: Dict[CodeType, Tuple[str, ...]] = {}
 
 
-def _remembered(role: str, function: Callable[..., Any], find: Callable[[], Any]) -> Any:
+def _remembered(role: str, function: Callable[..., Any], find: Callable[..., Rule],
+                lengths: Tuple[int, int]) -> Rule:
     key: Any = None
+    tensors: List[torch.Tensor] = []
+    found: Any = None
     with contextlib.suppress(_Changing, ValueError):  # the latter of a variable without a value
-        key = role, _key(function, 0)
-        found = _known.get(key)
-        if isinstance(found, Refused):
-            raise Refused(*found.args)
-        if found is not None:
-            return found
-    try:
-        found = find()
-    except Refused as why:
-        found = Refused(f"its {role} {why}")
-    if key is not None:
-        if len(_known) >= _MOST_REMEMBERED:
-            _known.clear()
-        _known[key] = found
-    if isinstance(found, Refused):
-        raise found
-    return found
+        key = role, _key(function, 0, tensors), lengths if tensors else ()
+        found = _with_tensors.get(function, {}).get(key) if tensors else _known.get(key)
+    if found is None:
+        try:
+            found = find(function, *lengths), tensors
+        except Refused as why:
+            found = Refused(f"its {role} {why}"), tensors
+        if key is not None and tensors:
+            _with_tensors[function] = {key: found}
+        elif key is not None:
+            if len(_known) >= _MOST_REMEMBERED:
+                _known.clear()
+            _known[key] = found
+    if isinstance(found[0], Refused):
+        raise Refused(*found[0].args)
+    rule: Rule = found[0]
+    return rule
 
 
 class _Changing(Exception):
     """A function holds an object that may change unseen."""
 
 
-def _key(value: Any, depth: int) -> Any:
-    """Returns what is equal for values that act alike. Raises _Changing where that is unknown."""
+def _key(value: Any, depth: int, tensors: List[torch.Tensor]) -> Any:
+    """Returns what is equal for values that act alike, and appends the tensors among them. Raises
+    _Changing where that is unknown."""
     kind = type(value)
     if kind in (int, float, bool, str, type(None)):
         return kind, value
@@ -154,9 +161,12 @@ def _key(value: Any, depth: int) -> Any:
         held = [(i, cell.cell_contents) for i, cell in enumerate(value.__closure__ or ())]
         held += [(name, names[name]) for name in _globals_read[code] if name in names]
         held += [*enumerate(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).items()]
-        return code, tuple((name, _key(each, depth + 1)) for name, each in held)
+        return code, tuple((name, _key(each, depth + 1, tensors)) for name, each in held)
     if kind is tuple and depth < _DEEPEST:
-        return tuple(_key(each, depth + 1) for each in value)
+        return tuple(_key(each, depth + 1, tensors) for each in value)
+    if kind in (torch.Tensor, torch.nn.Parameter) and not value.is_inference():
+        tensors.append(value)
+        return id(value), value._version, value.requires_grad and torch.is_grad_enabled()
     if value is torch or value is math:
         return value.__name__
     if kind in (BuiltinFunctionType, torch.dtype, torch.device) or value in _TYPES:

@@ -26,7 +26,8 @@ def _bias_of(mask, attn_mask):
 
 def _has_name(mask):
     """Returns whether a mask's name says which keys are seen: neither a bias nor an expression does."""
-    return mask.partition(":")[0] in _NAMES
+    name, _, numbers = mask.partition(":")
+    return name in _NAMES and set(numbers) <= set("0123456789,-")
 
 
 def _meaning(mask, rows, keys):

@@ -131,10 +131,14 @@ class CaptureTest(unittest.TestCase):
         from torch.nn.attention import flex_attention as module
         q, k, v = models.packed()
         lengths = torch.tensor([9, 12])
+        seen = torch.arange(16) < lengths[:, None]
         told = "install() leaves it as it is: its mask_mod compares k with a length"
         for heads, mask_mod, mask, rule in (
                 (1, None, {}, ""), (1, lambda b, h, i, j: i >= j, {"causal": True}, "q >= k"),
                 (4, lambda b, h, i, j: (i >= j) & (i - j < 5), {"mask": "causal-window:5"}, "q >= k && q - k < 5"),
+                (4, lambda b, h, i, j: (i - j) % (h + 2) == 0, {"mask": "floor_mod(q - k, h + 2) == 0"},
+                 "floor_mod(q - k, h + 2) == 0"),
+                (1, lambda b, h, i, j: (j <= i) & seen[b, j], {"causal": True, "bias": "2,1,1,16:bool"}, "k <= q"),
                 (1, lambda b, h, i, j: j < lengths[b], {"bias": "2,1,1,16:bool"}, None)):
             blocks = mask_mod and module.create_block_mask(mask_mod, 2, heads, 16, 16, device="cpu")
             suite = fatune.capture(lambda: module.flex_attention(q, k, v, block_mask=blocks))
@@ -150,11 +154,23 @@ class CaptureTest(unittest.TestCase):
         bias = torch.randn(4, 16, 16)
         for score_mod, lse, change in (
                 (lambda score, b, h, i, j: 20 * torch.tanh(score / 20), False, {"softcap": 20.0}),
+                (lambda score, b, h, i, j: score + 0.5 * (j - i), False, {"score": "score + 0.5 * (k - q)"}),
                 (None, True, {"lse": True}), (lambda score, b, h, i, j: score, False, {}),
                 (lambda score, b, h, i, j: score + bias[h, i, j], False, {"bias": "1,4,16,16:f32"})):
             options = {"return_aux": module.AuxRequest(lse=True)} if lse else {}
             problem = only_problem(lambda: module.flex_attention(q, k, v, score_mod=score_mod, **options))
             self.assertEqual(problem, {"shape": "2,4,16,32", "layout": "packed", **change})
+
+    def test_masks_of_flex_attention_in_other_words_are_one_problem(self):
+        from torch.nn.attention import flex_attention as module
+        q, k, v = models.packed()
+        bias = torch.randn(4, 16, 16)
+        blocks = [module.create_block_mask(mask_mod, None, None, 16, 16, device="cpu")
+                  for mask_mod in (lambda b, h, i, j: i >= j, lambda b, h, i, j: j <= i)]
+        suite = fatune.capture(lambda: [module.flex_attention(
+            q, k, v, block_mask=each, score_mod=lambda score, b, h, i, j: score + bias[h, i, j]) for each in blocks])
+        self.assertEqual([row["mask"]["rule"] for row in suite.calls].count("q >= k"), 1)
+        self.assertEqual([problem.get("causal") for problem in suite.problems], [True])
 
     def test_flex_attention_that_was_compiled_alone_is_seen(self):
         from torch.nn.attention import flex_attention as module

@@ -2,6 +2,7 @@
 """flex_test.py: Translates mask_mods and score_mods, and serves calls of flex_attention by kernels that are CPU functions."""
 import contextlib
 import itertools
+import json
 import math
 import pathlib
 import re
@@ -14,7 +15,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import block_masks, exact, flex_rules, flex_serving
+from fatune import block_masks, documents, exact, flex_rules, flex_serving, program
 from fatune.flex_rules import Refused, rule_of
 from torch.nn.attention import flex_attention as module
 
@@ -134,6 +135,20 @@ class TranslateTest(unittest.TestCase):
                     expected = float(score_mod(torch.tensor(score), *map(torch.tensor, place)))
                     self.assertAlmostEqual(value_of(text or "score", names), expected, 4, place)
 
+    def test_the_program_takes_each_text(self):
+        problems = [{"mask": text} for text in MASKS if text]
+        problems += [{"score": text} for text, _ in SCORES if text]
+        problems += [{"mask": "q >= k && q - k < 4", "score": "score * 2", "softcap": 30.0}]
+        with tempfile.TemporaryDirectory() as folder:
+            for problem in problems:
+                with self.subTest(problem):
+                    entry = {"name": "asked", "shape": "2,8,32,64", **problem}
+                    path = documents.write_text(pathlib.Path(folder) / "suite.json", json.dumps(
+                        {"schema": "fatune.problems/1", "name": "asked", "summary": "asked", "problems": [entry]}))
+                    answer = program.run(["inspect", "--suite", str(path), "--kernel", "naive"], accept=(0, 1))
+                    self.assertTrue(answer["supported"], answer)
+        self.assertEqual(answer["problem"]["mask"], "causal-window:4")  # of the last one
+
     def test_what_has_no_text_is_named(self):
         for why, mods in REFUSED.items():
             with self.subTest(why), self.assertRaises(Refused) as caught:
@@ -190,6 +205,19 @@ class TranslateTest(unittest.TestCase):
                 before = rule_of(mask_mod, None, 5, 6).mask
                 change()
                 self.assertNotEqual(rule_of(mask_mod, None, 5, 6).mask, before)
+            seen.reset_mock()
+            held = torch.zeros(6, 6)
+            score_mod, texts = lambda s, b, h, q, k: s + held[q, k], []
+            with unittest.mock.patch.object(flex_rules, "_score_rule", wraps=flex_rules._score_rule) as scored:
+                for change, calls in ((None, 1), (None, 1), (held.fill_, 2), (None, 2)):
+                    if change:
+                        change(1.0)
+                    self.assertTrue(torch.equal(rule_of(None, score_mod, 5, 6).bias[0, 0], held[:5]))
+                    self.assertEqual(scored.call_count, calls)
+                held = torch.ones(5, 6)
+                self.assertEqual(rule_of(None, score_mod, 5, 6).bias.data_ptr(), held.data_ptr())
+                held = torch.ones(5, 6).requires_grad_()
+                self.assertTrue(rule_of(None, score_mod, 5, 6).bias.requires_grad)
         for _ in range(2):
             with self.assertRaisesRegex(Refused, "returns a number"):
                 rule_of(lambda b, h, q, k: q & 1, None, 5, 6)
