@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import inspect
 import math
 import re
@@ -10,14 +11,15 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
-from . import layouts, masks, real, support
+from . import block_masks, layouts, masks, real, support
 from .benchmarks.problems import Problem
+from .expressions import Refused
+from .flex_rules import Rule
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 KindOf = Callable[[torch.Tensor, int, int], str]  # of a mask, for so many queries and keys
 _GRADIENTS = ("gradients are wanted, which no kernel computes; torch.inference_mode() around the step says that they "
               "are not")
-_MOST_OF_A_MASK = 64 << 20  # bytes; chosen
 _UNKNOWN = "its arguments are of no form that fatune knows"
 _MASK_WORDS = {
     masks.BIAS: "its mask adds numbers to the scores",
@@ -40,7 +42,9 @@ class Tensor:
 class Mask:
     """A mask. `kind` is a word of masks.py, with its numbers; `form` is how it was given: nothing,
     flag, CausalBias, BlockMask or tensor. A tensor of a kind that no problem has is a `bias` of the problem, as
-    `fatune sweep --bias` takes it, or `unread` says why no kernel reads it."""
+    `fatune sweep --bias` takes it, or `unread` says why no kernel reads it. `rule` is the text of a mask_mod, empty
+    without one and None where it has none; it is the kind, too, where no other says it.
+    `untold` is the reason why it has none."""
 
     kind: str
     form: str
@@ -48,6 +52,8 @@ class Mask:
     dtype: str = ""
     bias: str = ""
     unread: str = ""
+    rule: Optional[str] = None
+    untold: str = ""
 
     def named(self, kind: str) -> "Mask":
         """Returns the mask with the kind that its values have."""
@@ -59,7 +65,8 @@ class Mask:
 @dataclasses.dataclass(frozen=True)
 class Call:
     """Facts of a call and its origin: `site` is FILE:LINE, `module` a path with * for numbers.
-    `unread` is the reason of a call without q, k and v."""
+    `unread` is the reason of a call without q, k and v. `score` is the text of a score_mod without
+    its softcap and bias. `lse`: the call returns the log-sum-exp, too."""
 
     function: str
     query: Optional[Tensor]
@@ -75,6 +82,9 @@ class Call:
     site: str
     module: str
     unread: str = ""
+    score: str = ""
+    softcap: Optional[float] = None
+    lse: bool = False
 
     def to_json(self) -> Dict[str, Any]:
         """Returns the members by name; q, k and v are null where a call has another form."""
@@ -82,6 +92,8 @@ class Call:
         for tensor in filter(None, (members[name] for name in ("query", "key", "value"))):
             del tensor["aligned"]
         del members["unread"], members["mask"]["unread"]
+        if self.function != FLEX:
+            del members["mask"]["rule"], members["mask"]["untold"], members["score"], members["softcap"], members["lse"]
         return members
 
 
@@ -138,7 +150,7 @@ def mask_of(mask: Any, is_causal: bool, query: torch.Tensor, key: torch.Tensor,
     bias = ("", "")
     if query.dim() == 4:
         bias = masks.as_bias(mask, (*query.shape[:3], seq_kv), _type_seen(query))
-    return Mask(kind, "tensor", tuple(mask.shape), torch_name(mask.dtype), *bias).named(kind)
+    return Mask(kind, "tensor", *_form_of(mask), *bias).named(kind)
 
 
 def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None,
@@ -166,33 +178,65 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float =
 
 def _flex(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, score_mod: Any = None,
           block_mask: Any = None, scale: Optional[float] = None, enable_gqa: bool = False,
-          return_lse: bool = False, kernel_options: Any = None, *,
-          return_aux: Any = None) -> Dict[str, Any]:
-    """Reads flex_attention without its kernel_options."""
-    kind = Mask(masks.NONE, "nothing")
-    if score_mod is not None:
-        kind = Mask(masks.OTHER, "flag", unread="its score_mod may do anything to the scores")
-    elif return_lse or return_aux:
-        kind = Mask(masks.OTHER, "flag", unread="it returns more than attention's output")
-    elif block_mask is not None:
-        kind = _block_mask(block_mask, query, key)
+          return_lse: bool = False, kernel_options: Any = None, *, return_aux: Any = None,
+          training: bool = False) -> Dict[str, Any]:
+    """Reads flex_attention without its kernel_options. `training` is an argument of transformers.
+    """
+    form = "nothing" if block_mask is None else "BlockMask"
+    rule = Rule()
+    try:
+        if getattr(return_aux, "max_scores", False):
+            raise Refused("it returns the largest scores, too")
+        rule = block_masks.read(query, key, score_mod, block_mask)
+        kind = _mask_of_rule(rule, form, query, key, block_mask)
+    except Refused as why:
+        kind = (Mask(masks.OTHER, form, unread=str(why))
+                if block_mask is None or score_mod is not None or isinstance(why, block_masks.Fault)
+                else _mask_without_rule(str(why), block_mask, query, key))
+    lse = bool(return_lse or getattr(return_aux, "lse", False))
     return {"tensors": (query, key, value), "kind": kind, "dropout": 0.0, "scale": scale,
-            "gqa": enable_gqa}
+            "gqa": enable_gqa, "rule": rule, "lse": lse}
 
 
-def _block_mask(block_mask: Any, query: torch.Tensor, key: torch.Tensor) -> Mask:
-    """Evaluates a mask_mod for all queries and keys, and describes the bool tensor."""
-    sizes = (*block_mask.shape[:2], query.shape[2], key.shape[2])
-    unread = ""
-    if math.prod(sizes) > _MOST_OF_A_MASK:
-        unread = f"its mask_mod says more than {_MOST_OF_A_MASK >> 20} MiB of a mask"
-    elif query.is_cuda and torch.cuda.is_current_stream_capturing():
-        unread = "its mask_mod cannot be evaluated while a graph is captured"
-    if unread:
-        return Mask(masks.OTHER, "BlockMask", unread=unread)
-    create_mask = sys.modules[type(block_mask).__module__].create_mask
-    dense = create_mask(block_mask.mask_mod, *sizes, device=query.device)
-    return dataclasses.replace(mask_of(dense, False, query, key), form="BlockMask")
+def _mask_of_rule(rule: Rule, form: str, query: torch.Tensor, key: torch.Tensor,
+                  block_mask: Any) -> Mask:
+    """Describes the mask and the bias of a rule. The mask has a kind by its values where they are
+    few enough to be looked at; else the program finds it from the text."""
+    found = Mask(rule.mask or masks.NONE, form, rule=rule.mask)
+    if rule.bias is not None:
+        return Mask(rule.mask or masks.BIAS, form if rule.read is not None else "score_mod",
+                    *_form_of(rule.bias), *masks.as_bias(
+                        rule.bias, (*query.shape[:3], key.shape[2]), _type_seen(query)), rule.mask)
+    sizes = block_masks.sizes_of(rule.mask, query.shape)
+    if rule.mask and not block_masks.why_unread(block_mask, sizes):
+        kind = masks.kind_of(block_masks.dense(block_mask, sizes), query.shape[2], key.shape[2])
+        found = dataclasses.replace(found, kind=kind if masks.is_of_problems(kind) else rule.mask)
+    return found
+
+
+def _form_of(mask: torch.Tensor) -> Tuple[Tuple[int, ...], str]:
+    return tuple(mask.shape), torch_name(mask.dtype)
+
+
+def _mask_without_rule(why: str, block_mask: Any, query: torch.Tensor, key: torch.Tensor) -> Mask:
+    """Describes a mask_mod without a text as the bool tensor that it says."""
+    sizes = (query.shape[0], query.shape[1])
+    if block_masks.why_unread(block_mask, sizes):
+        return Mask(masks.OTHER, "BlockMask", unread=why)
+    try:
+        block_masks.check_blocks(block_mask, sizes)
+    except block_masks.Fault as fault:
+        return Mask(masks.OTHER, "BlockMask", unread=str(fault))
+    found = mask_of(_once(block_masks.dense(block_mask, sizes)), False, query, key)
+    return dataclasses.replace(found, form="BlockMask", untold=why)
+
+
+def _once(seen: torch.Tensor) -> torch.Tensor:
+    """Returns a mask with a size of 1 in place of a batch, heads or queries that are alike."""
+    for i in range(3):
+        first = seen.narrow(i, 0, 1)
+        seen = first if bool((seen == first).all()) else seen
+    return seen
 
 
 SERVED, FLEX = "scaled_dot_product_attention", "flex_attention"
@@ -225,13 +269,15 @@ def _described(blank: Call, found: Dict[str, Any], kind_of: KindOf) -> Call:
     scale = None if found["scale"] is None else float(found["scale"])
     if scale is not None and not math.isfinite(scale):
         return dataclasses.replace(blank, unread=f"its scale is {scale}")
+    rule = found.get("rule") or Rule()
     return dataclasses.replace(
-        blank, query=_tensor(query), key=_tensor(key), value=_tensor(value),
-        packed=_are_packed(query, key, value), mask=mask, dropout=float(found["dropout"]),
+        blank, query=_tensor(query), key=_tensor(key), value=_tensor(value), score=rule.score,
+        softcap=rule.softcap, lse=found.get("lse", False), packed=_are_packed(query, key, value), mask=mask, dropout=float(found["dropout"]),
         scale=scale, gqa=bool(found["gqa"]),
         gradients=torch.is_grad_enabled() and any(
             each.requires_grad for each in (query, key, value)) or (
-                isinstance(given, torch.Tensor) and masks.is_learned(given)),
+                isinstance(given, torch.Tensor) and masks.is_learned(given)) or (
+                    rule.bias is not None and masks.is_learned(rule.bias)),
         autocast=torch.is_autocast_enabled(query.device.type))
 
 
@@ -285,12 +331,12 @@ def _out_of(query: Tensor) -> Tuple[int, ...]:
 def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     """Returns the problem as `sweep --suite` reads it, without a name, or None and the reason."""
     if call.function not in (SERVED, FLEX):
-        return None, f"it is a call of {call.function}; fatune serves {SERVED} alone"
+        return None, f"it is a call of {call.function}; fatune serves {SERVED} and {FLEX}"
     if call.query is None:
         return None, call.unread or _UNKNOWN
     query, key, value = _seen(call)
     reason = _why_not_sizes(query, key, value) or call.mask.unread or None
-    if reason is None and not call.mask.bias:
+    if reason is None and not call.mask.bias and call.mask.kind != call.mask.rule:
         reason = why_not_mask(call.mask.kind, query.shape[2], key.shape[2])
     if reason is None and call.dropout:
         reason = f"it has dropout of {call.dropout:g}"
@@ -311,11 +357,19 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     if beside:
         return None, f"{beside[0]} does not begin at a multiple of 16 bytes"
     usual = call.scale is None or math.isclose(call.scale, query.shape[3]**-0.5, rel_tol=1e-6)
+    told = call.mask.kind == call.mask.rule or not call.mask.bias
     problem = Problem(*query.shape[:2], key.shape[1], query.shape[2], *key.shape[2:], query.dtype,
-                      masks.NONE if call.mask.bias else call.mask.kind,
-                      None if usual else call.scale, layout, call.mask.bias)
+                      call.mask.kind if told else masks.NONE,
+                      None if usual else call.scale, layout, call.mask.bias, call.score,
+                      call.softcap, call.lse)
     reason = problem.fault() or support.why_no_kernel(problem.entry())
-    return (None, reason) if reason else (problem.entry(), "")
+    if reason:
+        return None, reason
+    said = support.spelled(problem.entry()) if call.mask.rule or call.score else {}
+    if said:  # two texts may mean one problem
+        problem = dataclasses.replace(problem, mask=said["mask"], score=said.get("score", ""),
+                                      softcap=said.get("softcap"))
+    return problem.entry(), ""
 
 
 def name_of(entry: Dict[str, Any]) -> str:
@@ -325,13 +379,22 @@ def name_of(entry: Dict[str, Any]) -> str:
     parts += [f"keys{entry['seq_kv']}"] if "seq_kv" in entry else []
     parts += [entry["dtype"]] if "dtype" in entry else []
     parts += ["causal"] if entry.get("causal") else []
-    parts += [entry["mask"].replace(":", "-").replace(",", "-")] if "mask" in entry else []
+    parts += [_word_of("mask", entry["mask"])] if "mask" in entry else []
+    parts += [_word_of("score", entry["score"])] if "score" in entry else []
+    parts += [f"softcap{entry['softcap']:g}"] if "softcap" in entry else []
     parts += ["bias-" + re.sub("[:,@]", "-", entry["bias"])] if "bias" in entry else []
     parts += ["lse"] if entry.get("lse") else []
     parts += [f"scale{entry['scale']:g}"] if "scale" in entry else []
     layout = entry.get("layout", "")
     parts += [layout if layout.isalnum() else "strides"] if layout else []
     return "-".join(parts)
+
+
+def _word_of(what: str, text: str) -> str:
+    """Returns a mask or a change of scores as a part of a name; an expression by its hash."""
+    word = re.sub("[:,]", "-", text)
+    return word if re.fullmatch("[a-z0-9-]+", word) else (
+        f"{what}-{hashlib.sha256(text.encode()).hexdigest()[:6]}")
 
 
 def site_of(path: str, line: int) -> str:

@@ -26,7 +26,8 @@ _FORM = {
     "name": str, "problems": [{"name": str, "shape": str}], "capture?": {
         "torch": str, "device": str, "clock": str, "step_us": float, "attention_share": float,
         "waits_for_python": bool, "calls": [{
-            "function": str, "query?": _TENSOR, "key?": _TENSOR, "mask": {"kind": str, "form": str},
+            "function": str, "query?": _TENSOR, "key?": _TENSOR, "mask": {"kind": str, "form": str, "rule?": str, "untold?": str},
+            "score?": str, "softcap?": float, "lse?": bool,
             "gradients": bool, "site": str, "module": str, "paths?": [str], "problem?": str, "reason": str,
             "counts": [int], "us": float, "share": float, "differs": bool,
             "backends_us?": [{"backend": str, "us": float, "ratio_ci95?": [float]}]}]}}
@@ -337,8 +338,11 @@ def words_of(row: Dict[str, Any]) -> str:
         shape += f" with {key['shape'][1]} heads of {key['shape'][2]} keys"
     mask = row["mask"]["kind"].replace("_", " ")
     told = " (a tensor)" if row["mask"]["form"] == "tensor" else ""
+    changes = [f"score {row['score']}" if row.get("score") else "",
+               f"softcap {row['softcap']:g}" if row.get("softcap") else "",
+               "with its log-sum-exp" if row.get("lse") else ""]
     return (f"{shape} {query['dtype']}" + (f", {mask}{told}" if mask != "none" or told else "")
-            + (", with gradients" if row["gradients"] else ""))
+            + "".join(f", {each}" for each in changes if each) + (", with gradients" if row["gradients"] else ""))
 
 
 def text_of(suite: Suite) -> str:
@@ -358,8 +362,8 @@ def text_of(suite: Suite) -> str:
         lines.append(f"                  {row['site']} {row['module']}".rstrip())
         lines.append(f"                  tuned as {row['problem']}" if row["problem"] else
                      f"                  not tuned: {row['reason']}{backends.words_of(row)}")
-        if row["problem"] and row["function"] != SERVED:
-            lines.append(f"                  install() leaves {row['function']} as it is; the exported sdpa() has the kernel")
+        if row["problem"] and row["mask"].get("untold"):
+            lines.append(f"                  install() leaves it as it is: {row['mask']['untold']}")
         if row["differs"]:
             counts = ", ".join(map(str, row["counts"]))
             lines.append(f"                  differs between runs: {counts} times")

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Optional
+import copy
+from typing import Any, Callable, Dict, Iterator, Optional
 
 import torch
 import torch.nn.functional as F
+import torch.utils._pytree as pytree
 from torch.utils.checkpoint import checkpoint
 
-from . import fastpath, masks, places, real
+from . import block_masks, fastpath, masks, places, real
 
 _SCORES_AT_ONCE = 2**27  # chosen: elements, 1 GiB of doubles
 
@@ -76,14 +78,53 @@ def attention_in(dtype: Optional[torch.dtype], otherwise: Callable[..., Any]) ->
     return attention
 
 
+def _flex_in(dtype: torch.dtype, flex_attention: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns flex_attention for tensors converted to `dtype`, a few heads at a time; its results
+    have their own types."""
+    def attention(query: Any, key: Any, value: Any, *args: Any, **options: Any) -> Any:
+        if args or real.why_not((query, key, value)) or query.shape[1] % key.shape[1]:
+            return flex_attention(query, key, value, *args, **options)
+        share = query.shape[1] // key.shape[1]  # heads of one key head
+        step = max(1, _SCORES_AT_ONCE // (query.shape[0] * share * query.shape[2] * key.shape[2]))
+        parts = [flex_attention(query[:, i * share:(i + step) * share].to(dtype),
+                                key[:, i:i + step].to(dtype), value[:, i:i + step].to(dtype),
+                                **_from_head(i * share, options))
+                 for i in range(0, key.shape[1], step)]
+        found = pytree.tree_map(
+            lambda *each: None if each[0] is None else torch.cat(each, dim=1), *parts)
+        if isinstance(found, torch.Tensor):
+            return found.to(query.dtype)
+        return found[0].to(query.dtype), pytree.tree_map_only(
+            torch.Tensor, lambda each: each.to(torch.float32), found[1])
+
+    return attention
+
+
+def _from_head(first: int, options: Dict[str, Any]) -> Dict[str, Any]:
+    """Returns a call's options for the heads from the first; its functions know all heads."""
+    score_mod, block_mask = options.get("score_mod"), options.get("block_mask")
+    found = dict(options)
+    if first and score_mod is not None:
+        found["score_mod"] = lambda score, b, h, q, k: score_mod(score, b, h + first, q, k)
+    if first and block_mask is not None:
+        shifted = found["block_mask"] = copy.copy(block_mask)
+        shifted.mask_mod = lambda b, h, q, k: block_mask.mask_mod(b, h + first, q, k)
+    return found
+
+
 @contextlib.contextmanager
 def in_place_of_pytorchs(dtype: Optional[torch.dtype]) -> Iterator[None]:
-    """Puts attention_in(dtype) under F's name, also in layers that have a fast path."""
+    """Puts attention_in(dtype) under F's name, also in layers that have a fast path. With a type,
+    flex_attention computes in it, too."""
     before = F.scaled_dot_product_attention
-    stand_in = attention_in(dtype, before)
-    places.replace(before, stand_in)
+    stand_ins = {before: attention_in(dtype, before)}
+    if dtype is not None:
+        stand_ins.update((each, _flex_in(dtype, each)) for each in block_masks.functions())
+    for original, stand_in in stand_ins.items():
+        places.replace(original, stand_in)
     try:
         with fastpath.off():
             yield
     finally:
-        places.replace(stand_in, before)
+        for original, stand_in in stand_ins.items():
+            places.replace(stand_in, original)

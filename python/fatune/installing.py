@@ -18,6 +18,7 @@ from .calls import why_not_mask
 from .capturing import Suite, words_of
 from .documents import without_link
 from .errors import DEVICE, ENVIRONMENT, FILES, NO, USAGE, FatuneError
+from .flex_serving import Flex
 from .recorder import passed_on
 from .tuning import Result
 
@@ -177,6 +178,8 @@ def _attention(exported: ModuleType,
     return scaled_dot_product_attention
 
 
+Original = Optional[Callable[..., Any]]
+
 _lock = threading.RLock()
 _active: List["Installed"] = []
 _meanwhile: List["Installed"] = []  # in place for a turn of a comparison
@@ -187,16 +190,21 @@ class Installed:
     """Kernels in place of PyTorch's attention until undo() or the end of a `with`. install() makes
     it."""
 
-    def __init__(self, exported: ModuleType, suite: Optional[Suite], assume: bool) -> None:
+    def __init__(self, exported: ModuleType, suite: Optional[Suite], assume: bool,
+                 problems: List[Dict[str, Any]]) -> None:
         self.exported, self.assumed = exported, assume
         self.masks = _Masks(suite, assume, exported._Readings(masks.kind_of), exported._service)
+        self.flex = Flex(exported, suite, problems)
         self.function = _attention(exported, self._mask_kind)
+        # What stands in for each function. None is F's, which is found when it is replaced.
+        self.stand_ins: Dict[Original, Callable[..., Any]] = {
+            None: self.function, **self.flex.stand_ins()}
         self._backends_of = [
             f"{words_of(row)}{told}" for row in (suite.calls if suite else ())
             if (told := backends.words_of(row))]
         self._before = self._counted()
         self._after: Optional[List[Row]] = None
-        self._places: List[places.Place] = []
+        self._places: Dict[Original, List[places.Place]] = {}
         self.hidden = suite is not None and fastpath.hides(suite.calls)  # of a layer's fast path
 
     def redo(self) -> "Installed":
@@ -206,7 +214,8 @@ class Installed:
             if self not in _active:
                 if not _active:
                     _original = F.scaled_dot_product_attention
-                places.replace(_active[-1].function if _active else _original, self.function)
+                for original, stand_in in self.stand_ins.items():
+                    places.replace(_in_place_of(original), stand_in)
                 _active.append(self)
                 self._after, _last = None, self
                 self._choose_kernels()
@@ -220,10 +229,11 @@ class Installed:
             if self not in _active:
                 return
             self._after = self._rows()
-            place = _active.index(self)
+            shown = {original: stand_in for original, stand_in in self.stand_ins.items()
+                     if _in_place_of(original) is stand_in}
             _active.remove(self)
-            if place == len(_active):
-                places.replace(self.function, _active[-1].function if _active else _original)
+            for original, stand_in in shown.items():
+                places.replace(stand_in, _in_place_of(original))
             self._choose_kernels()
             _choose_fast_path()
 
@@ -232,9 +242,12 @@ class Installed:
         """Puts the kernels in place inside the `with`, where they were found the first time, for
         turns of a comparison."""
         with _lock:
-            before = F.scaled_dot_product_attention
-            self._places = self._places or places.find(before)
-            places.put(self._places, self.function)
+            before = {original: F.scaled_dot_product_attention if original is None else
+                      _in_place_of(original) for original in self.stand_ins}
+            self._places = self._places or {
+                original: places.find(function) for original, function in before.items()}
+            for original, stand_in in self.stand_ins.items():
+                places.put(self._places[original], stand_in)
             _meanwhile.append(self)
             self._choose_kernels()
         try:
@@ -242,7 +255,8 @@ class Installed:
                 yield
         finally:
             with _lock:
-                places.put(self._places, before)
+                for original, function in before.items():
+                    places.put(self._places[original], function)
                 _meanwhile.remove(self)
                 self._choose_kernels()
 
@@ -259,6 +273,7 @@ class Installed:
         """Lets the kernels of all active installations serve, and no others."""
         self.exported._service.serve([
             kernel for each in (*_active, *_meanwhile) for kernel in each.exported._own])
+        self.flex.put(self in _active or self in _meanwhile)
 
     def _mask_kind(self, mask: torch.Tensor, query: torch.Tensor,
                    key: torch.Tensor) -> Tuple[Optional[str], str]:
@@ -288,6 +303,14 @@ class Installed:
 
 
 _original: Callable[..., Any] = F.scaled_dot_product_attention
+
+
+def _in_place_of(original: Original) -> Callable[..., Any]:
+    """Returns what stands in for a function of PyTorch, or the function; None is F's attention."""
+    shown = [each.stand_ins[original] for each in _active if original in each.stand_ins]
+    return shown[-1] if shown else original or _original
+
+
 _fast_path = contextlib.ExitStack()  # off while one of those in place needs it
 
 
@@ -321,7 +344,7 @@ def install(result: "Result | str | Path", assume_masks: Optional[str] = None,
     if result.suite is not None:
         vars(exported)["_pytorch"] = backends.by_fastest(vars(exported)["_pytorch"],
                                                          result.suite.calls)
-    installed = Installed(exported, result.suite, assume_masks == CAPTURED)
+    installed = Installed(exported, result.suite, assume_masks == CAPTURED, result.problems)
     return installed.redo()
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+from types import FunctionType
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
@@ -22,6 +23,19 @@ def find(function: Callable[..., Any]) -> List[Place]:
             found += [(names, name) for name, value in list(names.items())
                       if value is function and not name.startswith("_")]
     return found
+
+
+def compiled(wanted: Callable[[Callable[..., Any]], bool]) -> List[Callable[..., Any]]:
+    """Returns what torch.compile() made of a wanted function alone, as modules hold it."""
+    made: Dict[int, Callable[..., Any]] = {}
+    for home, module in list(sys.modules.items()):
+        names = getattr(module, "__dict__", None)
+        if isinstance(names, dict) and not home.startswith("torch."):
+            made.update((id(value), value) for name, value in list(names.items())
+                        if type(value) is FunctionType and not name.startswith("_")
+                        and "_torchdynamo_orig_callable" in vars(value)
+                        and wanted(value._torchdynamo_orig_callable))  # type: ignore[attr-defined]
+    return list(made.values())
 
 
 def put(places: List[Place], function: Callable[..., Any]) -> None:

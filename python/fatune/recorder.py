@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 import torch
 import torch.nn.functional as F
 
-from . import fastpath, masks, modules, places
-from .calls import Call, caller, describe
+from . import block_masks, fastpath, masks, modules, places
+from .calls import FLEX, Call, caller, describe
 
 _FUNCTIONS = (
     ("torch.nn.functional", "scaled_dot_product_attention"),
@@ -32,8 +32,11 @@ def _functions() -> Iterator[Tuple[str, Callable[..., Any]]]:
             found = getattr(importlib.import_module(module), name, None)
         except Exception:  # a library that is not there, or broken, is not called either
             continue
-        if found is not None:
-            yield name, found
+        if found is None:
+            continue
+        yield name, found
+        if name == FLEX:
+            yield from ((name, each) for each in block_masks.beside(found))
 
 
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^. ])")  # a part of a path
@@ -109,7 +112,9 @@ class Recorder:
     def recording(self) -> Iterator["Recorder"]:
         """Records inside the `with`. Compiled functions run uncompiled and layers without their
         fast path, so that their calls are seen."""
-        pairs = [(original, self._stand_in(name, original)) for name, original in _functions()]
+        found = {original: name for name, original in _functions()}
+        pairs = [(original, self._stand_in(name, original)) for original, name in found.items()]
+        pairs += [(create, block_masks.marking(create)) for create in block_masks.creators()]
         call_module = torch.nn.Module.__call__
         torch.nn.Module.__call__ = self._module_call(call_module)  # type: ignore[method-assign]
         for original, stand_in in pairs:
@@ -223,8 +228,8 @@ class GraphRecorder(Recorder):
         found: Dict[Call, Kept] = {}
         for call, kept in self._kept.items():
             modules = self.modules[call]
-            call = dataclasses.replace(call, mask=call.mask.named(
-                kinds.get(call.mask.kind, call.mask.kind)))
+            if call.mask.kind in kinds:
+                call = dataclasses.replace(call, mask=call.mask.named(kinds[call.mask.kind]))
             self.modules[call] = {**self.modules.get(call, {}), **modules}
             before = found.get(call, Kept(kept.attend, 0))
             found[call] = Kept(before.attend, before.count + kept.count)

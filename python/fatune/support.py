@@ -12,17 +12,29 @@ from .documents import write_text
 from .errors import FILES, USAGE, FatuneError
 
 
+_Answer = Tuple[Optional[str], Dict[str, Any]]
+
+
 def why_no_kernel(entry: Dict[str, Any]) -> Optional[str]:
     """Returns why no kernel that a sweep tunes takes a problem of a suite. None: one does, or the
     program is not there to be asked."""
+    return _asked(entry)[0]
+
+
+def spelled(entry: Dict[str, Any]) -> Dict[str, Any]:
+    """Returns the problem of a suite in the program's spelling, empty where no kernel takes it."""
+    return _asked(entry)[1]
+
+
+def _asked(entry: Dict[str, Any]) -> _Answer:
     try:
-        return _reason(str(program.path()), json.dumps({"name": "asked", **entry}))
+        return _answer(str(program.path()), json.dumps({"name": "asked", **entry}))
     except FatuneError:
-        return None  # the command that needs the program says so
+        return None, {}  # the command that needs the program says so
 
 
 @functools.lru_cache(maxsize=4096)
-def _reason(of_program: str, entry: str) -> Optional[str]:
+def _answer(of_program: str, entry: str) -> _Answer:
     problem, first = json.loads(entry), ""
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder) / "suite.json"
@@ -35,13 +47,14 @@ def _reason(of_program: str, entry: str) -> Optional[str]:
             except FatuneError as error:
                 if error.exit_code not in (USAGE, FILES):
                     raise
-                return str(error).replace(f"{suite}: ", "").replace("field 'problems[0]': ", "")
+                said = str(error).replace(f"{suite}: ", "").replace("field 'problems[0]': ", "")
+                return said, {}
             if answer["supported"]:
-                return None
+                return None, answer["problem"]
             first = first or f"{name} {answer['reason']}"
     head_dim = problem["shape"].split(",")[3]
     can = f"has the head dim {head_dim}" if "HEAD_DIM" in first else "takes it"
-    return f"no kernel {can}: {first}"
+    return f"no kernel {can}: {first}", {}
 
 
 @functools.lru_cache(maxsize=64)

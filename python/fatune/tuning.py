@@ -17,7 +17,7 @@ from .progress import Progress
 _TIME = {"median_us": float}
 _FORM = {
     "fatune": str, "device": {"name": str}, "recorded": bool, "problems": [{
-        "label?": str, "name?": str, "best?": {"kernel": str, "hot": _TIME, "in_layer?": _TIME},
+        "label?": str, "name?": str, "problem?": {}, "best?": {"kernel": str, "hot": _TIME, "in_layer?": _TIME},
         "baselines?": [{"impl": str, "in_layer?": _TIME}]}]}
 """The fields of a result that this package reads."""
 # Exit codes of a finished sweep: whether the gate against the baselines passes is an answer, too.

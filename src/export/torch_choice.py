@@ -11,8 +11,8 @@ class _Table:
             problem = kernel.facts["problem"]
             lengths = problem["seq_q"], problem["seq_kv"]
             if kernel.bias:
-                self.biases.add(lengths)
-            elif not problem.get("softcap"):
+                self.biases.update([lengths] if problem["mask"] == "none" else [])
+            elif not (problem.get("softcap") or problem.get("score")) and _has_name(problem["mask"]):
                 self.names.setdefault(lengths, {})[problem["mask"]] = None
 
     def mask_of(self, mask, rows, keys):
@@ -136,10 +136,24 @@ def _choose(kernels, tensors, mask, scale, gqa, misaligned):
     return route, why
 
 
-def _kernel_route(kernels, tensors, mask, scale, gqa):
+def _kernel_route(kernels, tensors, mask, scale, gqa, kind=None):
     """Returns a kernel's route like _choose."""
     kernel, seen = _choice(kernels, tensors, mask, scale, gqa)
-    return (None, seen) if kernel is None else _route_of(kernel, None, tensors["q"].device.index, seen)
+    return (None, seen) if kernel is None else _route_of(kernel, kind, tensors["q"].device.index, seen)
+
+
+def _flex_route(kernels, tensors, mask, scale, gqa, misaligned, kind):
+    """Returns a kernel's route like _choose for flex_attention, which does itself what no kernel does."""
+    query, key, value = tensors.values()
+    if not _has_kernels(query.device):
+        return None, f"the tensors are on {query.device}"
+    if misaligned:
+        return None, _MISALIGNED
+    if not query.device == key.device == value.device or not query.dtype == key.dtype == value.dtype:
+        return None, "q, k and v are of several types or devices"
+    if kind == _WITH_LSE:
+        kernels = [kernel for kernel in kernels if kernel.facts["problem"].get("lse")]
+    return _kernel_route(kernels, tensors, mask, scale, gqa, kind)
 
 
 def _route_of(kernel, kind, index, seen):
@@ -207,9 +221,10 @@ def _refuse_misuse(query, key, value):
         raise ValueError(f"sdpa: query has head_dim {query.shape[-1]}, key {key.shape[-1]}; they must agree")
 
 
-def _attend(query, key, value, mask, scale, gqa, bias=None):
+def _attend(query, key, value, mask, scale, gqa, bias=None, kind=None):
     """Returns a kernel's result for real tensors without gradients, or None if PyTorch shall
-    compute. `bias` is a tensor that is added to scores, or hides keys."""
+    compute. `bias` is a tensor that is added to scores, or hides keys. `kind` is a key of _ROUTES; one of
+    flex_attention's checks no arguments and computes nothing by itself."""
     if scale is not None:
         scale = float(scale)
     try:
@@ -218,7 +233,7 @@ def _attend(query, key, value, mask, scale, gqa, bias=None):
         asked = (query.shape, query.is_contiguous() or query.stride(), query.dtype, query.device,
                  key.shape, key.is_contiguous() or key.stride(), key.dtype, key.get_device(),
                  value.shape, value.is_contiguous() or value.stride(), value.dtype, value.get_device(),
-                 mask, scale, gqa, misaligned)
+                 mask, scale, gqa, misaligned, kind)
         if bias is not None:
             misaligned = misaligned or bias.data_ptr() % _ALIGNMENT > 0
             asked = (*asked, misaligned, bias.shape, bias.stride(), bias.dtype, bias.device)
@@ -229,7 +244,9 @@ def _attend(query, key, value, mask, scale, gqa, bias=None):
     if found is None:
         if bias is not None:
             mask = _bias_name(bias, query, key) + (mask or "")
-        route, why = _choose(table.kernels, {"q": query, "k": key, "v": value}, mask, scale, gqa, misaligned)
+        tensors = {"q": query, "k": key, "v": value}
+        route, why = (_choose(table.kernels, tensors, mask, scale, gqa, misaligned) if kind is None else
+                      _flex_route(table.kernels, tensors, mask, scale, gqa, misaligned, kind))
         found = table.remember(asked, (route, _counter(query, key, mask, scale, why)))
     route, counter = found
     next(counter)

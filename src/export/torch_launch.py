@@ -22,8 +22,10 @@ class _Kernel(_Loaded):
         key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
         query = (batch, problem["heads"], problem["seq_q"], dim)
         self.bias = problem.get("bias")
-        name = _BIAS + self.bias if self.bias else None if problem["mask"] == "none" else problem["mask"]
-        self.mask = _with_cap(name, problem.get("softcap"))
+        name = None if problem["mask"] == "none" else problem["mask"]
+        if self.bias:
+            name = _BIAS + self.bias + (_BESIDE + name if name else "")
+        self.mask = _with_cap(name, problem.get("softcap"), problem.get("score"))
         self.key = _problem_key(query, key, key, self.dtype, self.mask, True)
         self.shapes = {"q": query, "k": key, "v": key, "out": query}
         self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled-in strides
@@ -113,4 +115,16 @@ class _Route:
         _driver.check(code, "launch " + self.kernel.facts["kernel"])
 
 
-_ROUTES = {None: _Route}  # routes by kind; sdpa() uses None
+class _LseRoute(_Route):
+    """A route that returns the log-sum-exp, too: (batch, heads, rows) in fp32."""
+
+    tensors = (*_Route.tensors, "lse")
+
+    def __call__(self, query, key, value, q, k, v, bias=None):
+        out, lse = torch.empty_like(query), torch.empty(query.shape[:3], dtype=torch.float32, device=query.device)
+        self.queue(q, k, v, out.data_ptr(), 0 if bias is None else bias.data_ptr(), lse.data_ptr())
+        return out, lse
+
+
+_FLEX, _WITH_LSE = "flex", "flex with lse"
+_ROUTES = {None: _Route, _FLEX: _Route, _WITH_LSE: _LseRoute}  # routes by kind; sdpa() uses None

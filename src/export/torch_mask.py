@@ -1,29 +1,39 @@
 # torch_mask.py: Says which keys a problem's mask lets a query see, as numbers, as a tensor and by reading a tensor.
-# The word of a call's mask is the mask's name, or a bias, then a softcap: "causal", "bias 4,1,1,512:bool softcap 30.0".
+# The word of a call's mask is the mask's name, or a bias, then a softcap and a change of scores: "causal",
+# "bias 4,1,1,512:bool softcap 30.0". A mask without a name is an expression. "bias 4,1,1,512:bool beside causal" is of
+# flex_attention alone.
 
-_BIAS, _CAP = "bias ", " softcap "
+_BIAS, _BESIDE, _CAP, _SCORE = "bias ", " beside ", " softcap ", " score "
+_NAMES = ("", "none", _UPPER_LEFT, _LOWER_RIGHT, "causal-window", "window", "prefix")
 
 
-def _with_cap(name, softcap):
+def _with_cap(name, softcap, score=None):
     """Returns the word of a mask by its name, or of no mask or of a bias, whose name is added later."""
-    return f"{name or ''}{_CAP}{float(softcap)!r}" if softcap else name
+    word = f"{name or ''}{_CAP}{float(softcap)!r}" if softcap else name
+    return f"{word or ''}{_SCORE}{score}" if score else word
 
 
 def _named_alone(mask):
     """Returns the name of a word, and the softcap or None."""
-    name, _, cap = (mask or "").partition(_CAP)
+    name, _, cap = (mask or "").partition(_SCORE)[0].partition(_CAP)
     return name, float(cap) if cap else None
 
 
 def _bias_of(mask, attn_mask):
     """Returns the tensor that a call adds to scores: attn_mask where the word has no name for it."""
-    return attn_mask if mask is None or mask.startswith(_CAP) else None
+    return attn_mask if mask is None or mask.startswith((_CAP, _SCORE)) else None
+
+
+def _has_name(mask):
+    """Returns whether a mask's name says which keys are seen: neither a bias nor an expression does."""
+    name, _, numbers = mask.partition(":")
+    return name in _NAMES and set(numbers) <= set("0123456789,-")
 
 
 def _meaning(mask, rows, keys):
-    """Returns what is equal for equal masks, biases and softcaps."""
+    """Returns what is equal for equal masks, biases, softcaps and changes of scores."""
     name, cap = _named_alone(mask)
-    return name if name.startswith(_BIAS) else _visible(name, rows, keys), cap
+    return _visible(name, rows, keys) if _has_name(name) else name, cap, (mask or "").partition(_SCORE)[2]
 
 
 def _bias_name(bias, query, key):

@@ -153,12 +153,6 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
     return std::ranges::find_if(
         kernels, [&](const ExportedKernel& each) { return each.facts.problem.is(has); });
   };
-  const auto both = finds([](const Attention& p) { return p.bias && p.mask != Mask::kNone; });
-  if (both != kernels.end()) {
-    return usage_error(
-        "--to torch: " + describe(both->facts.problem) +
-        ": PyTorch's calls have a mask or a bias, not both; a bias can hold the mask");
-  }
   const auto other = finds([](const Attention& p) {
     return std::ranges::any_of(optional_tensors(p),
                                [](const TensorPlan& each) { return each.name != "bias"; });

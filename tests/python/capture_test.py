@@ -16,7 +16,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import calls, fastpath, masks, options, program, support
+from fatune import block_masks, calls, fastpath, masks, options, program, support
 from torch.nn.attention.bias import causal_lower_right
 
 import fakes
@@ -131,30 +131,78 @@ class CaptureTest(unittest.TestCase):
         from torch.nn.attention import flex_attention as module
         q, k, v = models.packed()
         lengths = torch.tensor([9, 12])
-        for heads, mask_mod, mask in (
-                (1, None, {}), (1, lambda b, h, i, j: i >= j, {"causal": True}),
-                (4, lambda b, h, i, j: (i >= j) & (i - j < 5), {"mask": "causal-window:5"}),
-                (1, lambda b, h, i, j: j < lengths[b], {"bias": "2,1,1,16:bool"}),
-                (4, lambda b, h, i, j: (i - j) % (h + 2) == 0, {"bias": "1,4,16,16:bool"})):
+        seen = torch.arange(16) < lengths[:, None]
+        told = "install() leaves it as it is: its mask_mod compares k with a length"
+        for heads, mask_mod, mask, rule in (
+                (1, None, {}, ""), (1, lambda b, h, i, j: i >= j, {"causal": True}, "q >= k"),
+                (4, lambda b, h, i, j: (i >= j) & (i - j < 5), {"mask": "causal-window:5"}, "q >= k && q - k < 5"),
+                (4, lambda b, h, i, j: (i - j) % (h + 2) == 0, {"mask": "floor_mod(q - k, h + 2) == 0"},
+                 "floor_mod(q - k, h + 2) == 0"),
+                (1, lambda b, h, i, j: (j <= i) & seen[b, j], {"causal": True, "bias": "2,1,1,16:bool"}, "k <= q"),
+                (1, lambda b, h, i, j: j < lengths[b], {"bias": "2,1,1,16:bool"}, None)):
             blocks = mask_mod and module.create_block_mask(mask_mod, 2, heads, 16, 16, device="cpu")
             suite = fatune.capture(lambda: module.flex_attention(q, k, v, block_mask=blocks))
             (call,), (problem,) = suite.calls, suite.problems
             self.assertEqual({name: told for name, told in problem.items() if name not in ("name", "source")},
                              {"shape": "2,4,16,32", "layout": "packed", **mask})
             self.assertEqual((call["function"], call["mask"]["form"]), ("flex_attention", "BlockMask" if blocks else "nothing"))
-            self.assertIn("install() leaves flex_attention as it is", str(suite))
+            self.assertEqual((call["mask"]["rule"], told in str(suite)), (rule, rule is None))
+
+    def test_flex_attention_has_the_softcap_bias_and_lse_that_it_asks_for(self):
+        from torch.nn.attention import flex_attention as module
+        q, k, v = models.packed()
+        bias = torch.randn(4, 16, 16)
+        for score_mod, lse, change in (
+                (lambda score, b, h, i, j: 20 * torch.tanh(score / 20), False, {"softcap": 20.0}),
+                (lambda score, b, h, i, j: score + 0.5 * (j - i), False, {"score": "score + 0.5 * (k - q)"}),
+                (None, True, {"lse": True}), (lambda score, b, h, i, j: score, False, {}),
+                (lambda score, b, h, i, j: score + bias[h, i, j], False, {"bias": "1,4,16,16:f32"})):
+            options = {"return_aux": module.AuxRequest(lse=True)} if lse else {}
+            problem = only_problem(lambda: module.flex_attention(q, k, v, score_mod=score_mod, **options))
+            self.assertEqual(problem, {"shape": "2,4,16,32", "layout": "packed", **change})
+
+    def test_masks_of_flex_attention_in_other_words_are_one_problem(self):
+        from torch.nn.attention import flex_attention as module
+        q, k, v = models.packed()
+        bias = torch.randn(4, 16, 16)
+        blocks = [module.create_block_mask(mask_mod, None, None, 16, 16, device="cpu")
+                  for mask_mod in (lambda b, h, i, j: i >= j, lambda b, h, i, j: j <= i)]
+        suite = fatune.capture(lambda: [module.flex_attention(
+            q, k, v, block_mask=each, score_mod=lambda score, b, h, i, j: score + bias[h, i, j]) for each in blocks])
+        self.assertEqual([row["mask"]["rule"] for row in suite.calls].count("q >= k"), 1)
+        self.assertEqual([problem.get("causal") for problem in suite.problems], [True])
+
+    def test_flex_attention_that_was_compiled_alone_is_seen(self):
+        from torch.nn.attention import flex_attention as module
+        q, k, v = models.packed()
+        holder = types.ModuleType("holder_of_flex")
+        holder.flex = torch.compile(module.flex_attention, backend="eager")
+        with unittest.mock.patch.dict(sys.modules, {holder.__name__: holder}):
+            before = holder.flex
+            self.assertEqual(only_call(lambda: holder.flex(q, k, v))["counts"], [1, 1])
+            self.assertIs(holder.flex, before)
 
     def test_flex_attention_that_no_problem_says_is_named(self):
         from torch.nn.attention import flex_attention as module
         q, k, v = models.packed()
-        blocks = module.create_block_mask(lambda b, h, i, j: i >= j, 1, 1, 16, 16, device="cpu")
-        for options, reason in (({"score_mod": lambda score, b, h, i, j: score + i}, "its score_mod may do anything"),
-                                ({"return_lse": True}, "it returns more than attention's output"),
-                                ({"block_mask": blocks}, "its mask_mod says more than 0 MiB of a mask")):
-            with self.subTest(reason), unittest.mock.patch.object(calls, "_MOST_OF_A_MASK", 255):
-                call = only_call(lambda: module.flex_attention(q, k, v, **options))
-                self.assertIn(reason, call["reason"])
-                self.assertIsNone(call["problem"])
+        lengths = torch.tensor([9, 12])
+        ragged = module.create_block_mask(lambda b, h, i, j: j < lengths[b], 2, 1, 16, 16, device="cpu")
+        before = module.create_block_mask(lambda b, h, i, j: i <= j, 1, 1, 16, 16, device="cpu")
+        other = module.BlockMask.from_kv_blocks(torch.zeros(1, 1, 1, dtype=torch.int32), torch.zeros(1, 1, 1, 1, dtype=torch.int32),
+                                                mask_mod=lambda b, h, i, j: i >= j, seq_lengths=(16, 16))
+        one_head = module.create_block_mask(lambda b, h, i, j: (h == 0) | (j < 5), 1, 1, 16, 16, device="cpu", BLOCK_SIZE=8)
+        for options, reason in (
+                ({"score_mod": lambda score, b, h, i, j: score + i if i > j else score}, "its score_mod branches on its arguments"),
+                ({"score_mod": lambda score, b, h, i, j: torch.special.expit(score)}, "its score_mod calls special_expit()"),
+                ({"return_aux": module.AuxRequest(max_scores=True)}, "it returns the largest scores, too"),
+                ({"block_mask": other}, "the blocks of its BlockMask are not those that its mask_mod says"),
+                ({"block_mask": one_head}, "the blocks of its BlockMask are not those that its mask_mod says"),
+                ({"block_mask": ragged}, "its mask_mod compares k with a length"),
+                ({"block_mask": before}, "its mask_mod says more than 0 MiB of a mask, so its BlockMask is not checked")):
+            size = 255 if options.get("block_mask") in (ragged, before) else block_masks._MOST_OF_A_MASK
+            with self.subTest(reason), unittest.mock.patch.object(block_masks, "_MOST_OF_A_MASK", size):
+                call = calls.describe("flex_attention", (q, k, v), options, "", "")
+                self.assertIn(reason, calls.problem_of(call)[1])
 
     def test_flash_attn_is_seen_and_not_tuned(self):
         library = types.ModuleType("flash_attn")

@@ -19,6 +19,7 @@ class Route:
     launched = 0
     wrong_by = 0.0  # added to what is right
     biases = []  # of the launches
+    with_lse = False
 
     def __init__(self, kernel, index, seen):
         self.kernel = kernel
@@ -26,7 +27,8 @@ class Route:
     def __call__(self, query, key, value, *pointers):
         Route.launched += 1
         Route.biases.append(pointers[3] if len(pointers) > 3 else None)
-        name, cap = self.kernel.facts["problem"]["mask"], self.kernel.facts["problem"].get("softcap")
+        problem = self.kernel.facts["problem"]
+        name, cap, change = problem["mask"], problem.get("softcap"), problem.get("score")
         heads = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(heads, dim=1) for each in (key, value))
         scores = query.double() @ key.double().transpose(-1, -2) * self.kernel.facts["scale"]
@@ -34,13 +36,29 @@ class Route:
         if Route.biases[-1] is not None:
             bias = Route.biases[-1]
             scores = scores.masked_fill(~bias, -torch.inf) if bias.dtype == torch.bool else scores + bias
-        scores = scores.masked_fill(~seen_by(name, *scores.shape[-2:]), -torch.inf)
+        scores = eval(change, {**places_of(scores.shape), "score": scores}) if change else scores
+        scores = scores.masked_fill(~seen_by(name, *scores.shape), -torch.inf)
+        lse = scores.logsumexp(-1).float()
         out = (scores.softmax(-1).nan_to_num(0.0) @ value.double() + self.wrong_by).to(query.dtype)
-        return torch.empty_like(query).copy_(out)
+        out = torch.empty_like(query).copy_(out)
+        return (out, lse) if self.with_lse else out
 
 
-def seen_by(mask, rows, columns):
+class LseRoute(Route):
+    with_lse = True
+
+
+def places_of(shape):
+    """b, h, q and k of scores, as expressions name them."""
+    return {name: torch.arange(size).view([-1 if i == j else 1 for j in range(4)])
+            for i, (name, size) in enumerate(zip("bhqk", shape))}
+
+
+def seen_by(mask, *sizes):
     """Which keys (columns) each query (row) sees under a problem's mask, as its definition has it."""
+    if " " in mask:
+        return eval(mask, places_of(sizes))
+    rows, columns = sizes[-2:]
     kind, _, told = mask.partition(":")
     numbers = [int(number) for number in told.split(",")] if told else []
     query, key = torch.arange(rows)[:, None], torch.arange(columns)[None, :]
@@ -55,14 +73,19 @@ def seen_by(mask, rows, columns):
 
 
 def _changed(kernel, tokens, mask):
-    """The kernel as it would be for another length and mask, or "bias B,H,Q,K", or "softcap X"."""
-    tokens, word = tokens or kernel.facts["problem"]["seq_q"], mask.partition(" ")
-    own = {name: value for name, value in kernel.facts["problem"].items() if name not in ("bias", "softcap")}
-    problem = {**own, "seq_q": tokens, "seq_kv": tokens, "mask": "none" if word[2] else mask}
-    if word[2]:
-        problem[word[0]] = float(word[2]) if word[0] == "softcap" else word[2]
+    """The kernel as it would be for another length and mask, or "bias B,H,Q,K", "softcap X" or "score EXPR"; "lse "
+    before these, " beside MASK" behind a bias."""
+    tokens, word = tokens or kernel.facts["problem"]["seq_q"], mask.removeprefix("lse ").partition(" ")
+    changes = ("bias", "softcap", "score")
+    own = {name: value for name, value in kernel.facts["problem"].items() if name not in changes}
+    problem = {**own, "seq_q": tokens, "seq_kv": tokens, "mask": "none" if word[0] in changes else "".join(word)}
+    if word[0] in changes:
+        problem[word[0]] = float(word[2]) if word[0] == "softcap" else word[2].partition(" beside ")[0]
+        problem["mask"] = word[2].partition(" beside ")[2] or "none"
+    if mask.startswith("lse "):
+        problem["lse"] = True
     strides = (problem["heads"] * tokens * problem["head_dim"], tokens * problem["head_dim"], problem["head_dim"], 1)
-    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}-{''.join(word)}", "problem": problem,
+    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}-{mask.replace(' ', '')}", "problem": problem,
                          "strides": dict.fromkeys(kernel.facts["strides"], strides)}, kernel.cubin)
 
 
@@ -87,7 +110,7 @@ def on_the_cpu(tokens=None, kinds=("none",)):
             module._own = [_changed(kernel, tokens, mask) for kernel in module._own for mask in kinds]
         module._has_kernels = lambda device: device.type == "cpu"
         module._device = lambda index: ((9, 0), DEVICE)
-        module._ROUTES[None] = Route
+        module._ROUTES.update({None: Route, module._FLEX: Route, module._WITH_LSE: LseRoute})
         module._service.forget()
         return module
 

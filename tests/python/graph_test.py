@@ -372,6 +372,10 @@ class SavingTest(unittest.TestCase):
         self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
         suite.document["capture"]["calls"].append({"problem": "b", "counts": [1, 1], "function": SERVED})  # without a kernel
         self.assertEqual(proof.saving, optimizing.Saving(30.0, 60.0))
+        flex = {"problem": "a", "counts": [1, 1], "function": "flex_attention", "mask": {"rule": "q >= k"}}
+        suite.document["capture"]["calls"].append(flex)  # which a kernel serves in place of what no baseline is
+        self.assertEqual(proof.saving, optimizing.Saving(30.0, None))
+        suite.document["capture"]["calls"].remove(flex)
         proof.result = self.result(best={"hot": {"median_us": 5.0}})
         self.assertEqual(proof.saving, optimizing.Saving(30.0, None))
 

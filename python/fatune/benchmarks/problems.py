@@ -18,8 +18,8 @@ _TENSORS = ("q", "k", "v", "out")
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One attention problem of 16-bit tensors; `mask`, `layout` and `bias` are text as `--mask`,
-    `--layout` and `--bias` take it."""
+    """One attention problem of 16-bit tensors; `mask`, `layout`, `bias` and `score` are text as
+    options of these names take it."""
 
     batch: int
     heads: int
@@ -32,6 +32,9 @@ class Problem:
     scale: Optional[float] = None
     layout: str = "bhsd"
     bias: str = ""
+    score: str = ""
+    softcap: Optional[float] = None
+    lse: bool = False
 
     @classmethod
     def of_record(cls, record: Dict[str, Any]) -> "Problem":
@@ -39,7 +42,8 @@ class Problem:
         batch, heads, seq_q = record["batch"], record["heads"], record["seq_q"]
         return cls(batch, heads, record.get("kv_heads", heads), seq_q, record.get("seq_kv", seq_q),
                    record["head_dim"], record["dtype"], record.get("mask", "none"),
-                   record.get("scale"), record.get("layout", "bhsd"), record.get("bias", ""))
+                   record.get("scale"), record.get("layout", "bhsd"), record.get("bias", ""),
+                   record.get("score", ""), record.get("softcap"), record.get("lse", False))
 
     @property
     def causal(self) -> bool:
@@ -77,6 +81,9 @@ class Problem:
         text = f"{self.batch},{heads},{rows},{self.head_dim} {self.dtype}"
         text += f" {self.mask}" if self.mask != "none" else ""
         text += f" bias {self.bias}" if self.bias else ""
+        text += f" score {self.score}" if self.score else ""
+        text += f" softcap {number_text(self.softcap)}" if self.softcap is not None else ""
+        text += " lse" if self.lse else ""
         text += f" scale {number_text(self.scale)}" if self.scale is not None else ""
         return text + (f" {self.layout}" if self.layout != "bhsd" else "")
 
@@ -99,6 +106,12 @@ class Problem:
             made["scale"] = self.scale
         if self.bias:
             made["bias"] = self.bias
+        if self.score:
+            made["score"] = self.score
+        if self.softcap is not None:
+            made["softcap"] = self.softcap
+        if self.lse:
+            made["lse"] = True
         return made
 
 

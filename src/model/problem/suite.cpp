@@ -7,6 +7,7 @@
 #include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
+#include "model/problem/scores.hpp"
 
 namespace fatune {
 namespace {
@@ -54,6 +55,8 @@ std::string complete(Attention& x) {
   x = with_value_dim(x, x.value_columns());
   if (x.scale) x = with_scale(x, *x.scale);
   x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
+  const Status score = x.score.empty() ? Status() : set_score(x, x.score);
+  if (!score) return score.error().message;
   const Status valid = validate(x);
   return valid ? "" : valid.error().message;
 }
@@ -80,6 +83,7 @@ void unchecked_fields(Attention& x, FieldList& f) {
       .about("Added to scores: batch,heads,seq_q,seq_kv, then :f32 or :bool, @strides");
   f("alibi", x.alibi).about("Scores fall by slope * |query's position - key|");
   f("sink", x.sink).about("The softmax of each row has one more term, exp(sink)");
+  f("score", x.score).about("What a score becomes, as an expression of score, b, h, q, k");
 }
 
 void entry_fields(NamedProblem& x, FieldList& f) {

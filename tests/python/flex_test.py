@@ -1,0 +1,490 @@
+#!/usr/bin/env python3
+"""flex_test.py: Translates mask_mods and score_mods, and serves calls of flex_attention by kernels that are CPU functions."""
+import contextlib
+import itertools
+import json
+import math
+import pathlib
+import re
+import sys
+import tempfile
+import types
+import unittest
+import unittest.mock
+
+import fatune
+import torch
+import torch.nn.functional as F
+from fatune import block_masks, documents, exact, flex_rules, flex_serving, program
+from fatune.flex_rules import Refused, rule_of
+from torch.nn.attention import flex_attention as module
+
+import fakes
+import models
+
+GLOBAL_WINDOW = 3
+BIAS, SLOPES, LENGTHS, DOCUMENTS = torch.randn(2, 3, 5, 6), torch.rand(3), torch.tensor([2, 4, 3, 1]), torch.arange(6)
+PADDED = torch.arange(6) < LENGTHS[:2, None]
+
+
+def nested(window):
+    return module.and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < window)
+
+
+def rounded_down(a, b):
+    return math.floor(a / b)
+
+
+def value_of(text, names):
+    """Computes an expression of C with Python's numbers."""
+    for c, python in (("&&", " and "), ("||", " or "), ("!=", "<>"), ("!", " not "), ("<>", "!=")):
+        text = text.replace(c, python)
+    text = re.sub(r"\(([^()?]*) \? ([^()?:]*) : ([^()?:]*)\)", r"((\2) if (\1) else (\3))", text)
+    text = re.sub(r"^(.*) \? (.*) : (.*)$", r"(\2) if (\1) else (\3)", text)
+    whole = {name: getattr(math, name) for name in ("exp", "log", "tanh", "sqrt", "exp2")}
+    return eval(text, {**whole, "floor_div": rounded_down, "floor_mod": lambda a, b: a % b, "INFINITY": math.inf, **names})
+
+
+MASKS = {
+    "q >= k": lambda b, h, q, k: q >= k,
+    "k <= q": lambda b, h, q, k: k <= q,
+    "q - k < 3": lambda b, h, q, k: q - k < GLOBAL_WINDOW,
+    "q >= k && q - k < 4": nested(4),
+    "q >= k || k < 2": module.or_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: k < 2),
+    "abs(q - k) < 1 << h": lambda b, h, q, k: (q - k).abs() < (1 << h),
+    "q / 2 == k / 2": lambda b, h, q, k: q // 2 == k // 2,
+    "floor_mod(q - k, 4) == 0 || q < 4": lambda b, h, q, k: ((q - k) % 4 == 0) | (q < 4),
+    "floor_div(q - k, 2) < h": lambda b, h, q, k: torch.div(q - k, 2, rounding_mode="floor") < h,
+    "!(q < k) && !(h == 0 && k < 4)": lambda b, h, q, k: ~(q < k) & torch.logical_not(torch.logical_and(h == 0, k < 4)),
+    "h < 1 ? q >= k : q <= k": lambda b, h, q, k: torch.where(h < 1, q >= k, q <= k),
+    "(q >= k) != (b == 0)": lambda b, h, q, k: (q >= k) ^ (b == 0),
+    "7 - q > k": lambda b, h, q, k: 7 - q > k,
+    "7 - (q - k) > 5": lambda b, h, q, k: torch.tensor(7) - (q - k) > 5,
+    "max(min(q, k), 2) == 2": lambda b, h, q, k: torch.clamp(torch.minimum(q, k), min=2) == 2,
+    "(q & 1) == 0": lambda b, h, q, k: (q & 1) == 0,
+    "-q < -2": lambda b, h, q, k: -q < -2,
+    "q + k != 3": lambda b, h, q, k: torch.ne(q + 0 + k, 3) & (q >= 0) & torch.full((), True, device=q.device),
+    "q * (k < 3 ? 1 : 0) > 2": lambda b, h, q, k: q * (k < 3) > 2,
+    "": lambda b, h, q, k: q.new_ones((), dtype=torch.bool) & (q >= 0),
+}
+SCORES = {
+    ("", 20.0): lambda s, b, h, q, k: 20 * torch.tanh(s / 20),
+    ("score * 2", 30.0): lambda s, b, h, q, k: torch.tanh(s / 30.0) * 30.0 * 2,
+    ("20 * tanh(score / 10)", None): lambda s, b, h, q, k: 20 * torch.tanh(s / 10),
+    ("score + 20.0 * tanh(score / 20.0)", None): lambda s, b, h, q, k: s + 20. * torch.tanh(s / 20.),
+    ("score + (k - q) * 0.25", None): lambda s, b, h, q, k: s + (k - q) * 0.25,
+    ("score + exp2(-((h + 1) * 8.0 / 4)) * (k - q)", None):
+        lambda s, b, h, q, k: s + torch.exp2(-((h + 1) * 8.0 / 4)) * (k - q),
+    ("q >= k ? score : -INFINITY", None): lambda s, b, h, q, k: torch.where(q >= k, s, -float("inf")),
+    ("abs(q - k) < 2 ? score : score * 0.5", None): lambda s, b, h, q, k: torch.where(abs(q - k) < 2, s, s * 0.5),
+    ("score * log(float(q + 1))", None): lambda s, b, h, q, k: s * torch.log((q + 1).float()),
+    ("score - float(q) / 3", None): lambda s, b, h, q, k: s - q / 3,
+    ("", None): lambda s, b, h, q, k: s.to(torch.float32),
+}
+REFUSED = {
+    "its mask_mod branches on its arguments": (lambda b, h, q, k: q if q > k else k, None),
+    "its mask_mod computes with fractions, and a mask has integers only": (lambda b, h, q, k: k < q * 0.5, None),
+    "its mask_mod returns a number": (lambda b, h, q, k: q & 1, None),
+    "its mask_mod hides every key": (lambda b, h, q, k: False, None),
+    "its mask_mod calls tril()": (lambda b, h, q, k: torch.tril(q), None),
+    "its mask_mod uses .data_ptr": (lambda b, h, q, k: q.data_ptr(), None),
+    "its mask_mod needs a number of Python where it has an argument": (lambda b, h, q, k: [True][q], None),
+    "its mask_mod divides by zero": (lambda b, h, q, k: q // 0 == k, None),
+    "its mask_mod uses 4294967296, which has more than 32 bits": (lambda b, h, q, k: q < 1 << 32, None),
+    "its mask_mod does not run on symbols: no": (unittest.mock.Mock(side_effect=ValueError("no\nmore")), None),
+    "its mask_mod compares k with a length of each batch entry": (lambda b, h, q, k: k < LENGTHS[b], None),
+    "its mask_mod compares documents of q and k": (
+        lambda b, h, q, k: (q >= k) & (DOCUMENTS[q] == DOCUMENTS[k]), None),
+    "its mask_mod reads a tensor of (2, 6)[b, k], a tensor of (2, 6)[b, q], and": (
+        lambda b, h, q, k: (q >= k) & PADDED[b, k] & PADDED[b, q], None),
+    "its score_mod and its mask_mod read a tensor each": (
+        lambda b, h, q, k: PADDED[b, k], lambda s, b, h, q, k: s + BIAS[b, h, q, k]),
+    "its mask_mod reads a tensor of (6,)[q - k]": (lambda b, h, q, k: DOCUMENTS[q - k] == 1, None),
+    "its mask_mod takes a row of a tensor": (lambda b, h, q, k: BIAS[b] > 0, None),
+    "its score_mod adds a slope of each head times the distance": (None, lambda s, b, h, q, k: s + SLOPES[h] * (k - q)),
+    "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, k]": (None, lambda s, b, h, q, k: s * BIAS[b, h, q, k]),
+    "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, q], which is no bias": (
+        None, lambda s, b, h, q, k: s + BIAS[b, h, q, q]),
+    "its score_mod returns a bool": (None, lambda s, b, h, q, k: q >= k),
+}
+SIZES = (2, 3, 5, 6)
+
+
+class TranslateTest(unittest.TestCase):
+    """Texts are compared, and the values of each with those of the function itself."""
+
+    def test_mask_mods(self):
+        for text, mask_mod in MASKS.items():
+            with self.subTest(text):
+                self.assertEqual(rule_of(mask_mod, None, 5, 6), flex_rules.Rule(text))
+                dense = module.create_mask(mask_mod, *SIZES, device="cpu")
+                for b, h, q, k in itertools.product(*map(range, SIZES)):
+                    self.assertEqual(bool(value_of(text.replace("/", "//") or "True", {"b": b, "h": h, "q": q, "k": k})),
+                                     bool(dense[b, h, q, k]), (b, h, q, k))
+
+    def test_score_mods(self):
+        for (text, softcap), score_mod in SCORES.items():
+            with self.subTest(text, softcap=softcap):
+                rule = rule_of(None, score_mod, 5, 6)
+                self.assertEqual(rule, flex_rules.Rule("", text, softcap))
+                for place in itertools.product(*map(range, SIZES)):
+                    score = capped = 0.1 + place[2] - place[3] * 0.7
+                    if softcap:
+                        capped = softcap * math.tanh(score / softcap)
+                    names = {**dict(zip("bhqk", place)), "score": capped, "float": float}
+                    expected = float(score_mod(torch.tensor(score), *map(torch.tensor, place)))
+                    self.assertAlmostEqual(value_of(text or "score", names), expected, 4, place)
+
+    def test_the_program_takes_each_text(self):
+        problems = [{"mask": text} for text in MASKS if text]
+        problems += [{"score": text} for text, _ in SCORES if text]
+        problems += [{"mask": "q >= k && q - k < 4", "score": "score * 2", "softcap": 30.0}]
+        with tempfile.TemporaryDirectory() as folder:
+            for problem in problems:
+                with self.subTest(problem):
+                    entry = {"name": "asked", "shape": "2,8,32,64", **problem}
+                    path = documents.write_text(pathlib.Path(folder) / "suite.json", json.dumps(
+                        {"schema": "fatune.problems/1", "name": "asked", "summary": "asked", "problems": [entry]}))
+                    answer = program.run(["inspect", "--suite", str(path), "--kernel", "naive"], accept=(0, 1))
+                    self.assertTrue(answer["supported"], answer)
+        self.assertEqual(answer["problem"]["mask"], "causal-window:4")  # of the last one
+
+    def test_what_has_no_text_is_named(self):
+        for why, mods in REFUSED.items():
+            with self.subTest(why), self.assertRaises(Refused) as caught:
+                rule_of(*mods, 5, 6)
+            self.assertIn(why, str(caught.exception))
+
+    def test_a_bias_is_seen_as_batch_heads_queries_keys(self):
+        swapped = BIAS.permute(3, 1, 0, 2)
+        for shape, score_mod, expected in (
+                ((2, 3, 5, 6), lambda s, b, h, q, k: s + BIAS[b, h, q, k], BIAS),
+                ((1, 1, 5, 6), lambda s, b, h, q, k: BIAS[1, 2, q, k] + s, BIAS[1:, 2:]),
+                ((2, 1, 5, 6), lambda s, b, h, q, k: s + BIAS[b][0][q][k], BIAS[:, :1]),
+                ((1, 3, 1, 6), lambda s, b, h, q, k: s + BIAS[0, h, 0, k], BIAS[:1, :, :1]),
+                ((2, 3, 5, 6), lambda s, b, h, q, k: s + swapped[k, h, b, q], BIAS)):
+            rule = rule_of(None, score_mod, 5, 6)
+            self.assertEqual((tuple(rule.bias.shape), rule.score, rule.softcap), (shape, "", None))
+            self.assertTrue(torch.equal(rule.bias, expected))
+        longer = torch.randn(9, 9)
+        capped = rule_of(None, lambda s, b, h, q, k: 5 * torch.tanh(s / 5) + longer[q, k], 5, 6)
+        self.assertEqual((tuple(capped.bias.shape), capped.softcap), ((1, 1, 5, 6), 5.0))
+
+    def test_a_bool_tensor_among_the_conditions_of_a_mask_is_a_bias(self):
+        for mask_mod, text in ((lambda b, h, q, k: PADDED[b, k], ""), (lambda b, h, q, k: (q >= k) & PADDED[b, k], "q >= k"),
+                               (module.and_masks(lambda b, h, q, k: PADDED[b, k], nested(4)), "q >= k && q - k < 4")):
+            rule = rule_of(mask_mod, None, 5, 6)
+            self.assertEqual((rule.mask, tuple(rule.bias.shape), rule.read is PADDED), (text, (2, 1, 1, 6), True))
+            self.assertTrue(torch.equal(rule.bias[:, 0, 0], PADDED))
+
+    def test_a_function_is_called_again_when_what_it_holds_changes(self):
+        global GLOBAL_WINDOW
+        calls, window = [], 4
+
+        def mask_mod(b, h, q, k):
+            calls.append(None)
+            return q - k < window
+
+        del mask_mod  # a list is an object that may change, so this one would be called each time
+        seen = unittest.mock.Mock(side_effect=flex_rules._mask_rule)
+        with unittest.mock.patch.object(flex_rules, "_mask_rule", seen):
+            texts = []
+            for window in (4, 4, 5, True, 1.0):
+                with contextlib.suppress(Refused):
+                    texts.append(rule_of(lambda b, h, q, k: q - k < window, None, 5, 6).mask)
+            self.assertEqual((texts, seen.call_count), (["q - k < 4", "q - k < 4", "q - k < 5", "q - k < 1"], 4))
+            for GLOBAL_WINDOW in (7, 7, 8):
+                texts.append(rule_of(MASKS["q - k < 3"], None, 5, 6).mask)
+            GLOBAL_WINDOW = 3
+            self.assertEqual((texts[-3:], seen.call_count), (["q - k < 7", "q - k < 7", "q - k < 8"], 6))
+            number, holder = torch.tensor(4), types.SimpleNamespace(window=2)
+            for mask_mod, change in ((lambda b, h, q, k: q - k < number, lambda: number.fill_(6)),
+                                     (lambda b, h, q, k: q - k < holder.window, lambda: setattr(holder, "window", 3)),
+                                     (lambda b, h, q, k, window=[4]: q - k < window[0],
+                                      lambda: mask_mod.__defaults__[0].append(mask_mod.__defaults__[0].pop() + 1))):
+                before = rule_of(mask_mod, None, 5, 6).mask
+                change()
+                self.assertNotEqual(rule_of(mask_mod, None, 5, 6).mask, before)
+            seen.reset_mock()
+            held = torch.zeros(6, 6)
+            score_mod, texts = lambda s, b, h, q, k: s + held[q, k], []
+            with unittest.mock.patch.object(flex_rules, "_score_rule", wraps=flex_rules._score_rule) as scored:
+                for change, calls in ((None, 1), (None, 1), (held.fill_, 2), (None, 2)):
+                    if change:
+                        change(1.0)
+                    self.assertTrue(torch.equal(rule_of(None, score_mod, 5, 6).bias[0, 0], held[:5]))
+                    self.assertEqual(scored.call_count, calls)
+                held = torch.ones(5, 6)
+                self.assertEqual(rule_of(None, score_mod, 5, 6).bias.data_ptr(), held.data_ptr())
+                held = torch.ones(5, 6).requires_grad_()
+                self.assertTrue(rule_of(None, score_mod, 5, 6).bias.requires_grad)
+        for _ in range(2):
+            with self.assertRaisesRegex(Refused, "returns a number"):
+                rule_of(lambda b, h, q, k: q & 1, None, 5, 6)
+
+
+TOKENS = 32
+WORDS = {  # of kernels, by the texts of rules without a bias
+    ("q >= k", "", None): "causal", ("q - k < 5 << h", "", None): "q - k < 5 << h",
+    ("", "score + (k - q) * 0.5", None): " score score + (k - q) * 0.5", ("", "", 2.0): " softcap 2.0", ("", "", None): None}
+BESIDE = {("", "", None, True): None, ("q >= k", "", None, True): " beside causal"}
+KINDS = ("none", "causal", "q - k < 5 << h", "score score + (k - q) * 0.5", "softcap 2.0", "bias 1,8,32,32:f32", "lse none",
+         "lse causal", "bias 4,1,1,32:bool beside causal", "bias 1,8,32,32:f32 beside causal")
+
+
+class ServeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        q, k, v = cls.qkv(models.TOKENS)
+        cls.suite = fatune.capture(lambda: [module.flex_attention(q, k, v), F.scaled_dot_product_attention(q, k, v)], runs=1)
+        cls.result = fatune.tune(cls.suite, out=pathlib.Path(cls.folder.name) / "run", device="recorded", budget=4, quiet=True)
+        cls.pytorch = module.flex_attention, module.create_block_mask
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.addCleanup(lambda: self.assertEqual((module.flex_attention, module.create_block_mask), self.pytorch))
+
+    @staticmethod
+    def qkv(tokens=TOKENS):
+        return [torch.randn(models.BATCH, models.HEADS, tokens, models.DIM).half() for _ in range(3)]
+
+    def install(self):
+        self.enterContext(fakes.on_the_cpu(TOKENS, KINDS))
+        installed = self.enterContext(fatune.install(self.result, unverified=True))
+        installed.flex.words.update({(*texts, False, TOKENS, TOKENS): word for texts, word in WORDS.items()})
+        installed.flex.words.update({(*texts, TOKENS, TOKENS): word for texts, word in BESIDE.items()})
+        installed.recount()
+        return installed
+
+    def served(self, installed):
+        why = installed.why()
+        installed.recount()
+        return why.served, [row.reason for row in why.rows if row.reason]
+
+    def test_the_captured_call_is_served(self):
+        (tuned,) = self.suite.problems
+        self.assertEqual([(row["function"], row["problem"]) for row in sorted(self.suite.calls, key=lambda row: row["function"])],
+                         [("flex_attention", tuned["name"]), ("scaled_dot_product_attention", tuned["name"])])
+        self.assertNotIn("leaves it", str(self.suite))
+        q, k, v = self.qkv(models.TOKENS)
+        with fakes.on_the_cpu(), fatune.install(self.result, unverified=True) as installed:
+            out = module.flex_attention(q, k, v)
+            self.assertEqual(self.served(installed), (1, []))
+        torch.testing.assert_close(out, F.scaled_dot_product_attention(q, k, v), atol=2e-3, rtol=0)
+
+    def test_each_rule_has_its_kernel(self):
+        bias, window = torch.randn(models.HEADS, TOKENS, TOKENS), 5
+        blocks = [module.create_block_mask(mask_mod, None, models.HEADS, TOKENS, TOKENS, device="cpu")
+                  for mask_mod in (lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < window << h)]
+        seen = torch.arange(TOKENS) < torch.tensor([32, 5, 17, 0])[:, None]
+        padded = module.create_block_mask(lambda b, h, q, k: (q >= k) & seen[b, k], models.BATCH, None, TOKENS, TOKENS, device="cpu")
+        calls = ({}, {"block_mask": blocks[0]}, {"block_mask": blocks[1]}, {"return_aux": module.AuxRequest(lse=True)},
+                 {"block_mask": blocks[0], "return_lse": True}, {"score_mod": lambda s, b, h, q, k: s + (k - q) * 0.5},
+                 {"score_mod": lambda s, b, h, q, k: 2 * torch.tanh(s / 2)},
+                 {"score_mod": lambda s, b, h, q, k: s + bias[h, q, k]}, {"block_mask": padded},
+                 {"block_mask": blocks[0], "score_mod": lambda s, b, h, q, k: s + bias[h, q, k]})
+        q, k, v = self.qkv()
+        expected = [module.flex_attention(q, k, v, **options) for options in calls]
+        installed = self.install()
+        for options, theirs in zip(calls, expected):
+            with self.subTest(options):
+                ours = module.flex_attention(q, k, v, **options)
+                self.assertEqual(self.served(installed), (1, []))
+                self.assertEqual(type(ours), type(theirs))
+                torch.testing.assert_close(ours, theirs, atol=4e-3, rtol=0)
+        window = 6
+        q = q[:, :, :TOKENS]
+        module.flex_attention(q, k, v, block_mask=module.create_block_mask(
+            lambda b, h, q, k: q - k < window << h, None, models.HEADS, TOKENS, TOKENS, device="cpu"))
+        self.assertEqual(self.served(installed), (0, [f"flex_attention: {flex_serving._UNCAPTURED}"]))
+
+    def test_other_calls_are_pytorchs_and_counted_with_the_reason(self):
+        q, k, v = self.qkv()
+        held = module.create_block_mask(lambda b, h, q, k: k < LENGTHS[b], models.BATCH, None, TOKENS, TOKENS, device="cpu")
+        installed = self.install()
+        for inputs, options, reason in (
+                ((q, k, v), {"block_mask": held}, "a length of each batch entry"),
+                ((q, k, v), {"score_mod": lambda s, b, h, q, k: s * 3}, flex_serving._UNCAPTURED),
+                ((q.float(), k.float(), v.float()), {}, "no kernel is for these sizes, type and mask"),
+                ((q[:2], k[:2], v[:2]), {}, "no kernel is for these sizes, type and mask"),
+                ((q, k, v), {"scale": 2.0}, "has the scale 2.0")):
+            with self.subTest(reason):
+                out = module.flex_attention(*inputs, **options)
+                served, (why,) = self.served(installed)
+                self.assertEqual(served, 0)
+                self.assertIn(reason, why)
+                torch.testing.assert_close(out, self.pytorch[0](*inputs, **options), atol=1e-3, rtol=1e-3)
+        with self.assertRaisesRegex(NotImplementedError, "backward on CPU"):
+            module.flex_attention(q.clone().requires_grad_(), k, v)
+        self.assertIn("gradients are wanted", self.served(installed)[1][0])
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            module.flex_attention(q, k, v)
+        self.assertIn("autocast", self.served(installed)[1][0])
+        longer = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, 2 * TOKENS, device="cpu")
+        with self.assertRaisesRegex(ValueError, "block_mask was created for"):
+            module.flex_attention(q, k, v, block_mask=longer)
+
+    def test_a_block_mask_is_checked_once_unless_it_is_made_while_installed(self):
+        q, k, v = self.qkv()
+        before = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
+        installed = self.install()
+        checked = unittest.mock.Mock(side_effect=block_masks.check_blocks)
+        with unittest.mock.patch.object(block_masks, "check_blocks", checked):
+            made = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
+            for blocks, checks in ((made, 0), (before, 1), (before, 1)):
+                module.flex_attention(q, k, v, block_mask=blocks)
+                self.assertEqual(checked.call_count, checks)
+            made.mask_mod = lambda b, h, q, k: q - k < 5 << h
+            module.flex_attention(q, k, v, block_mask=made)
+            self.assertEqual(checked.call_count, 2)
+        self.assertEqual(self.served(installed), (4, []))
+        seen = torch.ones(models.BATCH, TOKENS, dtype=torch.bool)
+        with unittest.mock.patch.object(block_masks, "check_blocks", checked):
+            made = module.create_block_mask(lambda b, h, q, k: (q >= k) & seen[b, k], models.BATCH, None, TOKENS, TOKENS, device="cpu")
+            for change, checks in ((lambda: None, 2), (lambda: seen[1].fill_(True), 3), (lambda: None, 3)):
+                change()
+                module.flex_attention(q, k, v, block_mask=made)
+                self.assertEqual(checked.call_count, checks)
+        self.assertEqual(self.served(installed), (3, []))
+        none = torch.zeros(1, 1, 1, dtype=torch.int32)
+        other = module.BlockMask.from_kv_blocks(none, none[None], mask_mod=lambda b, h, q, k: q >= k, seq_lengths=(TOKENS, TOKENS))
+        self.assertTrue(torch.equal(*(attend(q, k, v, block_mask=other) for attend in (module.flex_attention, self.pytorch[0]))))
+        self.assertIn("the blocks of its BlockMask are not those", self.served(installed)[1][0])
+
+    def test_what_was_compiled_alone_is_replaced_and_has_its_own_calls(self):
+        holder, q, k, v = types.ModuleType("holder_of_flex"), *self.qkv()
+        holder.flex = compiled = torch.compile(module.flex_attention, backend="eager")
+        with unittest.mock.patch.dict(sys.modules, {holder.__name__: holder}):
+            installed = self.install()
+            torch.testing.assert_close(holder.flex(q, k, v), compiled(q, k, v), atol=2e-3, rtol=0)
+            self.assertEqual(self.served(installed), (1, []))
+            holder.flex(q, k, v, score_mod=lambda s, b, h, q, k: s * 3)
+            self.assertEqual(self.served(installed), (0, [f"flex_attention: {flex_serving._UNCAPTURED}"]))
+            again = torch.compile(module.flex_attention, backend="eager")
+            again(q, k, v)
+            self.assertEqual(self.served(installed), (1, []))
+            installed.undo()
+            self.assertIs(holder.flex, compiled)
+
+    def test_transformers_is_served_where_it_compiles_flex_attention(self):
+        theirs, seen = types.ModuleType("transformers.integrations.flex_attention"), []
+
+        def compile_friendly_flex_attention(query, key, value, training=False, **options):
+            seen.append((training, options))
+            return self.pytorch[0](query, key, value, **options)
+
+        theirs.compile_friendly_flex_attention = compile_friendly_flex_attention
+        q, k, v = self.qkv()
+        with unittest.mock.patch.dict(sys.modules, {theirs.__name__: theirs}):
+            suite = fatune.capture(lambda: theirs.compile_friendly_flex_attention(q, k, v, training=True, return_aux=None), runs=1)
+            self.assertEqual([row["function"] for row in suite.calls], ["flex_attention"])
+            seen.clear()
+            with self.install() as installed:
+                theirs.compile_friendly_flex_attention(q, k, v, training=True)
+                theirs.compile_friendly_flex_attention(q, k, v, training=True, scale=2.0)
+                self.assertEqual([(training, options["scale"]) for training, options in seen], [(True, 2.0)])
+                self.assertEqual(self.served(installed)[0], 1)
+            self.assertIs(theirs.compile_friendly_flex_attention, compile_friendly_flex_attention)
+
+    def test_a_compiled_model_has_the_kernel_while_it_is_installed(self):
+        q, k, v = self.qkv()
+        window, installed = 5, self.install()
+        made = [module.create_block_mask(mask_mod, None, models.HEADS, TOKENS, TOKENS, device="cpu")
+                for mask_mod in (lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < window << h)]
+        for backend in ("aot_eager", "inductor"):
+            for options, lse in (({"block_mask": made[0]}, False), ({"block_mask": made[1]}, False), ({}, False), ({}, True),
+                                 ({"score_mod": lambda s, b, h, q, k: s + (k - q) * 0.5}, False)):
+                def step(q, k, v, options=options, lse=lse):
+                    return module.flex_attention(q * 2, k, v, **options, return_aux=module.AuxRequest(lse=True) if lse else None)
+
+                if lse and backend == "inductor":  # which has no lse on a CPU
+                    continue
+                expected = self.pytorch[0](q * 2, k, v, **options, return_aux=module.AuxRequest(lse=True) if lse else None)
+                with self.subTest(backend=backend, options=options, lse=lse), torch.no_grad():
+                    torch._dynamo.reset()  # which keeps few versions of one function
+                    compiled = torch.compile(step, backend=backend, fullgraph=True)
+                    for in_place in (True, False, True):
+                        (installed.redo if in_place else installed.undo)()
+                        installed.recount()
+                        before = fakes.Route.launched
+                        torch.testing.assert_close(compiled(q, k, v), expected, atol=4e-3, rtol=0)
+                        self.assertEqual(fakes.Route.launched - before, in_place)
+
+    def test_a_compiled_call_without_a_kernel_is_pytorchs(self):
+        q, k, v = self.qkv()
+        unmarked = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
+        installed = self.install()
+        marked = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
+        one_head = module.create_block_mask(lambda b, h, q, k: q - k < 5 << h, None, None, TOKENS, TOKENS, device="cpu")
+        bias = torch.randn(models.HEADS, TOKENS, TOKENS)
+        wide = [torch.randn(models.BATCH, models.HEADS, TOKENS, 2 * models.DIM).half() for _ in range(3)]
+        for inputs, options, launches in (
+                ((q, k, v), {"block_mask": marked}, 1), ((q, k, v), {"block_mask": unmarked}, 0), ((q, k, v), {"block_mask": one_head}, 0),
+                ((q, k, v), {"score_mod": lambda s, b, h, q, k: s + bias[h, q, k]}, 0), ((q, k, v), {"scale": 2.0}, 0),
+                ((q, k, v), {"score_mod": lambda s, b, h, q, k: s * 3}, 0), (wide, {}, 0)):
+            with self.subTest(options), torch.no_grad():
+                torch._dynamo.reset()
+                before = fakes.Route.launched
+                out = torch.compile(lambda *given: module.flex_attention(*given, **options), backend="aot_eager", fullgraph=True)(*inputs)
+                self.assertEqual(fakes.Route.launched - before, launches)
+                torch.testing.assert_close(out, self.pytorch[0](*inputs, **options), atol=4e-3, rtol=0)
+        window = 5
+        compiled = torch.compile(lambda q, k, v: module.flex_attention(q, k, v, block_mask=changing), backend="aot_eager")
+        changing = module.create_block_mask(lambda b, h, q, k: q - k < window << h, None, models.HEADS, TOKENS, TOKENS, device="cpu")
+        for window, launches in ((5, 1), (6, 0)):
+            changing = module.create_block_mask(lambda b, h, q, k: q - k < window << h, None, models.HEADS, TOKENS, TOKENS, device="cpu")
+            before = fakes.Route.launched
+            torch.testing.assert_close(compiled(q, k, v), self.pytorch[0](q, k, v, block_mask=changing), atol=4e-3, rtol=0)
+            self.assertEqual(fakes.Route.launched - before, launches)
+        self.assertGreater(installed.why().served, 0)
+
+    def test_a_compiled_call_that_the_kernel_refuses_is_computed(self):
+        q, k, v = self.qkv()
+        self.install()
+        held = torch.zeros(q.numel() + 1, dtype=q.dtype)[1:].view(q.shape).copy_(q)
+        compiled = torch.compile(lambda q, k, v: module.flex_attention(q, k, v, score_mod=lambda s, b, h, q, k: s + (k - q) * 0.5),
+                                 backend="aot_eager", fullgraph=True)
+        with torch.no_grad():
+            for query, launches in ((q, 1), (held, 0)):  # one that does not begin at a multiple of 16 bytes
+                before = fakes.Route.launched
+                out = compiled(query, k, v)
+                self.assertEqual(fakes.Route.launched - before, launches)
+                torch.testing.assert_close(out, self.pytorch[0](
+                    q, k, v, score_mod=lambda s, b, h, q, k: s + (k - q) * 0.5), atol=4e-3, rtol=0)
+
+    def test_installations_end_in_any_order(self):
+        q, k, v = self.qkv()
+        first = self.install()
+        shown = module.flex_attention
+        second = fatune.install(self.result, unverified=True)
+        self.assertIsNot(module.flex_attention, shown)
+        first.undo()
+        second.flex.words.update({("", "", None, False, TOKENS, TOKENS): None})
+        module.flex_attention(q, k, v)
+        self.assertEqual(second.why().served, 1)
+        second.undo()
+        with first.briefly():
+            self.assertIs(module.flex_attention, shown)
+        self.assertIs(module.flex_attention, self.pytorch[0])
+
+    def test_the_reference_of_a_proof_is_in_double_precision(self):
+        q, k, v = self.qkv()
+        few, blocks = [each[:, ::2] for each in (k, v)], module.create_block_mask(
+            lambda b, h, q, k: (q >= k) & (k != h), None, models.HEADS, TOKENS, TOKENS, device="cpu")
+        options = {"block_mask": blocks, "score_mod": lambda s, b, h, q, k: s * h, "enable_gqa": True}
+        wide, lse = self.pytorch[0](q.double(), *(each.double() for each in few), **options, return_lse=True)
+        for scores in (exact._SCORES_AT_ONCE, 1):
+            with exact.in_place_of_pytorchs(torch.float64), unittest.mock.patch.object(exact, "_SCORES_AT_ONCE", scores):
+                out, aux = module.flex_attention(q, *few, **options, return_aux=module.AuxRequest(lse=True))
+                self.assertTrue(torch.equal(module.flex_attention(q, *few, **options), out))
+            self.assertEqual((out.dtype, aux.lse.dtype, aux.max_scores), (torch.float16, torch.float32, None))
+            self.assertTrue(torch.equal(out, wide.half()))
+            torch.testing.assert_close(aux.lse, lse.float())
+
+
+if __name__ == "__main__":
+    unittest.main()
