@@ -20,11 +20,9 @@ using bias_elem = elem;
 /// A lower number hides its key, as -inf does. In mma kernels such a score is below kLeastRowMax.
 constexpr float kHidingBias = -1e29f;
 
-// BIAS_PARAMETER ends a parameter list where there is a bias, and is nothing else; BIAS_ARGUMENT
-// ends a call.
+// BIAS_PARAMETER ends a parameter list where there is a bias, and is nothing else.
 #if BIAS
 #define BIAS_PARAMETER , const bias_elem *__restrict__ bias
-#define BIAS_ARGUMENT , bias
 
 /// Returns the number by which a score that has its scale rises.
 DEVICE float bias_value(bias_elem element) {
@@ -44,5 +42,4 @@ DEVICE const bias_elem* bias_row(const bias_elem* bias, int head, int row) {
 }
 #else
 #define BIAS_PARAMETER
-#define BIAS_ARGUMENT
 #endif

@@ -37,8 +37,8 @@ struct AlibiRow {
 /// Adds ALiBi to S. `row_of(16 * m + 8 * half)` is a row's.
 template <int kM, int kN, typename RowOf>
 DEVICE void add_alibi(Scores<kM, kN>& scores, RowOf row_of) {
-  // Of visible keys none is after its query.
-  constexpr bool kOneSided = kBoundedAfter && PREFIX_KEYS == 0 && 
+  // No visible key is after its query.
+  constexpr bool kOneSided = kBoundedAfter && PREFIX_KEYS == 0 &&
                              DIAGONAL + KEYS_AFTER <= SEQ_KV - SEQ_Q;
 #pragma unroll
   for (int m = 0; m < kM; ++m) {

@@ -37,7 +37,6 @@
 /// Whether the problem has one of them.
 #define MODIFIED (BIAS || LENGTHS || ALIBI || SINK)
 constexpr bool kAlibi = ALIBI != 0;
-constexpr bool kSink = SINK != 0;
 
 struct Modifiers {
 #if BIAS
@@ -49,7 +48,7 @@ struct Modifiers {
 #if ALIBI
   const float* alibi;  // a slope for each head
 
-  /// What a score without scale falls by from key to key; `head` is counted over the batch.
+  /// A score without scale falls by this from key to key; `head` is counted over the batch.
   DEVICE float slope(int head) const { return alibi[head % HEADS] * (1.0f / SOFTMAX_SCALE); }
 #endif
 #if SINK

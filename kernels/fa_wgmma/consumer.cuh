@@ -278,7 +278,7 @@ struct Consumer {
   }
 
 #if MODIFIED
-  /// What the work tile's rows need of the tensors that change scores or hide keys.
+  /// Reads what the work tile's rows need of the tensors that change scores or hide keys.
   DEVICE void begin_modifiers() {
     if (kBias || kAlibi) grid_dependency_wait();
 #if BIAS

@@ -49,7 +49,8 @@ def order_of(memory, sizes, inputs):
                 for name, (word, tensor) in inputs.items() if name not in "qkv"}
     return {"problem": sizes, "strides": {**strides, "out": list(out.stride())}, "optional": optional,
             "memory": {"path": str(memory), "bytes": end, "places": places}, "flush_bytes": 1,
-            "varies_within": 0.1}
+            "varies_within": 0.1, "mask_expression": sizes.get("mask_calls"),
+            "score_expression": sizes.get("score_calls")}
 
 
 def make_inputs(sizes, bias=None, word="f16", alibi=False, sink=False):
@@ -112,8 +113,12 @@ def plain(sizes, inputs):
     for batch, query, key in itertools.product(range(sizes["batch"]), range(queries), range(keys)):
         if "alibi" in inputs:
             scores[batch, :, query, key] -= inputs["alibi"][1].double() * abs(query + keys - queries - key)
-        if not visible(sizes["mask"], batch, query, key, queries, keys):
-            scores[batch, :, query, key] = -math.inf
+        shown = visible(sizes["mask"], batch, query, key, queries, keys)
+        for head in range(HEADS):
+            place = (batch, head, query, key)
+            scores[place] = sizes.get("score", lambda score, *_: score)(float(scores[place]), *place[:2], query, key)
+            if not shown or not sizes.get("shows", lambda *_: True)(*place):
+                scores[place] = -math.inf
     if "sink" in inputs:
         column = inputs["sink"][1].double()[None, :, None, None].expand(*scores.shape[:3], 1)
         return torch.cat([scores, column], 3).softmax(3)[..., :-1] @ v
@@ -258,6 +263,20 @@ class Baselines(unittest.TestCase):
             run("flex", sizes_of("causal+padding:9,13,11", softcap=2.0), bias=(shape, PLAIN), word="f32", alibi=True)
         run("flex", sizes_of("none"), bias=((1, HEADS, 6, KEYS), (0, 2, 1, 3)))
         run("flex", sizes_of("none"), bias=(KEY_PADDING, PLAIN), word="bool")
+
+    def test_expressions(self):
+        wide = {"mask_calls": 'o["||"](o["<"](k, 4), o["<"](o["abs"](o["-"](q, k)), o["+"](o["%"](h, 3), 2)))',
+                "shows": lambda b, h, q, k: k < 4 or abs(q - k) < h % 3 + 2}
+        thirds = {"mask_calls": 'o["?"](o["=="](b, 1), o["!="](o["/"](k, 3), 1), o[">"](o["<<"](k, 1), q))',
+                  "shows": lambda b, h, q, k: k // 3 != 1 if b == 1 else 2 * k > q}
+        change = {"score_calls": 'o["+"](o["*"](score, 0.5), o["?"](o[">"](k, q), o["tanh"](score), o["-"](h)))',
+                  "score": lambda score, b, h, q, k: score * 0.5 + (math.tanh(score) if k > q else -h)}
+        for backend in ("efficient", "math", "flex"):
+            for mask in ("none", "causal", "padding:13,7,8"):
+                run(backend, sizes_of(mask, **wide))
+            run(backend, sizes_of("none", **thirds))
+        run("flex", sizes_of("causal", softcap=2.0, **change))
+        run("flex", sizes_of("none", **wide, **change), alibi=True)
 
     def test_v_of_another_head_dim(self):
         for backend, dtype in (("efficient", "f16"), ("math", "f16"), ("flex", "f16"), ("fa4", "bf16")):

@@ -121,6 +121,17 @@ std::string PairRule::print(const Node& node, bool as_code) const {
                      what.operands > 1 ? ", " + side(1) : "");
 }
 
+std::string PairRule::print_calls(const Node& node) const {
+  if (node.what == &number_row()) return number_text(node.number, node.is_float, false);
+  if (node.what->operands == 0) return std::string(node.what->token);
+  std::vector<std::string> sides;
+  for (std::size_t i = 0; i < node.what->operands; ++i)
+    sides.push_back(print_calls(operand(node, i)));
+  return fmt::format("o[\"{}\"]({})", node.what->token, join(sides, ", "));
+}
+
+std::string PairRule::calls() const { return print_calls(nodes_.back()); }
+
 std::string PairRule::text() const { return print(nodes_.back(), false); }
 std::string PairRule::as_conjunct() const {
   return nodes_.back().what->level < RuleLevel::kAnd ? "(" + text() + ")" : text();

@@ -48,6 +48,8 @@ class PairRule {
   std::string as_conjunct() const;  ///< text(), in parentheses where && needs them
   /// Returns C++ for templates, in which sizes are macros (kernels/common/expression.cuh).
   std::string code() const;
+  /// Returns calls of functions by their tokens, for Python: o["<"](q, o["+"](k, 3)).
+  std::string calls() const;
   bool uses(std::string_view name) const;
   /// Returns what is wrong at the problem's sizes; empty if nothing is.
   std::string fault(const Attention& problem) const;
@@ -77,6 +79,7 @@ class PairRule {
   };
   const Node& operand(const Node& node, std::size_t i) const { return nodes_[node.operands[i]]; }
   std::string print(const Node& node, bool as_code) const;
+  std::string print_calls(const Node& node) const;
   std::string operand_text(const Node& node, std::size_t i, bool as_code) const;
   std::vector<double> column(const Node& node, const Attention& problem, const Pairs& row,
                              std::span<const double> scores) const;

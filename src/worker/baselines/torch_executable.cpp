@@ -31,6 +31,11 @@ std::string refusal(const std::string& backend, const Attention& problem) {
     return fmt::format("{} caps no scores",
                        package != nullptr ? package->title : "scaled_dot_product_attention");
   }
+  const bool expressions = package != nullptr && package->expressions;
+  if (!problem.score.empty() && !expressions)
+    return "it changes scores by no expression";
+  if (!problem.mask.rule.empty() && package != nullptr && !expressions)
+    return fmt::format("{} takes no expression as mask", package->title);
   if (unseeing_rows(problem) > 0) {
     return fmt::format("the first rows see no key; {} them",
                        package != nullptr ? fmt::format("{} promises nothing for", package->title)

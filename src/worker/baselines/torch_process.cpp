@@ -12,6 +12,7 @@
 #include "core/fields.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "model/problem/rule.hpp"
 #include "model/problem/tensor.hpp"
 #include "worker/timing/layer.hpp"
 #include "worker/timing/sampler.hpp"
@@ -234,6 +235,14 @@ void TorchProcess::pass_over_ahead() {
   }
 }
 
+/// Returns an expression as calls for Python; null without one.
+static Json calls_of(const std::string& text, RuleKind kind) {
+  if (text.empty()) return nullptr;
+  const Result<PairRule> rule = PairRule::parse(text, kind);
+  FATUNE_CHECK(static_cast<bool>(rule), "problems have expressions that parse");
+  return rule->calls();
+}
+
 /// A problem that is not the last one gets new memory for its tensors.
 Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
   if (next_ && next_->first == setting.problem) return next_->second;
@@ -241,8 +250,12 @@ Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
   Json strides;
   for (const char* tensor : {"q", "k", "v", "out"})
     strides[tensor] = strides_of(setting.problem, tensor).all();
+  Attention bounds = setting.problem;
+  bounds.mask.rule.clear();
   const Json order = {{"do", "problem"},
-                      {"problem", to_json(setting.problem)},
+                      {"problem", to_json(bounds)},
+                      {"mask_expression", calls_of(setting.problem.mask.rule, RuleKind::kMask)},
+                      {"score_expression", calls_of(setting.problem.score, RuleKind::kScore)},
                       {"strides", strides},
                       {"optional", optional_of(setting.problem)},
                       {"memory", tensors_.place()},

@@ -27,6 +27,7 @@ struct PythonPackage {
   bool scales = false;       ///< takes other scales than 1/sqrt(head_dim)
   bool softcap = false;      ///< caps scores
   bool value_dim = false;    ///< takes v of another head dim
+  bool expressions = false;  ///< takes expressions of masks and scores
   bool e4m3 = false;         ///< takes e4m3 inputs with one factor a key head
 };
 inline constexpr PythonPackage kPythonPackages[] = {
@@ -43,7 +44,8 @@ inline constexpr PythonPackage kPythonPackages[] = {
      .package = "torch",
      .scales = true,
      .softcap = true,
-     .value_dim = true},
+     .value_dim = true,
+     .expressions = true},
     {.impl = "sage", .title = "SageAttention", .package = "sageattention", .scales = true}};
 /// Null for a name that is not in the table.
 const PythonPackage* python_package(std::string_view impl);

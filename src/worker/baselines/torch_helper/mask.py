@@ -16,14 +16,17 @@ class Mask:
 
     `lengths_kind` is "padding" or "padding-left", which leave `lengths` keys of each batch entry.
     Or it is "document": a query sees keys of its own document, and `lengths` are theirs. Without
-    lengths it is empty."""
+    lengths it is empty.
 
-    def __init__(self, text, queries, keys, batch):
+    `rule` is none, or a function of (score, batch, head, query, key) that is 0 for hidden keys."""
+
+    def __init__(self, text, queries, keys, batch, heads=1, rule=None):
         base, _, lengths = text.partition("+")
         if base.startswith(("padding", "document")):
             base, lengths = "none", base
         form, numbers = split(base)
         self.text, self.queries, self.keys, self.batch = text, queries, keys, batch
+        self.heads, self.rule = heads, rule
         self.kind = "window" if form == "causal-window" else form
         self.diagonal = 0 if form == "causal-upper-left" else keys - queries
         self.prefix = numbers[0] if form == "prefix" else 0
@@ -37,7 +40,12 @@ class Mask:
         if self.after and self.after >= queries - 1:
             self.after = None
         self.take_lengths(lengths)
-        self.hides = self.kind != "none" or self.lengths_kind != ""
+        self.hides = self.kind != "none" or self.lengths_kind != "" or rule is not None
+        if rule is not None:
+            self.kind = "expression"
+
+    def depends_on(self, name):
+        return self.rule is not None and name in self.rule.names
 
     def take_lengths(self, text):
         self.lengths_kind, self.lengths = split(text)
@@ -49,9 +57,9 @@ class Mask:
             self.documents = on_device([document for document, length in enumerate(self.lengths)
                                         for _ in range(length)])
 
-    def sees(self, query, key, batch):
+    def sees(self, query, key, batch, head=None):
         """Whether the query of the batch entry sees the key, where the mask hides some. All may be
-        tensors; `batch` counts for padding alone."""
+        tensors; `batch` counts for padding and rules, `head` for rules alone."""
         apart = key - query - self.diagonal
         seen = []
         if self.after is not None:
@@ -64,8 +72,11 @@ class Mask:
             seen.append(key >= self.keys - self.device_lengths[batch])
         elif self.lengths_kind == "document":
             seen.append(self.documents[query] == self.documents[key])
-        seen = functools.reduce(operator.and_, seen)
-        return seen | (key < self.prefix) if self.prefix else seen
+        if self.prefix:
+            seen = [functools.reduce(operator.and_, seen) | (key < self.prefix)]
+        if self.rule is not None:
+            seen.append(self.rule(None, batch, head, query, key) != 0)
+        return functools.reduce(operator.and_, seen)
 
     def places(self):
         """Queries in a column and keys in a row."""
@@ -73,11 +84,13 @@ class Mask:
                 torch.arange(self.keys, dtype=torch.int32, device="cuda"))
 
     def tensor(self):
-        """Booleans, (queries, keys); with padding (batch, 1, queries, keys)."""
-        batch = None
-        if self.pads:
+        """Booleans, (queries, keys); with padding (batch, 1, queries, keys), and with a rule
+        (batch, heads, queries, keys) or such with sizes of 1."""
+        batch = head = None
+        if self.pads or self.rule is not None:
             batch = torch.arange(self.batch, dtype=torch.int32, device="cuda")[:, None, None, None]
-        return self.sees(*self.places(), batch)
+            head = torch.arange(self.heads, dtype=torch.int32, device="cuda")[:, None, None]
+        return self.sees(*self.places(), batch, head)
 
 
 def on_device(numbers):

@@ -5,6 +5,7 @@ import mmap
 import torch
 
 from torch_helper.basics import METHOD, Refused
+from torch_helper.expression import expression
 from torch_helper.mask import Mask
 from torch_helper.measuring import captured, same_bits, timed, type_of
 
@@ -16,7 +17,10 @@ class Problem:
 
     def __init__(self, order):
         sizes, memory = order["problem"], order["memory"]
-        self.mask = Mask(sizes["mask"], sizes["seq_q"], sizes["seq_kv"], sizes["batch"])
+        rule = expression(order.get("mask_expression"), sizes)
+        self.mask = Mask(sizes["mask"], sizes["seq_q"], sizes["seq_kv"], sizes["batch"],
+                         sizes["heads"], rule)
+        self.change_score = expression(order.get("score_expression"), sizes)
         self.causal = self.mask.kind == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
         self.softcap = sizes.get("softcap")  # none: scores stay as they are

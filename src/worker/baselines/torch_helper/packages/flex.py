@@ -16,7 +16,8 @@ class FlexAttention(JustInTime):
     TAKES = ("bias", "lengths", "alibi")
 
     def score_mod(self):
-        """Caps a score, then adds the bias, then the slope's part."""
+        """Caps a score, adds the bias, then the slope's part, and applies the expression."""
+        change = self.problem.change_score
         cap, diagonal = self.problem.softcap, self.problem.mask.diagonal
         bias, slopes = (self.problem.device.get(name) for name in ("bias", "alibi"))
         if bias is not None:  # sizes of 1 stand for all
@@ -35,9 +36,10 @@ class FlexAttention(JustInTime):
                     score = score + value
             if slopes is not None:
                 score = score - slopes[head] * (query + diagonal - key).abs()
-            return score
+            return change(score, batch, head, query, key) if change else score
 
-        return None if cap is None and bias is None and slopes is None else changed
+        none = cap is None and bias is None and slopes is None and change is None
+        return None if none else changed
 
     def first_run(self):
         """Sets the options. What was compiled for the problem before is forgotten, since PyTorch
@@ -50,8 +52,10 @@ class FlexAttention(JustInTime):
             from torch.nn.attention.flex_attention import create_block_mask
 
             self.options["block_mask"] = create_block_mask(
-                lambda batch, head, query, key: mask.sees(query, key, batch),
-                mask.batch if mask.pads else None, None, mask.queries, mask.keys, device="cuda")
+                lambda batch, head, query, key: mask.sees(query, key, batch, head),
+                mask.batch if mask.pads or mask.depends_on("b") else None,
+                mask.heads if mask.depends_on("h") else None,
+                mask.queries, mask.keys, device="cuda")
         torch.compiler.reset()
         self.attend = torch.compile(self.attend, dynamic=False, fullgraph=True)
         return super().first_run()
