@@ -125,16 +125,15 @@ TEST_CASE("a problem may change scores by an expression, in one spelling") {
       R"json({"schema":"fatune.problems/1","name":"s","problems":[
           {"name":"a","shape":"1,2,8,64","score":"logits+0.5*(kv_idx-q_idx)"},
           {"name":"b","shape":"1,2,8,64","score":"20 * tanh(score / 20)"},
-          {"name":"c","shape":"1,2,8,64","score":"score +"}]
-})",
+          {"name":"c","shape":"1,2,8,64","score":"score +"}]})json",
       "s.json");
-REQUIRE(suite);
-REQUIRE(suite->problems.size() == 2);
-CHECK(suite->problems[0].problem.as_attention().score == "score + 0.5 * (k - q)");
-CHECK(suite->problems[1].problem.as_attention().score.empty());
-CHECK(suite->problems[1].problem.as_attention().softcap == 20.0);
-REQUIRE(suite->left_out.size() == 1);
-CHECK(suite->left_out.front().starts_with("c: "));
+  REQUIRE(suite);
+  REQUIRE(suite->problems.size() == 2);
+  CHECK(suite->problems[0].problem.as_attention().score == "score + 0.5 * (k - q)");
+  CHECK(suite->problems[1].problem.as_attention().score.empty());
+  CHECK(suite->problems[1].problem.as_attention().softcap == 20.0);
+  REQUIRE(suite->left_out.size() == 1);
+  CHECK(suite->left_out.front().starts_with("c: "));
 }
 
 TEST_CASE("a problem that contradicts itself is left out beside others") {
