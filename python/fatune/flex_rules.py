@@ -93,10 +93,10 @@ class Asked(NamedTuple):
 
 def rule_of(mask_mod: Optional[Callable[..., Any]], score_mod: Optional[Callable[..., Any]],
             seq_q: int, seq_kv: int) -> Rule:
-    """Returns the rule of a call of these lengths. A function is called with Symbols unless its code
-    was called before with the same numbers, functions and tensors, unwritten since, in its closure,
-    its defaults and the globals that it reads. One that holds anything else is called each time. Raises Refused,
-    whose message is a sentence."""
+    """Returns the rule of a call of these lengths. A function is called with Symbols once for the
+    numbers, functions and tensors in its closure, its defaults and the globals that it reads. A
+    tensor that was written to is another. One that holds anything else is called each time. Raises
+    Refused, whose message is a sentence."""
     rule = Rule()
     if score_mod is not None:
         rule = _remembered("score_mod", score_mod, _score_rule, (seq_q, seq_kv))

@@ -276,6 +276,23 @@ class ServeTest(unittest.TestCase):
             self.assertEqual(self.served(installed), (1, []))
         torch.testing.assert_close(out, F.scaled_dot_product_attention(q, k, v), atol=2e-3, rtol=0)
 
+    def test_rules_are_found_by_the_texts_that_were_captured(self):
+        def row(problem, rule, bias="", **changes):
+            return {"function": "flex_attention", "problem": problem, "mask": {"rule": rule, "bias": bias}, "score": "",
+                    "softcap": None, "query": {"shape": [1, 1, 8, 64]}, "key": {"shape": [1, 1, 9, 64]}, **changes}
+
+        calls = [row("a", "q >= k"), row("b", "q >= k", "1,1,1,9:bool"), row("c", "", score="score*2", softcap=3.0),
+                 row("d", "q - k < 2 << h"), row("e", None), row("not tuned", "q == k"), {**row("a", "k == q"), "function": "sdpa"}]
+        problems = [{"name": name, "best": {"kernel": "naive"}, "problem": problem} for name, problem in (
+            ("a", {"mask": "causal"}), ("b", {"mask": "causal", "bias": "1,1,1,9:bool"}), ("e", {"mask": "causal"}),
+            ("c", {"mask": "none", "score": "score * 2", "softcap": 3.0}), ("d", {"mask": "q - k < 2 << h"}))]
+        suite = fatune.Suite({"name": "s", "problems": [], "capture": {"calls": calls}})
+        flex = flex_serving.Flex(self.install().exported, suite, [*problems, {"name": "not tuned", "best": None}])
+        self.assertEqual(flex.words, {
+            ("q >= k", "", None, False, 8, 9): "causal", ("q >= k", "", None, True, 8, 9): " beside causal",
+            ("", "score*2", 3.0, False, 8, 9): " softcap 3.0 score score * 2",
+            ("q - k < 2 << h", "", None, False, 8, 9): "q - k < 2 << h"})
+
     def test_each_rule_has_its_kernel(self):
         bias, window = torch.randn(models.HEADS, TOKENS, TOKENS), 5
         blocks = [module.create_block_mask(mask_mod, None, models.HEADS, TOKENS, TOKENS, device="cpu")

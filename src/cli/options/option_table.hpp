@@ -130,10 +130,10 @@ struct ProblemArgs {
   bool alibi = false, sink = false;
   std::string kv_heads;
   std::string seq_kv;
-  std::string value_dim;      ///< empty: head_dim
-  std::string layout;         ///< empty: bhsd, or what the suite says
+  std::string value_dim;             ///< empty: head_dim
+  std::string layout;                ///< empty: bhsd, or what the suite says
   std::string softcap, bias, score;  ///< empty: none
-  std::string scale;          ///< empty: 1/sqrt(head_dim), or what the suite says
+  std::string scale;                 ///< empty: 1/sqrt(head_dim), or what the suite says
 };
 OptionTable problem_table(ProblemArgs& args);
 
