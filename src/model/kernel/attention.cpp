@@ -7,6 +7,7 @@
 
 #include "model/kernel/operation.hpp"
 #include "model/problem/problem.hpp"
+#include "model/problem/rule_keys.hpp"
 
 namespace fatune {
 namespace {
@@ -144,11 +145,13 @@ struct AttentionOperation final : Operation {
   Problem smallest_problem() const override { return {}; }
   Problem reference_problem(const Problem& problem) const override {
     Attention head = problem.as_attention();
-    head.batch = head.heads = head.kv_heads = 1;
     head.layouts = {};
+    if (head.bias) head.bias = contiguous(*head.bias);
+    if (names_heads(head)) return head;
+    head.batch = head.heads = head.kv_heads = 1;
     head.mask.lengths = fitted(std::move(head.mask.lengths), 1);
     // Rows whose place in the head matters stay together.
-    if (head.mask == Mask::kNone && !head.alibi)
+    if (head.mask == Mask::kNone && !head.alibi && head.score.empty())
       head.seq_q = std::min(head.seq_q, rows_at_once(head));
     if (head.bias) {
       const std::int64_t rows = head.bias->shape[2] == 1 ? 1 : head.seq_q;

@@ -56,7 +56,8 @@ struct Operation {
   virtual Problem smallest_problem() const = 0;
   /// Returns the part of a problem that one launch of the reference computes. For attention one
   /// contiguous head, so that the reference compiles in no stride of the kernels, or without a mask
-  /// as many of its rows as have 2 GiB of scores; otherwise the whole problem.
+  /// as many of its rows as have 2 GiB of scores. The whole problem for other operations, and where
+  /// an expression names heads.
   virtual Problem reference_problem(const Problem& problem) const = 0;
   /// Returns the inputs that finalists meet besides search_cases().
   virtual std::vector<InputCase> hard_cases(const Problem& problem, std::uint64_t seed) const = 0;

@@ -154,6 +154,8 @@ Bias resized(const Bias& bias, const Attention& from, const Attention& to) {
   return made;
 }
 
+Bias contiguous(const Bias& bias) { return {bias.shape, contiguous(bias.shape), bias.type}; }
+
 std::int64_t row_alignment(const Bias& bias, Dtype input) {
   if (bias.strides[3] != 1) return 0;
   const std::optional<Dtype> type = dtype_of(bias, input);

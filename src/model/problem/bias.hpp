@@ -50,6 +50,7 @@ FieldWord<Bias> word_of(const Bias*);
 std::string bias_fault(const Attention& problem);
 /// Returns the bias of a problem of other sizes: dimensions keep their order in memory.
 Bias resized(const Bias& bias, const Attention& from, const Attention& to);
+Bias contiguous(const Bias& bias);  ///< of the same shape
 /// Returns the bytes, at most 16, that divide the distance of any two rows; 0 if keys are no
 /// neighbours.
 std::int64_t row_alignment(const Bias& bias, Dtype input);

@@ -2,9 +2,11 @@
 #include "model/problem/rule_keys.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/result.hpp"
@@ -78,6 +80,15 @@ RuleCounts count_all(const Attention& p) {
 }
 
 }  // namespace
+
+bool names_heads(const Attention& p) {
+  static constexpr std::array<std::string_view, 5> kNames = {"b", "h", "BATCH", "HEADS", "KV_HEADS"};
+  const auto names_one = [](const std::string& text, RuleKind kind) {
+    const Result<PairRule> rule = PairRule::parse(text, kind);
+    return rule && std::ranges::any_of(kNames, [&](auto name) { return rule->uses(name); });
+  };
+  return names_one(p.mask.rule, RuleKind::kMask) || names_one(p.score, RuleKind::kScore);
+}
 
 RuleCounts RuleCounts::of(const Attention& p) {
   // Records of one problem are read by the thousand.

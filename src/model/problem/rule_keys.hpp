@@ -28,6 +28,9 @@ class VisibleKeys {
   std::optional<PairRule> rule_;
 };
 
+/// Tells whether an expression of the problem names batch entries or heads, or their numbers.
+bool names_heads(const Attention& problem);
+
 /// What a mask with an expression leaves of a head, as means over heads and batch.
 struct RuleCounts {
   double pairs = 0, unseeing_rows = 0, seen_keys = 0;

@@ -91,6 +91,23 @@ TEST_CASE("the reference of one head has the longest lengths, and all rows of a 
   CHECK(attention()->reference_problem(problem).as_attention().seq_q < 1 << 17);
 }
 
+TEST_CASE("the reference of an expression that names heads is the whole problem") {
+  Attention problem{2, 8, 4, 512, 512, 64};
+  problem.mask = canonical(*parse_mask("q - k < 64 << h"), 512, 512);
+  problem.layouts = *parse_layouts("bshd");
+  const Attention whole = attention()->reference_problem(problem).as_attention();
+  CHECK(whole.heads == 8);
+  CHECK(whole.layouts.plain());
+  problem.mask = canonical(*parse_mask("q / 64 == k / 64"), 512, 512);
+  CHECK(attention()->reference_problem(problem).as_attention().heads == 1);
+  problem.score = "score + b";
+  CHECK(attention()->reference_problem(problem).as_attention().batch == 2);
+  problem.score = "score * 2";
+  problem.mask = Mask::kNone;
+  problem.seq_q = problem.seq_kv = 1 << 17;
+  CHECK(attention()->reference_problem(problem).as_attention().seq_q == 1 << 17);
+}
+
 TEST_CASE("persistent CTAs that take work tiles in pairs can do the last resort") {
   const auto kernels = project_kernels();
   const auto kernel = std::ranges::find(kernels, "fa_wgmma",
