@@ -8,6 +8,7 @@ A block stands between `<!-- begin NAME -->` and `<!-- end NAME -->`, in whichev
 """
 import collections
 import gzip
+import itertools
 import json
 import pathlib
 import re
@@ -133,21 +134,24 @@ def suite(name, by="in_layer"):
 
 def variants():
     """Problems of the suite beside the fastest of cuDNN and PyTorch, and in other rounds beside FlashAttention-4."""
-    document, newest = load("h200/suite-variants.json"), load("h200/variants-fa4.json")
+    files = ["h200/suite-variants.json", "h200/suite-variants-more.json"]
+    documents, newest = [load(file) for file in files], load("h200/variants-fa4.json")
     beside = {problem["name"]: problem for problem in problems_of(newest)}
     rows, ratios = [], []
-    for problem in problems_of(document):
+    for problem in itertools.chain(*map(problems_of, documents)):
         best, other = problem["best"], beside.get(problem["name"])
         theirs = ["", ""] if other is None else [f"{ratios_of(other, 'in_layer')[time]:.3f}" for time in ("in_layer", "plain")]
-        own = [NAMES[problem["best_baseline"]], f"{problem['ratio']:.3f}"] if "ratio" in problem else ["", ""]
+        in_layer = problem["time"] == "in_layer"
+        own = [NAMES[problem["best_baseline"]], f"{ratios_of(problem, 'in_layer')['in_layer']:.3f}"] if "ratio" in problem and in_layer else ["", ""]
         ratios += [max(float(ratio) for ratio in (own[1], theirs[0]) if ratio)] if own[1] or theirs[0] else []
         rows.append([problem["name"], f"{median(best, 'plain'):.1f}", f"{median(best, 'in_layer'):.1f}", *own, *theirs])
-    head = ["problem", "plain, µs", "in a layer, µs", "fastest of cuDNN and PyTorch", "ratio, in a layer",
+    head = ["problem", "plain, µs", "in a layer, µs", "fastest of cuDNN and PyTorch", "ratio",
             "ratio to FlashAttention-4, in a layer", "the same, plain"]
     text = (f"Beside the fastest of these, in a layer: geometric mean **{statistics.geometric_mean(ratios):.3f}** ({len(ratios)} rows, "
             f"worst {max(ratios):.3f})")
     command = newest["command"].partition(",")[0]
-    return (f"{table(head, rows)}\n\n{text}. {source('h200/suite-variants.json', document)}\n\nThen, for FlashAttention-4 "
+    sources = "\n\n".join(source(file, document) for file, document in zip(files, documents))
+    return (f"{table(head, rows)}\n\n{text}. {sources}\n\nThen, for FlashAttention-4 "
             f"([h200/variants-fa4.json](../results/h200/variants-fa4.json)), `{command}`.")
 
 

@@ -82,7 +82,8 @@ RuleCounts count_all(const Attention& p) {
 }  // namespace
 
 bool names_heads(const Attention& p) {
-  static constexpr std::array<std::string_view, 5> kNames = {"b", "h", "BATCH", "HEADS", "KV_HEADS"};
+  static constexpr std::array<std::string_view, 5> kNames = {"b", "h", "BATCH", "HEADS",
+                                                             "KV_HEADS"};
   const auto names_one = [](const std::string& text, RuleKind kind) {
     const Result<PairRule> rule = PairRule::parse(text, kind);
     return rule && std::ranges::any_of(kNames, [&](auto name) { return rule->uses(name); });

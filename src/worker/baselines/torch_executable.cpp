@@ -32,8 +32,7 @@ std::string refusal(const std::string& backend, const Attention& problem) {
                        package != nullptr ? package->title : "scaled_dot_product_attention");
   }
   const bool expressions = package != nullptr && package->expressions;
-  if (!problem.score.empty() && !expressions)
-    return "it changes scores by no expression";
+  if (!problem.score.empty() && !expressions) return "it changes scores by no expression";
   if (!problem.mask.rule.empty() && package != nullptr && !expressions)
     return fmt::format("{} takes no expression as mask", package->title);
   if (unseeing_rows(problem) > 0) {
