@@ -68,11 +68,6 @@ struct Attention {
   /// fp8 only. Unless given, q, k and v have type out_dtype and no factors; the kernel quantizes
   /// them to dtype.
   Quant quant = Quant::kGiven;
-  /// Softmax scale, more than 0, if it is not 1/sqrt(head_dim).
-  std::optional<double> scale = std::nullopt;
-  /// Scores, which have the scale, become softcap * tanh(score / softcap) before the mask.
-  std::optional<double> softcap = std::nullopt;
-  std::optional<Bias> bias = std::nullopt;
   /// Scores, which have scale, cap and bias, fall by slopes[head] * |position of the query - key|.
   /// The last query has the position of the last key. The tensor `alibi`: fp32, (heads).
   bool alibi = false;
@@ -82,6 +77,11 @@ struct Attention {
   /// Columns of v and out, if not head_dim. f16 and bf16 only.
   std::optional<std::int64_t> value_dim = std::nullopt;
 
+  /// Softmax scale, more than 0, if it is not 1/sqrt(head_dim).
+  std::optional<double> scale = std::nullopt;
+  /// Scores, which have the scale, become softcap * tanh(score / softcap) before the mask.
+  std::optional<double> softcap = std::nullopt;
+  std::optional<Bias> bias = std::nullopt;
   /// What a score becomes that has scale, cap, bias and ALiBi: the text() of a PairRule, or empty.
   /// A result below kHidingBias hides the key.
   std::string score = {};

@@ -18,8 +18,8 @@ namespace fatune {
 struct Attention;
 struct RuleOperator;
 
-/// kMask: whole numbers only; true where the query sees the key. kScore: what a score becomes that
-/// has its scale, cap, bias and ALiBi; a float.
+/// kMask: a whole-number expression, not 0 where the query sees the key. kScore: a float
+/// expression, the new score after scale, softcap, bias and ALiBi.
 enum class RuleKind { kMask, kScore };
 
 /// From `least` to `most`, both included.
@@ -31,14 +31,14 @@ struct Pairs {
   Indices batch, head, query, key;
 };
 
-/// The bounds that a mask sets to key - query; keys below `prefix` need not keep the upper one.
+/// Bounds on key - query, both included. Keys below `prefix` are exempt from `most`.
 struct Band {
   std::optional<std::int64_t> least = std::nullopt, most = std::nullopt;
   std::int64_t prefix = 0;
 };
 
-/// docs/attention.md lists names, operators and functions, which have C's meaning and precedence.
-/// FlexAttention's and FlashInfer's names are accepted. Integers have 32 bits.
+/// An expression in C's syntax; operators have C's meaning and precedence. docs/attention.md lists
+/// names, operators and functions. Integers have 32 bits.
 class PairRule {
  public:
   /// The error says what is wrong, and what would be right.
@@ -51,13 +51,13 @@ class PairRule {
   /// Returns calls of functions by their tokens, for Python: o["<"](q, o["+"](k, 3)).
   std::string calls() const;
   bool uses(std::string_view name) const;
-  /// Returns what is wrong at the problem's sizes; empty if nothing is.
+  /// Returns an error's text for the problem's sizes; empty if there is none.
   std::string fault(const Attention& problem) const;
 
-  /// Evaluates neighbouring keys of one row, as many as `values` has. `values` has their scores,
-  /// and then their results.
+  /// Evaluates neighbouring keys of one row, as many as `values` has. `values` holds scores
+  /// on entry and results on return.
   void evaluate(const Attention& problem, const Pairs& row, std::span<double> values) const;
-  /// Tells whether a mask shows all of the pairs, or none; empty where neither is certain.
+  /// Returns true if a mask surely shows every pair, false if surely none, and empty otherwise.
   std::optional<bool> shows(const Attention& problem, const Pairs& pairs) const;
 
   std::vector<PairRule> conjuncts() const;  ///< the operands of an outermost &&, or the rule itself

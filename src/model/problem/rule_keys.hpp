@@ -20,7 +20,7 @@ class VisibleKeys {
   /// Returns 0 for each hidden key of the range, which lies within visible_keys() of the row.
   std::vector<double> shown(std::int64_t batch, std::int64_t head, std::int64_t row,
                             const KeyRange& range) const;
-  /// Tells for each row of the batch's heads whether it sees a key; empty if all do.
+  /// Returns for each (batch, head, row) whether the row sees a key; empty if every row does.
   std::vector<bool> seeing() const;
 
  private:
@@ -28,10 +28,10 @@ class VisibleKeys {
   std::optional<PairRule> rule_;
 };
 
-/// Tells whether an expression of the problem names batch entries or heads, or their numbers.
+/// Tells whether an expression of the problem names batch entries or heads, or their counts.
 bool names_heads(const Attention& problem);
 
-/// What a mask with an expression leaves of a head, as means over heads and batch.
+/// Visible pairs, rows without a visible key, and keys that some row sees: means for one head.
 struct RuleCounts {
   double pairs = 0, unseeing_rows = 0, seen_keys = 0;
   static RuleCounts of(const Attention& problem);

@@ -29,8 +29,8 @@ def compared(function):
     return lambda a, b: whole(function(a, b))
 
 
-def floating(function):
-    return lambda a: function(tensor(a).float())
+def floating(name):
+    return lambda a: getattr(torch, name)(tensor(a).float())
 
 
 OPERATORS = {
@@ -47,9 +47,9 @@ OPERATORS = {
     "floor_div": operator.floordiv, "floor_mod": operator.mod,
     "min": lambda a, b: torch.minimum(tensor(a), tensor(b)),
     "max": lambda a, b: torch.maximum(tensor(a), tensor(b)), "abs": abs,
-    "float": lambda a: tensor(a).float(), "exp": floating(torch.exp), "exp2": floating(torch.exp2),
-    "log": floating(torch.log), "log2": floating(torch.log2), "sqrt": floating(torch.sqrt),
-    "tanh": floating(torch.tanh),
+    "float": lambda a: tensor(a).float(), "exp": floating("exp"), "exp2": floating("exp2"),
+    "log": floating("log"), "log2": floating("log2"), "sqrt": floating("sqrt"),
+    "tanh": floating("tanh"),
 }
 NAMES = ("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim")
 
