@@ -71,8 +71,8 @@ std::vector<std::string_view> split_tokens(std::string_view text) {
 /// Appends the nodes of one expression, operands first. Functions return a node's index.
 class RuleParser {
  public:
-  RuleParser(std::string_view text, RuleKind kind, PairRule& rule)
-      : tokens_(split_tokens(text)), kind_(kind), nodes_(rule.nodes_) {}
+  RuleParser(std::string_view text, RuleKind kind, std::vector<PairRule::Node>& nodes)
+      : tokens_(split_tokens(text)), kind_(kind), nodes_(nodes) {}
 
   Status parse() {
     FATUNE_TRY(const std::size_t root, choice());
@@ -228,9 +228,6 @@ class RuleParser {
                                    token, join(known, ", ")));
   }
 
-  RuleParser(std::string_view text, RuleKind kind, std::vector<PairRule::Node>& nodes)
-      : tokens_(split_tokens(text)), kind_(kind), nodes_(nodes) {}
-
   std::vector<std::string_view> tokens_;
   RuleKind kind_;
   std::vector<PairRule::Node>& nodes_;
@@ -243,7 +240,7 @@ Result<PairRule> PairRule::parse(std::string_view text, RuleKind kind) {
   if (text.size() > kLongest)
     return usage_error(fmt::format("{} is longer than {} characters", what, kLongest));
   PairRule rule;
-  if (const Status parsed = RuleParser(text, kind, rule).parse(); !parsed)
+  if (const Status parsed = RuleParser(text, kind, rule.nodes_).parse(); !parsed)
     return usage_error(fmt::format("{} '{}': {}", what, trim(text), parsed.error().message));
   return rule;
 }

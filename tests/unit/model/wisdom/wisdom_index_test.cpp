@@ -77,6 +77,14 @@ TEST_CASE("kernels that libfatune_rt cannot launch are refused by the reader, to
   KernelFacts other_v = facts_with("other_v");
   other_v.problem.as_attention().value_dim = 128;
   CHECK_THAT(why_not_in_wisdom(other_v), ContainsSubstring("value_dim"));
+  KernelFacts ruled = other_v;
+  ruled.problem.as_attention().value_dim.reset();
+  CHECK(why_not_in_wisdom(ruled).empty());
+  ruled.problem.as_attention().mask.rule = "k < 4";
+  CHECK_THAT(why_not_in_wisdom(ruled), ContainsSubstring("evaluates an expression"));
+  ruled.problem.as_attention().mask.rule.clear();
+  ruled.problem.as_attention().score = "score * 2";
+  CHECK_THAT(why_not_in_wisdom(ruled), ContainsSubstring("evaluates an expression"));
   KernelFacts more = facts_with("more");
   more.problem.as_attention().sink = true;
   CHECK(why_not_in_wisdom(more) == "reads the tensor sink, but libfatune_rt passes none");
