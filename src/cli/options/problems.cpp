@@ -74,10 +74,8 @@ Result<Attention> scaled(Attention problem, const ProblemArgs& args) {
     if (!bias) return usage_error("--bias: " + bias.error().message);
     problem.bias = *bias;
   }
-  if (!args.score.empty()) {
-    if (const Status set = set_score(problem, args.score); !set)
-      return usage_error("--score: " + set.error().message);
-  }
+  if (const Status set = set_score(problem, args.score); !set)
+    return usage_error("--score: " + set.error().message);
   if (args.scale.empty()) return problem;
   const auto scale = parse_number(args.scale);
   if (!scale) return usage_error(fmt::format("--scale: '{}' is not a number", args.scale));

@@ -146,18 +146,16 @@ struct AttentionOperation final : Operation {
   Problem reference_problem(const Problem& problem) const override {
     Attention head = problem.as_attention();
     head.layouts = {};
-    if (head.bias) head.bias = contiguous(*head.bias);
-    if (names_heads(head)) return head;
-    head.batch = head.heads = head.kv_heads = 1;
-    head.mask.lengths = fitted(std::move(head.mask.lengths), 1);
-    // Rows whose place in the head matters stay together.
-    if (head.mask == Mask::kNone && !head.alibi && head.score.empty())
-      head.seq_q = std::min(head.seq_q, rows_at_once(head));
-    if (head.bias) {
-      const std::int64_t rows = head.bias->shape[2] == 1 ? 1 : head.seq_q;
-      head.bias->shape = {1, 1, rows, head.seq_kv};
-      head.bias->strides = {0, 0, rows == 1 ? 0 : head.seq_kv, 1};
+    if (!names_heads(head)) {
+      head.batch = head.heads = head.kv_heads = 1;
+      head.mask.lengths = fitted(std::move(head.mask.lengths), 1);
+      // Rows whose place in the head matters stay together.
+      if (head.mask == Mask::kNone && !head.alibi && head.score.empty())
+        head.seq_q = std::min(head.seq_q, rows_at_once(head));
+      if (head.bias)
+        head.bias->shape = {1, 1, head.bias->shape[2] == 1 ? 1 : head.seq_q, head.seq_kv};
     }
+    if (head.bias) head.bias = contiguous(*head.bias);
     return head;
   }
   std::string_view size_option() const override { return "--shape"; }

@@ -30,9 +30,7 @@ std::string macro(std::string_view name, std::int64_t value) {
 void add_rule(std::string_view name, const std::string& text, RuleKind kind,
               std::vector<std::string>& macros) {
   if (text.empty()) return;
-  const Result<PairRule> rule = PairRule::parse(text, kind);
-  FATUNE_CHECK(static_cast<bool>(rule), "problems have expressions that parse");
-  macros.push_back(fmt::format("{}={}", name, rule->code()));
+  macros.push_back(fmt::format("{}={}", name, PairRule::of(text, kind).code()));
 }
 
 void add_attention(const Attention& p, std::vector<std::string>& macros) {

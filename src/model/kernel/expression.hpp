@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/tokens.hpp"
 
 namespace fatune {
 
@@ -24,14 +25,6 @@ class Scope {
  private:
   std::vector<std::pair<std::string, double>> entries_;
 };
-
-/// `kManifest`: kernels/README.md lists operators and functions. `kPython`: and, or, not, chained
-/// comparisons, in, + - * / ** << >>, // and % that round down, min, max, int, float, abs, round,
-/// True, False. A text has at most 64 KB.
-enum class Syntax { kManifest, kPython };
-
-/// Returns names, numbers, operators and quoted strings as views of the text.
-std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax);
 
 /// A parsed expression. Evaluation is not thread-safe. A division by zero makes the result
 /// undefined, unless the other side decides && or ||. So `B != 0 && A % B == 0` is false for B = 0.

@@ -62,8 +62,7 @@ bool is_expression(std::string_view text) {
 
 /// Returns the rule as an operand of &&.
 std::string as_conjunct(const std::string& rule) {
-  const Result<PairRule> parsed = PairRule::parse(rule, RuleKind::kMask);
-  return parsed ? parsed->as_conjunct() : rule;
+  return PairRule::of(rule, RuleKind::kMask).as_conjunct();
 }
 
 }  // namespace
@@ -241,10 +240,8 @@ static bool adopt(Mask& mask, const Band& band) {
 
 /// Makes bounds of the mask from those that its rule states. Both count alike at equal lengths.
 static Mask with_bands(Mask mask) {
-  const Result<PairRule> rule = PairRule::parse(mask.rule, RuleKind::kMask);
-  if (!rule) return mask;
   std::vector<PairRule> left;
-  for (PairRule& each : rule->conjuncts()) {
+  for (PairRule& each : PairRule::of(mask.rule, RuleKind::kMask).conjuncts()) {
     const std::optional<Band> band = each.band();
     if (!band || !adopt(mask, *band)) left.push_back(std::move(each));
   }

@@ -328,12 +328,9 @@ void fields(Attention& x, FieldList& f) {
       .about("Added to scores: batch,heads,seq_q,seq_kv, then :f32 or :bool, @strides");
   f("alibi", x.alibi).omitted().about("Scores fall by slope * |query's position - key|");
   f("sink", x.sink).omitted().about("The softmax of each row has one more term, exp(sink)");
-  f("score", x.score)
-      .omitted()
-      .about("What a score becomes, as an expression of score, b, h, q, k");
+  f("score", x.score).omitted().about("Scores become this expression of score, b, h, q and k");
   f.rule("", [&x] {
-    if (const Status parsed = set_score(x, x.score); !x.score.empty() && !parsed)
-      return parsed.error().message;
+    if (const Status parsed = set_score(x, x.score); !parsed) return parsed.error().message;
     x = with_value_dim(x, x.value_columns());
     x.mask = canonical(x.mask, x.seq_q, x.seq_kv);
     const Status valid = validate(x);

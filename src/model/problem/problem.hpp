@@ -82,8 +82,8 @@ struct Attention {
   /// Scores, which have the scale, become softcap * tanh(score / softcap) before the mask.
   std::optional<double> softcap = std::nullopt;
   std::optional<Bias> bias = std::nullopt;
-  /// What a score becomes that has scale, cap, bias and ALiBi: the text() of a PairRule, or empty.
-  /// A result below kHidingBias hides the key.
+  /// The expression that replaces scores after scale, cap, bias and ALiBi: the text() of a
+  /// PairRule, or empty. A result below kHidingBias hides the key.
   std::string score = {};
 
   friend auto operator<=>(const Attention&, const Attention&) = default;

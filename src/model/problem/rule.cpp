@@ -57,11 +57,10 @@ bool is_wide(const Range& range) {
 }
 
 /// The ranges of a rule's whole numbers; a float's is never looked at.
-template <typename Nodes>
-std::vector<Range> ranges_of(const Nodes& nodes, const Attention& problem, const Pairs& pairs,
-                             std::string* fault) {
+std::vector<Range> ranges_of(std::span<const RuleNode> nodes, const Attention& problem,
+                             const Pairs& pairs, std::string* fault) {
   std::vector<Range> ranges;
-  for (const auto& node : nodes) {
+  for (const RuleNode& node : nodes) {
     const RuleOperator& what = *node.what;
     Range made = static_cast<std::int64_t>(node.is_float ? 0 : node.number);
     if (const Indices* indices = indices_of(pairs, what.token)) made = range_of(*indices);
@@ -87,8 +86,8 @@ std::vector<Range> ranges_of(const Nodes& nodes, const Attention& problem, const
 
 }  // namespace
 
-std::string PairRule::operand_text(const Node& node, std::size_t i, bool as_code) const {
-  const Node& inner = operand(node, i);
+std::string PairRule::operand_text(const RuleNode& node, std::size_t i, bool as_code) const {
+  const RuleNode& inner = operand(node, i);
   std::string text = print(inner, as_code);
   const RuleLevel level = node.what->level;
   const bool mixed_logic = level == RuleLevel::kOr && inner.what->level == RuleLevel::kAnd;
@@ -99,7 +98,7 @@ std::string PairRule::operand_text(const Node& node, std::size_t i, bool as_code
   return as_code && joins && node.is_float && !inner.is_float ? "float(" + text + ")" : text;
 }
 
-std::string PairRule::print(const Node& node, bool as_code) const {
+std::string PairRule::print(const RuleNode& node, bool as_code) const {
   const RuleOperator& what = *node.what;
   const auto side = [&](std::size_t i) { return operand_text(node, i, as_code); };
   if (&what == &number_row()) {
@@ -121,7 +120,7 @@ std::string PairRule::print(const Node& node, bool as_code) const {
                      what.operands > 1 ? ", " + side(1) : "");
 }
 
-std::string PairRule::print_calls(const Node& node) const {
+std::string PairRule::print_calls(const RuleNode& node) const {
   if (node.what == &number_row()) return number_text(node.number, node.is_float, false);
   if (node.what->operands == 0) return std::string(node.what->token);
   std::vector<std::string> sides;
@@ -139,7 +138,8 @@ std::string PairRule::as_conjunct() const {
 std::string PairRule::code() const { return print(nodes_.back(), true); }
 
 bool PairRule::uses(std::string_view name) const {
-  return std::ranges::any_of(nodes_, [&](const Node& node) { return node.what->token == name; });
+  return std::ranges::any_of(nodes_,
+                             [&](const RuleNode& node) { return node.what->token == name; });
 }
 
 std::string PairRule::fault(const Attention& problem) const {
@@ -155,8 +155,8 @@ std::optional<bool> PairRule::shows(const Attention& problem, const Pairs& pairs
   return std::nullopt;
 }
 
-std::vector<double> PairRule::column(const Node& node, const Attention& problem, const Pairs& row,
-                                     std::span<const double> scores) const {
+std::vector<double> PairRule::column(const RuleNode& node, const Attention& problem,
+                                     const Pairs& row, std::span<const double> scores) const {
   const RuleOperator& what = *node.what;
   std::vector<double> made(scores.size(), node.number);
   if (what.token == "score") return {scores.begin(), scores.end()};

@@ -37,12 +37,22 @@ struct Band {
   std::int64_t prefix = 0;
 };
 
+/// A part of an expression. Operands are indices in a list of nodes, below the node's own.
+struct RuleNode {
+  const RuleOperator* what = nullptr;
+  std::array<std::size_t, 3> operands = {};
+  double number = 0;
+  bool is_float = false;
+};
+
 /// An expression in C's syntax; operators have C's meaning and precedence. docs/attention.md lists
 /// names, operators and functions. Integers have 32 bits.
 class PairRule {
  public:
   /// The error says what is wrong, and what would be right.
   static Result<PairRule> parse(std::string_view text, RuleKind kind);
+  /// Returns the rule of a text that parse() has accepted, as those of problems.
+  static PairRule of(std::string_view text, RuleKind kind);
 
   std::string text() const;         ///< one spelling, with the names b, h, q, k and score
   std::string as_conjunct() const;  ///< text(), in parentheses where && needs them
@@ -66,31 +76,26 @@ class PairRule {
 
  private:
   friend class RuleParser;
-  /// Operands are indices in nodes_, below the node's own.
-  struct Node {
-    const RuleOperator* what = nullptr;
-    std::array<std::size_t, 3> operands = {};
-    double number = 0;
-    bool is_float = false;
-  };
   /// query * q + key * k + number
   struct Sum {
     double query = 0, key = 0, number = 0;
   };
-  const Node& operand(const Node& node, std::size_t i) const { return nodes_[node.operands[i]]; }
-  std::string print(const Node& node, bool as_code) const;
-  std::string print_calls(const Node& node) const;
-  std::string operand_text(const Node& node, std::size_t i, bool as_code) const;
-  std::vector<double> column(const Node& node, const Attention& problem, const Pairs& row,
+  const RuleNode& operand(const RuleNode& node, std::size_t i) const {
+    return nodes_[node.operands[i]];
+  }
+  std::string print(const RuleNode& node, bool as_code) const;
+  std::string print_calls(const RuleNode& node) const;
+  std::string operand_text(const RuleNode& node, std::size_t i, bool as_code) const;
+  std::vector<double> column(const RuleNode& node, const Attention& problem, const Pairs& row,
                              std::span<const double> scores) const;
-  std::optional<Sum> sum_of(const Node& node) const;
+  std::optional<Sum> sum_of(const RuleNode& node) const;
   static std::optional<Band> band_below(const Sum& sum, double most);
-  std::optional<Band> band_around(const Node& magnitude, const Sum& most) const;
-  std::optional<Band> band_of_comparison(const Node& node) const;
-  std::optional<double> quotient_of_score(const Node& node) const;
+  std::optional<Band> band_around(const RuleNode& magnitude, const Sum& most) const;
+  std::optional<Band> band_of_comparison(const RuleNode& node) const;
+  std::optional<double> quotient_of_score(const RuleNode& node) const;
   PairRule part(std::size_t node) const;
 
-  std::vector<Node> nodes_;  ///< the last is the rule
+  std::vector<RuleNode> nodes_;  ///< the last is the rule
 };
 
 /// Joins rules by &&.

@@ -12,11 +12,11 @@ namespace fatune {
 /// Returns a node and what it is made of as a rule of its own.
 PairRule PairRule::part(std::size_t node) const {
   PairRule made;
-  Node copy = nodes_[node];
+  RuleNode copy = nodes_[node];
   for (std::size_t i = 0; i < copy.what->operands; ++i) {
     const PairRule inner = part(copy.operands[i]);
     const std::size_t first = made.nodes_.size();
-    for (Node each : inner.nodes_) {
+    for (RuleNode each : inner.nodes_) {
       for (std::size_t& operand : each.operands) operand += first;
       made.nodes_.push_back(each);
     }
@@ -27,7 +27,7 @@ PairRule PairRule::part(std::size_t node) const {
 }
 
 std::vector<PairRule> PairRule::conjuncts() const {
-  const Node& root = nodes_.back();
+  const RuleNode& root = nodes_.back();
   if (root.what->token != "&&") return {*this};
   std::vector<PairRule> all = part(root.operands[0]).conjuncts();
   std::ranges::move(part(root.operands[1]).conjuncts(), std::back_inserter(all));
@@ -41,7 +41,7 @@ std::string joined(const std::vector<PairRule>& rules) {
   return join(texts, " && ");
 }
 
-std::optional<PairRule::Sum> PairRule::sum_of(const Node& node) const {
+std::optional<PairRule::Sum> PairRule::sum_of(const RuleNode& node) const {
   const RuleOperator& what = *node.what;
   if (&what == &number_row()) return Sum{0, 0, node.number};
   if (what.token == "q") return Sum{1, 0, 0};
@@ -67,7 +67,7 @@ std::optional<Band> PairRule::band_below(const Sum& sum, double most) {
 }
 
 /// Reads "|sum| <= most".
-std::optional<Band> PairRule::band_around(const Node& magnitude, const Sum& most) const {
+std::optional<Band> PairRule::band_around(const RuleNode& magnitude, const Sum& most) const {
   const std::optional<Sum> sum = sum_of(operand(magnitude, 0));
   if (!sum || most.query != 0 || most.key != 0) return std::nullopt;
   std::optional<Band> band = band_below(*sum, most.number);
@@ -79,7 +79,7 @@ std::optional<Band> PairRule::band_around(const Node& magnitude, const Sum& most
 }
 
 /// Reads one comparison: its lesser side, then its greater one.
-std::optional<Band> PairRule::band_of_comparison(const Node& node) const {
+std::optional<Band> PairRule::band_of_comparison(const RuleNode& node) const {
   const std::string_view token = node.what->token;
   if (node.what->level != RuleLevel::kOrder) return std::nullopt;
   const std::size_t lesser = token.front() == '<' ? 0 : 1;
@@ -87,7 +87,7 @@ std::optional<Band> PairRule::band_of_comparison(const Node& node) const {
   std::optional<Sum> most = sum_of(operand(node, 1 - lesser));
   if (!most) return std::nullopt;
   most->number -= gap;
-  const Node& low = operand(node, lesser);
+  const RuleNode& low = operand(node, lesser);
   if (low.what->token == "abs") return band_around(low, *most);
   const std::optional<Sum> least = sum_of(low);
   if (!least) return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<Band> PairRule::band_of_comparison(const Node& node) const {
 }
 
 std::optional<Band> PairRule::band() const {
-  const Node& root = nodes_.back();
+  const RuleNode& root = nodes_.back();
   if (root.what->token != "||") {
     const std::optional<Band> band = band_of_comparison(root);
     return band && band->prefix == 0 ? band : std::nullopt;
@@ -110,18 +110,18 @@ std::optional<Band> PairRule::band() const {
 }
 
 /// Returns X of score / X.
-std::optional<double> PairRule::quotient_of_score(const Node& node) const {
+std::optional<double> PairRule::quotient_of_score(const RuleNode& node) const {
   if (node.what->token != "/" || operand(node, 0).what->token != "score") return std::nullopt;
-  const Node& divisor = operand(node, 1);
+  const RuleNode& divisor = operand(node, 1);
   return divisor.what == &number_row() ? std::optional(divisor.number) : std::nullopt;
 }
 
 std::optional<double> PairRule::softcap() const {
-  const Node& root = nodes_.back();
+  const RuleNode& root = nodes_.back();
   if (root.what->token != "*") return std::nullopt;
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    const Node& cap = operand(root, i);
-    const Node& curve = operand(root, 1 - i);
+    const RuleNode& cap = operand(root, i);
+    const RuleNode& curve = operand(root, 1 - i);
     if (cap.what != &number_row() || curve.what->token != "tanh") continue;
     if (quotient_of_score(operand(curve, 0)) == cap.number) return cap.number;
   }

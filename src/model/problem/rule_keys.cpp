@@ -62,14 +62,13 @@ HeadCount count_head(const Attention& p, const PairRule& rule, std::int64_t batc
 }
 
 RuleCounts count_all(const Attention& p) {
-  const Result<PairRule> rule = PairRule::parse(p.mask.rule, RuleKind::kMask);
-  FATUNE_CHECK(static_cast<bool>(rule), "a mask has an expression that parses");
-  const bool batches = rule->uses("b") || p.mask.lengths.repeats();
+  const PairRule rule = PairRule::of(p.mask.rule, RuleKind::kMask);
+  const bool batches = rule.uses("b") || p.mask.lengths.repeats();
   RuleCounts counts;
   double heads = 0;
   for (std::int64_t batch = 0; batch < (batches ? p.batch : 1); ++batch) {
-    for (std::int64_t head = 0; head < (rule->uses("h") ? p.heads : 1); ++head) {
-      const HeadCount one = count_head(p, *rule, batch, head);
+    for (std::int64_t head = 0; head < (rule.uses("h") ? p.heads : 1); ++head) {
+      const HeadCount one = count_head(p, rule, batch, head);
       counts.pairs += one.pairs;
       counts.unseeing_rows += static_cast<double>(std::ranges::count(one.rows, false));
       counts.seen_keys += static_cast<double>(std::ranges::count(one.keys, true));
@@ -85,8 +84,9 @@ bool names_heads(const Attention& p) {
   static constexpr std::array<std::string_view, 5> kNames = {"b", "h", "BATCH", "HEADS",
                                                              "KV_HEADS"};
   const auto names_one = [](const std::string& text, RuleKind kind) {
-    const Result<PairRule> rule = PairRule::parse(text, kind);
-    return rule && std::ranges::any_of(kNames, [&](auto name) { return rule->uses(name); });
+    if (text.empty()) return false;
+    const PairRule rule = PairRule::of(text, kind);
+    return std::ranges::any_of(kNames, [&](auto name) { return rule.uses(name); });
   };
   return names_one(p.mask.rule, RuleKind::kMask) || names_one(p.score, RuleKind::kScore);
 }
@@ -103,10 +103,7 @@ RuleCounts RuleCounts::of(const Attention& p) {
 }
 
 VisibleKeys::VisibleKeys(const Attention& problem) : problem_(problem) {
-  if (problem.mask.rule.empty()) return;
-  Result<PairRule> rule = PairRule::parse(problem.mask.rule, RuleKind::kMask);
-  FATUNE_CHECK(static_cast<bool>(rule), "a mask has an expression that parses");
-  rule_ = std::move(*rule);
+  if (!problem.mask.rule.empty()) rule_ = PairRule::of(problem.mask.rule, RuleKind::kMask);
 }
 
 std::vector<double> VisibleKeys::shown(std::int64_t batch, std::int64_t head, std::int64_t row,
@@ -125,7 +122,9 @@ bool VisibleKeys::has(std::int64_t batch, std::int64_t head, std::int64_t row,
 }
 
 bool VisibleKeys::any(std::int64_t batch, std::int64_t head, std::int64_t row) const {
-  const std::vector<double> keys = shown(batch, head, row, visible_keys(problem_, batch, row));
+  const KeyRange range = visible_keys(problem_, batch, row);
+  if (!rule_) return range.count() > 0;
+  const std::vector<double> keys = shown(batch, head, row, range);
   return std::ranges::any_of(keys, [](double each) { return each != 0; });
 }
 

@@ -1,12 +1,12 @@
 // rule_parser.cpp: Parses expressions over a query-key pair, by precedence.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "core/tokens.hpp"
 #include "model/problem/rule.hpp"
 #include "model/problem/rule_operators.hpp"
 
@@ -33,46 +33,15 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSynonym
      {"inf", "INFINITY"}}};
 constexpr std::string_view kKvHead = "kv_head_idx", kOfKvHead = "h / (HEADS / KV_HEADS)";
 
-bool in_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
-}
-bool is_name(std::string_view token) {
-  return !token.empty() && in_word(token.front()) && token.front() != '.' &&
-         std::isdigit(static_cast<unsigned char>(token.front())) == 0;
-}
-
-/// Tells whether a sign belongs to the exponent of the number that begins at `begin`: 1e-3.
-bool in_exponent(std::string_view text, std::size_t begin, std::size_t at) {
-  const bool number = std::isdigit(static_cast<unsigned char>(text[begin])) != 0;
-  const bool sign = text[at] == '-' || text[at] == '+';
-  return number && sign && (text[at - 1] == 'e' || text[at - 1] == 'E');
-}
-
-std::vector<std::string_view> split_tokens(std::string_view text) {
-  constexpr std::array<std::string_view, 8> kPairs = {
-      "==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
-  std::vector<std::string_view> tokens;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at + 1;
-    if (in_word(text[at])) {
-      while (end < text.size() && (in_word(text[end]) || in_exponent(text, at, end))) ++end;
-    } else if (std::ranges::count(kPairs, text.substr(at, 2)) > 0) {
-      end = at + 2;
-    }
-    if (std::isspace(static_cast<unsigned char>(text[at])) == 0)
-      tokens.push_back(text.substr(at, end - at));
-    at = end;
-  }
-  return tokens;
-}
+bool is_name(std::string_view token) { return !token.empty() && starts_name(token.front()); }
 
 }  // namespace
 
 /// Appends the nodes of one expression, operands first. Functions return a node's index.
-class RuleParser {
+class RuleParser : TokenReader {
  public:
-  RuleParser(std::string_view text, RuleKind kind, std::vector<PairRule::Node>& nodes)
-      : tokens_(split_tokens(text)), kind_(kind), nodes_(nodes) {}
+  RuleParser(std::string_view text, RuleKind kind, std::vector<RuleNode>& nodes)
+      : TokenReader(text, Syntax::kPython), kind_(kind), nodes_(nodes) {}
 
   Status parse() {
     FATUNE_TRY(const std::size_t root, choice());
@@ -83,15 +52,6 @@ class RuleParser {
 
  private:
   using Index = Result<std::size_t>;
-
-  std::string_view next(std::size_t ahead = 0) const {
-    return at_ + ahead < tokens_.size() ? tokens_[at_ + ahead] : std::string_view();
-  }
-  bool skip(std::string_view token) {
-    if (next() != token) return false;
-    ++at_;
-    return true;
-  }
 
   Error wrong() const {
     if (next().empty()) return usage_error("ends too early");
@@ -228,10 +188,8 @@ class RuleParser {
                                    token, join(known, ", ")));
   }
 
-  std::vector<std::string_view> tokens_;
   RuleKind kind_;
-  std::vector<PairRule::Node>& nodes_;
-  std::size_t at_ = 0;
+  std::vector<RuleNode>& nodes_;
   int depth_ = 0;
 };
 
@@ -243,6 +201,12 @@ Result<PairRule> PairRule::parse(std::string_view text, RuleKind kind) {
   if (const Status parsed = RuleParser(text, kind, rule.nodes_).parse(); !parsed)
     return usage_error(fmt::format("{} '{}': {}", what, trim(text), parsed.error().message));
   return rule;
+}
+
+PairRule PairRule::of(std::string_view text, RuleKind kind) {
+  Result<PairRule> rule = parse(text, kind);
+  FATUNE_CHECK(static_cast<bool>(rule), "problems have expressions that parse");
+  return *std::move(rule);
 }
 
 }  // namespace fatune

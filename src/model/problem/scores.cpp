@@ -81,6 +81,7 @@ std::vector<ScoreChange> score_changes(const Attention& p) {
 }
 
 Status set_score(Attention& problem, std::string_view text) {
+  if (text.empty()) return {};
   FATUNE_TRY(const PairRule rule, PairRule::parse(text, RuleKind::kScore));
   const std::optional<double> cap = rule.softcap();
   const bool caps = cap && !problem.softcap && !problem.bias && !problem.alibi;

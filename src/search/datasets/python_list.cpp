@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "core/tokens.hpp"
 #include "model/kernel/expression.hpp"
-#include "model/kernel/token_reader.hpp"
 #include "search/datasets/formats.hpp"
 #include "search/datasets/spaces.hpp"
 

@@ -168,14 +168,11 @@ static void change_scores(const Attention& problem, const OutputRow& where, cons
                           std::vector<double>& scores) {
   if (scores.empty()) return;
   if (!problem.score.empty()) {
-    const Result<PairRule> rule = PairRule::parse(problem.score, RuleKind::kScore);
-    FATUNE_CHECK(static_cast<bool>(rule), "problems have expressions that parse");
-    rule->evaluate(problem,
-                   {{where.batch, where.batch},
-                    {where.head, where.head},
-                    {where.row, where.row},
-                    {seen.begin, seen.end - 1}},
-                   scores);
+    const Pairs row = {{where.batch, where.batch},
+                       {where.head, where.head},
+                       {where.row, where.row},
+                       {seen.begin, seen.end - 1}};
+    PairRule::of(problem.score, RuleKind::kScore).evaluate(problem, row, scores);
   }
   const std::vector<double> shown =
       VisibleKeys(problem).shown(where.batch, where.head, where.row, seen);

@@ -1,13 +1,21 @@
-// token_reader.hpp: Walks over the tokens of an expression, for its parsers.
+// tokens.hpp: Splits expressions into tokens, and walks over these for their parsers.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
-#include "model/kernel/expression.hpp"
-
 namespace fatune {
+
+/// Of an expression. `kManifest`: kernels/README.md lists operators and functions. `kPython`: and,
+/// or, not, chained comparisons, in, + - * / ** << >>, // and % that round down, min, max, int,
+/// float, abs, round, True, False. A text has at most 64 KB.
+enum class Syntax { kManifest, kPython };
+
+bool starts_name(char c);  ///< a letter or _
+bool in_word(char c);      ///< tells whether the character may continue a name or a number
+/// Returns names, numbers, operators and quoted strings as views of the text.
+std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax);
 
 /// The tokens refer to `text`, which must outlive the reader.
 class TokenReader {
