@@ -196,7 +196,7 @@ class Installed:
         self.masks = _Masks(suite, assume, exported._Readings(masks.kind_of), exported._service)
         self.flex = Flex(exported, suite, problems)
         self.function = _attention(exported, self._mask_kind)
-        # What stands in for each function. None is F's, which is found when it is replaced.
+        # The stand-in of each function; the key None is F's attention, found when it is replaced.
         self.stand_ins: Dict[Original, Callable[..., Any]] = {
             None: self.function, **self.flex.stand_ins()}
         self._backends_of = [

@@ -278,6 +278,15 @@ class Baselines(unittest.TestCase):
         run("flex", sizes_of("causal", softcap=2.0, **change))
         run("flex", sizes_of("none", **wide, **change), alibi=True)
 
+    def test_an_expression_keeps_the_text_of_its_mask(self):
+        sizes = sizes_of("causal")
+        with tempfile.TemporaryDirectory() as folder, OnHost():
+            order = order_of(pathlib.Path(folder) / "memory", sizes, make_inputs(sizes))
+            order.update(problem={**sizes, "mask": "causal && k < 4"}, mask_bounds="causal", mask_expression='o["<"](k, 4)')
+            mask = problem.Problem(order).mask
+            self.assertEqual((mask.text, mask.kind), ("causal && k < 4", "expression"))
+            self.assertFalse(mask.tensor()[..., 4:].any())
+
     def test_v_of_another_head_dim(self):
         for backend, dtype in (("efficient", "f16"), ("math", "f16"), ("flex", "f16"), ("fa4", "bf16")):
             for columns in (8, 48):

@@ -237,10 +237,7 @@ void TorchProcess::pass_over_ahead() {
 
 /// Returns an expression as calls for Python; null without one.
 static Json calls_of(const std::string& text, RuleKind kind) {
-  if (text.empty()) return nullptr;
-  const Result<PairRule> rule = PairRule::parse(text, kind);
-  FATUNE_CHECK(static_cast<bool>(rule), "problems have expressions that parse");
-  return rule->calls();
+  return text.empty() ? Json() : Json(PairRule::of(text, kind).calls());
 }
 
 /// A problem that is not the last one gets new memory for its tensors.
@@ -250,10 +247,11 @@ Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
   Json strides;
   for (const char* tensor : {"q", "k", "v", "out"})
     strides[tensor] = strides_of(setting.problem, tensor).all();
-  Attention bounds = setting.problem;
-  bounds.mask.rule.clear();
+  Mask bounds = setting.problem.mask;
+  bounds.rule.clear();
   const Json order = {{"do", "problem"},
-                      {"problem", to_json(bounds)},
+                      {"problem", to_json(setting.problem)},
+                      {"mask_bounds", name(bounds)},
                       {"mask_expression", calls_of(setting.problem.mask.rule, RuleKind::kMask)},
                       {"score_expression", calls_of(setting.problem.score, RuleKind::kScore)},
                       {"strides", strides},

@@ -174,9 +174,11 @@ const occupancy = (run, x) => x.resident && x.threads && run.device.max_threads_
 /// Returns the waves of a finalist from the candidate with its id.
 const wavesOf = (problem, final) => { const c = problem.candidates.find((each) => each.id === final.id); return {waves: c?.waves ?? null, wavesUnknown: c?.wavesUnknown}; };
 
+/// Quotes an expression for the shell.
+const quoted = (text) => /[ <>&|()?!*]/.test(text) ? `'${text}'` : text;
 /// Returns the command-line options of a problem.
 function problemOptions({problem: p}) {
   if (p.sizes) return '--size ' + Object.entries(p.sizes).map((pair) => pair.join('=')).join(',');
   return [`--shape ${p.batch},${p.heads},${p.seq_q},${p.head_dim}`, p.kv_heads !== p.heads && `--kv-heads ${p.kv_heads}`, p.seq_kv !== p.seq_q && `--seq-kv ${p.seq_kv}`, p.value_dim && `--value-dim ${p.value_dim}`,
-    p.dtype !== 'f16' && `--dtype ${p.dtype}`, p.mask === 'causal' ? '--causal' : p.mask !== 'none' && `--mask ${p.mask}`, p.scale && `--scale ${p.scale}`, p.softcap && `--softcap ${p.softcap}`, p.bias && `--bias ${p.bias}`, p.alibi && '--alibi', p.sink && '--sink', p.lse && '--lse', typeof p.layout === 'string' && `--layout ${p.layout}`].filter(Boolean).join(' ');
+    p.dtype !== 'f16' && `--dtype ${p.dtype}`, p.mask === 'causal' ? '--causal' : p.mask !== 'none' && `--mask ${quoted(p.mask)}`, p.scale && `--scale ${p.scale}`, p.softcap && `--softcap ${p.softcap}`, p.bias && `--bias ${p.bias}`, p.alibi && '--alibi', p.sink && '--sink', p.score && `--score ${quoted(p.score)}`, p.lse && '--lse', typeof p.layout === 'string' && `--layout ${p.layout}`].filter(Boolean).join(' ');
 }

@@ -18,8 +18,9 @@ class Problem:
     def __init__(self, order):
         sizes, memory = order["problem"], order["memory"]
         rule = expression(order.get("mask_expression"), sizes)
-        self.mask = Mask(sizes["mask"], sizes["seq_q"], sizes["seq_kv"], sizes["batch"],
-                         sizes["heads"], rule)
+        self.mask = Mask(order.get("mask_bounds", sizes["mask"]), sizes["seq_q"], sizes["seq_kv"],
+                         sizes["batch"], sizes["heads"], rule)
+        self.mask.text = sizes["mask"]
         self.change_score = expression(order.get("score_expression"), sizes)
         self.causal = self.mask.kind == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
