@@ -134,7 +134,7 @@ def suite(name, by="in_layer"):
 
 def variants():
     """Problems of the suite beside the fastest of cuDNN and PyTorch, and in other rounds beside FlashAttention-4."""
-    files = ["h200/suite-variants.json", "h200/suite-variants-more.json"]
+    files = [f"h200/suite-variants{part}.json" for part in ("", "-2", "-3")]
     documents, newest = [load(file) for file in files], load("h200/variants-fa4.json")
     beside = {problem["name"]: problem for problem in problems_of(newest)}
     rows, ratios = [], []
@@ -149,10 +149,10 @@ def variants():
             "ratio to FlashAttention-4, in a layer", "the same, plain"]
     text = (f"Beside the fastest baseline, FlashAttention-4 included, in a layer: geometric mean **{statistics.geometric_mean(ratios):.3f}** ({len(ratios)} rows, "
             f"worst {max(ratios):.3f})")
-    command = newest["command"].partition(",")[0]
-    sources = "\n\n".join(source(file, document) for file, document in zip(files, documents))
-    return (f"{table(head, rows)}\n\n{text}. {sources}\n\nThen, for FlashAttention-4 "
-            f"([h200/variants-fa4.json](../results/h200/variants-fa4.json)), `{command}`.")
+    linked = [f"[{name}](../results/{name})" for name in (*files[1:], "h200/variants-fa4.json")]
+    last = documents[1]["command"].replace("new.json", "FILE")
+    return (f"{table(head, rows)}\n\n{text}. {source(files[0], documents[0])}\n\nThen, for the last four rows "
+            f"({', '.join(linked[:2])}), `{last}`.\n\nThen, for FlashAttention-4 ({linked[2]}), `{newest['command'].partition(',')[0]}`.")
 
 
 def headline():
