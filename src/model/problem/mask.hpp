@@ -44,8 +44,8 @@ struct Mask {
 
   static const Mask kNone, kCausal;
 };
-inline constexpr Mask Mask::kNone = {};
-inline constexpr Mask Mask::kCausal = {.after = 0};
+inline const Mask Mask::kNone = {};
+inline const Mask Mask::kCausal = {.after = 0};
 
 MaskKind kind_of(const Mask& mask);  ///< without its lengths and its rule
 /// Returns kind_of(), and the kinds of lengths and of a rule.

@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr Attention kProblem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
+const Attention kProblem{.batch = 4, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512};
 
 struct Kernel {
   std::string id = "first";

@@ -14,7 +14,7 @@
 
 namespace fatune::test {
 
-inline constexpr Attention kMission = {4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
+inline const Attention kMission = {4, 8, 8, 512, 512, 64, Dtype::kF16, Mask::kNone};
 
 inline Timing timing(double us) {
   Timing x;

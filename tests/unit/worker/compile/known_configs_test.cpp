@@ -26,8 +26,8 @@ struct Known {
   std::int64_t blocks;  ///< that a multiprocessor must hold at least
 };
 
-constexpr Mask kFull = Mask::kNone;
-constexpr Mask kCausal = Mask::kCausal;
+const Mask kFull = Mask::kNone;
+const Mask kCausal = Mask::kCausal;
 constexpr Known kKnown[] = {
     {"sm_80", 64, kFull, 128, 128, 4, false, "lazy", 2},
     {"sm_80", 64, kCausal, 128, 128, 4, false, "lazy", 2},
