@@ -14,6 +14,10 @@ static void fill(fatune_rt_strides *s, int64_t heads, int64_t rows, int64_t head
   s->batch = heads * s->head;
 }
 
+int is_causal(const fatune_rt_problem *p) {
+  return p->mask != NULL && strcmp(p->mask, "causal") == 0;
+}
+
 void fill_strides(fatune_rt_problem *p) {
   fill(&p->q, p->heads, p->seq_q, p->head_dim);
   fill(&p->k, p->kv_heads, p->seq_kv, p->head_dim);
@@ -94,7 +98,7 @@ static double row_error(const fatune_rt_problem *p, const host_tensors *t, int64
   const uint16_t *q = t->q + at(&p->q, batch, own, row);
   const uint16_t *result = t->out + at(&p->out, batch, own, row);
   const int64_t seen =
-      p->mask == FATUNE_RT_MASK_CAUSAL ? row + 1 + p->seq_kv - p->seq_q : p->seq_kv;
+      is_causal(p) ? row + 1 + p->seq_kv - p->seq_q : p->seq_kv;
   double peak = -HUGE_VAL, sum = 0, error = 0;
   int64_t j, d;
   for (j = 0; j < seen; ++j) {
@@ -102,7 +106,7 @@ static double row_error(const fatune_rt_problem *p, const host_tensors *t, int64
     scores[j] = 0;
     for (d = 0; d < p->head_dim; ++d)
       scores[j] += value_of(q[d], p->dtype) * value_of(key[d], p->dtype);
-    scores[j] *= (double)p->scale;
+    scores[j] *= p->scale;
     peak = larger(peak, scores[j]);
   }
   for (d = 0; d < p->head_dim; ++d) out[d] = 0;

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+int is_causal(const fatune_rt_problem *problem);
+
 /* Says the strides of contiguous tensors, which are 0 in a problem. */
 void fill_strides(fatune_rt_problem *problem);
 /* From the first to the last element, wherever rows lie. */

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "model/problem/tensor.hpp"
 
 namespace fatune::rt {
 namespace {
@@ -21,7 +22,8 @@ auto work_of(const Attention& problem) {
   const bool masked = problem.mask != Mask::kNone && !idle;
   return std::tuple(masked ? problem.mask : Mask::kNone, masked ? group : 1,
                     masked ? problem.seq_q : group * problem.seq_q, problem.seq_kv,
-                    problem.head_dim, problem.dtype, problem.lse, problem.softcap);
+                    problem.head_dim, problem.value_columns(), problem.dtype, problem.lse,
+                    problem.softcap);
 }
 
 std::int64_t key_heads(const Attention& problem) { return problem.batch * problem.kv_heads; }
@@ -31,7 +33,8 @@ bool parts_are_aligned(const Attention& tuned) {
   const auto aligned = [](std::int64_t bytes) {
     return static_cast<std::uint64_t>(bytes) % kTensorAlignment == 0;
   };
-  return aligned(parts.query) && aligned(parts.key) && (!tuned.lse || aligned(parts.lse));
+  return aligned(parts.q) && aligned(parts.k) && aligned(parts.v) && aligned(parts.out) &&
+         (!tuned.lse || aligned(parts.lse));
 }
 
 /// Scales are floats, so this allows for a caller's other rounding. Chosen.
@@ -66,16 +69,31 @@ Strides stepped_strides(const Attention& problem, const char* tensor) {
   return strides;
 }
 
-bool same_but_for_layouts(Attention a, const Attention& b) {
-  a.layouts = b.layouts;
-  return a == b;
+/// Leaves out what a kernel does not depend on: the numbers of lengths, but not how many documents.
+Attention without_numbers(Attention problem) {
+  Lengths& lengths = problem.mask.lengths;
+  if (lengths.repeats()) lengths.numbers.resize(1);
+  std::ranges::fill(lengths.numbers, problem.seq_kv);
+  return problem;
+}
+
+bool same_but_for_layouts(const Attention& a, const Attention& b) {
+  Attention moved = without_numbers(a);
+  moved.layouts = b.layouts;
+  return moved == without_numbers(b);
+}
+
+/// Returns whether results depend on more than a head's own rows of q, k and v.
+bool knows_places(const Attention& problem) {
+  return !optional_tensors(problem).empty() || !problem.mask.rule.empty() || !problem.score.empty();
 }
 
 /// Distance of two problems, chosen. A doubled length counts 1 and a doubled number of heads 1/2,
 /// because kernels tile lengths but take heads one by one. Mask and head_dim change the kernel's
 /// loop, layouts only addresses.
 double distance(const Attention& a, const Attention& b) {
-  const double mask = a.mask == b.mask && a.bias.has_value() == b.bias.has_value() ? 0 : 4;
+  const bool same = without_numbers(a).mask == without_numbers(b).mask;
+  const double mask = same && score_changes(a) == score_changes(b) ? 0 : 4;
   const double lse = a.lse == b.lse ? 0 : 0.5;
   const double layout = with_named_layouts(a).layouts == b.layouts ? 0 : 0.25;
   return mask + lse + layout + 4 * log_ratio(a.head_dim, b.head_dim) + log_ratio(a.seq_q, b.seq_q) +
@@ -109,10 +127,10 @@ Attention with_named_layouts(Attention problem) {
 }
 
 std::optional<Fit> fit(Attention tuned, Attention wanted) {
-  tuned = with_named_layouts(tuned);
-  wanted = with_named_layouts(wanted);
+  tuned = with_named_layouts(without_numbers(tuned));
+  wanted = with_named_layouts(without_numbers(wanted));
   if (tuned == wanted) return Fit{};
-  if (tuned.bias || wanted.bias) return std::nullopt;
+  if (knows_places(tuned) || knows_places(wanted)) return std::nullopt;
   if (!tuned.layouts.plain() || !wanted.layouts.plain()) return std::nullopt;
   if (work_of(tuned) != work_of(wanted)) return std::nullopt;
   const std::int64_t launches = key_heads(wanted) / key_heads(tuned);
@@ -123,9 +141,11 @@ std::optional<Fit> fit(Attention tuned, Attention wanted) {
 }
 
 PartBytes part_bytes(const Attention& tuned) {
-  const std::int64_t element = size_of(tuned.dtype);
-  return {.query = tuned.query_elements() * element,
-          .key = tuned.key_elements() * element,
+  const auto bytes = [](Bytes of) { return static_cast<std::int64_t>(of.value); };
+  return {.q = bytes(query_bytes(tuned)),
+          .k = bytes(key_bytes(tuned)),
+          .v = bytes(value_bytes(tuned)),
+          .out = bytes(out_bytes(tuned)),
           .lse = tuned.rows() * std::int64_t{sizeof(float)}};
 }
 

@@ -63,7 +63,8 @@ Attention with_named_layouts(Attention problem);
 /// else or touch other memory.
 ///
 /// Tensors that are not contiguous must have the kernel's layout and its very problem, and so must
-/// problems with a bias, whose strides are of its own batch, heads and rows.
+/// problems with optional tensors or expressions, which know batch entry, head and row. Numbers of
+/// lengths may differ, since kernels read them at run time.
 ///
 /// In contiguous tensors, head (b, h) of q is block b * heads + h of seq_q * head_dim elements. In
 /// k and v it is block b * kv_heads + h / group of seq_kv * head_dim, where group = heads /
@@ -83,11 +84,9 @@ std::optional<Fit> fit(Attention tuned, Attention wanted);
 /// Bytes; kernels read and write 16 bytes at once, and tensor maps require this alignment.
 constexpr std::uint64_t kTensorAlignment = 16;
 
-/// Bytes between neighbouring parts: of q and out, of k and v, and of lse.
+/// Bytes between neighbouring parts of each tensor.
 struct PartBytes {
-  std::int64_t query = 0;
-  std::int64_t key = 0;
-  std::int64_t lse = 0;
+  std::int64_t q = 0, k = 0, v = 0, out = 0, lse = 0;
 };
 PartBytes part_bytes(const Attention& tuned);
 
@@ -109,6 +108,7 @@ struct Wish {
 struct StoredKernel {
   KernelFacts facts;
   std::string cubin;
+  std::string mask = {}, bias = {};  ///< texts of fatune_rt_problem; empty: none
 };
 
 struct Choice {

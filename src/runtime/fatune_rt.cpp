@@ -10,10 +10,10 @@
 
 using fatune::Attention;
 using fatune::KernelFacts;
-using fatune::Mask;
 using fatune::rt::Done;
 using fatune::rt::Failure;
 using fatune::rt::Outcome;
+using fatune::rt::StoredKernel;
 
 namespace {
 
@@ -56,16 +56,9 @@ fatune_rt_strides strides_to_c(const Attention& problem, std::string_view tensor
   return {strides.batch, strides.head, strides.row};
 }
 
-fatune_rt_bias bias_to_c(const Attention& problem) {
-  fatune_rt_bias bias{};
-  if (!problem.bias) return bias;
-  bias.type = FATUNE_RT_BIAS_INPUT + static_cast<std::int64_t>(problem.bias->type);
-  std::ranges::copy(problem.bias->shape, bias.shape);
-  std::ranges::copy(problem.bias->strides, bias.strides);
-  return bias;
-}
-
-fatune_rt_problem to_c(const Attention& problem, double scale) {
+/// The strings are those of `facts`.
+fatune_rt_problem to_c(const StoredKernel& kernel) {
+  const Attention& problem = kernel.facts.problem.as_attention();
   return {problem.batch,
           problem.heads,
           problem.kv_heads,
@@ -73,28 +66,30 @@ fatune_rt_problem to_c(const Attention& problem, double scale) {
           problem.seq_kv,
           problem.head_dim,
           static_cast<std::int32_t>(problem.dtype),
-          static_cast<std::int32_t>(kind_of(problem.mask)),  // both enums have equal numbers
           problem.lse ? 1 : 0,
-          static_cast<float>(scale),
+          kernel.mask.empty() ? nullptr : kernel.mask.c_str(),
+          kernel.bias.empty() ? nullptr : kernel.bias.c_str(),
+          problem.score.empty() ? nullptr : problem.score.c_str(),
+          problem.softcap.value_or(0),
+          kernel.facts.scale,
+          problem.value_dim.value_or(0),
+          problem.alibi ? 1 : 0,
+          problem.sink ? 1 : 0,
           strides_to_c(problem, "q"),
           strides_to_c(problem, "k"),
           strides_to_c(problem, "v"),
-          strides_to_c(problem, "out"),
-          problem.mask.before.value_or(0),
-          problem.mask.after.value_or(0),
-          problem.mask.prefix,
-          problem.softcap.value_or(0),
-          bias_to_c(problem)};
+          strides_to_c(problem, "out")};
 }
 
-fatune_rt_kernel_info info_of(const KernelFacts& facts) {
+fatune_rt_kernel_info info_of(const StoredKernel& kernel) {
+  const KernelFacts& facts = kernel.facts;
   return {facts.kernel.c_str(),
           facts.id.c_str(),
           facts.config.c_str(),
           facts.arch.c_str(),
           facts.device_name.c_str(),
           facts.command.c_str(),
-          to_c(facts.problem.as_attention(), facts.scale),
+          to_c(kernel),
           facts.measured ? facts.measured->hot_us : 0,
           facts.verified ? 1 : 0,
           facts.recorded ? 1 : 0};
@@ -141,7 +136,7 @@ fatune_rt_status fatune_rt_kernel(const fatune_rt* wisdom, size_t index,
                      fmt::format("index is {}, but the wisdom has {} kernels", index,
                                  wisdom->kernels().size())};
     }
-    *info = info_of(wisdom->kernels()[index].facts);
+    *info = info_of(wisdom->kernels()[index]);
     return Done{};
   });
 }

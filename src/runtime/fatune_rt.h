@@ -7,11 +7,11 @@
  *   fatune_rt_error error;
  *   if (fatune_rt_open("wisdom", &wisdom, &error) != FATUNE_RT_OK) complain(error.message);
  *
- *   fatune_rt_problem problem = {4, 8, 8, 512, 512, 64, FATUNE_RT_F16, FATUNE_RT_MASK_NONE};
+ *   fatune_rt_problem problem = {4, 8, 8, 512, 512, 64, FATUNE_RT_F16};
  *   const fatune_rt_plan *plan;
  *   if (fatune_rt_find(wisdom, &problem, NULL, &plan, &error) != FATUNE_RT_OK) fall_back();
  *
- *   fatune_rt_tensors tensors = {q, k, v, out, NULL, NULL, 0, NULL};
+ *   fatune_rt_tensors tensors = {q, k, v, out};
  *   if (fatune_rt_launch(plan, &tensors, stream, &error) != FATUNE_RT_OK) complain(error.message);
  *
  *   fatune_rt_close(wisdom);
@@ -43,7 +43,7 @@ extern "C" {
 #endif
 
 /* Increases when a struct or function of this header changes its meaning or layout. */
-#define FATUNE_RT_ABI 3
+#define FATUNE_RT_ABI 4
 
 /* Returns FATUNE_RT_ABI of the loaded library. A program that opens the library by dlopen should
  * compare it with the header's before any other call; linked programs rely on the soname. */
@@ -86,51 +86,35 @@ typedef enum fatune_rt_dtype {
   FATUNE_RT_E5M2 = 4
 } fatune_rt_dtype;
 
-typedef enum fatune_rt_mask {
-  FATUNE_RT_MASK_NONE = 0,
-  /* Aligned bottom-right: query i, at p = i + seq_kv - seq_q, sees key j when j <= p. */
-  FATUNE_RT_MASK_CAUSAL = 1,
-  FATUNE_RT_MASK_CAUSAL_UPPER_LEFT = 2, /* j <= i */
-  FATUNE_RT_MASK_WINDOW = 3,            /* p - keys_before <= j <= p + keys_after */
-  FATUNE_RT_MASK_PREFIX = 4             /* j <= p, or j < prefix */
-} fatune_rt_mask;
-
-typedef enum fatune_rt_bias_type {
-  FATUNE_RT_BIAS_NONE = 0,
-  FATUNE_RT_BIAS_INPUT = 1, /* the type of q */
-  FATUNE_RT_BIAS_F32 = 2,
-  FATUNE_RT_BIAS_BOOL = 3 /* bytes: 0 hides the key; a row without a key is zeros */
-} fatune_rt_bias_type;
-
-/* A tensor (batch, heads, seq_q, seq_kv), added to scores, which have their scale and softcap. The
- * first three sizes may be 1, which stands for all. Strides are in elements; all 0: contiguous. All
- * must equal what is compiled into the kernel. Numbers below -1e29 hide their key, as -inf does. */
-typedef struct fatune_rt_bias {
-  int64_t type; /* a fatune_rt_bias_type; if none, the rest is not read */
-  int64_t shape[4], strides[4];
-} fatune_rt_bias;
-
-/* Strides of a tensor in elements; the head_dim elements of a row are contiguous. All 0: contiguous
- * in the order (batch, heads, rows, head_dim). */
+/* Strides of a tensor in elements; the elements of a row are contiguous. All 0: contiguous in the
+ * order (batch, heads, rows, columns). */
 typedef struct fatune_rt_strides {
   int64_t batch, head, row;
 } fatune_rt_strides;
 
-/* out = softmax(scale * q k^T + mask) v, forward. q and out are (batch, heads, seq_q, head_dim), k
- * and v (batch, kv_heads, seq_kv, head_dim), all of one element type. */
+/* out = softmax(scale * q k^T) v under a mask, forward. q is (batch, heads, seq_q, head_dim), k
+ * (batch, kv_heads, seq_kv, head_dim), v (batch, kv_heads, seq_kv, value_dim) and out
+ * (batch, heads, seq_q, value_dim), all of one element type. What is 0 or null is absent.
+ *
+ * mask, bias and score are the texts of `fatune sweep` (docs/attention.md), and must say what the
+ * kernel computes. Lengths are read at run time, so their numbers are not compared: "causal+padding"
+ * has none, and "document:9,9" only says that there are two documents. A kernel for more documents
+ * than there are takes the end once more for each. Functions keep no pointer to a text. */
 typedef struct fatune_rt_problem {
   int64_t batch, heads, kv_heads, seq_q, seq_kv, head_dim; /* at least 1; kv_heads divides heads */
   int32_t dtype;                                           /* a fatune_rt_dtype */
-  int32_t mask;                                            /* a fatune_rt_mask */
   int32_t lse; /* not 0: also write each row's log-sum-exp, fp32, (batch, heads, seq_q) */
-  float scale; /* 0: 1 / sqrt(head_dim); must equal the scale compiled into the kernel */
+  const char *mask;  /* "causal", "window:64,64", "causal && (k < 4 || q - k < 128)"; null: none */
+  const char *bias;  /* shape, type and strides: "1,16,512,512:f32"; null: none */
+  const char *score; /* what scores become: "score + 0.5 * (k - q)"; null: they stay */
+  double softcap;    /* scores become softcap * tanh(score / softcap), before a bias; 0: none */
+  double scale;      /* 0: 1 / sqrt(head_dim); must equal the scale compiled into the kernel */
+  int64_t value_dim; /* 0: head_dim */
+  int32_t alibi;     /* not 0: scores fall by alibi[head] * distance of query and key */
+  int32_t sink;      /* not 0: the softmax of a row has one more term, exp(sink[head]) */
   /* Must equal the strides compiled into the kernel. A packed qkv projection, (batch, seq, heads +
    * 2 kv_heads, head_dim), has seq * row, head_dim, row = (heads + 2 kv_heads) * head_dim. */
   fatune_rt_strides q, k, v, out;
-  int64_t keys_before, keys_after; /* of FATUNE_RT_MASK_WINDOW, at least 0 */
-  int64_t prefix;                  /* of FATUNE_RT_MASK_PREFIX, at least 0 */
-  double softcap; /* 0: none; else scores, which have the scale, become softcap * tanh(score / softcap) */
-  fatune_rt_bias bias;
 } fatune_rt_problem;
 
 /* Opens a folder and checks every file of its index against its SHA-256. All files are read, so
@@ -159,7 +143,8 @@ typedef struct fatune_rt_kernel_info {
   int32_t recorded;        /* not 0: times come from a recording, not from a device */
 } fatune_rt_kernel_info;
 
-/* The strings live as long as the handle. BAD_ARGUMENT if index >= fatune_rt_count. */
+/* The strings, those of `tuned` too, live as long as the handle. BAD_ARGUMENT if
+ * index >= fatune_rt_count. */
 FATUNE_RT_API fatune_rt_status fatune_rt_kernel(const fatune_rt *wisdom, size_t index,
                                                 fatune_rt_kernel_info *info,
                                                 fatune_rt_error *error);
@@ -175,8 +160,9 @@ typedef struct fatune_rt_options {
  *   2. a kernel for the same bytes regrouped: 4 x 8 heads as 32 x 1 heads, or, without a mask,
  *      query heads that share keys as more rows of one head;
  *   3. a kernel for an n-th of the heads, launched n times at offsets, the fewest launches first.
- * 2 and 3 need contiguous tensors and no bias. Among equals the fastest measured kernel is chosen. The first
- * call for a kernel and device loads the kernel, so a program may call it before a stream capture.
+ * 2 and 3 need contiguous tensors, and neither optional tensors nor expressions. Among equals the
+ * fastest measured kernel is chosen. The first call for a kernel and device loads the kernel, so a
+ * program may call it before a stream capture.
  * Null `options` are zeros. The plan lives as long as the handle.
  * BAD_ARGUMENT, NO_KERNEL, OTHER_DEVICE, NO_DRIVER, DRIVER_FAILED, OUT_OF_MEMORY. */
 FATUNE_RT_API fatune_rt_status fatune_rt_find(fatune_rt *wisdom, const fatune_rt_problem *problem,
@@ -198,14 +184,18 @@ typedef struct fatune_rt_plan_info {
 
 FATUNE_RT_API void fatune_rt_describe(const fatune_rt_plan *plan, fatune_rt_plan_info *info);
 
-/* Memory of the current context's device, each pointer aligned to 16 bytes. */
+/* Memory of the current context's device, aligned to 16 bytes; lengths, alibi and sink to an
+ * element. Tensors that the problem has not are null. */
 typedef struct fatune_rt_tensors {
   const void *q, *k, *v;
   void *out;
-  float *lse;    /* null if the problem has no lse */
+  float *lse;
   void *scratch; /* scratch_bytes, aligned to 256 bytes; null: see fatune_rt_launch */
   size_t scratch_bytes;
-  const void *bias; /* null if the problem has none */
+  const void *bias;       /* a number below -1e29, or a zero byte of ":bool", hides its key */
+  const int32_t *lengths; /* padding: (batch) keys; document: where each begins, and the end */
+  const float *alibi;     /* (heads) */
+  const void *sink;       /* (heads), of q's type */
 } fatune_rt_tensors;
 
 /* Queues the kernel, which reads and writes the tensors in stream order. The device must be the one

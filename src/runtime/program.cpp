@@ -64,18 +64,30 @@ Failure bad(std::string message) { return {FATUNE_RT_BAD_ARGUMENT, std::move(mes
 
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
+/// Bytes, in the order of kTensorNames. The last three tensors are read element by element.
+constexpr std::array<std::uint64_t, kTensors> kAlignments = {kTensorAlignment,
+                                                             kTensorAlignment,
+                                                             kTensorAlignment,
+                                                             kTensorAlignment,
+                                                             kTensorAlignment,
+                                                             kTensorAlignment,
+                                                             4,
+                                                             4,
+                                                             2};
+
 Outcome<Addresses> addresses_of(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors) {
-  const Addresses addresses = {address(tensors.q),   address(tensors.k),   address(tensors.v),
-                               address(tensors.out), address(tensors.lse), address(tensors.bias)};
+  const Addresses addresses = {
+      address(tensors.q),       address(tensors.k),     address(tensors.v),
+      address(tensors.out),     address(tensors.lse),   address(tensors.bias),
+      address(tensors.lengths), address(tensors.alibi), address(tensors.sink)};
   for (std::size_t i = 0; i < kTensors; ++i) {
-    if (addresses[i] % kTensorAlignment != 0) {
+    if (addresses[i] % kAlignments[i] != 0) {
       return bad(fmt::format("tensors.{}: {:#x} is no multiple of {} bytes, as kernels need it",
-                             kTensorNames[i], addresses[i], kTensorAlignment));
+                             kTensorNames[i], addresses[i], kAlignments[i]));
     }
-    const bool wanted = i == kLse ? plan.lse : i == kBias ? plan.bias : true;
-    if (wanted && addresses[i] == 0)
+    if (plan.has[i] && addresses[i] == 0)
       return bad(fmt::format("tensors.{} is null, but the problem has it", kTensorNames[i]));
-    if (!wanted && addresses[i] != 0)
+    if (!plan.has[i] && addresses[i] != 0)
       return bad(fmt::format("tensors.{} is not null, but the problem has none", kTensorNames[i]));
   }
   return addresses;
@@ -95,11 +107,11 @@ Outcome<Done> queue_all(const fatune_rt_plan& plan, Addresses addresses, CUdevic
                         CUstream stream) {
   for (std::int64_t i = 0; i < plan.fit.launches; ++i) {
     FATUNE_TRY_STATUS(plan.program->queue(addresses, scratch, stream));
-    addresses[kQ] += static_cast<CUdeviceptr>(plan.parts.query);
-    addresses[kK] += static_cast<CUdeviceptr>(plan.parts.key);
-    addresses[kV] += static_cast<CUdeviceptr>(plan.parts.key);
-    addresses[kOut] += static_cast<CUdeviceptr>(plan.parts.query);
-    if (plan.lse) addresses[kLse] += static_cast<CUdeviceptr>(plan.parts.lse);
+    addresses[kQ] += static_cast<CUdeviceptr>(plan.parts.q);
+    addresses[kK] += static_cast<CUdeviceptr>(plan.parts.k);
+    addresses[kV] += static_cast<CUdeviceptr>(plan.parts.v);
+    addresses[kOut] += static_cast<CUdeviceptr>(plan.parts.out);
+    if (plan.has[kLse]) addresses[kLse] += static_cast<CUdeviceptr>(plan.parts.lse);
   }
   return Done{};
 }
@@ -282,7 +294,8 @@ Outcome<Done> Program::queue(const Addresses& addresses, CUdeviceptr scratch,
                              CUstream stream) const {
   Maps maps;
   Addresses mapped = addresses;
-  mapped[kBias] = 0;  // no map is of the bias, which may differ in each launch
+  // No map is of an optional tensor, which may differ in each launch.
+  std::fill(mapped.begin() + kBias, mapped.end(), 0);
   FATUNE_TRY_STATUS(maps_->fill(mapped, maps));
   std::array<CUdeviceptr, kMostScratch> parts;
   for (std::size_t i = 0; i < scratch_offsets_.size(); ++i)

@@ -29,8 +29,9 @@ Outcome<Done> check(const Driver& driver, CUresult code, std::string_view doing)
 Outcome<CUdevice> current_device(const Driver& driver);
 
 /// Tensors of a launch, in the order of kTensorNames.
-enum Tensor : std::uint8_t { kQ, kK, kV, kOut, kLse, kBias, kTensors };
-constexpr std::array<const char*, kTensors> kTensorNames = {"q", "k", "v", "out", "lse", "bias"};
+enum Tensor : std::uint8_t { kQ, kK, kV, kOut, kLse, kBias, kLengths, kAlibi, kSink, kTensors };
+constexpr std::array<const char*, kTensors> kTensorNames = {
+    "q", "k", "v", "out", "lse", "bias", "lengths", "alibi", "sink"};
 using Addresses = std::array<CUdeviceptr, kTensors>;
 
 constexpr std::size_t kMostMaps = 8;  ///< per kernel; our kernels have at most 4
@@ -116,8 +117,7 @@ struct fatune_rt_plan {
   CUdevice device = 0;
   fatune::rt::Fit fit;
   fatune::rt::PartBytes parts;
-  bool lse = false;
-  bool bias = false;
+  std::array<bool, fatune::rt::kTensors> has{};  ///< the tensors of the problem
 };
 
 namespace fatune::rt {

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <string_view>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
+#include "model/problem/scores.hpp"
 
 namespace fatune::rt {
 namespace {
@@ -40,9 +39,8 @@ constexpr std::int32_t kUsualMostLaunches = 16;  ///< see fatune_rt.h
 
 /// Returns the problem's scale; the default if it is 0.
 double scale_of(const fatune_rt_problem& problem) {
-  if (problem.scale != 0) return static_cast<double>(problem.scale);
-  return static_cast<double>(
-      static_cast<float>(1.0 / std::sqrt(static_cast<double>(problem.head_dim))));
+  if (problem.scale != 0) return problem.scale;
+  return 1.0 / std::sqrt(static_cast<double>(problem.head_dim));
 }
 
 Layout layout_of(const fatune_rt_strides& given) {
@@ -50,53 +48,36 @@ Layout layout_of(const fatune_rt_strides& given) {
   return strides == Strides() ? Layout() : Layout{LayoutKind::kStrides, strides};
 }
 
-Mask mask_of(const fatune_rt_problem& given) {
-  switch (given.mask) {
-    case FATUNE_RT_MASK_CAUSAL:
-      return Mask::kCausal;
-    case FATUNE_RT_MASK_CAUSAL_UPPER_LEFT:
-      return {.after = 0, .upper_left = true};
-    case FATUNE_RT_MASK_WINDOW:
-      return {.before = given.keys_before, .after = given.keys_after};
-    case FATUNE_RT_MASK_PREFIX:
-      return {.after = 0, .prefix = given.prefix};
-    default:
-      return Mask::kNone;
-  }
+Failure bad_field(std::string_view message) {
+  return {FATUNE_RT_BAD_ARGUMENT, fmt::format("problem: {}", message)};
 }
 
-/// Writes the bias as `--bias` takes it, whose reader knows which strides are of no effect.
-Outcome<std::optional<Bias>> bias_of(const fatune_rt_bias& given) {
-  if (given.type == FATUNE_RT_BIAS_NONE) return std::optional<Bias>();
-  const auto bad = [](const std::string& message) -> Failure {
-    return {FATUNE_RT_BAD_ARGUMENT, "problem." + message};
-  };
-  if (given.type < FATUNE_RT_BIAS_NONE || given.type > FATUNE_RT_BIAS_BOOL)
-    return bad(fmt::format("bias.type is {}, not a fatune_rt_bias_type", given.type));
-  std::string text = fmt::format("{}:{}", fmt::join(given.shape, ","),
-                                 name(static_cast<BiasType>(given.type - FATUNE_RT_BIAS_INPUT)));
-  if (std::ranges::any_of(given.strides, [](std::int64_t stride) { return stride != 0; }))
-    text += fmt::format("@{}", fmt::join(given.strides, ":"));
-  const Result<Bias> bias = parse_bias(text);
-  if (!bias) return bad(bias.error().message);
+/// Returns the text of a field, which may be null.
+std::string_view text_of(const char* field) { return field == nullptr ? "" : field; }
+
+/// Reads a mask, whose padding may have no numbers.
+Outcome<Mask> mask_of(const fatune_rt_problem& given) {
+  std::string text(text_of(given.mask));
+  if (text.empty()) return Mask::kNone;
+  if (text.ends_with("padding") || text.ends_with("padding-left"))
+    text += fmt::format(":{}", given.seq_kv);
+  const Result<Mask> mask = parse_mask(text);
+  if (!mask) return bad_field(mask.error().message);
+  return canonical(*mask, given.seq_q, given.seq_kv);
+}
+
+Outcome<std::optional<Bias>> bias_of(const fatune_rt_problem& given) {
+  if (text_of(given.bias).empty()) return std::optional<Bias>();
+  const Result<Bias> bias = parse_bias(given.bias);
+  if (!bias) return bad_field(bias.error().message);
   return std::optional(*bias);
 }
 
-/// Converts and checks a problem and names its layouts; errors name the field.
-Outcome<Attention> problem_of(const fatune_rt_problem& given) {
-  const auto bad = [](std::string message) -> Failure {
-    return {FATUNE_RT_BAD_ARGUMENT, "problem." + std::move(message)};
-  };
-  if (given.dtype < FATUNE_RT_F16 || given.dtype > FATUNE_RT_E5M2) {
-    return bad(fmt::format("dtype is {}, not a fatune_rt_dtype", given.dtype));
-  }
-  if (given.mask < FATUNE_RT_MASK_NONE || given.mask > FATUNE_RT_MASK_PREFIX)
-    return bad(fmt::format("mask is {}, not a fatune_rt_mask", given.mask));
-  for (const auto& [field, value] : {std::pair("keys_before", given.keys_before),
-                                     {"keys_after", given.keys_after},
-                                     {"prefix", given.prefix}})
-    if (value < 0) return bad(fmt::format("{} is {}, but must be at least 0", field, value));
-  if (!std::isfinite(given.scale)) return bad("scale is not finite");
+/// Converts and checks sizes and types; errors name the field.
+Outcome<Attention> checked_sizes(const fatune_rt_problem& given) {
+  if (given.dtype < FATUNE_RT_F16 || given.dtype > FATUNE_RT_E5M2)
+    return bad_field(fmt::format("dtype is {}, not a fatune_rt_dtype", given.dtype));
+  if (!std::isfinite(given.scale)) return bad_field("scale is not finite");
   Attention problem{.batch = given.batch,
                     .heads = given.heads,
                     .kv_heads = given.kv_heads,
@@ -104,16 +85,27 @@ Outcome<Attention> problem_of(const fatune_rt_problem& given) {
                     .seq_kv = given.seq_kv,
                     .head_dim = given.head_dim,
                     .dtype = static_cast<Dtype>(given.dtype),  // both enums have equal numbers
-                    .mask = canonical(mask_of(given), given.seq_q, given.seq_kv),
                     .lse = given.lse != 0,
-                    .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype))};
+                    .out_dtype = default_out_dtype(static_cast<Dtype>(given.dtype)),
+                    .alibi = given.alibi != 0,
+                    .sink = given.sink != 0};
+  if (given.value_dim != 0) problem = with_value_dim(problem, given.value_dim);
   if (given.softcap != 0) problem.softcap = given.softcap;
-  FATUNE_TRY(problem.bias, bias_of(given.bias));
-  if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
+  if (const Status valid = validate(problem); !valid) return bad_field(valid.error().message);
+  return problem;
+}
+
+/// Converts and checks a problem and names its layouts; errors name the field.
+Outcome<Attention> problem_of(const fatune_rt_problem& given) {
+  FATUNE_TRY(Attention problem, checked_sizes(given));
+  FATUNE_TRY(problem.mask, mask_of(given));
+  FATUNE_TRY(problem.bias, bias_of(given));
+  if (const Status set = set_score(problem, text_of(given.score)); !set)
+    return bad_field(set.error().message);
   problem.layouts = {layout_of(given.q), layout_of(given.k), layout_of(given.v),
                      layout_of(given.out)};
   problem = with_named_layouts(problem);
-  if (const Status valid = validate(problem); !valid) return bad(valid.error().message);
+  if (const Status valid = validate(problem); !valid) return bad_field(valid.error().message);
   return problem;
 }
 
@@ -131,7 +123,10 @@ Outcome<std::vector<StoredKernel>> load_kernels(const std::filesystem::path& fol
   for (KernelFacts& each : index.kernels) {
     FATUNE_TRY(std::string cubin, load_cubin(wisdom_cubin_path(folder, each), each.cubin));
     each.problem.as_attention().scale.reset();  // compared separately, as facts.scale
-    kernels.push_back({std::move(each), std::move(cubin)});
+    const Attention& tuned = each.problem.as_attention();
+    std::string mask = tuned.mask == Mask::kNone ? "" : name(tuned.mask);
+    std::string bias = tuned.bias ? name(*tuned.bias) : "";
+    kernels.push_back({std::move(each), std::move(cubin), std::move(mask), std::move(bias)});
   }
   return kernels;
 }
@@ -151,24 +146,24 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
   }
 }
 
-bool Wisdom::Query::operator==(const Query& other) const {
-  static_assert(sizeof(problem) == 264 && sizeof(options) == 8, "no padding: bytes decide");
-  return std::memcmp(&problem, &other.problem, sizeof(problem)) == 0 &&
-         std::memcmp(&options, &other.options, sizeof(options)) == 0 && device == other.device;
-}
-
-std::size_t Wisdom::QueryHash::operator()(const Query& query) const {
-  static_assert(sizeof(Query) == 280, "problem, options and device, and 4 bytes of padding");
-  std::array<char, sizeof(query.problem) + sizeof(query.options) + sizeof(query.device)> bytes;
-  char* end = bytes.data();
-  const auto add = [&end](const auto& part) {
-    std::memcpy(end, &part, sizeof(part));
-    end += sizeof(part);
+/// Returns the bytes of a problem, with its texts in place of their addresses, of options and of
+/// the device.
+static std::string query_of(fatune_rt_problem problem, const fatune_rt_options& options,
+                            CUdevice device) {
+  static_assert(sizeof(problem) == 208 && sizeof(options) == 8, "no padding: bytes decide");
+  std::string query;
+  for (const char** text : {&problem.mask, &problem.bias, &problem.score}) {
+    query += text_of(*text);
+    query += '\0';
+    *text = nullptr;
+  }
+  const auto add = [&query](const auto& part) {
+    query.append(reinterpret_cast<const char*>(&part), sizeof(part));
   };
-  add(query.problem);
-  add(query.options);
-  add(query.device);
-  return std::hash<std::string_view>()({bytes.data(), bytes.size()});
+  add(problem);
+  add(options);
+  add(device);
+  return query;
 }
 
 Outcome<std::unique_ptr<fatune_rt>> Wisdom::open(const std::filesystem::path& folder,
@@ -217,49 +212,51 @@ Outcome<const Program*> Wisdom::program(const KernelOnDevice& place) {
   return programs_.emplace(place, std::move(loaded)).first->second.get();
 }
 
-Outcome<std::unique_ptr<fatune_rt_plan>> Wisdom::make_plan(const Query& query) {
+Outcome<std::unique_ptr<fatune_rt_plan>> Wisdom::make_plan(const fatune_rt_problem& problem,
+                                                           const fatune_rt_options& options,
+                                                           CUdevice device) {
   Wish wish;
-  FATUNE_TRY(wish.problem, problem_of(query.problem));
-  wish.scale = scale_of(query.problem);
-  wish.max_launches =
-      query.options.max_launches == 0 ? kUsualMostLaunches : query.options.max_launches;
-  wish.unverified = query.options.allow_unverified != 0;
+  FATUNE_TRY(wish.problem, problem_of(problem));
+  wish.scale = scale_of(problem);
+  wish.max_launches = options.max_launches == 0 ? kUsualMostLaunches : options.max_launches;
+  wish.unverified = options.allow_unverified != 0;
   if (wish.max_launches < 1) {
     return Failure{FATUNE_RT_BAD_ARGUMENT, fmt::format("options.max_launches is {}, but must be at "
                                                        "least 1, or 0 for the usual {}",
                                                        wish.max_launches, kUsualMostLaunches)};
   }
-  FATUNE_TRY(const DeviceFacts device, device_facts(query.device));
-  FATUNE_TRY(const Choice choice, choose(kernels_, wish, device));
+  FATUNE_TRY(const DeviceFacts facts, device_facts(device));
+  FATUNE_TRY(const Choice choice, choose(kernels_, wish, facts));
   auto plan = std::make_unique<fatune_rt_plan>();
-  FATUNE_TRY(plan->program, program({choice.kernel, query.device}));
+  FATUNE_TRY(plan->program, program({choice.kernel, device}));
   plan->driver = &driver_;
   plan->kernel = choice.kernel;
-  plan->device = query.device;
+  plan->device = device;
   plan->fit = choice.fit;
   plan->parts = part_bytes(kernels_[choice.kernel].facts.problem.as_attention());
-  plan->lse = wish.problem.lse;
-  plan->bias = wish.problem.bias.has_value();
+  const std::vector<std::string> tensors = attention_tensors(wish.problem);
+  for (std::size_t i = 0; i < kTensors; ++i)
+    plan->has[i] = i == kLse ? wish.problem.lse : std::ranges::count(tensors, kTensorNames[i]) > 0;
   return plan;
 }
 
-const Outcome<const fatune_rt_plan*>* Wisdom::known(const Query& query) const {
+const Outcome<const fatune_rt_plan*>* Wisdom::known(const std::string& query) const {
   const auto found = answers_.find(query);
   return found == answers_.end() ? nullptr : &found->second;
 }
 
 Outcome<const fatune_rt_plan*> Wisdom::find(const fatune_rt_problem& problem,
                                             const fatune_rt_options& options) {
-  Query query{problem, options, 0};
   FATUNE_TRY(const Driver* driver_table, driver());
-  FATUNE_TRY(query.device, current_device(*driver_table));
+  FATUNE_TRY(const CUdevice device, current_device(*driver_table));
+  const std::string query = query_of(problem, options, device);
   {
     const std::shared_lock reading(plans_lock_);
     if (const auto* answer = known(query)) return *answer;
   }
   const std::unique_lock writing(plans_lock_);
   if (const auto* answer = known(query)) return *answer;
-  auto plan = make_plan(query);
+  auto plan = make_plan(problem, options, device);
   if (plan) {
     plans_.push_back(*std::move(plan));
     return answers_.emplace(query, plans_.back().get()).first->second;

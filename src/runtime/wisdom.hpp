@@ -8,6 +8,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -33,23 +34,15 @@ class Wisdom {
   Outcome<std::size_t> nearest(const fatune_rt_problem& problem) const;
 
  private:
-  /// The key of plans: a problem and options on a device.
-  struct Query {
-    fatune_rt_problem problem{};
-    fatune_rt_options options{};
-    CUdevice device = 0;
-    bool operator==(const Query& other) const;
-  };
-  struct QueryHash {
-    std::size_t operator()(const Query& query) const;
-  };
   using KernelOnDevice = std::pair<std::size_t, CUdevice>;
 
   Outcome<const Driver*> driver();
   Outcome<DeviceFacts> device_facts(CUdevice device) const;
   /// Returns the cached answer to the query, which may be a failure; null if there is none.
-  const Outcome<const fatune_rt_plan*>* known(const Query& query) const;
-  Outcome<std::unique_ptr<fatune_rt_plan>> make_plan(const Query& query);
+  const Outcome<const fatune_rt_plan*>* known(const std::string& query) const;
+  Outcome<std::unique_ptr<fatune_rt_plan>> make_plan(const fatune_rt_problem& problem,
+                                                     const fatune_rt_options& options,
+                                                     CUdevice device);
   Outcome<const Program*> program(const KernelOnDevice& place);
 
   std::vector<StoredKernel> kernels_;
@@ -62,7 +55,7 @@ class Wisdom {
   std::shared_mutex plans_lock_;
   std::map<KernelOnDevice, std::unique_ptr<Program>> programs_;
   std::vector<std::unique_ptr<fatune_rt_plan>> plans_;
-  std::unordered_map<Query, Outcome<const fatune_rt_plan*>, QueryHash> answers_;
+  std::unordered_map<std::string, Outcome<const fatune_rt_plan*>> answers_;  ///< by query_of()
   std::size_t misses_ = 0;  ///< failures among answers_
 };
 

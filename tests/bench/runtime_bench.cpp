@@ -129,7 +129,13 @@ Status time_ways(std::vector<Way>& ways, CUstream stream) {
 
 fatune_rt_tensors tensors_of(const TensorBuffers& buffers) {
   const auto at = [&](std::size_t i) { return reinterpret_cast<void*>(buffers[i].address()); };
-  return {at(0), at(1), at(2), at(3), static_cast<float*>(at(4)), nullptr, 0, nullptr};
+  fatune_rt_tensors tensors{};
+  tensors.q = at(0);
+  tensors.k = at(1);
+  tensors.v = at(2);
+  tensors.out = at(3);
+  tensors.lse = static_cast<float*>(at(4));
+  return tensors;
 }
 
 Result<std::string> time_launches(const std::filesystem::path& folder, const Loaded& loaded,

@@ -300,14 +300,7 @@ std::string why_not_in_wisdom(const KernelFacts& facts) {
     return fmt::format("computes {}, but libfatune_rt launches attention alone",
                        operation_name(problem));
   if (problem.is(has_descales)) return "is for fp8, but libfatune_rt passes no factors";
-  for (const TensorPlan& tensor : optional_tensors(problem.as_attention()))
-    if (tensor.name != "bias")
-      return fmt::format("reads the tensor {}, but libfatune_rt passes none", tensor.name);
   if (problem.is(is_fused)) return "quantizes, but libfatune_rt has no word for that";
-  if (problem.as_attention().value_dim)
-    return "has v of another head dim (value_dim), but libfatune_rt has no word for that";
-  if (!problem.as_attention().mask.rule.empty() || !problem.as_attention().score.empty())
-    return "evaluates an expression, but libfatune_rt has no word for that";
   for (const TensorMapFacts& map : facts.tensor_maps) {
     if (std::ranges::count(facts.scratch, map.tensor, &ScratchFacts::name) > 0)
       return fmt::format("maps its scratch {}, but libfatune_rt maps tensors alone", map.tensor);

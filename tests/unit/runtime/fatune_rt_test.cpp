@@ -56,8 +56,9 @@ TEST_CASE("kernels are listed without a driver") {
   CHECK(info.tuned.kv_heads == 2);
   CHECK(info.tuned.seq_kv == 4096);
   CHECK(info.tuned.dtype == FATUNE_RT_BF16);
-  CHECK(info.tuned.mask == FATUNE_RT_MASK_CAUSAL);
-  CHECK(info.tuned.scale == 0.125F);
+  CHECK(std::string(info.tuned.mask) == "causal");
+  CHECK(info.tuned.bias == nullptr);
+  CHECK(info.tuned.scale == 0.125);
   CHECK(info.measured_us == 10);
   CHECK(info.verified == 1);
   CHECK(info.tuned.q.row == 0);
@@ -127,49 +128,47 @@ TEST_CASE("problems that make no sense are refused by field") {
   size_t index = 0;
   using P = fatune_rt_problem;
   const std::pair<std::function<void(P&)>, const char*> wrong[] = {
-      {[](P& p) { p.seq_q = 0; }, "problem.seq_q must be at least 1"},
-      {[](P& p) { p.batch = -4; }, "problem.batch must be at least 1"},
-      {[](P& p) { p.kv_heads = 3; }, "problem.kv_heads must divide heads"},
-      {[](P& p) { p.dtype = 9; }, "problem.dtype is 9"},
-      {[](P& p) { p.mask = 5; }, "problem.mask is 5"},
-      {[](P& p) { p.keys_before = -1; }, "problem.keys_before is -1"},
-      {[](P& p) { p.prefix = -2; }, "problem.prefix is -2"},
-      {[](P& p) { p.softcap = -1; }, "problem.softcap must be from 0.001 to 1000000, not -1"},
-      {[](P& p) { p.scale = __builtin_nanf(""); }, "problem.scale is not finite"},
-      {[](P& p) { p.bias.type = -1; }, "problem.bias.type is -1, not a fatune_rt_bias_type"},
+      {[](P& p) { p.seq_q = 0; }, "problem: seq_q must be at least 1"},
+      {[](P& p) { p.batch = -4; }, "problem: batch must be at least 1"},
+      {[](P& p) { p.kv_heads = 3; }, "problem: kv_heads must divide heads"},
+      {[](P& p) { p.dtype = 9; }, "problem: dtype is 9"},
+      {[](P& p) { p.mask = "diagonal"; }, "problem: mask 'diagonal' is not one of"},
+      {[](P& p) { p.mask = "window:-1,4"; }, "problem: mask window:L,R has '-1'"},
+      {[](P& p) { p.mask = "padding:513"; }, "problem: mask padding has length 513"},
+      {[](P& p) { p.mask = "document:512"; }, "problem: packed documents are of one sequence"},
+      {[](P& p) { p.mask = "k < q + x"; }, "problem: mask 'k < q + x'"},
+      {[](P& p) { p.score = "score +"; }, "problem: score 'score +': ends too early"},
+      {[](P& p) { p.value_dim = -8; }, "problem: value_dim must be"},
       {[](P& p) {
-         p.bias = {1, {4, 1, 0, 512}, {}};
+         p.sink = 1;
+         p.dtype = FATUNE_RT_E4M3;
        },
-       "problem.bias '4,1,0,512' is no shape"},
-      {[](P& p) {
-         p.bias = {1, {3, 1, 1, 512}, {}};
-       },
-       "problem.bias 3,1,1,512 has 3 batch"},
-      {[](P& p) {
-         p.bias = {3, {4, 1, 1, 512}, {512, 0, 0, -1}};
-       },
-       "problem.bias '512:0:0:-1' is no list of strides"},
-      {[](P& p) {
-         p.bias = {2, {4, 1, 512, 512}, {512, 0, 512, 1}};
-       },
-       "has several elements in one place"},
+       "problem: the tensor sink is for f16 and bf16"},
+      {[](P& p) { p.softcap = -1; }, "problem: softcap must be from 0.001 to 1000000, not -1"},
+      {[](P& p) { p.scale = __builtin_nan(""); }, "problem: scale is not finite"},
+      {[](P& p) { p.bias = "4,1,1,512:f64"; }, "problem: bias type 'f64'"},
+      {[](P& p) { p.bias = "4,1,0,512"; }, "problem: bias '4,1,0,512' is no shape"},
+      {[](P& p) { p.bias = "3,1,1,512"; }, "problem: bias 3,1,1,512 has 3 batch"},
+      {[](P& p) { p.bias = "4,1,1,512:bool@512:0:0:-1"; },
+       "problem: bias '512:0:0:-1' is no list of strides"},
+      {[](P& p) { p.bias = "4,1,512,512:f32@512:0:512:1"; }, "has several elements in one place"},
       {[](P& p) {
          p.k = {262144, 64, 448};
        },
-       "problem.k: rows overlap: a stride of 448 elements is less than the 512 it steps over"},
+       "problem: k: rows overlap: a stride of 448 elements is less than the 512 it steps over"},
       {[](P& p) {
          p.out = {4 * 512 * 516, 64, 516};
        },
-       "problem.out: rows are not 16-byte aligned: a stride of 516 elements is 1032 bytes"},
+       "problem: out: rows are not 16-byte aligned: a stride of 516 elements is 1032 bytes"},
       {[](P& p) {
          p.q = {262144, 64, -512};
        },
-       "problem.q: rows overlap: a stride of -512"},
+       "problem: q: rows overlap: a stride of -512"},
       {[](P& p) {
          p.v = {INT64_MAX, 64, 512};
        },
-       "problem.v: it would reach over 1 TiB"},
-      {[](P& p) { p.batch = INT64_MAX; }, "problem.batch must be at most"}};
+       "problem: v: it would reach over 1 TiB"},
+      {[](P& p) { p.batch = INT64_MAX; }, "problem: batch must be at most"}};
   for (const auto& [change, why] : wrong) {
     P wanted = test::c_problem(problem("4,8,512,64"));
     change(wanted);

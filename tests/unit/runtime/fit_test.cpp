@@ -67,8 +67,8 @@ std::vector<double> served(const Attention& tuned, const Attention& wanted, cons
   std::vector<double> out(static_cast<std::size_t>(wanted.query_elements() + wanted.rows()));
   const rt::PartBytes parts = rt::part_bytes(tuned);
   for (std::int64_t i = 0; i < fit.launches; ++i) {
-    const std::int64_t query = i * parts.query / size_of(tuned.dtype);
-    const std::int64_t key = i * parts.key / size_of(tuned.dtype);
+    const std::int64_t query = i * parts.q / size_of(tuned.dtype);
+    const std::int64_t key = i * parts.k / size_of(tuned.dtype);
     const std::int64_t lse = i * parts.lse / 4;
     const auto part =
         attend(tuned, &in.q[static_cast<std::size_t>(query)], &in.k[static_cast<std::size_t>(key)],
@@ -141,6 +141,22 @@ TEST_CASE("a bias is of its own batch, heads and rows") {
   }
   CHECK_FALSE(fit("2,8(kv 1),16,64 bias 1,8,1,16", "1,8(kv 2),32x16,64 bias 1,8,1,16"));
   CHECK_FALSE(fit("2,8,16,64 bias 2,1,1,16", "4,8,16,64 bias 4,1,1,16"));
+}
+
+TEST_CASE("lengths, slopes, sinks and expressions know batch entry, head and row") {
+  const char* changed = GENERATE(" padding:7", " alibi", " sink", " h<q", " score score*b");
+  const auto with = [&](const char* sizes) { return problem(std::string(sizes) + changed); };
+  CHECK(is(rt::fit(with("2,8,16,64"), with("2,8,16,64")), FATUNE_RT_EXACT, 1));
+  CHECK_FALSE(rt::fit(with("2,8,16,64"), with("1,16,16,64")));
+  CHECK_FALSE(rt::fit(with("1,8,16,64"), with("2,8,16,64")));
+  CHECK_FALSE(rt::fit(problem("2,8,16,64"), with("2,8,16,64")));
+}
+
+TEST_CASE("numbers of lengths are read at run time") {
+  CHECK(is(fit("2,8,16,64 padding:7", "2,8,16,64 padding:9,2"), FATUNE_RT_EXACT, 1));
+  CHECK(is(fit("1,8,16,64 document:7,9", "1,8,16,64 document:16,0"), FATUNE_RT_EXACT, 1));
+  CHECK_FALSE(fit("1,8,16,64 document:7,9", "1,8,16,64 document:16"));
+  CHECK_FALSE(fit("2,8,16,64 padding:7", "2,8,16,64 padding-left:7"));
 }
 
 TEST_CASE("what else differs never fits") {

@@ -25,8 +25,7 @@ struct Found {
   test::TemporaryFolder folder;
   std::unique_ptr<fatune_rt> wisdom;
   const fatune_rt_plan* plan = nullptr;
-  fatune_rt_tensors tensors{at(0x1000), at(0x2000), at(0x3000), at(0x4000),
-                            nullptr,    nullptr,    0,          nullptr};
+  fatune_rt_tensors tensors{};
   CUstream stream = reinterpret_cast<CUstream>(0x77);
 
   Found(const KernelFacts& facts, const char* wanted) {
@@ -35,6 +34,10 @@ struct Found {
     const auto found = wisdom->find(test::c_problem(problem(wanted)), {});
     REQUIRE(found);
     plan = *found;
+    tensors.q = at(0x1000);
+    tensors.k = at(0x2000);
+    tensors.v = at(0x3000);
+    tensors.out = at(0x4000);
     if (problem(wanted).lse) tensors.lse = static_cast<float*>(at(0x5000));
   }
   rt::Outcome<rt::Done> launch() { return rt::launch(*plan, tensors, stream); }
@@ -73,6 +76,20 @@ TEST_CASE("a bias is the argument that the problem says") {
   REQUIRE(found.launch());
   CHECK(found.fake.launches[0].addresses ==
         std::vector<CUdeviceptr>{0x1000, 0x2000, 0x3000, 0x4000, 0, 0x6000});
+}
+
+TEST_CASE("lengths, slopes and sinks are aligned to an element") {
+  const char* const text = "4,8,512,64 padding:400 alibi sink";
+  Found found(test::facts_of(problem(text)), text);
+  found.tensors.lengths = static_cast<const std::int32_t*>(at(0x7004));
+  found.tensors.alibi = static_cast<const float*>(at(0x8004));
+  found.refuses("tensors.sink is null, but the problem has it");
+  found.tensors.sink = at(0x9001);
+  found.refuses("tensors.sink: 0x9001 is no multiple of 2 bytes");
+  found.tensors.sink = at(0x9002);
+  REQUIRE(found.launch());
+  CHECK(found.fake.launches[0].addresses ==
+        std::vector<CUdeviceptr>{0x1000, 0x2000, 0x3000, 0x4000, 0, 0x7004, 0x8004, 0x9002});
 }
 
 TEST_CASE("a bias that the problem has not is refused") {
@@ -117,6 +134,16 @@ TEST_CASE("a smaller kernel is launched on one part of each tensor after the oth
         std::vector<CUdeviceptr>{0x1000 + 2 * query, 0x2000 + 2 * query / 4, 0x3000 + 2 * query / 4,
                                  0x10000, 0x10400});
   CHECK(found.fake.launches[5].addresses[3] == 0x5000 + 2 * 2 * 8 * 512 * 4);
+}
+
+TEST_CASE("parts of v and out have the sizes of another head dim") {
+  Found found(test::facts_of(problem("2,8(kv 2),512,64(v 32)")), "6,8(kv 2),512,64(v 32)");
+  REQUIRE(found.launch());
+  REQUIRE(found.fake.launches.size() == 3);
+  const CUdeviceptr query = 2 * 8 * 512 * 64 * 2;
+  CHECK(found.fake.launches[1].addresses ==
+        std::vector<CUdeviceptr>{0x1000 + query, 0x2000 + query / 4, 0x3000 + query / 8,
+                                 0x4000 + query / 2, 0});
 }
 
 TEST_CASE("scratch that the caller does not bring is allocated and freed on the stream") {

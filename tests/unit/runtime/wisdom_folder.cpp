@@ -1,13 +1,14 @@
 // wisdom_folder.cpp: Writes folders of wisdom for tests.
 #include "wisdom_folder.hpp"
 
-#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/result.hpp"
 #include "core/text.hpp"
+#include "model/problem/tensor.hpp"
 #include "model/wisdom/kernel_facts.hpp"
 
 namespace fatune::test {
@@ -29,17 +30,15 @@ TensorMapFacts placed_map(const std::string& tensor, const Attention& p) {
 }  // namespace
 
 fatune_rt_problem c_problem(const Attention& p) {
+  static std::set<std::string> texts;  // as long as any problem
+  const auto kept = [](const std::string& text) {
+    return text.empty() ? nullptr : texts.insert(text).first->c_str();
+  };
   const auto strides = [&p](const char* tensor) -> fatune_rt_strides {
     if (p.layouts.plain()) return {};
     const Strides told = strides_of(p, tensor);
     return {told.batch, told.head, told.row};
   };
-  fatune_rt_bias bias{};
-  if (p.bias) {
-    bias.type = FATUNE_RT_BIAS_INPUT + static_cast<std::int64_t>(p.bias->type);
-    std::ranges::copy(p.bias->shape, bias.shape);
-    std::ranges::copy(p.bias->strides, bias.strides);
-  }
   return {p.batch,
           p.heads,
           p.kv_heads,
@@ -47,18 +46,19 @@ fatune_rt_problem c_problem(const Attention& p) {
           p.seq_kv,
           p.head_dim,
           static_cast<std::int32_t>(p.dtype),
-          static_cast<std::int32_t>(kind_of(p.mask)),
           p.lse ? 1 : 0,
+          kept(p.mask == Mask::kNone ? "" : name(p.mask)),
+          kept(p.bias ? name(*p.bias) : ""),
+          kept(p.score),
+          p.softcap.value_or(0),
           0,
+          p.value_dim.value_or(0),
+          p.alibi ? 1 : 0,
+          p.sink ? 1 : 0,
           strides("q"),
           strides("k"),
           strides("v"),
-          strides("out"),
-          p.mask.before.value_or(0),
-          p.mask.after.value_or(0),
-          p.mask.prefix,
-          p.softcap.value_or(0),
-          bias};
+          strides("out")};
 }
 
 KernelFacts facts_of(const Attention& p) {
@@ -75,9 +75,9 @@ KernelFacts facts_of(const Attention& p) {
   stage.grid = {p.batch * p.heads, 1, 1};
   stage.block = {128, 1, 1};
   stage.arguments = {"q", "k", "v", "out", "lse"};
-  if (p.bias) {
-    stage.entry = "attend_biased";
-    stage.arguments.emplace_back("bias");
+  for (const TensorPlan& each : optional_tensors(p)) {
+    stage.entry += "_more";
+    stage.arguments.push_back(each.name);
   }
   facts.stages.push_back(std::move(stage));
   facts.scale = 0.125;
@@ -134,8 +134,10 @@ void write_folder(const std::filesystem::path& folder, const std::vector<KernelF
 std::unique_ptr<fatune_rt> open_folder(const std::filesystem::path& folder, FakeDriver& driver) {
   using Address = CUdeviceptr;
   driver.define("attend", std::function([](Address, Address, Address, Address, Address) {}));
-  driver.define("attend_biased",
+  driver.define("attend_more",
                 std::function([](Address, Address, Address, Address, Address, Address) {}));
+  driver.define("attend_more_more_more", std::function([](Address, Address, Address, Address,
+                                                          Address, Address, Address, Address) {}));
   driver.define("combine", std::function([](Address, Address, Address, Address) {}));
   auto opened = fatune_rt::open(folder, [&] { return rt::Outcome(driver.symbols()); });
   FATUNE_CHECK(static_cast<bool>(opened), "a folder of the tests can be opened");

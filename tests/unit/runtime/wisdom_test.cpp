@@ -161,37 +161,49 @@ TEST_CASE("a kernel whose machine code takes another number of arguments is neve
   }
 }
 
-TEST_CASE("a bias belongs to the question, with sizes, type and strides") {
+TEST_CASE("texts belong to the question, by what they mean") {
   FakeDriver fake;
   const test::TemporaryFolder folder;
-  const Attention biased = problem("4,8,512,64 bias 4,1,1,512:f32");
-  test::write_folder(folder.path(), {test::facts_of(biased)});
+  const Attention tuned = problem("4,8,512,64 causal+padding:400,20 bias 4,1,1,512:f32 sink");
+  test::write_folder(folder.path(), {test::facts_of(tuned)});
   const auto wisdom = test::open_folder(folder.path(), fake);
-  fatune_rt_problem wanted = test::c_problem(biased);
-  const auto found = wisdom->find(wanted, {});
-  REQUIRE(found);
-  std::ranges::fill(wanted.bias.strides, 0);  // contiguous
-  CHECK(*wisdom->find(wanted, {}) != nullptr);
-  wanted.bias.strides[0] = 512;
-  wanted.bias.strides[1] = 7;  // of one head
-  wanted.bias.strides[3] = 1;
-  CHECK(wisdom->find(wanted, {}));
-  const auto refused = [&](auto change, fatune_rt_status status) {
-    fatune_rt_problem other = test::c_problem(biased);
-    change(other.bias);
-    const auto outcome = wisdom->find(other, {});
-    return !outcome && outcome.error().status == status;
+  const auto status = [&](auto change) {
+    fatune_rt_problem other = test::c_problem(tuned);
+    change(other);
+    const auto found = wisdom->find(other, {});
+    return found ? FATUNE_RT_OK : found.error().status;
   };
-  using B = fatune_rt_bias;
-  CHECK(refused([](B& b) { b.type = FATUNE_RT_BIAS_NONE; }, FATUNE_RT_NO_KERNEL));
-  CHECK(refused([](B& b) { b.type = FATUNE_RT_BIAS_BOOL; }, FATUNE_RT_NO_KERNEL));
-  CHECK(refused([](B& b) { b.shape[0] = 1; }, FATUNE_RT_NO_KERNEL));
-  CHECK(refused([](B& b) { b.strides[0] = 1024; }, FATUNE_RT_NO_KERNEL));
-  CHECK(refused([](B& b) { b.type = 4; }, FATUNE_RT_BAD_ARGUMENT));
-  CHECK(refused([](B& b) { b.shape[0] = 3; }, FATUNE_RT_BAD_ARGUMENT));
-  CHECK(refused([](B& b) { b.shape[2] = -512; }, FATUNE_RT_BAD_ARGUMENT));
-  CHECK(refused([](B& b) { b.strides[3] = 0; }, FATUNE_RT_BAD_ARGUMENT));
-  CHECK(refused([](B& b) { b.strides[0] = INT64_MIN; }, FATUNE_RT_BAD_ARGUMENT));
+  using P = fatune_rt_problem;
+  CHECK(status([](P&) {}) == FATUNE_RT_OK);
+  CHECK(status([](P& p) { p.mask = "causal+padding"; }) == FATUNE_RT_OK);
+  CHECK(status([](P& p) { p.mask = "window:511,0+padding:7"; }) == FATUNE_RT_OK);
+  CHECK(status([](P& p) { p.bias = "4,1,1,512:f32@512:7:0:1"; }) == FATUNE_RT_OK);  // one head
+  CHECK(status([](P& p) { p.mask = "causal+padding-left"; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.mask = "causal"; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.mask = nullptr; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.bias = nullptr; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.bias = "4,1,1,512:bool"; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.bias = "1,1,1,512:f32"; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.bias = "4,1,1,512:f32@1024:0:0:1"; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.sink = 0; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.score = "score + h"; }) == FATUNE_RT_NO_KERNEL);
+  CHECK(status([](P& p) { p.bias = "4,1,1,512:f32@-9223372036854775808:0:0:1"; }) ==
+        FATUNE_RT_BAD_ARGUMENT);
+}
+
+TEST_CASE("an answer outlives the caller's texts") {
+  Served served({test::facts_of(problem("1,8,512,64 causal"))});
+  fatune_rt_problem wanted = test::c_problem(problem("1,8,512,64"));
+  std::string text = "causal";
+  wanted.mask = text.c_str();
+  const auto first = served.wisdom->find(wanted, {});
+  REQUIRE(first);
+  text = "prefix:4";
+  wanted.mask = text.c_str();
+  CHECK_FALSE(served.wisdom->find(wanted, {}));
+  text = "causal";
+  wanted.mask = text.c_str();
+  CHECK(*served.wisdom->find(wanted, {}) == *first);
 }
 
 TEST_CASE("options belong to the question") {
@@ -218,7 +230,9 @@ TEST_CASE("many threads find and launch at once, and load each kernel once") {
       for (CUdeviceptr i = 1; i <= 50; ++i) {
         const auto plan = served.find(texts[(static_cast<std::size_t>(t) + i) % texts.size()]);
         void* at = reinterpret_cast<void*>(i % 11 * 4096 + 4096);
-        const fatune_rt_tensors tensors{at, at, at, at, nullptr, at, 1536, nullptr};
+        fatune_rt_tensors tensors{};
+        tensors.q = tensors.k = tensors.v = tensors.out = tensors.scratch = at;
+        tensors.scratch_bytes = 1536;
         FATUNE_CHECK(plan && rt::launch(**plan, tensors, nullptr), "every thread is served");
       }
     });

@@ -74,22 +74,6 @@ TEST_CASE("kernels that libfatune_rt cannot launch are refused by the reader, to
   mapped.tensor_maps.emplace_back().tensor = "partials";
   CHECK_THAT(why_not_in_wisdom(mapped), ContainsSubstring("maps its scratch partials"));
   CHECK(why_not_in_wisdom(facts_with("plain")).empty());
-  KernelFacts other_v = facts_with("other_v");
-  other_v.problem.as_attention().value_dim = 128;
-  CHECK_THAT(why_not_in_wisdom(other_v), ContainsSubstring("value_dim"));
-  KernelFacts ruled = other_v;
-  ruled.problem.as_attention().value_dim.reset();
-  CHECK(why_not_in_wisdom(ruled).empty());
-  ruled.problem.as_attention().mask.rule = "k < 4";
-  CHECK_THAT(why_not_in_wisdom(ruled), ContainsSubstring("evaluates an expression"));
-  ruled.problem.as_attention().mask.rule.clear();
-  ruled.problem.as_attention().score = "score * 2";
-  CHECK_THAT(why_not_in_wisdom(ruled), ContainsSubstring("evaluates an expression"));
-  KernelFacts more = facts_with("more");
-  more.problem.as_attention().sink = true;
-  CHECK(why_not_in_wisdom(more) == "reads the tensor sink, but libfatune_rt passes none");
-  more.problem.as_attention().mask.lengths = {LengthsKind::kRight, {1}};
-  CHECK(why_not_in_wisdom(more) == "reads the tensor lengths, but libfatune_rt passes none");
 }
 
 TEST_CASE("text that is no index of this version names what is wrong") {
