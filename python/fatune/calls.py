@@ -129,7 +129,7 @@ def _tensor(tensor: torch.Tensor) -> Tensor:
 def _are_packed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> bool:
     """Whether q, k and v are consecutive parts of one tensor."""
     if (not query.dim() == key.dim() == value.dim() == 4
-            or len({each.dtype for each in (query, key, value)}) > 1):
+            or len({(each.dtype, each.shape[3]) for each in (query, key, value)}) > 1):
         return False
     start, element, dim = query.data_ptr(), query.element_size(), query.shape[3]
     return (key.data_ptr() == start + query.shape[1] * dim * element
@@ -304,8 +304,6 @@ def _why_not_sizes(query: Tensor, key: Tensor, value: Tensor) -> Optional[str]:
         return "q, k and v are of several types"
     if key.shape[:3] != value.shape[:3]:
         return "k and v have unlike sizes"
-    if key.shape[3] != value.shape[3]:
-        return f"v has the head dim {value.shape[3]} and k {key.shape[3]}, but the module has one"
     if (key.shape[0] != query.shape[0] or key.shape[3] != query.shape[3]
             or query.shape[1] % key.shape[1]):
         return "the sizes of q and k do not fit"
@@ -322,10 +320,16 @@ def why_not_mask(kind: str, seq_q: int, seq_kv: int) -> Optional[str]:
     return f"{words}, and no kernel was tuned to read such a tensor"
 
 
-def _out_of(query: Tensor) -> Tuple[int, ...]:
+def _out_of(query: Tensor, columns: int) -> Tensor:
+    """Returns shape and strides of the result, as the exported module makes it."""
+    _, heads, rows, own = query.shape
     dense = layouts.dense_strides(query.shape, query.strides)
     assert dense is not None, "a query without a fault has no two dimensions in one place"
-    return dense
+    if columns != own:
+        inner = ((columns, heads * columns) if query.strides[1] < query.strides[2] else
+                 (rows * columns, columns))
+        dense = (heads * rows * columns, *inner, 1)
+    return Tensor((*query.shape[:3], columns), dense, query.dtype, True)
 
 
 def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
@@ -349,7 +353,8 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
                       None)
     if reason:
         return None, reason
-    tensors["out"] = (query.shape, _out_of(query))
+    out = _out_of(query, value.shape[3])
+    tensors["out"] = (out.shape, out.strides)
     layout = layouts.layout_of(tensors, call.packed)
     if ":" in layout and not all(layouts.is_aligned(*each) for each in tensors.values()):
         return None, "its rows do not begin at multiples of 16 bytes"
@@ -361,7 +366,8 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
     problem = Problem(*query.shape[:2], key.shape[1], query.shape[2], *key.shape[2:], query.dtype,
                       call.mask.kind if told else masks.NONE,
                       None if usual else call.scale, layout, call.mask.bias, call.score,
-                      call.softcap, call.lse)
+                      call.softcap, call.lse,
+                      value.shape[3] if value.shape[3] != key.shape[3] else None)
     reason = problem.fault() or support.why_no_kernel(problem.entry())
     if reason:
         return None, reason
@@ -377,6 +383,7 @@ def name_of(entry: Dict[str, Any]) -> str:
     parts = [entry["shape"].replace(",", "-")]
     parts += [f"kv{entry['kv_heads']}"] if "kv_heads" in entry else []
     parts += [f"keys{entry['seq_kv']}"] if "seq_kv" in entry else []
+    parts += [f"v{entry['value_dim']}"] if "value_dim" in entry else []
     parts += [entry["dtype"]] if "dtype" in entry else []
     parts += ["causal"] if entry.get("causal") else []
     parts += [_word_of("mask", entry["mask"])] if "mask" in entry else []

@@ -2,6 +2,7 @@
 
 def _describe(facts):
     p, measured = facts["problem"], facts["measured"]
+    head_dim = f"{p['head_dim']}(v {p['value_dim']})" if "value_dim" in p else p["head_dim"]
     heads = p["heads"] if p["heads"] == p["kv_heads"] else f"{p['heads']} (kv {p['kv_heads']})"
     seq = p["seq_q"] if p["seq_q"] == p["seq_kv"] else f"{p['seq_q']}x{p['seq_kv']}"
     time = "not measured"
@@ -12,11 +13,12 @@ def _describe(facts):
             time += f", {measured['ratio']:.2f} of {measured['baseline']}"
         time += f", on {facts['device']['name']}"
     more = (f" to {p['out_dtype']}" if "out_dtype" in p else "") + (f" {p['quant']}" if "quant" in p else "")
-    more += "".join(f" {name} {p[name]}" for name in ("softcap", "bias") if p.get(name))
+    more += "".join(f" {name} {p[name]}" for name in ("softcap", "bias", "score") if p.get(name))
+    more += "".join(f" {name}" for name in ("alibi", "sink") if p.get(name))
     more += ("" if p["mask"] == "none" else f" {p['mask']}") + (f" {p['layout']}" if "layout" in p else "")
     notes = ", recorded" if facts["recorded"] else ""
     notes += "" if facts["verified"] else ", NOT VERIFIED"
-    return (f"{p['batch']},{heads},{seq},{p['head_dim']} {p['dtype']}{more}: {facts['kernel']}, {facts['arch']}, {time}"
+    return (f"{p['batch']},{heads},{seq},{head_dim} {p['dtype']}{more}: {facts['kernel']}, {facts['arch']}, {time}"
             f"{notes}")
 
 
@@ -92,6 +94,61 @@ def _tensors_for(kernel):
     return made
 
 
+def _arguments_for(kernel):
+    """Returns arguments of attention() that ask for the kernel, with values for its tensors."""
+    p = kernel.facts["problem"]
+    base, kind = _parted(p["mask"])
+    numbers = [int(number) for number in p["mask"].rpartition(":")[2].split(",")] if kind else []
+    if kind.startswith("document"):
+        numbers = list(itertools.accumulate(numbers, initial=0))
+    elif kind:
+        numbers = (numbers * p["batch"])[:p["batch"]]
+    heads = p["heads"]
+    return {"mask": f"{base}+{kind.partition(' ')[0]}" if kind else base, "scale": kernel.facts["scale"], "enable_gqa": True,
+            "softcap": p.get("softcap"), "score": p.get("score"), "return_lse": p.get("lse", False),
+            "lengths": torch.tensor(numbers, dtype=torch.int32, device="cuda") if kind else None,
+            "bias": _bias_for(kernel) if kernel.bias else None,
+            "alibi": torch.rand(heads, device="cuda") / 8 if p.get("alibi") else None,
+            "sink": torch.randn(heads, device="cuda").to(kernel.dtype) if p.get("sink") else None}
+
+
+def _check_every(kernel, tensors):
+    """Like _check, for a kernel that attention() alone takes."""
+    asked = _arguments_for(kernel)
+    call = lambda: attention(*tensors, **asked)
+    before = sum(row["calls"] for row in counts() if row["reason"] is None)
+    try:
+        own = call()
+    except ValueError as error:
+        print(f"FAILED  {_describe(kernel.facts)}: {error}")
+        return False
+    served = sum(row["calls"] for row in counts() if row["reason"] is None) > before
+    if asked["score"] or not _has_name(_parted(asked["mask"])[0]):
+        print(f"unknown {_describe(kernel.facts)}: PyTorch knows no expressions to compare it with")
+        return served
+    seen = _seen_keys(_with_lengths(asked["mask"], asked["lengths"]), asked["lengths"], *tensors[:2])
+    theirs = _by_operations(*tensors, asked["scale"], True, cap=asked["softcap"], seen=seen, bias=asked["bias"],
+                            alibi=asked["alibi"], sink=asked["sink"])
+    pairs = zip(own, theirs) if asked["return_lse"] else [(own, theirs[0])]
+    error = max(map(_difference, *zip(*pairs)))
+    limit = _LIMITS[kernel.dtype]
+    right = served and error <= limit
+    print(f"{'ok' if right else 'FAILED':6}  {_describe(kernel.facts)}")
+    with torch.no_grad():
+        times = [f"{_microseconds(call, graph):.2f}" for graph in (True, False)]
+    print(f"        differs by {error:.1e} (limit {limit:.0e}); in a graph {times[0]} us; call by call {times[1]} us")
+    return right
+
+
+_LIMITS = {torch.float16: 4e-3, torch.bfloat16: 2e-2}  # twice the error that each side may have
+
+
+def _difference(own, theirs):
+    """Returns the relative difference in the 2-norm. Of rows that see no key PyTorch may give NaN, and a log-sum-exp is -inf."""
+    own, theirs = own.float().masked_fill(own.isneginf(), 0.0), theirs.float().nan_to_num(0.0, neginf=0.0)
+    return (torch.linalg.vector_norm(own - theirs) / torch.linalg.vector_norm(theirs)).item()
+
+
 def _check(kernel, tensors):
     """Prints one line; returns whether kernel and PyTorch agree within rounding error."""
     p = kernel.facts["problem"]
@@ -105,9 +162,7 @@ def _check(kernel, tensors):
         return False
     theirs = (F.scaled_dot_product_attention(*tensors, **options) if not p.get("softcap") else _pytorch_for(
         *tensors, False, options["scale"], True, kernel.mask if given is None else word, given))
-    theirs = theirs.nan_to_num()  # of rows that see no key
-    error = (torch.linalg.vector_norm(own.float() - theirs.float()) / torch.linalg.vector_norm(theirs.float())).item()
-    limit = {torch.float16: 4e-3, torch.bfloat16: 2e-2}[kernel.dtype]  # twice the error that each side may have
+    error, limit = _difference(own, theirs), _LIMITS[kernel.dtype]
     calls = (lambda: _operator(*tensors, False, options["scale"], options["enable_gqa"], word, given), lambda: F.scaled_dot_product_attention(*tensors, **options))
     with torch.no_grad():
         times = [f"{_microseconds(call, graph):.2f}" for graph in (True, False) for call in calls]
@@ -115,6 +170,12 @@ def _check(kernel, tensors):
     print(f"        differs by {error:.1e} (limit {limit:.0e}); in a graph {times[0]} us, PyTorch {times[1]}; "
           f"call by call {times[2]} us, PyTorch {times[3]}")
     return error <= limit
+
+
+def _is_for_attention(kernel):
+    """Returns whether sdpa() has no arguments for what the kernel computes."""
+    p = kernel.facts["problem"]
+    return not _has_name(p["mask"]) or bool(p.get("score") or p.get("alibi") or p.get("sink") or kernel.bias and p["mask"] != "none")
 
 
 def _main():
@@ -133,7 +194,8 @@ def _main():
         if chosen is kernel and kernel.fp8:
             right = _check_fp8(kernel, tensors) and right
         elif chosen is kernel:
-            right = _check(kernel, tensors.values()) and right
+            check = _check_every if _is_for_attention(kernel) else _check
+            right = check(kernel, list(tensors.values())) and right
         else:
             print(f"unused  {_describe(kernel.facts)}: {'another is taken for it' if chosen else why}")
     return 0 if right else 1

@@ -12,7 +12,7 @@ class _Table:
             lengths = problem["seq_q"], problem["seq_kv"]
             if kernel.bias:
                 self.biases.update([lengths] if problem["mask"] == "none" else [])
-            elif not (problem.get("softcap") or problem.get("score")) and _has_name(problem["mask"]):
+            elif kernel.mask in (None, problem["mask"]) and _has_name(problem["mask"]):
                 self.names.setdefault(lengths, {})[problem["mask"]] = None
 
     def mask_of(self, mask, rows, keys):
@@ -118,7 +118,8 @@ def _new_output(query, value):
     """Allocates the result in the query's memory order, as PyTorch's attention does."""
     if query.shape[-1] == value.shape[-1]:
         return torch.empty_like(query)
-    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+    shape = (*query.shape[:-1], value.shape[-1])
+    return query.new_empty_strided(shape, _output_strides(query, shape[3])) if len(shape) == 4 else query.new_empty(shape)
 
 
 def _choose(kernels, tensors, mask, scale, gqa, misaligned):
@@ -142,8 +143,8 @@ def _kernel_route(kernels, tensors, mask, scale, gqa, kind=None):
     return (None, seen) if kernel is None else _route_of(kernel, kind, tensors["q"].device.index, seen)
 
 
-def _flex_route(kernels, tensors, mask, scale, gqa, misaligned, kind):
-    """Returns a kernel's route like _choose for flex_attention, which does itself what no kernel does."""
+def _tensor_route(kernels, tensors, mask, scale, gqa, misaligned, kind):
+    """Returns a kernel's route like _choose for a function that does itself what no kernel does."""
     query, key, value = tensors.values()
     if not _has_kernels(query.device):
         return None, f"the tensors are on {query.device}"
@@ -246,7 +247,7 @@ def _attend(query, key, value, mask, scale, gqa, bias=None, kind=None):
             mask = _bias_name(bias, query, key) + (mask or "")
         tensors = {"q": query, "k": key, "v": value}
         route, why = (_choose(table.kernels, tensors, mask, scale, gqa, misaligned) if kind is None else
-                      _flex_route(table.kernels, tensors, mask, scale, gqa, misaligned, kind))
+                      _tensor_route(table.kernels, tensors, mask, scale, gqa, misaligned, kind))
         found = table.remember(asked, (route, _counter(query, key, mask, scale, why)))
     route, counter = found
     next(counter)

@@ -12,7 +12,7 @@ class _Kernel(_Loaded):
         super().__init__(facts, cubin)
         self.name = _name_of(facts)
         problem = facts["problem"]
-        batch, dim = problem["batch"], problem["head_dim"]
+        batch, dim, columns = problem["batch"], problem["head_dim"], problem.get("value_dim", problem["head_dim"])
         self.quantizes = "quant" in problem  # 16-bit tensors, fp8 products; never used by sdpa()
         self.smooth_k = problem.get("quant") == "smooth_k"
         self.out_dtype = _DTYPES[problem.get("out_dtype", problem["dtype"])]
@@ -20,14 +20,15 @@ class _Kernel(_Loaded):
         self.fp8 = problem["dtype"] in ("e4m3", "e5m2")
         self.element = 1 if self.dtype in _FP8 else 2  # bytes per element
         key = (batch, problem["kv_heads"], problem["seq_kv"], dim)
-        query = (batch, problem["heads"], problem["seq_q"], dim)
+        query, value = (batch, problem["heads"], problem["seq_q"], dim), (*key[:3], columns)
         self.bias = problem.get("bias")
         name = None if problem["mask"] == "none" else problem["mask"]
         if self.bias:
             name = _BIAS + self.bias + (_BESIDE + name if name else "")
-        self.mask = _with_cap(name, problem.get("softcap"), problem.get("score"))
-        self.key = _problem_key(query, key, key, self.dtype, self.mask, True)
-        self.shapes = {"q": query, "k": key, "v": key, "out": query}
+        self.mask = _word_of(name, [each for each in ("alibi", "sink") if problem.get(each)], problem.get("softcap"),
+                             problem.get("score"))
+        self.key = _problem_key(query, key, value, self.dtype, self.mask, True)
+        self.shapes = {"q": query, "k": key, "v": value, "out": (*query[:3], columns)}
         self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled-in strides
                         for name, shape in self.shapes.items()}
         arguments = {name for stage in facts["stages"] for name in stage["arguments"]}
@@ -51,8 +52,8 @@ class _Kernel(_Loaded):
         query = tensors["q"]
         seen = {name: _strides_seen(tensor.shape, tensor.stride(), self.shapes[name][1])
                 for name, tensor in tensors.items()}
-        out = _dense_strides(query.shape, query.stride())
-        if None in (out, *seen.values()) or _strides_seen(query.shape, out, self.shapes["q"][1]) != self.strides["out"]:
+        shape, out = (*query.shape[:3], self.shapes["out"][3]), _output_strides(query, self.shapes["out"][3])
+        if None in (out, *seen.values()) or _strides_seen(shape, out, self.shapes["q"][1]) != self.strides["out"]:
             return None
         takes = (strides == self.strides[name] or name not in self.by_pointer and _can_be_mapped(strides, self.element)
                  for name, strides in seen.items())
@@ -74,9 +75,11 @@ class _Route:
         """`seen` has the strides of q, k and v from _Kernel.reads."""
         self.kernel, self.index, self.seen = kernel, index, seen
         self.functions, self.launches = kernel.on(index), {}
+        same = kernel.shapes["q"] == kernel.shapes["out"]
+        self.new_output = (lambda query, _: torch.empty_like(query)) if same else _new_output
 
     def __call__(self, query, key, value, q, k, v, bias=None):
-        out = torch.empty_like(query)
+        out = self.new_output(query, value)
         self.queue(q, k, v, out.data_ptr(), 0 if bias is None else bias.data_ptr())
         return out
 
@@ -121,7 +124,7 @@ class _LseRoute(_Route):
     tensors = (*_Route.tensors, "lse")
 
     def __call__(self, query, key, value, q, k, v, bias=None):
-        out, lse = torch.empty_like(query), torch.empty(query.shape[:3], dtype=torch.float32, device=query.device)
+        out, lse = self.new_output(query, value), torch.empty(query.shape[:3], dtype=torch.float32, device=query.device)
         self.queue(q, k, v, out.data_ptr(), 0 if bias is None else bias.data_ptr(), lse.data_ptr())
         return out, lse
 

@@ -1,9 +1,9 @@
 # torch_mask.py: Says which keys a problem's mask lets a query see, as numbers, as a tensor and by reading a tensor.
-# The word of a call's mask is the mask's name, or a bias, then a softcap and a change of scores: "causal",
-# "bias 4,1,1,512:bool softcap 30.0". A mask without a name is an expression. "bias 4,1,1,512:bool beside causal" is of
-# flex_attention alone.
+# The word of a call is the name of its mask, or a bias, then its tensors, its softcap and its change of scores: "causal",
+# "causal+padding with alibi sink", "bias 4,1,1,512:bool beside causal softcap 30.0". A mask without a name is an
+# expression. Tensors, and masks beside a bias, are of attention() and flex_attention alone.
 
-_BIAS, _BESIDE, _CAP, _SCORE = "bias ", " beside ", " softcap ", " score "
+_BIAS, _BESIDE, _WITH, _CAP, _SCORE = "bias ", " beside ", " with ", " softcap ", " score "
 _NAMES = ("", "none", _UPPER_LEFT, _LOWER_RIGHT, "causal-window", "window", "prefix")
 
 
@@ -13,10 +13,16 @@ def _with_cap(name, softcap, score=None):
     return f"{word or ''}{_SCORE}{score}" if score else word
 
 
+def _word_of(name, tensors, softcap, score):
+    """Returns the word of a mask by its name and of all changes of scores but a bias."""
+    name = None if name == "none" else name
+    return _with_cap(f"{name or ''}{_WITH}{' '.join(tensors)}" if tensors else name, softcap, score)
+
+
 def _named_alone(mask):
     """Returns the name of a word, and the softcap or None."""
     name, _, cap = (mask or "").partition(_SCORE)[0].partition(_CAP)
-    return name, float(cap) if cap else None
+    return name.partition(_WITH)[0], float(cap) if cap else None
 
 
 def _bias_of(mask, attn_mask):
@@ -30,10 +36,25 @@ def _has_name(mask):
     return name in _NAMES and set(numbers) <= set("0123456789,-")
 
 
+def _parted(name):
+    """Returns the mask without its lengths, and their kind: "causal" and "padding", or "document of 2"."""
+    base, _, kind = ("none+" + name).rpartition("+")
+    if not kind.strip().startswith(("padding", "document")):
+        return name, ""
+    kind, _, numbers = kind.strip().partition(":")
+    count = f" of {numbers.count(',') + 1}" if kind == "document" else ""
+    return base.removeprefix("none+"), kind + count
+
+
 def _meaning(mask, rows, keys):
-    """Returns what is equal for equal masks, biases, softcaps and changes of scores."""
-    name, cap = _named_alone(mask)
-    return _visible(name, rows, keys) if _has_name(name) else name, cap, (mask or "").partition(_SCORE)[2]
+    """Returns what is equal for equal masks, biases and changes of scores, and whether it knows batch entries and heads."""
+    head, _, score = (mask or "").partition(_SCORE)
+    head, _, tensors = head.partition(_CAP)[0].partition(_WITH)
+    bias, name = head.partition(_BESIDE)[::2] if head.startswith(_BIAS) else ("", head)
+    base, kind = _parted(name)
+    is_named = _has_name(base)
+    seen = _visible(base, rows, keys) if is_named else base.replace(" ", "")
+    return (bias, seen, kind, tensors, _named_alone(mask)[1], score.replace(" ", "")), not is_named or bool(kind or tensors or score)
 
 
 def _bias_name(bias, query, key):

@@ -124,18 +124,8 @@ def _pytorch_for(query, key, value, is_causal, scale, gqa, mask, attn_mask=None)
 
 
 def _capped(query, key, value, mask, dropout_p, scale, gqa, cap):
-    """Returns attention with a softcap, which PyTorch's function lacks, by operations in fp32."""
-    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
-    with torch.autocast(query.device.type, enabled=False):
-        if gqa:
-            key, value = (tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], -3) for tensor in (key, value))
-        scores = query.to(wide) @ key.to(wide).transpose(-2, -1) * (query.shape[-1]**-0.5 if scale is None else scale)
-        scores = torch.tanh(scores / cap) * cap
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
-        hidden = scores.isneginf().all(-1, keepdim=True)  # rows that see no key, which are zeros as a kernel's
-        weights = scores.masked_fill(hidden, 0.0).softmax(-1).masked_fill(hidden, 0.0)
-        return (F.dropout(weights, dropout_p) @ value.to(wide)).to(query.dtype)
+    """Returns attention with a softcap, which PyTorch's function lacks."""
+    return _by_operations(query, key, value, scale, gqa, cap, bias=mask, dropout_p=dropout_p)[0]
 
 
 def _autocast(tensor):
@@ -228,6 +218,7 @@ def _register():
     def fake(query, key, value, is_causal=False, scale=None, enable_gqa=False, installed=False, mask=None, attn_mask=None):
         return _new_output(query, value)
 
+    _define_attention(library, tags)
     register_flop_formula([torch.ops.fatune._sdpa_kernel])(_flops)
     return library
 
@@ -291,7 +282,7 @@ def load(device: torch.device | int | None = None) -> int:
 # attention, never a function that fatune.capture() installed. Files imported by hand serve
 # together; files of fatune.install() serve while installed.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_10", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
+    "shared_11", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
         F.scaled_dot_product_attention, "_recorded", F.scaled_dot_product_attention)})
 _services, _pytorch = _shared["services"], _shared["pytorch"]
 _service = _services[_INSTALLED]

@@ -8,9 +8,10 @@ of this file was made for go to torch.nn.functional.scaled_dot_product_attention
 scales and devices, dropout, and every call that needs gradients. Results are equal but for rounding, and their
 dimensions lie in memory as the query's do. window_size=(L, R) is FlashAttention's: keys before and after the place of
 the query, counted from the last query and key; -1 is no bound. softcap=X lets scores become X * tanh(score / X). The
-function is also the operator torch.ops.fatune.sdpa.
+function is also the operator torch.ops.fatune.sdpa. value may have another head_dim.
 Needs PyTorch 2.5 or newer and nothing else.
 
+    attention() says what PyTorch's function has no arguments for: lengths, slopes, sinks, and masks by their names
     sdpa_fp8()  attention by the file's fp8 kernels: of fp8 tensors with factors, or of 16-bit tensors, which they quantize
     info()      lists the kernels of this file, one dictionary each
     load()      loads all kernels that a device can run; without it each is loaded at its first call
@@ -73,13 +74,15 @@ def _bias_side(mask):
 
 def _problem_key(q, k, v, dtype, mask, gqa):
     """Returns the problem that a kernel must be tuned for, from the tensors' shapes; None if no
-    kernel can serve. Only the product of heads and batch counts: the strides tell whether one can
-    be viewed as the other."""
-    if not len(q) == len(k) == len(v) == 4 or k != v or q[0] != k[0] or q[3] != k[3]:
+    kernel can serve. Only the product of heads and batch counts, unless scores or masks know them: the
+    strides tell whether one can be viewed as the other."""
+    if not len(q) == len(k) == len(v) == 4 or k[:3] != v[:3] or q[0] != k[0] or q[3] != k[3]:
         return None
     if q[1] != k[1] and not (gqa and k[1] > 0 and q[1] % k[1] == 0):
         return None
-    return (q[0] * q[1], k[0] * k[1], q[2], k[2], q[3], dtype, _meaning(mask, q[2], k[2]))
+    meaning, knows_places = _meaning(mask, q[2], k[2])
+    heads = q[:2] if knows_places else q[0] * q[1]
+    return (heads, k[0] * k[1], q[2], k[2], q[3], v[3], dtype, meaning)
 
 
 def _strides_seen(shape, stride, heads):
@@ -111,6 +114,16 @@ def _dense_strides(shape, stride):
         dense[i] = step
         step *= shape[i]
     return tuple(dense)
+
+
+def _output_strides(query, columns):
+    """Returns the strides of a result, dense and in the query's memory order, or None."""
+    batch, heads, rows, own = query.shape
+    of_batch, of_head, of_row, _ = query.stride()
+    if columns == own:
+        return _dense_strides(query.shape, query.stride())
+    whole = heads * rows * columns
+    return (whole, columns, heads * columns, 1) if of_head < of_row else (whole, rows * columns, columns, 1)
 
 
 def _can_be_mapped(strides, element):

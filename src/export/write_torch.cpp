@@ -12,7 +12,6 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "export/formats.hpp"
-#include "model/problem/tensor.hpp"
 
 namespace fatune {
 namespace {
@@ -20,8 +19,9 @@ namespace {
 /// The order of the parts in the module. The first part has one marked line each for the kernels'
 /// origin, their facts, and their machine code by hash.
 const std::vector<std::string_view> kAttentionParts = {
-    "torch_problem.py", "torch_mask.py",     "torch_driver.py", "torch_queue.py", "torch_launch.py",
-    "torch_choice.py",  "torch_operator.py", "torch_fp8.py",    "torch_check.py"};
+    "torch_problem.py", "torch_mask.py",   "torch_driver.py",    "torch_queue.py",
+    "torch_launch.py",  "torch_choice.py", "torch_attention.py", "torch_operator.py",
+    "torch_fp8.py",     "torch_check.py"};
 const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
                                                     "torch_queue.py", "torch_custom_operator.py"};
 
@@ -148,23 +148,6 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
     return usage_error(
         "--to torch: kernels of attention and of custom operations are different modules; export "
         "them one after the other");
-  }
-  const auto finds = [&](const auto& has) {
-    return std::ranges::find_if(
-        kernels, [&](const ExportedKernel& each) { return each.facts.problem.is(has); });
-  };
-  const auto other = finds([](const Attention& p) {
-    return std::ranges::any_of(optional_tensors(p),
-                               [](const TensorPlan& each) { return each.name != "bias"; });
-  });
-  if (other != kernels.end()) {
-    return usage_error("--to torch: " + describe(other->facts.problem) +
-                       ": the torch module has no lengths, alibi or sink");
-  }
-  const auto wide = finds([](const Attention& p) { return p.value_dim.has_value(); });
-  if (wide != kernels.end()) {
-    return usage_error("--to torch: " + describe(wide->facts.problem) +
-                       ": the torch module has no v of another head dim (value_dim)");
   }
   std::string module;
   for (const std::string_view part : customs == 0 ? kAttentionParts : kCustomParts) {

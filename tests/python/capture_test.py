@@ -317,6 +317,16 @@ class ProblemTest(unittest.TestCase):
         for dim in (8, 72, 112):
             self.assertEqual(only_problem(attend, *models.packed(dim=dim))["shape"], f"2,4,16,{dim}")
 
+    def test_another_head_dim_of_v(self):
+        q, k, v = models.packed()
+        problem = {"shape": "2,4,16,32", "value_dim": 16}
+        self.assertEqual(only_problem(attend, q, k, v[..., :16]),
+                         {**problem, "layout": "bshd,q=6144:32:384,k=6144:32:384,v=6144:32:384"})
+        plain = [each.contiguous() for each in (q, k, v[..., :16])]
+        suite = fatune.capture(attend, *plain)
+        self.assertEqual(suite.problems[0].items() & problem.items(), problem.items())
+        self.assertIn("-v16", suite.problems[0]["name"])
+
     def test_scale(self):
         q, k, v = models.packed()
         self.assertNotIn("scale", only_problem(attend, q, k, v, scale=32 ** -0.5))
@@ -340,7 +350,6 @@ class ProblemTest(unittest.TestCase):
                 ("gradients are wanted", (q.clone().requires_grad_(), k, v), {}),
                 ("3 dimensions", (q[0], k[0], v[0]), {}),
                 ("first queries see no key", (q, k[:, :, :8], v[:, :, :8]), {"attn_mask": causal_lower_right(16, 8)}),
-                ("v has the head dim 16 and k 32", (q, k, v[..., :16]), {}),
                 ("expanded", (q[:1].expand(2, -1, -1, -1), k, v), {}),
                 ("no kernel has the head dim 36: fa_mma needs", [q.new_zeros(1, 1, 8, 36)] * 3, {}),
                 ("scale must be a number greater than 0, not 0", (q, k, v), {"scale": 0.0}),

@@ -1,5 +1,6 @@
 """fakes.py: Fakes an exported file: kernels are CPU functions, without driver and machine code."""
 import contextlib
+import itertools
 import json
 import re
 import types
@@ -40,12 +41,54 @@ class Route:
         scores = scores.masked_fill(~seen_by(name, *scores.shape), -torch.inf)
         lse = scores.logsumexp(-1).float()
         out = (scores.softmax(-1).nan_to_num(0.0) @ value.double() + self.wrong_by).to(query.dtype)
-        out = torch.empty_like(query).copy_(out)
+        out = torch.empty_like(query).copy_(out) if value.shape == key.shape else out.contiguous()
         return (out, lse) if self.with_lse else out
 
 
 class LseRoute(Route):
     with_lse = True
+
+
+class EveryRoute(Route):
+    """The same of attention(), for tensors of every kind, row by row."""
+
+    def __call__(self, query, key, value, bias, lengths, alibi, sink):
+        Route.launched += 1
+        problem = self.kernel.facts["problem"]
+        batch, heads, rows, _ = query.shape
+        keys, group = key.shape[2], heads // key.shape[1]
+        out = torch.empty_like(query) if value.shape == key.shape else query.new_empty((*query.shape[:3], value.shape[3]))
+        lse = torch.empty(batch, heads, rows)
+        mask, _, kind = ("none+" + problem["mask"]).rpartition("+")
+        kind = kind.partition(":")[0]
+        if kind not in ("padding", "padding-left", "document"):
+            mask, kind = problem["mask"], ""
+        mask = mask.removeprefix("none+")
+        for b, h, i in itertools.product(range(batch), range(heads), range(rows)):
+            score = key[b, h // group].double() @ query[b, h, i].double() * self.kernel.facts["scale"]
+            j = torch.arange(keys)
+            if problem.get("softcap"):
+                score = torch.tanh(score / problem["softcap"]) * problem["softcap"]
+            if bias is not None:
+                row = bias.expand(batch, heads, rows, keys)[b, h, i]
+                score = score.masked_fill(~row, -torch.inf) if row.dtype == torch.bool else score + row
+            if alibi is not None:
+                score = score - alibi[h].double() * (i + keys - rows - j).abs()
+            if problem.get("score"):
+                score = eval(problem["score"], {"score": score, "b": b, "h": h, "q": i, "k": j})
+            seen = seen_by(mask, batch, heads, rows, keys).expand(batch, heads, rows, keys)[b, h, i]
+            if kind == "padding":
+                seen = seen & (j < lengths[b])
+            elif kind == "padding-left":
+                seen = seen & (j >= keys - lengths[b])
+            elif kind:
+                begin = max(begin for begin in lengths.tolist() if begin <= i)
+                seen = seen & (j >= begin) & (j < min(end for end in lengths.tolist() if end > i))
+            weights = score.masked_fill(~seen, -torch.inf).exp()
+            whole = weights.sum() + (0 if sink is None else sink[h].double().exp())
+            out[b, h, i] = 0 if whole == 0 else weights @ value[b, h // group].double() / whole
+            lse[b, h, i] = whole.log()
+        return out + self.wrong_by, lse if problem.get("lse") else None
 
 
 def places_of(shape):
@@ -72,21 +115,31 @@ def seen_by(mask, *sizes):
     return {"none": key >= 0 * query, "causal": key <= place, "causal-upper-left": key <= query}[kind]
 
 
+_CHANGES = ("bias", "softcap", "score")
+
+
 def _changed(kernel, tokens, mask):
     """The kernel as it would be for another length and mask, or "bias B,H,Q,K", "softcap X" or "score EXPR"; "lse "
-    before these, " beside MASK" behind a bias."""
-    tokens, word = tokens or kernel.facts["problem"]["seq_q"], mask.removeprefix("lse ").partition(" ")
-    changes = ("bias", "softcap", "score")
-    own = {name: value for name, value in kernel.facts["problem"].items() if name not in changes}
-    problem = {**own, "seq_q": tokens, "seq_kv": tokens, "mask": "none" if word[0] in changes else "".join(word)}
-    if word[0] in changes:
-        problem[word[0]] = float(word[2]) if word[0] == "softcap" else word[2].partition(" beside ")[0]
-        problem["mask"] = word[2].partition(" beside ")[2] or "none"
-    if mask.startswith("lse "):
-        problem["lse"] = True
-    strides = (problem["heads"] * tokens * problem["head_dim"], tokens * problem["head_dim"], problem["head_dim"], 1)
-    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}-{mask.replace(' ', '')}", "problem": problem,
-                         "strides": dict.fromkeys(kernel.facts["strides"], strides)}, kernel.cubin)
+    before these, " beside MASK" behind a bias. A dictionary has fields of its problem."""
+    tokens = tokens or kernel.facts["problem"]["seq_q"]
+    problem = {name: value for name, value in kernel.facts["problem"].items() if name not in _CHANGES}
+    problem.update(seq_q=tokens, seq_kv=tokens)
+    problem.update(mask if isinstance(mask, dict) else _fields(mask))
+    heads, columns = problem["heads"], {name: problem["head_dim"] for name in kernel.facts["strides"]}
+    columns.update({name: problem.get("value_dim", columns[name]) for name in ("v", "out")})
+    strides = {name: (heads * tokens * width, tokens * width, width, 1) for name, width in columns.items()}
+    return type(kernel)({**kernel.facts, "id": f"{kernel.facts['id']}-{tokens}-{str(mask).replace(' ', '')}",
+                         "problem": problem, "strides": strides}, kernel.cubin)
+
+
+def _fields(mask):
+    """The fields of a problem that the text of a change says."""
+    word = mask.removeprefix("lse ").partition(" ")
+    fields = {"mask": "none" if word[0] in _CHANGES else "".join(word)}
+    if word[0] in _CHANGES:
+        fields[word[0]] = float(word[2]) if word[0] == "softcap" else word[2].partition(" beside ")[0]
+        fields["mask"] = word[2].partition(" beside ")[2] or "none"
+    return {**fields, "lse": True} if mask.startswith("lse ") else fields
 
 
 def drawn(page):
@@ -110,7 +163,7 @@ def on_the_cpu(tokens=None, kinds=("none",)):
             module._own = [_changed(kernel, tokens, mask) for kernel in module._own for mask in kinds]
         module._has_kernels = lambda device: device.type == "cpu"
         module._device = lambda index: ((9, 0), DEVICE)
-        module._ROUTES.update({None: Route, module._FLEX: Route, module._WITH_LSE: LseRoute})
+        module._ROUTES.update({None: Route, module._FLEX: Route, module._WITH_LSE: LseRoute, module._EVERY: EveryRoute})
         module._service.forget()
         return module
 

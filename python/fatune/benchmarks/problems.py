@@ -35,6 +35,8 @@ class Problem:
     score: str = ""
     softcap: Optional[float] = None
     lse: bool = False
+    value_dim: Optional[int] = None
+    """Columns of v and out, if not head_dim."""
 
     @classmethod
     def of_record(cls, record: Dict[str, Any]) -> "Problem":
@@ -43,7 +45,8 @@ class Problem:
         return cls(batch, heads, record.get("kv_heads", heads), seq_q, record.get("seq_kv", seq_q),
                    record["head_dim"], record["dtype"], record.get("mask", "none"),
                    record.get("scale"), record.get("layout", "bhsd"), record.get("bias", ""),
-                   record.get("score", ""), record.get("softcap"), record.get("lse", False))
+                   record.get("score", ""), record.get("softcap"), record.get("lse", False),
+                   record.get("value_dim"))
 
     @property
     def causal(self) -> bool:
@@ -56,9 +59,10 @@ class Problem:
 
     def sizes(self, tensor: str) -> Tuple[int, int, int, int]:
         """Batch, heads, rows and columns of q, k, v or out."""
+        columns = self.head_dim if tensor in ("q", "k") else self.value_dim or self.head_dim
         if tensor in ("q", "out"):
-            return self.batch, self.heads, self.seq_q, self.head_dim
-        return self.batch, self.kv_heads, self.seq_kv, self.head_dim
+            return self.batch, self.heads, self.seq_q, columns
+        return self.batch, self.kv_heads, self.seq_kv, columns
 
     def fault(self) -> Optional[str]:
         """Why no kernel can have this problem; None when one can."""
@@ -78,7 +82,8 @@ class Problem:
         """One line for people: "4,8(kv 2),16x512,64 f16 causal bshd"."""
         heads = f"{self.heads}(kv {self.kv_heads})" if self.kv_heads != self.heads else self.heads
         rows = f"{self.seq_q}x{self.seq_kv}" if self.seq_q != self.seq_kv else self.seq_q
-        text = f"{self.batch},{heads},{rows},{self.head_dim} {self.dtype}"
+        columns = f"(v {self.value_dim})" if self.value_dim else ""
+        text = f"{self.batch},{heads},{rows},{self.head_dim}{columns} {self.dtype}"
         text += f" {self.mask}" if self.mask != "none" else ""
         text += f" bias {self.bias}" if self.bias else ""
         text += f" score {self.score}" if self.score else ""
@@ -94,6 +99,8 @@ class Problem:
             made["kv_heads"] = self.kv_heads
         if self.seq_kv != self.seq_q:
             made["seq_kv"] = self.seq_kv
+        if self.value_dim is not None:
+            made["value_dim"] = self.value_dim
         if self.dtype != "f16":
             made["dtype"] = self.dtype
         if self.causal:

@@ -68,12 +68,19 @@ class Sizes(unittest.TestCase):
         self.assertEqual(key((4, 8, 16, 64), (4, 8, 16, 64), (4, 8, 16, 64), "f16", None, False),
                          key((2, 16, 16, 64), (2, 16, 16, 64), (2, 16, 16, 64), "f16", None, True))
 
+    def test_what_knows_heads_or_batch_entries_is_of_these(self):
+        key = self.sdpa._problem_key
+        for word in (" with sink", "causal with alibi", "padding", "causal+document of 2", "k < q + h", " score score * b"):
+            self.assertNotEqual(key((4, 8, 16, 64), (4, 8, 16, 64), (4, 8, 16, 64), "f16", word, False),
+                                key((2, 16, 16, 64), (2, 16, 16, 64), (2, 16, 16, 64), "f16", word, True), word)
+
     def test_what_no_kernel_does_has_no_key(self):
         key, q, k = self.sdpa._problem_key, (2, 8, 16, 64), (2, 4, 16, 64)
         self.assertIsNotNone(key(q, k, k, "f16", None, True))
         self.assertIsNone(key(q, k, k, "f16", None, False))
         self.assertIsNone(key(q, (2, 3, 16, 64), (2, 3, 16, 64), "f16", None, True))
-        self.assertIsNone(key(q, k, (2, 4, 16, 32), "f16", None, True))
+        self.assertIsNone(key(q, k, (2, 4, 8, 64), "f16", None, True))
+        self.assertNotEqual(key(q, k, (2, 4, 16, 32), "f16", None, True), key(q, k, k, "f16", None, True))
         self.assertIsNone(key(q, (1, 4, 16, 64), (1, 4, 16, 64), "f16", None, True))
         self.assertIsNone(key(q[1:], k[1:], k[1:], "f16", None, True))
         self.assertIsNone(key(q, (2, 0, 16, 64), (2, 0, 16, 64), "f16", None, True))

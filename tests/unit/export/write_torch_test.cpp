@@ -239,20 +239,6 @@ TEST_CASE("packed text is base64 of a zlib stream, in lines") {
   CHECK(packed_text("", 76) == "eNoDAAAAAAE=\n");
 }
 
-TEST_CASE("tensors that the module does not pass are refused by name") {
-  for (const char* mask : {"none", "padding:256,3"}) {
-    Attention problem{2, 8, 2, 128, 256, 64};
-    problem.mask = *parse_mask(mask);
-    problem.sink = problem.mask == Mask::kNone;
-    const std::vector<ExportedKernel> kernels = {test::exported_kernel("more", problem)};
-    CHECK_THAT(torch_module(kernels).error().message,
-               ContainsSubstring("has no lengths, alibi or sink"));
-  }
-  const Attention problem = with_value_dim({.head_dim = 64}, 128);
-  const std::vector<ExportedKernel> kernels = {test::exported_kernel("wide", problem)};
-  CHECK_THAT(torch_module(kernels).error().message, ContainsSubstring("(value_dim)"));
-}
-
 TEST_CASE("kernels of custom operations are a module of their own") {
   const CustomProblem problem{.operation = "rmsnorm", .sizes = {{"ROWS", 8}}};
   ExportedKernel custom = test::exported_kernel("rows", problem);

@@ -1,0 +1,169 @@
+# torch_attention.py: Defines attention(), which says what PyTorch's function has no arguments for.
+
+class _EveryRoute(_Route):
+    """A route of attention(): takes the optional tensors, and returns the log-sum-exp or None beside the output."""
+
+    tensors = ("q", "k", "v", "out", "bias", "lengths", "alibi", "sink", "lse")
+
+    def __call__(self, query, key, value, *more):
+        out, lse = self.new_output(query, value), None
+        if self.kernel.facts["problem"].get("lse"):
+            lse = torch.empty(query.shape[:3], dtype=torch.float32, device=query.device)
+        self.queue(*(0 if each is None else each.data_ptr() for each in (query, key, value, out, *more, lse)))
+        return out, lse
+
+
+_EVERY = "every tensor"
+_ROUTES[_EVERY] = _EveryRoute
+
+
+def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, mask: str | None = None,
+              lengths: torch.Tensor | None = None, bias: torch.Tensor | None = None, alibi: torch.Tensor | None = None,
+              sink: torch.Tensor | None = None, softcap: float | None = None, score: str | None = None,
+              scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False):
+    """Returns attention, with return_lse also the log-sum-exp of each row, fp32 (batch, heads, seq_q).
+
+    mask and score are the texts of `fatune sweep`: "causal", "window:64,64", "k < 4 || q - k < 64". "padding",
+    "padding-left" and "document" have no numbers here, and join others: "causal+padding". Their lengths are int32:
+    the keys of each batch entry, or where each document begins, and the end. bias is added to scores, or hides keys
+    where it is False. alibi has a slope for each head, fp32. sink has one logit for each head, in the type of query.
+    Without a kernel, operations of PyTorch compute the call in fp32. They know no expressions: such a call raises
+    ValueError with the reason, as do tensors of other types or shapes.
+    """
+    out, lse = _attention_function(query, key, value, mask, softcap, score, scale, enable_gqa, bias, lengths, alibi, sink, return_lse)
+    return (out, lse) if return_lse else out
+
+
+def _attention_function(query, key, value, *rest):
+    """Calls the operator where it is traced without gradients."""
+    if _is_compiling() and not _needs_gradients(query, key, value, *(each for each in rest if isinstance(each, torch.Tensor))):
+        return torch.ops.fatune.attention(query, key, value, *rest, _INSTALLED)
+    return _attention(query, key, value, *rest)
+
+
+def _attention(query, key, value, mask, softcap, score, scale, gqa, bias, lengths, alibi, sink, lse):
+    """Returns the output and the log-sum-exp, the latter None or what nobody asked for."""
+    _refuse_others(query, key, value)
+    name = _with_lengths(mask, lengths)
+    if torch.is_autocast_enabled(query.device.type):
+        query, key, value = (_autocast(tensor) for tensor in (query, key, value))
+    more = {"bias": bias, "lengths": lengths, "alibi": alibi, "sink": sink}
+    _refuse_shapes(query, key, name, more)
+    told = _word_of(name, [each for each in ("alibi", "sink") if more[each] is not None], softcap, score)
+    route, why = _every_route(query, key, value, told, scale, gqa, more, lse)
+    if route is not None:
+        return route(query, key, value, *more.values())
+    if score or not _has_name(_parted(name)[0]):
+        raise ValueError(f"attention: {why}, and PyTorch's operations know no expressions")
+    return _by_operations(query, key, value, scale, gqa, cap=softcap, seen=_seen_keys(name, lengths, query, key), bias=bias,
+                          alibi=alibi, sink=sink)
+
+
+def _every_route(query, key, value, told, scale, gqa, more, lse):
+    """Returns the route of a call, or None and the reason; counts the call."""
+    if _needs_gradients(query, key, value, *more.values()):
+        _count(_WANTS_GRADIENTS, query, key, value, told, scale)
+        return None, _WANTS_GRADIENTS
+    if not _is_real(query, key, value):
+        return None, "it is traced or transformed"
+    tensors, bias = {"q": query, "k": key, "v": value}, more["bias"]
+    if bias is not None:
+        told = _bias_name(bias, query, key) + (_BESIDE + told if told and not told.startswith(" ") else told or "")
+    given = [query, key, value, *([] if bias is None else [bias])]
+    misaligned = any(tensor.data_ptr() % _ALIGNMENT for tensor in given)
+    asked = (_EVERY, *((tensor.shape, tensor.stride(), tensor.dtype) for tensor in given), query.device, told, scale, gqa,
+             lse, misaligned)
+    table = _service.table
+    found = table.routes.get(asked)
+    if found is None:
+        kernels = [kernel for kernel in table.kernels if not lse or kernel.facts["problem"].get("lse")]
+        route, why = _tensor_route(kernels, tensors, told, scale, gqa, misaligned, _EVERY)
+        found = table.remember(asked, (route, why, _counter(query, key, told, scale, why)))
+    next(found[2])
+    return found[:2]
+
+
+def _with_lengths(mask, lengths):
+    """Returns the name of a mask with its lengths, in kernels' words: "causal+document of 2"."""
+    name = mask or "none"
+    base, kind = _parted(name + (f" of {len(lengths) - 1}" if name.endswith("document") and lengths is not None else ""))
+    if bool(kind) != (lengths is not None):
+        raise ValueError(f"attention: mask {name!r} and lengths " + ("say the same; give both" if kind else "do not go together"))
+    return f"{base}+{kind}" if kind and base != "none" else kind or base
+
+
+def _refuse_shapes(query, key, name, more):
+    """Refuses optional tensors of other types or shapes than kernels and operations take."""
+    kind, heads = _parted(name)[1], query.shape[1]
+    count = len(more["lengths"]) if kind.startswith("document") else query.shape[0]
+    if kind.startswith("document") and (query.shape[0] != 1 or query.shape[2] != key.shape[2]):
+        raise ValueError("attention: documents fill one sequence: batch 1, and as many queries as keys")
+    for each, shape, dtype in (("lengths", (count,), torch.int32), ("alibi", (heads,), torch.float32), ("sink", (heads,), query.dtype)):
+        tensor = more[each]
+        if tensor is not None and (tensor.dtype != dtype or tuple(tensor.shape) != shape or tensor.device != query.device
+                                   or not tensor.is_contiguous()):
+            raise ValueError(f"attention: {each} must be contiguous {dtype} {shape} on {query.device}")
+
+
+def _seen_keys(name, lengths, query, key):
+    """Returns True where a query sees a key: (1 or batch, 1, rows, keys)."""
+    base, kind = _parted(name)
+    rows, keys = query.shape[2], key.shape[2]
+    seen = _mask_tensor(base, rows, keys, query.device)[None, None]
+    place = torch.arange(keys, device=query.device)
+    if kind == "padding":
+        return seen & (place < lengths[:, None, None, None])
+    if kind == "padding-left":
+        return seen & (place >= keys - lengths[:, None, None, None])
+    if kind:
+        document = torch.searchsorted(lengths[1:].contiguous(), place.int(), right=True)
+        return seen & (document[:, None] == document)
+    return seen
+
+
+def _by_operations(query, key, value, scale, gqa, cap=None, seen=None, bias=None, alibi=None, sink=None, dropout_p=0.0):
+    """Returns attention and the log-sum-exp by operations in fp32, or in the double precision of tensors. A row that sees
+    no key is zeros, as a kernel's."""
+    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
+    with torch.autocast(query.device.type, enabled=False):
+        if gqa:
+            key, value = (tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], -3) for tensor in (key, value))
+        scores = query.to(wide) @ key.to(wide).transpose(-2, -1) * (query.shape[-1]**-0.5 if scale is None else scale)
+        if cap:
+            scores = torch.tanh(scores / cap) * cap
+        for mask in (bias, seen):
+            if mask is not None:
+                scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+        if alibi is not None:
+            rows, keys = scores.shape[-2:]
+            first = torch.arange(keys, device=scores.device)
+            place = torch.arange(keys - rows, keys, device=scores.device)
+            scores = scores - alibi[:, None, None] * (place[:, None] - first).abs()
+        if sink is not None:
+            scores = torch.cat((scores, sink.to(wide)[:, None, None].expand(*scores.shape[:-1], 1)), -1)
+        hidden = scores.isneginf().all(-1, keepdim=True)
+        weights = scores.masked_fill(hidden, 0.0).softmax(-1).masked_fill(hidden, 0.0)[..., :key.shape[-2]]
+        return (F.dropout(weights, dropout_p) @ value.to(wide)).to(query.dtype), scores.logsumexp(-1).float()
+
+
+def _attention_operator(query, key, value, mask=None, softcap=None, score=None, scale=None, enable_gqa=False, bias=None,
+                        lengths=None, alibi=None, sink=None, return_lse=False, installed=False):
+    """Runs fatune::attention, which always returns two tensors; the second is empty where nobody asked for it."""
+    out, lse = _functions_of(installed)["_attention"](
+        query, key, value, mask, softcap, score, scale, enable_gqa, bias, lengths, alibi, sink, return_lse)
+    promised = _new_output(query, value)
+    out = out if out.stride() == promised.stride() else promised.copy_(out)
+    return out, lse if return_lse else out.new_empty(0, dtype=torch.float32)
+
+
+def _define_attention(library, tags):
+    library.define("attention(Tensor query, Tensor key, Tensor value, str? mask=None, float? softcap=None, str? score=None, "
+                   "float? scale=None, bool enable_gqa=False, Tensor? bias=None, Tensor? lengths=None, Tensor? alibi=None, "
+                   "Tensor? sink=None, bool return_lse=False, bool installed=False) -> (Tensor, Tensor)", tags=tags)
+    library.impl("attention", _attention_operator, "CompositeExplicitAutograd")
+
+    @torch.library.register_fake("fatune::attention", lib=library)
+    def fake(query, key, value, mask=None, softcap=None, score=None, scale=None, enable_gqa=False, bias=None,
+             lengths=None, alibi=None, sink=None, return_lse=False, installed=False):
+        lse = query.new_empty(query.shape[:3] if return_lse else 0, dtype=torch.float32)
+        return _new_output(query, value), lse
