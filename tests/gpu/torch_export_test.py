@@ -37,8 +37,12 @@ SHAPE = (4, 8, 512, 64)
 LAYOUTS = [(ROOT / "results/h200/mission/best.json", "bshd"),
            (ROOT / "tests/data/cli/fa_mma.json", "packed"),
            (ROOT / "tests/data/cli/fa_mma.json", "bhsd,k=524288:65536:128,v=524288:65536:128")]  # parts of rows
+CONFIGS = [ROOT / "tests/data/cli/fa_wgmma.json", ROOT / "tests/data/cli/fa_mma.json"]  # of SCORES and EVERY
 SCORES = [("--bias", "4,1,1,512:bool"), ("--bias", "1,8,512,512@0:1:4096:8"), ("--bias", "4,1,512,512:f32"),
           ("--softcap", "30"), ("--bias", "1,1,512,512", "--softcap", "5")]
+EVERY = [("--mask", "causal+padding:512,9,0,77", "--sink", "--lse"), ("--mask", "causal-window:128", "--sink"),
+         ("--causal", "--alibi", "--bias", "4,1,1,512:bool"), ("--mask", "padding-left:300", "--softcap", "30"),
+         ("--value-dim", "32", "--causal", "--lse"), ("--mask", "causal && (k < 4 || q - k < 64)", "--score", "score + 0.1 * h")]
 PROBLEMS = 30
 SEED = 42
 CALLS = 40  # in a graph, and in a row
@@ -204,7 +208,7 @@ def changed_scores(q, k, v, bias, softcap):
 
 def check_scores(args, folder, checks):
     """Kernels with a bias or a softcap take any values of the bias, also in a graph."""
-    for number, (config, words) in enumerate((config, words) for config, _ in LAYOUTS[:2] for words in SCORES):
+    for number, (config, words) in enumerate((config, words) for config in CONFIGS for words in SCORES):
         module = imported(exported(args.fatune, folder / f"scores_{number}.py", "--config", config, "--shape",
                                    ",".join(map(str, SHAPE)), "--arch", "sm_90a", *words), f"scores_{number}")
         kernel, = module._own
@@ -225,6 +229,15 @@ def check_scores(args, folder, checks):
             for out in (module.sdpa(*inputs, bias, softcap=softcap), replayed):
                 checks.expect(cases.difference(out, wanted) <= 2e-3, f"{words}: differs by {cases.difference(out, wanted):.1e}")
         print(f"{' '.join(words):56} {said}", flush=True)
+
+
+def check_every(args, folder, checks):
+    """Kernels with other tensors, expressions or V's are what attention() calls, also in a graph."""
+    for number, (config, words) in enumerate((config, words) for config in CONFIGS for words in EVERY):
+        module = imported(exported(args.fatune, folder / f"every_{number}.py", "--config", config, "--shape",
+                                   ",".join(map(str, SHAPE)), "--arch", "sm_90a", *words), f"every_{number}")
+        kernel, = module._own
+        checks.expect(module._check_every(kernel, list(module._tensors_for(kernel).values())), f"{words}: is wrong")
 
 
 def text_of(row):
@@ -285,6 +298,7 @@ def main():
         if args.module is None and torch.cuda.get_device_capability() == HOPPER:
             check_layouts(module, checks)
             check_scores(args, pathlib.Path(folder), checks)
+            check_every(args, pathlib.Path(folder), checks)
         said = run_cases(module, checks)
         result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
                   "kernels": loaded, "rows": rows, "graph_ratio_geomean": ratio, "cases": said,
