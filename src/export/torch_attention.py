@@ -44,43 +44,50 @@ def _attention_function(query, key, value, *rest):
 def _attention(query, key, value, mask, softcap, score, scale, gqa, bias, lengths, alibi, sink, lse):
     """Returns the output and the log-sum-exp, the latter None or what nobody asked for."""
     _refuse_others(query, key, value)
-    name = _with_lengths(mask, lengths)
     if torch.is_autocast_enabled(query.device.type):
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     more = {"bias": bias, "lengths": lengths, "alibi": alibi, "sink": sink}
-    _refuse_shapes(query, key, name, more)
-    told = _word_of(name, [each for each in ("alibi", "sink") if more[each] is not None], softcap, score)
-    route, why = _every_route(query, key, value, told, scale, gqa, more, lse)
+    route, why = _every_route(query, key, value, mask, softcap, score, scale, gqa, more, lse)
     if route is not None:
         return route(query, key, value, *more.values())
+    name = _checked_name(query, key, mask, more)
     if score or not _has_name(_parted(name)[0]):
         raise ValueError(f"attention: {why}, and PyTorch's operations know no expressions")
     return _by_operations(query, key, value, scale, gqa, cap=softcap, seen=_seen_keys(name, lengths, query, key), bias=bias,
                           alibi=alibi, sink=sink)
 
 
-def _every_route(query, key, value, told, scale, gqa, more, lse):
+def _every_route(query, key, value, mask, softcap, score, scale, gqa, more, lse):
     """Returns the route of a call, or None and the reason; counts the call."""
     if _needs_gradients(query, key, value, *more.values()):
-        _count(_WANTS_GRADIENTS, query, key, value, told, scale)
+        _count(_WANTS_GRADIENTS, query, key, value, mask, scale)
         return None, _WANTS_GRADIENTS
     if not _is_real(query, key, value):
         return None, "it is traced or transformed"
-    tensors, bias = {"q": query, "k": key, "v": value}, more["bias"]
-    if bias is not None:
-        told = _bias_name(bias, query, key) + (_BESIDE + told if told and not told.startswith(" ") else told or "")
-    given = [query, key, value, *([] if bias is None else [bias])]
-    misaligned = any(tensor.data_ptr() % _ALIGNMENT for tensor in given)
-    asked = (_EVERY, *((tensor.shape, tensor.stride(), tensor.dtype) for tensor in given), query.device, told, scale, gqa,
-             lse, misaligned)
+    given = (query, key, value, *more.values())
+    misaligned = any(tensor is not None and tensor.data_ptr() % _ALIGNMENT for tensor in given[:4])
+    asked = (_EVERY, *(None if each is None else (each.shape, each.stride(), each.dtype, each.device) for each in given),
+             mask, softcap, score, scale, gqa, lse, misaligned)
     table = _service.table
     found = table.routes.get(asked)
     if found is None:
+        word = _word_of(_checked_name(query, key, mask, more), [each for each in ("alibi", "sink") if more[each] is not None],
+                        softcap, score) or ""
+        if more["bias"] is not None:
+            word = _bias_name(more["bias"], query, key) + (_BESIDE if word and not word.startswith(" ") else "") + word
         kernels = [kernel for kernel in table.kernels if not lse or kernel.facts["problem"].get("lse")]
-        route, why = _tensor_route(kernels, tensors, told, scale, gqa, misaligned, _EVERY)
-        found = table.remember(asked, (route, why, _counter(query, key, told, scale, why)))
+        tensors = {"q": query, "k": key, "v": value}
+        route, why = _tensor_route(kernels, tensors, word, scale, gqa, misaligned, _EVERY)
+        found = table.remember(asked, (route, why, _counter(query, key, word, scale, why)))
     next(found[2])
     return found[:2]
+
+
+def _checked_name(query, key, mask, more):
+    """Returns the name of a call's mask in kernels' words; refuses tensors that do not fit it."""
+    name = _with_lengths(mask, more["lengths"])
+    _refuse_shapes(query, key, name, more)
+    return name
 
 
 def _with_lengths(mask, lengths):
