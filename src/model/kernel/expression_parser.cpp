@@ -48,16 +48,18 @@ struct Operator {
   Function function;  ///< none: membership
 };
 constexpr Operator kOperators[] = {
-    {"||", "or", kOr, either},
-    {"&&", "and", kAnd, both},
+    {"||", "", kOr, either},
+    {"or", "or", kOr, either},
+    {"&&", "", kAnd, both},
+    {"and", "and", kAnd, both},
     {"<", "<", kComparison, [](double a, double b) { return defined(a, b, a < b); }},
     {"<=", "<=", kComparison, [](double a, double b) { return defined(a, b, a <= b); }},
     {">", ">", kComparison, [](double a, double b) { return defined(a, b, a > b); }},
     {">=", ">=", kComparison, [](double a, double b) { return defined(a, b, a >= b); }},
     {"==", "==", kComparison, equal},
     {"!=", "!=", kComparison, [](double a, double b) { return defined(a, b, a != b); }},
-    {"", "in", kComparison, nullptr},
-    {"", "not", kComparison, nullptr},  // not in
+    {"in", "in", kComparison, nullptr},
+    {"not", "not", kComparison, nullptr},  // not in
     {"", "<<", kShift, [](double a, double b) { return shifted(a, b); }},
     {"", ">>", kShift, [](double a, double b) { return std::floor(shifted(a, -b)); }},
     {"+", "+", kSum, [](double a, double b) { return a + b; }},
@@ -72,7 +74,7 @@ constexpr Operator kOperators[] = {
 constexpr Operator kPrefixes[] = {
     {"-", "-", kUnary, [](double a, double) { return -a; }},
     {"!", "", kUnary, inverted},
-    {"", "not", kNot, inverted},
+    {"not", "not", kNot, inverted},
 };
 
 struct NamedFunction {
@@ -89,7 +91,7 @@ constexpr NamedFunction kFunctions[] = {
     {"log2", "", 1, [](double a, double) { return a > 0 ? std::log2(a) : kNotDefined; }},
     {"", "int", 1, [](double a, double) { return std::trunc(a); }},
     {"", "float", 1, [](double a, double) { return a; }},
-    {"", "abs", 1, [](double a, double) { return std::abs(a); }},
+    {"abs", "abs", 1, [](double a, double) { return std::abs(a); }},
     {"", "round", 1, [](double a, double) { return std::nearbyint(a); }},
 };
 constexpr std::array<std::string_view, 6> kNoNames = {"and", "or", "not", "in", "if", "else"};
@@ -207,8 +209,7 @@ class ExpressionParser : TokenReader {
     return {};
   }
 
-  /// Python's a < b < c means a < b and b < c; the manifest syntax compares the first result with
-  /// c.
+  /// a < b < c means a < b and b < c, as in Python.
   Status right_side(const Operator& sign) {
     const bool decides = sign.level <= kAnd;
     const std::size_t decided = decides ? emit(sign.level == kOr ? Do::kOrElse : Do::kAndThen) : 0;
@@ -217,7 +218,7 @@ class ExpressionParser : TokenReader {
     if (power) FATUNE_TRY_STATUS(descend());
     FATUNE_TRY_STATUS(operands(power ? kUnary : static_cast<Level>(sign.level + 1)));
     if (power) --depth_;
-    const Operator* link = python_ && sign.level == kComparison ? next_in(kOperators) : nullptr;
+    const Operator* link = sign.level == kComparison ? next_in(kOperators) : nullptr;
     const bool goes_on = link != nullptr && link->level == kComparison && link->function != nullptr;
     if (goes_on) emit(Do::kKeep, kept_);
     emit_call(Do::kCall2, sign.function);
@@ -235,7 +236,7 @@ class ExpressionParser : TokenReader {
     return {};
   }
 
-  /// Python's a in [b, c] means a == b or a == c.
+  /// a in [b, c] means a == b or a == c.
   Status membership() {
     const bool excludes = skip("not");
     if (!skip("in")) return wrong();
@@ -277,9 +278,9 @@ class ExpressionParser : TokenReader {
     const bool called = next(1) == "(";
     const NamedFunction* function = next_in(kFunctions);
     if (function != nullptr && called) return call(*function);
+    if (std::find(kNoNames.begin(), kNoNames.end(), token) != kNoNames.end()) return wrong();
     if (python_) {
-      const bool none = std::find(kNoNames.begin(), kNoNames.end(), token) != kNoNames.end();
-      if (none || called) return wrong();
+      if (called) return wrong();
     } else if (function != nullptr) {
       return out_.error(
           fmt::format("'{}' is a function and needs arguments in parentheses", token));

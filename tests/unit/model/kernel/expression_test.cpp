@@ -47,6 +47,19 @@ std::string evaluation_error(std::string_view text) {
   return result ? "" : result.error().message;
 }
 
+TEST_CASE("manifests chain comparisons and know Python's words") {
+  CHECK(value("1 <= A <= 6") == 0);
+  CHECK(value("1 <= A <= 7 <= BLOCK_M") == 1);
+  CHECK(value("8 > A > B") == 1);
+  CHECK(value("(1 <= A) <= 6") == 1);
+  CHECK(value("A == 6 or B in [1, 2] and not A < B") == 1);
+  CHECK(value("A not in (7, 8)") == 0);
+  CHECK(value("ZERO == 0 or 1 / ZERO < 2") == 1);
+  CHECK(value("abs(B - A)") == 5);
+  CHECK_FALSE(parse_error("A + and").empty());
+  CHECK_FALSE(parse_error("in").empty());
+}
+
 TEST_CASE("operators have their usual meaning and precedence") {
   CHECK(value("A + B * 3 - 1") == 12);
   CHECK(value("(A + B) * 3") == 27);
@@ -110,7 +123,7 @@ TEST_CASE("a decision is 0 or 1, whatever decided it") {
   CHECK(value("ZERO || A") == 1);
   CHECK(value("A && B") == 1);
   CHECK(value("!A") == 0);
-  CHECK(value("A < B < 3") == 1);  // 0 < 3
+  CHECK(value("(A < B) < 3") == 1);  // 0 < 3
   CHECK(python("A or ZERO") == 1);
 }
 
