@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <system_error>
 #include <thread>
 
@@ -187,6 +188,14 @@ Child& Child::operator=(Child&& other) noexcept {
 
 Child::~Child() {
   if (started()) kill(std::chrono::seconds(5));
+}
+
+std::chrono::nanoseconds Child::cpu_time() const {
+  clockid_t clock{};
+  timespec had{};
+  if (!started() || ::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &had) != 0)
+    return {};
+  return std::chrono::seconds(had.tv_sec) + std::chrono::nanoseconds(had.tv_nsec);
 }
 
 std::optional<ChildEnd> Child::kill(std::chrono::milliseconds patience) {

@@ -54,6 +54,8 @@ class Child {
   Channel& channel() { return channel_; }
   pid_t pid() const { return pid_; }
   bool started() const { return pid_ > 0; }
+  /// Returns the time that the process has had of a core; 0 if it has ended.
+  std::chrono::nanoseconds cpu_time() const;
   /// Sends SIGKILL to the group and waits. Empty if the process is still there after `patience`,
   /// for example stuck in the driver.
   std::optional<ChildEnd> kill(std::chrono::milliseconds patience = std::chrono::seconds(30));

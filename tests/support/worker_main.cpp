@@ -1,4 +1,5 @@
 // worker_main.cpp: Runs the tests, or serves as the compile worker of a test's pool.
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -43,6 +44,7 @@ int run_faulty_worker() {
     if (solo) usleep(300'000);
     if (solo) std::filesystem::remove(held);
     if (label == "hang") pause();
+    while (label == "spin") std::atomic_signal_fence(std::memory_order_seq_cst);
     Reply reply;
     reply.compiled.problem = "by process " + std::to_string(getpid());
     if (label.starts_with("beside ") && std::filesystem::exists(held))

@@ -16,6 +16,8 @@ namespace {
 
 /// Chosen: a cold disk takes seconds to read NVRTC.
 constexpr std::chrono::seconds kGreetingTime{60};
+constexpr int kPatience = 5;  ///< clock time of a compilation by its CPU time; chosen
+constexpr std::chrono::milliseconds kShortest{100};  ///< until CPU time is looked at again; chosen
 
 Reply failure(std::string problem) {
   Reply reply;
@@ -134,6 +136,8 @@ Status LocalCompilers::give(Worker& worker, Ticket ticket, const CompileOrder& o
   worker.ticket = ticket;
   worker.fresh = false;
   worker.deadline = Clock::now() + deadline_;
+  worker.last = Clock::now() + kPatience * deadline_;
+  worker.cpu_had = worker.child.cpu_time();
   return {};
 }
 
@@ -213,14 +217,27 @@ Status LocalCompilers::lost(Worker& worker, const std::string& how,
 }
 
 Status LocalCompilers::kill_late(std::vector<Answered>& answers) {
-  const auto now = Clock::now();
   for (Worker& worker : workers_) {
-    if (!worker.child.started() || now < worker.deadline) continue;
+    if (!worker.child.started() || Clock::now() < worker.deadline) continue;
     if (worker.greeted && !worker.order) continue;
-    const auto limit = worker.greeted ? deadline_ : kGreetingTime;
-    FATUNE_TRY_STATUS(lost(
-        worker, fmt::format("the compiler did not finish within {} s", limit.count()), answers));
+    const std::string why = why_late(worker);
+    if (!why.empty()) FATUNE_TRY_STATUS(lost(worker, why, answers));
   }
+  return {};
+}
+
+/// Returns why the process is killed at its deadline. Empty: the order has CPU time left, and a new
+/// deadline.
+std::string LocalCompilers::why_late(Worker& worker) {
+  const auto within = [](std::chrono::seconds limit) {
+    return fmt::format("the compiler did not finish within {} s", limit.count());
+  };
+  if (!worker.greeted) return within(kGreetingTime);
+  const auto left = deadline_ - (worker.child.cpu_time() - worker.cpu_had);
+  if (left <= left.zero()) return within(deadline_) + " of CPU time";
+  if (Clock::now() >= worker.last) return within(kPatience * deadline_);
+  worker.deadline =
+      std::min(worker.last, Clock::now() + std::max<Clock::duration>(left, kShortest));
   return {};
 }
 

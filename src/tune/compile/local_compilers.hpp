@@ -75,8 +75,11 @@ class LocalCompilers {
     bool greeted = false;
     bool fresh = true;  ///< has compiled nothing yet
     std::optional<CompileOrder> order;
-    Ticket ticket = 0;           ///< of the order
-    Clock::time_point deadline;  ///< of the greeting, then of the compilation
+    Ticket ticket = 0;  ///< of the order
+    /// Of the greeting. Then the first time at which the compilation can have had its CPU time.
+    Clock::time_point deadline;
+    Clock::time_point last = {};            ///< when the compilation ends in any case
+    std::chrono::nanoseconds cpu_had = {};  ///< before the order
   };
   struct SecondTry {
     Ticket ticket = 0;
@@ -91,6 +94,7 @@ class LocalCompilers {
   Status take_reply(Worker& worker, const Json& message, std::vector<Answered>& answers);
   Status lost(Worker& worker, const std::string& how, std::vector<Answered>& answers);
   Status kill_late(std::vector<Answered>& answers);
+  std::string why_late(Worker& worker);
 
   WorkerOptions options_;
   std::size_t jobs_;

@@ -22,7 +22,9 @@ struct PoolOptions {
   /// unless another pool has the cache open.
   std::uint64_t cache_limit = 0;
   gpu::SearchPaths search;
-  std::chrono::seconds deadline{60};  ///< a longer compilation is killed and fails its candidate
+  /// CPU time of a compilation. A longer one is killed and fails its candidate, as is one that
+  /// takes five times as long by the clock, on a busy machine.
+  std::chrono::seconds deadline{60};
 };
 
 class CompilePool final : public CompileService {

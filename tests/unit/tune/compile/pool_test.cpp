@@ -283,7 +283,10 @@ TEST_CASE("a compiler past its deadline is killed and costs one candidate") {
   const auto hung = pool->compile(test::request("hang", ""));
   REQUIRE(hung);
   CHECK_FALSE(hung->ok);
-  CHECK(hung->problem == "the compiler did not finish within 1 s");
+  CHECK(hung->problem == "the compiler did not finish within 5 s");
+  const auto busy = pool->compile(test::request("spin", ""));
+  REQUIRE(busy);
+  CHECK(busy->problem == "the compiler did not finish within 1 s of CPU time");
   const auto next = pool->compile(test::request("fine", ""));
   REQUIRE(next);
   CHECK(next->problem.starts_with("by process "));
