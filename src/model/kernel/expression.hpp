@@ -26,6 +26,9 @@ class Scope {
   std::vector<std::pair<std::string, double>> entries_;
 };
 
+/// Returns whether manifests' expressions use the word themselves: "min", "and".
+bool is_expression_word(std::string_view name);
+
 /// A parsed expression. Evaluation is not thread-safe. A division by zero makes the result
 /// undefined, unless the other side decides && or ||. So `B != 0 && A % B == 0` is false for B = 0.
 /// An undefined result is an error.

@@ -98,6 +98,11 @@ constexpr std::array<std::string_view, 6> kNoNames = {"and", "or", "not", "in", 
 
 }  // namespace
 
+bool is_expression_word(std::string_view name) {
+  return std::ranges::count(kNoNames, name) > 0 ||
+         std::ranges::count(kFunctions, name, &NamedFunction::manifest) > 0;
+}
+
 /// Emits the steps of one expression.
 class ExpressionParser : TokenReader {
   using Do = Expression::Do;

@@ -15,6 +15,16 @@
 namespace fatune {
 namespace {
 
+/// Words of C++ that a macro would take from the template. Longer ones are no names of parameters.
+constexpr std::string_view kKeywords[] = {
+    "auto",      "bool",    "break",    "case",    "char",     "class",  "const",   "continue",
+    "default",   "delete",  "do",       "double",  "else",     "enum",   "extern",  "false",
+    "float",     "for",     "friend",   "goto",    "if",       "inline", "int",     "long",
+    "namespace", "new",     "operator", "private", "public",   "return", "short",   "signed",
+    "sizeof",    "static",  "struct",   "switch",  "template", "this",   "throw",   "true",
+    "try",       "typedef", "typename", "union",   "unsigned", "using",  "virtual", "void",
+    "volatile",  "while"};
+
 /// Checks what the manifest supports against its operation; `root` is the manifest's JSON.
 Status check_supports(const Json& root, const Manifest& manifest) {
   const Checks check{manifest.where, fixed_names(*manifest.operation)};
@@ -83,6 +93,9 @@ std::string missing_ability(const Manifest& manifest, const Attention& problem) 
 }  // namespace
 
 std::string macro_fault(const std::string& name, const Operation& operation) {
+  if (is_expression_word(name)) return fmt::format("is '{}', a word of expressions", name);
+  if (std::ranges::count(kKeywords, name) > 0)
+    return fmt::format("is '{}', a keyword of C++", name);
   if (!is_reserved_name(name, operation)) return {};
   return fmt::format("is '{}', a name that {}", name,
                      operation.declared() == nullptr ? "fatune defines itself"
@@ -215,7 +228,8 @@ Result<std::string> unsupported_reason(const Manifest& manifest, const Problem& 
   for (const Rule& rule : manifest.problem_rules) {
     FATUNE_TRY(const Expression expression, Expression::parse(rule.require, rule.where));
     FATUNE_TRY(const bool holds, expression.test(scope));
-    if (!holds) return fmt::format("needs {}: {}", rule.require, rule.why);
+    if (!holds)
+      return fmt::format("needs {}{}{}", rule.require, rule.why.empty() ? "" : ": ", rule.why);
   }
   return std::string();
 }

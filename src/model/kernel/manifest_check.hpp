@@ -14,10 +14,13 @@
 
 namespace fatune {
 
-/// Names of kernels, scratch, tensor maps and tensors.
+/// Names of kernels and operations, which are parts of file names.
 inline constexpr const char* kIdentifier = "[a-z][a-z0-9_]*";
 inline constexpr std::string_view kIdentifierNoun =
     "a name of lower-case letters, digits and _ only";
+/// Names of what a template has: macros, tensors, scratch, tensor maps.
+inline constexpr const char* kTemplateName = "[A-Za-z_][A-Za-z0-9_]*";
+inline constexpr std::string_view kTemplateNoun = "a name of letters, digits and _ only";
 
 /// Returns the index of a value of the parameter; none if it has no such value.
 std::optional<std::size_t> position_of(const Json& value, const Parameter& parameter);

@@ -197,13 +197,13 @@ static void fields(Rule& x, FieldList& f) {
   f.record("rule");
   f.by_hand();
   f("require", x.require).required().about("An expression; 0: the config is ruled out");
-  f("why", x.why).required().filled();
+  f("why", x.why).filled();
   f("prunes", x.prunes).about("Such configs are correct, but pointless");
 }
 
 static void fields(Parameter& x, FieldList& f) {
   f.by_hand();
-  f("name", x.name).required().matching("[A-Z][A-Z0-9_]*", "a macro's name such as BLOCK_M");
+  f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
   f.read_by("values", x, read_values)
       .required()
       .refers_to<FaultValue>()
@@ -211,7 +211,7 @@ static void fields(Parameter& x, FieldList& f) {
                   {"type":"integer"},{"type":"boolean"},{"type":"string"},
                   {"$ref":"#/$defs/fault"}]}})");
   f.read_by("default", x, read_default).required().schema(kValueSchema);
-  f("meaning", x.meaning).required().filled();
+  f("meaning", x.meaning).filled();
   f.read_by("when", x, read_when)
       .refers_to<Rule>()
       .schema(R"({"anyOf":[{"type":"string"},{"type":"array","items":{"$ref":"#/$defs/rule"}}]})")
@@ -223,20 +223,20 @@ static void fields(Parameter& x, FieldList& f) {
 
 static void fields(Term& x, FieldList& f) {
   f.by_hand();
-  f("name", x.name).required().matching("[A-Z][A-Z0-9_]*", "a macro's name such as BLOCK_M");
+  f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
   f("value", x.value).required().about("An expression");
-  f("meaning", x.meaning).required().filled();
+  f("meaning", x.meaning).filled();
 }
 
 static void fields(ScratchSpec& x, FieldList& f) {
   f.by_hand();
-  f("name", x.name).required().matching(kIdentifier, kIdentifierNoun);
+  f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
   f("bytes", x.bytes).required().about("An expression");
 }
 
 static void fields(TensorMapSpec& x, FieldList& f) {
   f.by_hand();
-  f("name", x.name).required().matching(kIdentifier, kIdentifierNoun);
+  f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
   f("tensor", x.tensor).required().about("q, k, v, out or a scratch's name");
   f("sizes", x.sizes).items(kRank).about("Of a scratch only: expressions, fastest dimension first");
   f("box", x.box).required().items(kRank).about("Expressions, fastest dimension first");
@@ -270,7 +270,7 @@ void fields(Manifest& x, FieldList& f) {
   f.by_hand();
   f.conditions(kOperationConditions);
   f("name", x.name).required().matching(kIdentifier, kIdentifierNoun);
-  f("summary", x.summary).required().filled();
+  f("summary", x.summary).filled();
   f("source", x.source).required().filled().about("The template, beside the manifest");
   f.group("supports", [&x](FieldList& g) {
      g.by_hand();

@@ -87,9 +87,10 @@ struct DeclaredOperation final : Operation {
   std::string summary;
   std::vector<SizeSpec> sizes;
   std::vector<TensorSpec> tensors;
-  std::vector<std::vector<NamedSize>> typical;  ///< problems for lint; the first is the example
-  std::vector<std::vector<NamedSize>> edges;    ///< small problems that finalists must solve
-  std::vector<std::string> hard_inputs;         ///< distributions that finalists meet
+  /// Problems for lint, of which the first is the example: as declared, or the edges, or ones.
+  std::vector<std::vector<NamedSize>> typical;
+  std::vector<std::vector<NamedSize>> edges;  ///< small problems that finalists must solve
+  std::vector<std::string> hard_inputs;       ///< distributions that finalists meet
   std::optional<DeclaredTolerance> tolerance;
   std::string flops, bytes_read, bytes_written;  ///< expressions; empty: undeclared, all tensors
   std::string where;                             ///< "x.json: field 'operation'", for messages

@@ -47,7 +47,7 @@ void tolerance_fields(DeclaredTolerance& x, FieldList& f) {
       .finite()
       .at_least(0)
       .schema(R"({"type":"number","minimum":0,"exclusiveMaximum":0.25})");
-  f("why", x.why).required().filled();
+  f("why", x.why).filled();
   f.rule("relative", [&x] {
     return x.relative < 0.25 ? "" : "must be below 0.25, or outputs of zero come near to passing";
   });
@@ -157,8 +157,8 @@ Fill fill_of(const TensorSpec& tensor) {
 
 static void fields(SizeSpec& x, FieldList& f) {
   f.by_hand();
-  f("name", x.name).required().matching("[A-Z][A-Z0-9_]*", "a macro's name such as ROWS");
-  f("meaning", x.meaning).required().filled();
+  f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
+  f("meaning", x.meaning).filled();
 }
 
 static void fields(TensorSpec& x, FieldList& f) {
@@ -166,7 +166,7 @@ static void fields(TensorSpec& x, FieldList& f) {
   f.by_hand();
   f.conditions(R"({"if": {"properties": {"output": {"const": true}}, "required": ["output"]},
                    "then": {"not": {"required": ["fill"]}}, "else": {"required": ["fill"]}})");
-  f("name", x.name).required().matching(kIdentifier, kIdentifierNoun);
+  f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
   f("type", x.type)
       .one_of("io, f32, f16, bf16, e4m3, e5m2")
       .about("io: the problem's type, which is the default");
@@ -191,11 +191,10 @@ void fields(DeclaredOperation& x, FieldList& f) {
   f.record("operation");
   f.by_hand();
   f("name", x.name).required().matching(kIdentifier, kIdentifierNoun);
-  f("summary", x.summary).required().filled();
+  f("summary", x.summary).filled();
   f("sizes", x.sizes).required().filled();
   f("tensors", x.tensors).required().filled();
   f.keyed<&NamedSize::name, &NamedSize::value>("typical", x.typical)
-      .required()
       .filled()
       .range(1, kLargestSize)
       .about("Sizes that the operation is used with, by the names of their macros");
@@ -226,6 +225,8 @@ Result<DeclaredOperation> parse_operation(const Json& json, const std::string& w
   FATUNE_TRY_STATUS(check_tensors(operation.tensors, check));
   FATUNE_TRY_STATUS(check_least(operation, check));
   auto typical = std::exchange(operation.typical, {});  // no examples before they are checked
+  if (typical.empty()) typical = operation.edges;
+  if (typical.empty()) typical = {operation.smallest_problem().custom()->sizes};
   FATUNE_TRY_STATUS(check_problems(operation, "typical", check, typical));
   operation.typical = std::move(typical);
   FATUNE_TRY_STATUS(check_problems(operation, "edges", check, operation.edges));

@@ -60,7 +60,7 @@ bool fits(std::array<std::int64_t, 4> sizes, std::int64_t bytes) {
   return true;
 }
 
-bool is_size_name(std::string_view text) { return matches(text, "[A-Z][A-Z0-9_]*"); }
+bool is_size_name(std::string_view text) { return matches(text, "[A-Za-z_][A-Za-z0-9_]*"); }
 
 std::string name_fault(const std::vector<NamedSize>& sizes) {
   for (const NamedSize& size : sizes) {

@@ -125,7 +125,7 @@ void fields(TensorPlan& x, FieldList& f) {
 void fields(DeclaredTolerance& x, FieldList& f) {
   f("absolute", x.absolute).required().finite();
   f("relative", x.relative).required().finite();
-  f("why", x.why).required();
+  f("why", x.why);
 }
 
 void fields(OperationPlan& x, FieldList& f) {

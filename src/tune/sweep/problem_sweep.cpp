@@ -20,8 +20,9 @@ namespace {
 std::string describe_empty(const Space& space) {
   std::vector<std::string> rules;
   for (const RuledOut& rule : space.ruled_out()) {
-    if (rule.points > 0)
-      rules.push_back(fmt::format("{} excludes {} ({})", rule.rule, rule.points, rule.why));
+    if (rule.points == 0) continue;
+    const std::string why = rule.why.empty() ? "" : fmt::format(" ({})", rule.why);
+    rules.push_back(fmt::format("{} excludes {}{}", rule.rule, rule.points, why));
   }
   return fmt::format("no valid config of {}: {}", space.raw_size(), fmt::join(rules, "; "));
 }

@@ -54,6 +54,18 @@ TEST_CASE("the decoding kernel's space is neither tiny nor endless, and has a de
   CHECK(prefill->find("SEQ_Q <= 64") != std::string::npos);
 }
 
+TEST_CASE("every kernel of the project says what it, its parameters and its rules are") {
+  for (const KernelRef& kernel : project_kernels()) {
+    const Manifest& manifest = kernel->manifest;
+    INFO(manifest.name);
+    CHECK_FALSE(manifest.summary.empty());
+    CHECK(std::ranges::none_of(manifest.parameters, &std::string::empty, &Parameter::meaning));
+    CHECK(std::ranges::none_of(manifest.terms, &std::string::empty, &Term::meaning));
+    for (const auto* rules : {&manifest.constraints, &manifest.problem_rules})
+      CHECK(std::ranges::none_of(*rules, &std::string::empty, &Rule::why));
+  }
+}
+
 TEST_CASE("every kernel of the project passes the static lint") {
   for (const KernelRef& kernel : project_kernels()) {
     for (const LintFinding& finding : lint(*kernel)) {

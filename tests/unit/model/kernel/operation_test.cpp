@@ -182,8 +182,8 @@ TEST_CASE("a declared tolerance has limits and a reason") {
   const auto with = [](const std::string& tolerance) {
     return "\"tolerance\": " + tolerance + ", \"least\"";
   };
-  CHECK(reference_error("\"least\"", with(R"({"absolute": 1e-3})"))
-            .find("'operation.tolerance.why' is missing") != std::string::npos);
+  CHECK(reference_error("\"least\"", with(R"({"absolute": 1e-3, "why": ""})"))
+            .find("'operation.tolerance.why' must not be empty") != std::string::npos);
   CHECK(reference_error("\"least\"", with(R"({"why": "x"})"))
             .find("must have an 'absolute' or a 'relative' above 0") != std::string::npos);
   CHECK(reference_error("\"least\"", with(R"({"relative": 0.5, "why": "x"})"))
@@ -213,6 +213,37 @@ TEST_CASE("who declares is the reference, who names is not") {
   CHECK(load_custom(kCustomReference, twice)
             .error()
             .message.find("another manifest declares already") != std::string::npos);
+}
+
+TEST_CASE("names have any case, and texts may be left out") {
+  std::string reference(kCustomReference), kernel(kCustomKernel);
+  for (const char* text :
+       {R"("summary": "one thread an element",)", R"("summary": "y = x * w, w by columns",)",
+        R"(, "meaning": "rows of x and y")", R"(, "meaning": "elements of a row")",
+        R"("typical": [{"ROWS": 512, "COLUMNS": 64}],)"})
+    reference = changed(reference, text, "");
+  for (const char* text :
+       {R"("summary": "a block a row",)", R"(, "why": "a row stays in registers")",
+        R"(, "meaning": "threads of a block")", R"(, "why": "threads without work")"})
+    kernel = changed(kernel, text, "");
+  const auto renamed = [](std::string text) {
+    for (const auto& [from, to] : {std::pair("ROWS", "n_rows"),
+                                   {"COLUMNS", "nColumns"},
+                                   {"THREADS", "block_size_x"},
+                                   {"\"x\"", "\"X\""}})
+      for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos;)
+        text.replace(at, std::string_view(from).size(), to);
+    return text;
+  };
+  const auto kernels = load_custom(renamed(reference), renamed(kernel));
+  REQUIRE(kernels);
+  const Manifest& manifest = kernels->front()->manifest;
+  CHECK(manifest.parameters[0].name == "block_size_x");
+  const DeclaredOperation& operation = *manifest.operation->declared();
+  CHECK(operation.example() == "--size n_rows=1,nColumns=1");  // an edge
+  const auto problem = operation.problem({{"n_rows", 2}, {"nColumns", 8192}}, Dtype::kF16);
+  REQUIRE(problem);
+  CHECK(*unsupported_reason(manifest, *problem, limits()) == "needs nColumns <= 4096");
 }
 
 TEST_CASE("what only attention has is refused") {

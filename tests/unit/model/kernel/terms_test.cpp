@@ -86,8 +86,8 @@ TEST_CASE("terms are read, and written out in parentheses") {
 }
 
 TEST_CASE("mistakes in terms are named") {
-  CHECK(terms_error(term("pair", "1")) ==
-        kWhere + "[0].name' is 'pair', not a macro's name such as BLOCK_M");
+  CHECK(terms_error(term("2ND", "1")) ==
+        kWhere + "[0].name' is '2ND', not a name of letters, digits and _ only");
   CHECK(terms_error(term("BATCH", "1")) ==
         kWhere + "[0].name' is 'BATCH', a name that fatune defines itself");
   CHECK(terms_error(term("BLOCK_M", "1")) == kWhere + "[0].name' defines BLOCK_M a second time");

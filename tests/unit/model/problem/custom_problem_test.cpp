@@ -31,7 +31,7 @@ TEST_CASE("sizes are names and numbers, and read as they are written") {
 TEST_CASE("a wrong size is named with the flag") {
   CHECK(refused("4096") == "--size 4096: '4096' is not of the form NAME=NUMBER, say ROWS=4096");
   CHECK(refused("ROWS=1,ROWS=2") == "--size ROWS=1,ROWS=2: gives ROWS twice");
-  CHECK(refused("rows=1").find("is not a size's name") != std::string::npos);
+  CHECK(refused("2d=1").find("is not a size's name") != std::string::npos);
   CHECK(refused("ROWS=0").find("a whole number from 1 to 2147418112") != std::string::npos);
   CHECK(refused("ROWS=2147483648").find("ROWS is '2147483648'") != std::string::npos);
   CHECK(refused("ROWS=1.5").find("ROWS is '1.5'") != std::string::npos);
