@@ -8,9 +8,11 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
+#include "model/kernel/entry.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/space/rules.hpp"
 #include "worker/protocol/compilation.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune {
 namespace {
@@ -121,6 +123,8 @@ Result<std::string> source_of(const ExportRequest& request, const KernelFacts& f
   text += fmt::format("//\n// Options of NVRTC: --std=c++17 --gpu-architecture={}", facts.arch);
   if (request.candidate.kernel->manifest.needs_toolkit_headers)
     text += ", and the include folder of the CUDA toolkit";
+  for (const std::string& instance : compile_request(request.candidate, request.limits).instances)
+    text += "\n// Name expression of NVRTC: " + instance;
   text += "\n// How to launch it:\n";
   const Json launch = to_json(facts);
   for (const auto& [field, value] : launch.items())
@@ -206,6 +210,9 @@ Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& 
   FATUNE_TRY_STATUS(check_verified(request, reasons));
   FATUNE_TRY(exported.cubin, compile(request, pool));
   KernelFacts& facts = exported.facts;
+  const std::vector<std::string> symbols = entry_symbols(exported.cubin);
+  for (StageFacts& stage : facts.stages)
+    stage.entry = symbol_of(stage.entry, symbols).value_or(stage.entry);
   facts.id = candidate_id(request.candidate, id_options(request.limits.arch, identity));
   facts.cubin = {request.name + ".cubin", sha256_hex(exported.cubin),
                  static_cast<std::int64_t>(exported.cubin.size())};

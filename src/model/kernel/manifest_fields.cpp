@@ -252,7 +252,10 @@ static void fields(StageSpec& x, FieldList& f) {
     return;
   }
   f("when", x.when).about("An expression; 0 leaves the stage out");
-  f("entry", x.entry).required().matching("[A-Za-z_][A-Za-z0-9_]*", "a function's name");
+  f("entry", x.entry)
+      .required()
+      .matching("[A-Za-z_][A-Za-z0-9_:]*(<[A-Za-z0-9_:<>, ]*>)?", "a function's name")
+      .about("A __global__ function; of a template with its arguments: reduce<BLOCK, float>");
   f("grid", x.grid).required().items(kDimensions).about("Expressions");
   f("block", x.block).required().items(kDimensions).about("Expressions");
   f("arguments", x.arguments)

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel/entry.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/space/rules.hpp"
 #include "model/space/space.hpp"
@@ -127,8 +128,14 @@ class Linter {
   bool text_mentions(std::string_view name) const { return mentions(*kernel_, name); }
   /// Tells whether the template uses the name, directly or through a term's macro.
   bool text_depends_on(std::string_view parameter) const {
-    return text_mentions(parameter) || std::ranges::any_of(manifest_.terms, [&](const Term& term) {
-             return mentions(term.expanded, parameter) && text_mentions(term.name);
+    const auto used = [this](std::string_view name) {
+      return text_mentions(name) ||
+             std::ranges::any_of(manifest_.stages, [&](const StageSpec& stage) {
+               return mentions(stage.entry, name);
+             });
+    };
+    return used(parameter) || std::ranges::any_of(manifest_.terms, [&](const Term& term) {
+             return mentions(term.expanded, parameter) && used(term.name);
            });
   }
   /// Tells whether one of the texts depends on the name, directly or through a term.
@@ -175,6 +182,7 @@ void Linter::check_terms() {
   for (const StageSpec& stage : manifest_.stages) {
     texts.push_back(stage.static_shared_bytes);
     texts.push_back(stage.when);
+    texts.push_back(stage.entry);
   }
   for (const Term& term : manifest_.terms) texts.push_back(term.value);
   for (std::size_t i = 0; i < manifest_.terms.size(); ++i) {
@@ -257,7 +265,9 @@ void Linter::check_buffers() {
 void Linter::check_entries() {
   for (std::size_t i = 0; i < manifest_.stages.size(); ++i) {
     const std::string& entry = manifest_.stages[i].entry;
-    if (manifest_.stages[i].gemm || text_mentions(entry)) continue;
+    const std::string_view function = function_of(entry);
+    if (manifest_.stages[i].gemm || text_mentions(function.substr(function.rfind(':') + 1)))
+      continue;
     add(Severity::kError, fmt::format("stages[{}].entry", i),
         fmt::format("{} and its headers have no {}", kernel_->source.path, entry));
   }

@@ -49,8 +49,8 @@ StageForecast forecast_stage(const StagePlan& stage, const DeviceLimits& limits,
   limit(limits.max_threads_sm, warps * kWarp, "threads");
   limit(limits.max_shared_sm, round_up(result.shared_bytes + kReservedShared, kSharedUnit),
         "shared memory");
-  if (compiled != nullptr && compiled->entries.contains(stage.entry)) {
-    const int registers = compiled->entries.at(stage.entry).registers;
+  if (const Resources* used = compiled == nullptr ? nullptr : compiled->resources_of(stage.entry)) {
+    const int registers = used->registers;
     result.registers = registers;
     const std::int64_t of_warp = round_up(registers * kWarp, kRegisterUnit);
     if (of_warp > 0) {
@@ -75,9 +75,9 @@ bool is_serial_wgmma(const std::string& warning) {
 std::optional<Resources> with_compiler_log(std::optional<Resources> resources,
                                            const Compiled& compiled, const LaunchPlan& plan) {
   for (const StagePlan& stage : plan.stages) {
-    const auto entry = compiled.entries.find(stage.entry);
-    if (entry == compiled.entries.end()) continue;
-    const Resources& logged = entry->second;
+    const Resources* const found = compiled.resources_of(stage.entry);
+    if (found == nullptr) continue;
+    const Resources& logged = *found;
     if (!resources) {
       resources = Resources{};
       resources->dynamic_shared_bytes = stage.shared_bytes;

@@ -32,6 +32,7 @@ namespace fs = std::filesystem;
   X(archs, nvrtcGetSupportedArchs)         \
   X(create, nvrtcCreateProgram)            \
   X(destroy, nvrtcDestroyProgram)          \
+  X(add_name, nvrtcAddNameExpression)      \
   X(compile, nvrtcCompileProgram)          \
   X(cubin_size, nvrtcGetCUBINSize)         \
   X(cubin, nvrtcGetCUBIN)                  \
@@ -93,7 +94,10 @@ Output run(const Api& api, const CompileRequest& request, const std::vector<std:
   output.code = api.create(&program, request.source.text.c_str(), request.source.path.c_str(),
                            static_cast<int>(texts.size()), texts.data(), names.data());
   if (output.code != NVRTC_SUCCESS) return output;
-  output.code = api.compile(program, static_cast<int>(options.size()), options.data());
+  for (const std::string& instance : request.instances)
+    output.code = std::max(output.code, api.add_name(program, instance.c_str()));
+  if (output.code == NVRTC_SUCCESS)
+    output.code = api.compile(program, static_cast<int>(options.size()), options.data());
   output.log = text_of(fetch(program, api.log_size, api.log));
   if (output.code == NVRTC_SUCCESS) {
     output.result = wanted == Wanted::kCubin ? fetch(program, api.cubin_size, api.cubin)
@@ -292,6 +296,10 @@ Compiled Nvrtc::compile_freely(const CompileRequest& request, std::string& cubin
     return compiled;
   }
   compiled.problem = first_error(compiled.log);
+  // The compiler's name for the lines that instantiate templates.
+  if (compiled.problem.starts_with("__nv_name_map"))
+    compiled.problem = fmt::format("entry {}{}", join(request.instances, " or "),
+                                   compiled.problem.substr(compiled.problem.find(": ")));
   if (compiled.problem.find("not open source file") != std::string::npos)
     compiled.problem += header_remedy(request);
   if (!compiled.problem.empty()) return compiled;

@@ -6,7 +6,9 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "model/kernel/entry.hpp"
 #include "worker/device/device_problem.hpp"
+#include "worker/protocol/machine_code.hpp"
 
 namespace fatune {
 namespace {
@@ -27,9 +29,10 @@ Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream 
   loaded.pointers_["lse"] = 0;  // without lse the kernel gets null
   FATUNE_TRY(const std::string cubin, read_file(program.cubin));
   FATUNE_TRY(loaded.module_, gpu::load_module(context, cubin));
+  const std::vector<std::string> symbols = entry_symbols(cubin);
   std::size_t workspace = 0;
   for (const StagePlan& plan : program.plan.stages) {
-    FATUNE_TRY_STATUS(plan.gemm ? loaded.add_gemm(*plan.gemm) : loaded.add_kernel(plan));
+    FATUNE_TRY_STATUS(plan.gemm ? loaded.add_gemm(*plan.gemm) : loaded.add_kernel(plan, symbols));
     const auto& gemm = loaded.stages_.back().gemm;
     if (gemm) workspace = std::max(workspace, gemm->workspace_bytes());
   }
@@ -40,9 +43,10 @@ Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream 
   return loaded;
 }
 
-Status LoadedProgram::add_kernel(const StagePlan& plan) {
+Status LoadedProgram::add_kernel(const StagePlan& plan, std::span<const std::string> symbols) {
   Stage stage{nullptr, gpu::shape_of(plan), plan.arguments, nullptr};
-  FATUNE_TRY(stage.function, gpu::find_function(module_, plan.entry));
+  FATUNE_TRY(stage.function,
+             gpu::find_function(module_, symbol_of(plan.entry, symbols).value_or(plan.entry)));
   FATUNE_TRY_STATUS(gpu::prepare(stage.function, stage.shape));
   stages_.push_back(std::move(stage));
   return {};

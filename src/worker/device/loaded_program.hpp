@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,7 @@ class LoadedProgram : public Executable {
     std::vector<std::string> arguments;
     std::unique_ptr<BatchedGemm> gemm;  ///< then there is no function; its arguments are a, b, c
   };
-  Status add_kernel(const StagePlan& plan);
+  Status add_kernel(const StagePlan& plan, std::span<const std::string> symbols);
   Status add_gemm(const GemmPlan& plan);
   Status add_scratch(const gpu::Context& context, const std::string& name, std::size_t bytes);
   void* value_of(const std::string& argument);

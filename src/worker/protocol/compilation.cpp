@@ -13,6 +13,7 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
+#include "model/kernel/entry.hpp"
 
 namespace fatune {
 namespace {
@@ -115,6 +116,8 @@ CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& l
   request.headers = candidate.kernel->headers;
   request.macros = macros_of(candidate, limits);
   request.macros.insert(request.macros.end(), extra_macros.begin(), extra_macros.end());
+  for (const StageSpec& stage : candidate.kernel->manifest.stages)
+    if (is_instance(stage.entry)) request.instances.push_back(stage.entry);
   request.arch = limits.arch;
   request.toolkit_headers = candidate.kernel->manifest.needs_toolkit_headers;
   request.submitted = candidate.kernel->author == Author::kStranger;
@@ -141,6 +144,7 @@ std::string cache_key(const CompileRequest& request, const std::string& compiler
   for (const auto& option : compile_options(request)) hasher.add(option);
   hasher.add(request.toolkit_headers ? "toolkit headers" : "");
   if (request.submitted) hasher.add("submitted");
+  for (const auto& instance : request.instances) hasher.add(instance);
   return hasher.hex();
 }
 
@@ -158,9 +162,17 @@ void fields(CompileRequest& x, FieldList& f) {
   f("source", x.source).required();
   f("headers", x.headers);
   f("macros", x.macros);
+  f("instances", x.instances).omitted();
   f("arch", x.arch).required();
   f("toolkit_headers", x.toolkit_headers);
   f("submitted", x.submitted);
+}
+
+const Resources* Compiled::resources_of(std::string_view entry) const {
+  std::vector<std::string> symbols;
+  for (const auto& [symbol, resources] : entries) symbols.push_back(symbol);
+  const std::optional<std::string> symbol = symbol_of(entry, symbols);
+  return symbol ? &entries.at(*symbol) : nullptr;
 }
 
 std::map<std::string, Resources> parse_compile_log(std::string_view log) {

@@ -27,7 +27,8 @@ struct CompileRequest {
   std::string label;  ///< "fa_mma BLOCK_M=128 ...", for messages
   SourceFile source;
   std::vector<SourceFile> headers;
-  std::vector<std::string> macros;  ///< "BLOCK_M=128"
+  std::vector<std::string> macros;          ///< "BLOCK_M=128"
+  std::vector<std::string> instances = {};  ///< of templates: "reduce<BLOCK, float>"
   Arch arch;
   bool toolkit_headers = false;
   bool submitted = false;  ///< held to limits, and searched for state
@@ -51,6 +52,8 @@ struct Compiled {
   std::map<std::string, Resources> entries;  ///< by entry name, from the log
   double seconds = 0;                        ///< time of the compiler; 0 on a cache hit
   bool from_cache = false;
+  /// Resources of an entry by its name in a manifest; null if the log does not tell them.
+  const Resources* resources_of(std::string_view entry) const;
   std::optional<std::size_t> process = {};           ///< the compile process, from 0
   std::chrono::steady_clock::time_point ended = {};  ///< when the result arrived
 };

@@ -8,6 +8,7 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "model/kernel/entry.hpp"
 
 namespace fatune {
 namespace {
@@ -63,24 +64,35 @@ std::vector<std::uint32_t> arguments_of(const StagePlan& stage, const LaunchPlan
   return sizes;
 }
 
-/// "has no entry vad, only vadd"
-std::string absence(const std::string& entry, const auto& entries) {
+std::vector<std::string> names_of(
+    const std::map<std::string, std::vector<std::uint32_t>>& entries) {
   std::vector<std::string> names;
   for (const auto& [name, parameters] : entries) names.push_back(name);
-  return fmt::format(
-      "the machine code has no entry {}{}; declare it extern \"C\" __global__, and not as a "
-      "template",
-      entry, names.empty() ? "" : ", only " + join(names, ", "));
+  return names;
+}
+
+/// "has no entry vad, only vadd"
+std::string absence(const std::string& entry, const std::vector<std::string>& symbols) {
+  const std::vector<std::string> several = symbols_of(entry, symbols);
+  if (!several.empty())
+    return fmt::format("the machine code has {} entries {}: {}", several.size(), entry,
+                       join(several, ", "));
+  return fmt::format("the machine code has no entry {}{}", entry,
+                     symbols.empty()
+                         ? "; a template is named with its arguments, as reduce<128, float>"
+                         : ", only " + join(symbols, ", "));
 }
 
 std::string launch_fault(const Compiled& compiled, std::string_view cubin, const LaunchPlan& plan) {
   const std::vector<Section> sections = sections_of(cubin);
   if (sections.empty()) return {};
   const auto entries = entries_in(cubin, sections);
+  const std::vector<std::string> symbols = names_of(entries);
   for (const StagePlan& stage : plan.stages) {
     if (stage.gemm) continue;
-    const auto entry = entries.find(stage.entry);
-    if (entry == entries.end()) return absence(stage.entry, entries);
+    const std::optional<std::string> symbol = symbol_of(stage.entry, symbols);
+    if (!symbol) return absence(stage.entry, symbols);
+    const auto entry = entries.find(*symbol);
     if (const auto passed = arguments_of(stage, plan); entry->second != passed) {
       return fmt::format(
           "{} has {} of bytes [{}], but the manifest passes {} of [{}]: pointers of 8, tensor maps "
@@ -88,9 +100,9 @@ std::string launch_fault(const Compiled& compiled, std::string_view cubin, const
           stage.entry, counted(entry->second.size(), "parameter"), fmt::join(entry->second, ", "),
           counted(passed.size(), "argument"), fmt::join(passed, ", "));
     }
-    const auto logged = compiled.entries.find(stage.entry);
-    if (logged == compiled.entries.end()) continue;
-    const std::int64_t bytes = logged->second.static_shared_bytes;
+    const Resources* const logged = compiled.resources_of(stage.entry);
+    if (logged == nullptr) continue;
+    const std::int64_t bytes = logged->static_shared_bytes;
     if (bytes != stage.static_shared_bytes) {
       return fmt::format(
           "{} has {} bytes of static shared memory, but its static_shared_bytes is {}", stage.entry,
@@ -122,6 +134,10 @@ std::vector<Section> sections_of(std::string_view elf) {
   const std::uint64_t names = sections[header->e_shstrndx].sh_offset;
   for (Section& section : sections) section.name = text_at(elf, names + section.sh_name);
   return sections;
+}
+
+std::vector<std::string> entry_symbols(std::string_view cubin) {
+  return names_of(entries_in(cubin, sections_of(cubin)));
 }
 
 Compiled checked(Compiled compiled, const LaunchPlan& plan) {

@@ -34,6 +34,9 @@ struct Section : Elf64_Shdr {
 /// Empty if this is no ELF file, or if its sections lie outside of it.
 std::vector<Section> sections_of(std::string_view elf);
 
+/// The symbols of the machine code's entries; none if it is no ELF file.
+std::vector<std::string> entry_symbols(std::string_view cubin);
+
 /// Fails a compilation whose machine code lacks an entry of the plan, or has one with other
 /// parameters or other static shared memory. Machine code that is no ELF file passes.
 Compiled checked(Compiled compiled, const LaunchPlan& plan);

@@ -34,6 +34,24 @@ TEST_CASE("a missing header has a remedy that was not taken yet") {
   CHECK(pool.compile(request)->problem.find("headers of the host") != std::string::npos);
 }
 
+TEST_CASE("a template is instantiated by its name, in which macros stand") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder.path());
+  CompileRequest request = test::request(
+      "x", "template <int n, typename T> __global__ void k(T* x) { x[threadIdx.x] = n; }");
+  request.macros = {"BLOCK=128"};
+  request.instances = {"k<BLOCK, float>"};
+  const auto compiled = pool.compile(request);
+  REQUIRE(compiled);
+  CHECK(compiled->problem.empty());
+  CHECK(compiled->entries.size() == 1);
+  REQUIRE(compiled->resources_of("k<BLOCK, float>") != nullptr);
+  CHECK(compiled->resources_of("k<BLOCK, float>")->registers > 0);
+  request.instances = {"k<BLOCKS, float>"};
+  CHECK(pool.compile(request)->problem ==
+        "entry k<BLOCKS, float>: error: identifier \"BLOCKS\" is undefined");
+}
+
 TEST_CASE("a target that the compiler does not know is named with those it does") {
   CHECK(unsupported_arch({90, 'a'}, "12.4", {50, 90}).empty());
   const std::string problem = unsupported_arch({120, 0}, "12.4", {50, 90});

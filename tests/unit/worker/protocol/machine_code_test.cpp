@@ -28,10 +28,14 @@ TEST_CASE("entries, parameters and static shared memory are those of the manifes
               "extern \"C\" __global__ void k(Map m, float* b) { *b = m.bytes[3]; }",
               "k", {"map", "b"})
             .empty());
-  CHECK_THAT(fault("__global__ void k" + body),
-             StartsWith("the machine code has no entry k, only _Z"));
+  CHECK(fault("__global__ void k" + body).empty());
+  CHECK(fault("namespace n { __global__ void k" + body + "}", "n::k").empty());
+  CHECK_THAT(fault("__global__ void k" + body, "q"),
+             StartsWith("the machine code has no entry q, only _Z"));
+  CHECK_THAT(fault("__global__ void k" + body + "__global__ void k(float*, float*) {}"),
+             StartsWith("the machine code has 2 entries k: _Z"));
   CHECK_THAT(fault("template <typename T> __global__ void k(T a, T b) {}"),
-             StartsWith("the machine code has no entry k; declare it extern"));
+             StartsWith("the machine code has no entry k; a template is named with its arguments"));
   CHECK_THAT(fault("extern \"C\" __global__ void k" + body, "q"), ContainsSubstring("only k"));
   CHECK_THAT(
       fault("extern \"C\" __global__ void k(const float* a, float* b, int n) { *b = n; }"),
