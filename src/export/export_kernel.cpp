@@ -1,9 +1,12 @@
 // export_kernel.cpp: Compiles a kernel for export and compares it with its verified results.
 #include "export/export_kernel.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/embedded.hpp"
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
@@ -79,6 +82,15 @@ Result<std::string> compile(const ExportRequest& request, CompilePool& pool) {
                                    name(request.limits.arch), compiled.problem));
   }
   return read_file(compiled.cubin_path);
+}
+
+/// Returns whether a file of the kernel is one of this program.
+bool holds_our_text(const Kernel& kernel) {
+  std::vector<SourceFile> files = kernel.headers;
+  files.push_back(kernel.source);
+  return std::ranges::any_of(files, [](const SourceFile& file) {
+    return std::ranges::count(embedded_kernel_files(), file.text, &EmbeddedFile::text) > 0;
+  });
 }
 
 /// Adds where and how fast the kernel was measured. Omits the time if the machine code differs.
@@ -217,6 +229,7 @@ Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& 
   facts.cubin = {request.name + ".cubin", sha256_hex(exported.cubin),
                  static_cast<std::int64_t>(exported.cubin.size())};
   facts.nvrtc = pool.compiler_version();
+  facts.ours = holds_our_text(*request.candidate.kernel);
   facts.verified = reasons.empty();
   add_origin(request, changes.empty(), facts);
   FATUNE_TRY(exported.source, source_of(request, facts));

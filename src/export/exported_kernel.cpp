@@ -125,7 +125,7 @@ std::vector<std::string> provenance(const KernelFacts& facts) {
   lines.push_back(fmt::format("verified: {}", facts.verified ? "passed every gate" : "no"));
   lines.push_back(fmt::format("compiled: NVRTC {} for {}", facts.nvrtc, facts.arch));
   if (!facts.command.empty()) lines.push_back(fmt::format("found by: {}", facts.command));
-  lines.emplace_back(kLicence);
+  if (facts.ours) lines.emplace_back(kLicence);
   lines.push_back(fmt::format("exported by fatune {}", facts.fatune));
   for (std::string& line : lines) line = one_line(std::move(line));
   return lines;

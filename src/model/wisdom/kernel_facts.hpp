@@ -115,6 +115,7 @@ struct KernelFacts {
   bool verified = false;  ///< this machine code passed every gate on the measuring device
   std::optional<MeasuredFacts> measured;
   bool recorded = false;  ///< a recording replaced the device
+  bool ours = true;       ///< has text of fatune's kernels; for comments, not serialized
   std::string device_name, driver;
   std::int64_t sm_count = 0;  ///< compiled in; other counts are correct but not tuned
   std::string nvrtc;          ///< of the machine code
