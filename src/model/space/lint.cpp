@@ -9,6 +9,7 @@
 
 #include "model/kernel/entry.hpp"
 #include "model/kernel/vocabulary.hpp"
+#include "model/space/lint_texts.hpp"
 #include "model/space/rules.hpp"
 #include "model/space/space.hpp"
 
@@ -59,41 +60,6 @@ bool declares_static_shared(std::string_view text) {
 
 bool is_operand(const GemmSpec& gemm, const std::string& buffer) {
   return std::ranges::count(gemm.operands, buffer, &GemmOperandSpec::buffer) > 0;
-}
-
-/// Returns the expressions, as written, that shape launches and tensor-map boxes.
-std::vector<std::string> launch_texts(const Manifest& manifest) {
-  std::vector<std::string> texts;
-  for (const StageSpec& stage : manifest.stages) {
-    for (const auto* extent : {&stage.grid, &stage.block, &stage.cluster}) {
-      texts.insert(texts.end(), extent->begin(), extent->end());
-    }
-    texts.push_back(stage.shared_bytes);
-    texts.push_back(stage.dependent);
-  }
-  for (const TensorMapSpec& map : manifest.tensor_maps) {
-    texts.insert(texts.end(), map.sizes.begin(), map.sizes.end());
-    texts.insert(texts.end(), map.box.begin(), map.box.end());
-    texts.push_back(map.swizzle);
-  }
-  return texts;
-}
-
-/// Returns the expressions and types of library products: a parameter may choose an algorithm or a
-/// type and not appear in the text.
-std::vector<std::string> gemm_texts(const Manifest& manifest) {
-  std::vector<std::string> texts;
-  for (const StageSpec& stage : manifest.stages) {
-    if (!stage.gemm) continue;
-    const GemmSpec& gemm = *stage.gemm;
-    texts.insert(texts.end(), {gemm.m, gemm.n, gemm.k, gemm.batch, gemm.alpha, gemm.algorithm});
-    texts.insert(texts.end(), gemm.outer.begin(), gemm.outer.end());
-    for (const GemmOperandSpec& operand : gemm.operands) {
-      texts.insert(texts.end(), {operand.type, operand.pitch, operand.stride});
-      texts.insert(texts.end(), operand.outer_strides.begin(), operand.outer_strides.end());
-    }
-  }
-  return texts;
 }
 
 /// Maps a problem, and the rule that the default config breaks there, to the affected
