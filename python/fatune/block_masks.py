@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 import sys
 import weakref
@@ -12,13 +13,15 @@ import torch
 
 from . import places
 from .expressions import Refused
-from .flex_rules import Rule, rule_of
+from .flex_rules import UNCHANGED, Rule, joined, of_mask, of_score
+from .remembering import stamp
 
 _TRANSFORMERS = "transformers.integrations.flex_attention"
 HOME = "torch.nn.attention.flex_attention"
 _MOST_OF_A_MASK = 64 << 20  # bytes; chosen
 MARK = "_fatune_checked"  # the attribute with the text and the sizes for which blocks were checked
-_READ = "_fatune_checked_tensor"  # such a mark of a mask_mod that reads a tensor, with that
+_MARKED = "_fatune_marked"  # such a mark with the tensor that a mask_mod reads, and the blocks
+_PROVEN = "_fatune_proven"  # the attribute with the latest rule, sizes and blocks that were checked
 UNMASKED = ("", (1, 1))  # such a mark of a call without a mask
 
 
@@ -29,37 +32,81 @@ def read(query: torch.Tensor, key: torch.Tensor, score_mod: Optional[Callable[..
          block_mask: Any) -> Rule:
     """Returns the rule of a call. Raises Refused, whose message is a sentence; a Fault is one that
     holds for the values of the mask, too."""
-    if block_mask is None:
-        return rule_of(None, score_mod, query.shape[2], key.shape[2])
-    check_sizes(block_mask, query, key)
-    rule = rule_of(block_mask.mask_mod, score_mod, query.shape[2], key.shape[2])
-    sizes = sizes_of(rule.mask, query.shape)
-    if rule.bias is not None and rule.read is not None:
-        sizes = (max(sizes[0], rule.bias.shape[0]), max(sizes[1], rule.bias.shape[1]))
-    if not _is_marked(block_mask, rule, sizes):
-        check_blocks(block_mask, sizes)
-        _mark(block_mask, rule, sizes)
+    if block_mask is not None:
+        check_sizes(block_mask, query, key)
+    rule, mask = told(query, key, score_mod, block_mask)
+    prove(query, key, block_mask, mask)
     return rule
 
 
+def told(query: torch.Tensor, key: torch.Tensor, score_mod: Optional[Callable[..., Any]],
+         block_mask: Any) -> Tuple[Rule, Rule]:
+    """Returns the rule of a call as its functions say it, and that of the mask_mod alone. Raises
+    Refused."""
+    lengths = query.shape[2], key.shape[2]
+    score = UNCHANGED if score_mod is None else of_score(score_mod, lengths)
+    if block_mask is None:
+        return score, UNCHANGED
+    mask = of_mask(block_mask.mask_mod, lengths)
+    return joined(score, mask), mask
+
+
+def prove(query: torch.Tensor, key: torch.Tensor, block_mask: Any, rule: Rule) -> None:
+    """Raises Fault unless the blocks of a BlockMask follow from its mask_mod, whose rule this is. A
+    BlockMask is looked at once for the same rule, sizes and blocks."""
+    if block_mask is None:
+        return
+    proven, shapes, blocks, fault = vars(block_mask).get(_PROVEN) or (None, (), (), "")
+    if proven is not rule or shapes != (query.shape, key.shape) or not _has(block_mask, blocks):
+        check_sizes(block_mask, query, key)
+        fault = _fault(block_mask, rule, query.shape)
+        setattr(block_mask, _PROVEN, (rule, (query.shape, key.shape), _blocks_of(block_mask), fault))
+    if fault:
+        raise Fault(fault)
+
+
+_blocks_of = operator.attrgetter("kv_num_blocks", "kv_indices", "full_kv_num_blocks",
+                                 "full_kv_indices", "seq_lengths", "BLOCK_SIZE")
+
+
+def _has(block_mask: Any, blocks: Tuple[Any, ...]) -> bool:
+    """Whether these are the blocks of a BlockMask; there are none before they were looked at."""
+    return bool(blocks) and all(map(operator.is_, _blocks_of(block_mask), blocks))
+
+
+def _fault(block_mask: Any, rule: Rule, shape: Sequence[int]) -> str:
+    """Returns why blocks do not follow from a mask_mod of this rule, empty where they do. They do
+    where the text, the tensor and the blocks are those that were marked. Raises Fault where they
+    cannot be looked at now."""
+    sizes = sizes_of(rule.mask, shape)
+    if rule.bias is not None:
+        sizes = (max(sizes[0], rule.bias.shape[0]), max(sizes[1], rule.bias.shape[1]))
+    if _is_marked(block_mask, rule, sizes):
+        return ""
+    try:
+        check_blocks(block_mask, sizes)
+    except Fault as fault:
+        if why_unread(block_mask, sizes):
+            raise
+        return str(fault)
+    _mark(block_mask, rule, sizes)
+    return ""
+
+
 def _mark(block_mask: Any, rule: Rule, sizes: Sizes) -> None:
-    setattr(block_mask, MARK, (rule.mask, sizes))
-    if rule.read is not None:  # the mark alone would say that there is no tensor
-        setattr(block_mask, MARK, None)
-        setattr(block_mask, _READ, (rule.mask, sizes, weakref.ref(rule.read), _version(rule.read)))
+    read = None if rule.read is None else (weakref.ref(rule.read), stamp(rule.read))
+    # The mark alone would say that there is no tensor.
+    setattr(block_mask, MARK, None if read else (rule.mask, sizes))
+    setattr(block_mask, _MARKED, (rule.mask, sizes, read, _blocks_of(block_mask)))
 
 
 def _is_marked(block_mask: Any, rule: Rule, sizes: Sizes) -> bool:
-    if rule.read is None:
-        return bool(vars(block_mask).get(MARK) == (rule.mask, sizes))
-    text, its_sizes, read, version = vars(block_mask).get(_READ) or ("", None, type(None), 0)
-    return (text, its_sizes, version) == (rule.mask, sizes, _version(rule.read)) and (
-        read() is rule.read)
-
-
-def _version(tensor: torch.Tensor) -> int:
-    """Returns what grows when a tensor is written to; tensors of inference mode do not tell."""
-    return 0 if tensor.is_inference() else tensor._version
+    text, its_sizes, read, blocks = vars(block_mask).get(_MARKED) or ("", None, None, ())
+    if (text, its_sizes) != (rule.mask, sizes) or not _has(block_mask, blocks):
+        return False
+    if read is None or rule.read is None:
+        return read is rule.read
+    return read[0]() is rule.read and read[1] == stamp(rule.read)
 
 
 class Fault(Refused):
@@ -140,7 +187,7 @@ def marking(create: Callable[..., Any]) -> Callable[..., Any]:
 def mark(made: Any) -> None:
     """Marks a BlockMask that create_block_mask() has just made."""
     try:
-        rule = rule_of(made.mask_mod, None, *made.seq_lengths)
+        rule = of_mask(made.mask_mod, made.seq_lengths)
         sizes = sizes_of(rule.mask, made.shape)
         if rule.bias is not None:
             sizes = (max(sizes[0], min(rule.bias.shape[0], made.shape[0])),

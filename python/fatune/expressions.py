@@ -122,13 +122,13 @@ def text_of(node: Symbol, least: int = 0) -> str:
     return f"({text})" if level < least else text
 
 
-def traced(function: Callable[..., Any], names: Sequence[str]) -> Symbol:
+def traced(function: Callable[..., Any], names: Sequence[str], calls: "Calls") -> Symbol:
     """Calls a function with names in place of its arguments; `score` is a fraction. Raises
     Refused, whatever the function raises."""
     arguments = [Symbol("name", (name,), FLOAT if name == "score" else INT, name != "score")
                  for name in names]
     try:
-        with _Calls():
+        with calls:
             return symbol(function(*arguments))
     except Refused:
         raise
@@ -137,20 +137,34 @@ def traced(function: Callable[..., Any], names: Sequence[str]) -> Symbol:
         raise Refused(f"does not run on symbols: {line}") from error
 
 
-class _Calls(TorchFunctionMode):
-    """Sees tensors that are indexed by Symbols, which PyTorch does not tell the Symbols."""
+class Calls(TorchFunctionMode):
+    """Sees tensors that are indexed by Symbols, which PyTorch does not tell the Symbols. `computed`:
+    a function may have read values of tensors, but not those of one element in expressions."""
+
+    computed = False
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (),
                            kwargs: Any = None) -> Any:
+        given = _flat(args, kwargs or {})
+        if not any(isinstance(each, Symbol) for each in given):
+            found = function(*args, **(kwargs or {}))
+            self.computed = self.computed or any(isinstance(each, torch.Tensor) for each in given) and (
+                function.__name__ not in _OF_FORM or isinstance(found, torch.Tensor))
+            return found
         return _apply(function, args, kwargs or {})
 
 
-def _apply(function: Any, args: Tuple[Any, ...], options: Dict[str, Any]) -> Any:
-    """Calls a function of PyTorch, or what stands for it where one of its arguments is a Symbol."""
+_OF_FORM = ("__get__", "dim", "size", "numel", "stride", "is_floating_point")
+"""Names of functions that read a tensor's sizes and type, and of getters of attributes."""
+
+
+def _flat(args: Tuple[Any, ...], options: Dict[str, Any]) -> List[Any]:
     flat = [*args, *options.values()]
-    flat += [one for each in flat if isinstance(each, (tuple, list)) for one in each]
-    if not any(isinstance(each, Symbol) for each in flat):
-        return function(*args, **options)
+    return flat + [one for each in flat if isinstance(each, (tuple, list)) for one in each]
+
+
+def _apply(function: Any, args: Tuple[Any, ...], options: Dict[str, Any]) -> Any:
+    """Calls what stands for a function of PyTorch, one of whose arguments is a Symbol."""
     name = function.__name__.strip("_")
     if name == "getitem":
         return _lookup(args[0], args[1] if isinstance(args[1], (tuple, list)) else (args[1],))
@@ -162,8 +176,8 @@ def _apply(function: Any, args: Tuple[Any, ...], options: Dict[str, Any]) -> Any
 def _lookup(tensor: Any, index: Sequence[Any]) -> Symbol:
     """An element of a tensor, or a row while places are still missing."""
     places = [symbol(each) for each in index]
-    if (not isinstance(tensor, torch.Tensor) or len(places) > tensor.dim()
-            or any(each.kind != INT for each in places)):
+    if (type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout != torch.strided
+            or len(places) > tensor.dim() or any(each.kind != INT for each in places)):
         raise Refused("takes an element in another form than tensor[b, h, q, k]")
     kind = BOOL if tensor.dtype == torch.bool else FLOAT if tensor.is_floating_point() else INT
     return Symbol("lookup", (tensor, places), kind)

@@ -1,15 +1,13 @@
 """flex_rules.py: Turns FlexAttention's mask_mod and score_mod into the texts of a problem's mask and score."""
 from __future__ import annotations
 
-import contextlib
-import math
-import weakref
-from types import BuiltinFunctionType, CodeType, FunctionType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from types import FunctionType
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from .expressions import BOOL, FLOAT, Refused, Symbol, is_number, nodes, text_of, traced
+from . import remembering
+from .expressions import BOOL, FLOAT, Calls, Refused, Symbol, is_number, nodes, text_of, traced
 
 _PLACES = ("b", "h", "q", "k")
 
@@ -76,8 +74,11 @@ class Rule(NamedTuple):
 
     def asked(self, query: torch.Tensor, key: torch.Tensor) -> "Asked":
         """Returns what kernels are found by."""
-        return Asked(self.mask, self.score, self.softcap, self.bias is not None, query.shape[2],
-                     key.shape[2])
+        mask, score, softcap, bias, _ = self
+        return Asked(mask, score, softcap, bias is not None, query.shape[2], key.shape[2])
+
+
+UNCHANGED = Rule()
 
 
 class Asked(NamedTuple):
@@ -93,101 +94,114 @@ class Asked(NamedTuple):
 
 def rule_of(mask_mod: Optional[Callable[..., Any]], score_mod: Optional[Callable[..., Any]],
             seq_q: int, seq_kv: int) -> Rule:
-    """Returns the rule of a call of these lengths. A function is called with Symbols once for the
-    numbers, functions and tensors in its closure, its defaults and the globals that it reads. A
-    tensor that was written to is another. One that holds anything else is called each time. Raises
-    Refused, whose message is a sentence."""
-    rule = Rule()
-    if score_mod is not None:
-        rule = _remembered("score_mod", score_mod, _score_rule, (seq_q, seq_kv))
-    if mask_mod is None:
-        return rule
-    mask = _remembered("mask_mod", mask_mod, _mask_rule, (seq_q, seq_kv))
+    """Returns the rule of a call of these lengths: the same object while the functions are the same
+    and nothing that they read has changed. A function is called with Symbols once for the numbers
+    and functions in its closure, its defaults and the globals that it reads, and for the sizes,
+    strides and types of tensors there. A tensor whose values were used is another when it was
+    written to. A function that holds anything else is called each time. Raises Refused, whose
+    message is a sentence."""
+    lengths = seq_q, seq_kv
+    score = UNCHANGED if score_mod is None else of_score(score_mod, lengths)
+    return score if mask_mod is None else joined(score, of_mask(mask_mod, lengths))
+
+
+def of_score(score_mod: Callable[..., Any], lengths: Tuple[int, int]) -> Rule:
+    """Returns the rule of a score_mod alone, as rule_of() does."""
+    return _remembered("score_mod", score_mod, _score_rule, lengths)
+
+
+def of_mask(mask_mod: Callable[..., Any], lengths: Tuple[int, int]) -> Rule:
+    """Returns the rule of a mask_mod alone, as rule_of() does."""
+    return _remembered("mask_mod", mask_mod, _mask_rule, lengths)
+
+
+def joined(score: Rule, mask: Rule) -> Rule:
+    """Returns the rule of a score_mod and a mask_mod."""
+    if score.bias is None and score.softcap is None and not score.score:
+        return mask
     if mask.bias is None:
-        return rule._replace(mask=mask.mask)
-    if rule.bias is not None:
+        return score._replace(mask=mask.mask)
+    if score.bias is not None:
         raise Refused("its score_mod and its mask_mod read a tensor each, and kernels read one")
-    return rule._replace(mask=mask.mask, bias=mask.bias, read=mask.read)
+    return score._replace(mask=mask.mask, bias=mask.bias, read=mask.read)
 
 
-_MOST_REMEMBERED = 1024  # chosen
-_TYPES = (int, float, bool)
-_DEEPEST = 8  # chosen: functions that hold functions
-_known: Dict[Any, Any] = {}  # results or exceptions, by key
-# The same of functions that hold tensors, which the entries keep so that none has another's id.
-_with_tensors: "weakref.WeakKeyDictionary[Any, Dict[Any, Any]]" = weakref.WeakKeyDictionary()
-_globals_read: Dict[CodeType, Tuple[str, ...]] = {}
+class _Form(NamedTuple):
+    """A rule and the lookup of its bias, which the rule lacks. The lookup's tensor may be its place
+    among those that a function holds. `hides`: the lookup is a condition of a mask_mod."""
+
+    rule: Rule
+    lookup: Optional[Symbol] = None
+    hides: bool = False
 
 
-def _remembered(role: str, function: Callable[..., Any], find: Callable[..., Rule],
+_memories = {"mask_mod": remembering.Memory(), "score_mod": remembering.Memory()}
+
+
+def _remembered(role: str, function: Callable[..., Any], find: Callable[..., _Form],
                 lengths: Tuple[int, int]) -> Rule:
-    key: Any = None
-    tensors: List[torch.Tensor] = []
-    found: Any = None
-    with contextlib.suppress(_Changing, ValueError):  # the latter of a variable without a value
-        key = role, _key(function, 0, tensors), lengths if tensors else ()
-        found = _with_tensors.get(function, {}).get(key) if tensors else _known.get(key)
+    memory, found = _memories[role], None
+    if type(function) is FunctionType:
+        found = memory.known(function, lengths)
     if found is None:
-        try:
-            found = find(function, *lengths), tensors
-        except Refused as why:
-            found = Refused(f"its {role} {why}"), tensors
-        if key is not None and tensors:
-            _with_tensors[function] = {key: found}
-        elif key is not None:
-            if len(_known) >= _MOST_REMEMBERED:
-                _known.clear()
-            _known[key] = found
-    if isinstance(found[0], Refused):
-        raise Refused(*found[0].args)
-    rule: Rule = found[0]
+        found = _found(memory, role, function, find, lengths)
+    if isinstance(found, Refused):
+        raise Refused(*found.args)
+    rule: Rule = found
     return rule
 
 
-class _Changing(Exception):
-    """A function holds an object that may change unseen."""
+def _found(memory: remembering.Memory, role: str, function: Any, find: Callable[..., _Form],
+           lengths: Tuple[int, int]) -> Any:
+    """Returns the rule of a function, or Refused, and remembers it."""
+    held = remembering.held_by(function)
+    tensors = held.tensors if held else []
+    form, calls = memory.forms.get(held.key) if held else None, Calls()
+    found: Any = form
+    try:
+        if form is None:
+            form = find(function, calls)
+        if isinstance(form, _Form):
+            found = _filled_in(form, tensors, lengths)
+    except Refused as why:
+        found = form = Refused(f"its {role} {why}")
+    if held is None:
+        return found
+    if not tensors or not (calls.computed or any(each.numel() == 1 for each in tensors)):
+        remembering.remember(memory.forms, held.key, _emptied(form, tensors))
+    elif not held.are_values_known():
+        return found
+    memory.keep(function, held, lengths, found)
+    return found
 
 
-def _key(value: Any, depth: int, tensors: List[torch.Tensor]) -> Any:
-    """Returns what is equal for values that act alike, and appends the tensors among them. Raises
-    _Changing where that is unknown."""
-    kind = type(value)
-    if kind in (int, float, bool, str, type(None)):
-        return kind, value
-    if kind is FunctionType and depth < _DEEPEST:
-        code, names = value.__code__, value.__globals__
-        if code not in _globals_read:
-            _globals_read[code] = tuple(_names_in(code))
-        held = [(i, cell.cell_contents) for i, cell in enumerate(value.__closure__ or ())]
-        held += [(name, names[name]) for name in _globals_read[code] if name in names]
-        held += [*enumerate(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).items()]
-        return code, tuple((name, _key(each, depth + 1, tensors)) for name, each in held)
-    if kind is tuple and depth < _DEEPEST:
-        return tuple(_key(each, depth + 1, tensors) for each in value)
-    if kind in (torch.Tensor, torch.nn.Parameter) and not value.is_inference():
-        tensors.append(value)
-        return id(value), value._version, value.requires_grad and torch.is_grad_enabled()
-    if value is torch or value is math:
-        return value.__name__
-    if kind in (BuiltinFunctionType, torch.dtype, torch.device) or value in _TYPES:
-        return value
-    raise _Changing
+def _filled_in(form: _Form, tensors: List[torch.Tensor], lengths: Tuple[int, int]) -> Rule:
+    """Returns the rule of a form with the tensors that a function holds now."""
+    if form.lookup is None:
+        return form.rule
+    tensor, its_places = form.lookup.operands
+    tensor = tensors[tensor] if isinstance(tensor, int) else tensor
+    bias = _bias(Symbol("lookup", (tensor, its_places), form.lookup.kind), *lengths)
+    return form.rule._replace(bias=bias, read=tensor if form.hides else None)
 
 
-def _names_in(code: CodeType) -> List[str]:
-    return [*code.co_names, *(name for each in code.co_consts if isinstance(each, CodeType)
-                              for name in _names_in(each))]
+def _emptied(form: Any, tensors: List[torch.Tensor]) -> Any:
+    """Returns a form without the tensors that a function holds, or Refused."""
+    if isinstance(form, Refused) or form.lookup is None:
+        return form
+    tensor, its_places = form.lookup.operands
+    place = next((i for i, each in enumerate(tensors) if each is tensor), tensor)
+    return form._replace(lookup=Symbol("lookup", (place, its_places), form.lookup.kind))
 
 
-def _mask_rule(mask_mod: Callable[..., Any], seq_q: int, seq_kv: int) -> Rule:
+def _mask_rule(mask_mod: Callable[..., Any], calls: Calls) -> _Form:
     """Takes a bool tensor that is one of the conditions of a mask_mod as a bias."""
-    conditions = _conditions(traced(mask_mod, _PLACES))
+    conditions = _conditions(traced(mask_mod, _PLACES, calls))
     tensors = [each for each in conditions if each.operation == "lookup" and each.kind == BOOL]
     if len(tensors) != 1:
-        return Rule(_mask_text(conditions))
+        return _Form(Rule(_mask_text(conditions)))
     rest = [each for each in conditions if each is not tensors[0]]
-    return Rule(_mask_text(rest), bias=_bias(tensors[0], seq_q, seq_kv),
-                read=tensors[0].operands[0])
+    return _Form(Rule(_mask_text(rest)), tensors[0], True)
 
 
 def _conditions(node: Symbol) -> List[Symbol]:
@@ -218,8 +232,8 @@ def _mask_text(conditions: List[Symbol]) -> str:
     return text_of(node)
 
 
-def _score_rule(score_mod: Callable[..., Any], seq_q: int, seq_kv: int) -> Rule:
-    node = traced(score_mod, ("score", *_PLACES))
+def _score_rule(score_mod: Callable[..., Any], calls: Calls) -> _Form:
+    node = traced(score_mod, ("score", *_PLACES), calls)
     if node.kind == BOOL:
         raise Refused("returns a bool")
     node, softcap = _without(node, _softcap_of)
@@ -227,8 +241,7 @@ def _score_rule(score_mod: Callable[..., Any], seq_q: int, seq_kv: int) -> Rule:
     reads = _why_tensors(node)
     if reads:
         raise Refused(reads)
-    bias = None if lookup is None else _bias(lookup, seq_q, seq_kv)
-    return Rule("", "" if _is_score(node) else text_of(node), softcap, bias)
+    return _Form(Rule("", "" if _is_score(node) else text_of(node), softcap), lookup)
 
 
 def _is_score(node: Symbol) -> bool:

@@ -12,7 +12,7 @@ from . import block_masks, flex_compiled, masks, real
 from .calls import FLEX
 from .capturing import Suite
 from .expressions import Refused
-from .flex_rules import Asked, Rule
+from .flex_rules import UNCHANGED, Asked, Rule
 
 _UNCAPTURED = "no flex_attention with its mask_mod and score_mod was captured for these sizes and tuned"
 _GRADIENTS = "gradients are wanted, which no kernel computes"
@@ -99,7 +99,7 @@ class Flex:
         """Returns the result of a kernel, or None where PyTorch shall compute; counts the call."""
         exported = self.exported
         lse = bool(return_lse or getattr(return_aux, "lse", False))
-        reason, rule, word = real.why_not((query, key, value)), Rule(), None
+        reason, rule, word = real.why_not((query, key, value)), UNCHANGED, None
         if reason:
             return None  # what is traced shows no call
         if getattr(return_aux, "max_scores", False):
@@ -110,8 +110,7 @@ class Flex:
             reason = _UNCAPTURED
         else:
             rule, word, reason = self._asked(query, key, score_mod, block_mask)
-        tensors = (query, key, value, *(() if rule.bias is None else (rule.bias,)))
-        if not reason and torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
+        if not reason and exported._needs_gradients(query, key, value, rule.bias):
             reason = _GRADIENTS
         if reason:
             exported._count(f"flex_attention: {reason}", query, key, value, rule.mask or None, scale)
@@ -126,12 +125,13 @@ class Flex:
                block_mask: Any) -> Tuple[Rule, Optional[str], str]:
         """Returns the rule of a call, the word of its kernels, and why there are none."""
         try:
-            rule = block_masks.read(query, key, score_mod, block_mask)
+            rule, mask = block_masks.told(query, key, score_mod, block_mask)
+            asked = rule.asked(query, key)
+            if asked not in self.words:
+                return rule, None, _UNCAPTURED
+            block_masks.prove(query, key, block_mask, mask)
         except Refused as why:
-            return Rule(), None, str(why)
-        asked = rule.asked(query, key)
-        if asked not in self.words:
-            return rule, None, _UNCAPTURED
+            return UNCHANGED, None, str(why)
         return rule, self.words[asked], ""
 
 

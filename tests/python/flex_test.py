@@ -25,6 +25,7 @@ import models
 GLOBAL_WINDOW = 3
 BIAS, SLOPES, LENGTHS, DOCUMENTS = torch.randn(2, 3, 5, 6), torch.rand(3), torch.tensor([2, 4, 3, 1]), torch.arange(6)
 PADDED = torch.arange(6) < LENGTHS[:2, None]
+SPARSE = PADDED.to_sparse()
 
 
 def nested(window):
@@ -100,6 +101,7 @@ REFUSED = {
     "its score_mod and its mask_mod read a tensor each": (
         lambda b, h, q, k: PADDED[b, k], lambda s, b, h, q, k: s + BIAS[b, h, q, k]),
     "its mask_mod reads a tensor of (6,)[q - k]": (lambda b, h, q, k: DOCUMENTS[q - k] == 1, None),
+    "its mask_mod takes an element in another form than tensor[b, h, q, k]": (lambda b, h, q, k: SPARSE[b, k], None),
     "its mask_mod takes a row of a tensor": (lambda b, h, q, k: BIAS[b] > 0, None),
     "its score_mod adds a slope of each head times the distance": (None, lambda s, b, h, q, k: s + SLOPES[h] * (k - q)),
     "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, k]": (None, lambda s, b, h, q, k: s * BIAS[b, h, q, k]),
@@ -197,9 +199,10 @@ class TranslateTest(unittest.TestCase):
                 texts.append(rule_of(MASKS["q - k < 3"], None, 5, 6).mask)
             GLOBAL_WINDOW = 3
             self.assertEqual((texts[-3:], seen.call_count), (["q - k < 7", "q - k < 7", "q - k < 8"], 6))
-            number, holder = torch.tensor(4), types.SimpleNamespace(window=2)
+            number, holder, window_of = torch.tensor(4), types.SimpleNamespace(window=2), [4]
             for mask_mod, change in ((lambda b, h, q, k: q - k < number, lambda: number.fill_(6)),
                                      (lambda b, h, q, k: q - k < holder.window, lambda: setattr(holder, "window", 3)),
+                                     (lambda b, h, q, k, get=window_of.__getitem__: q - k < get(0), lambda: window_of.insert(0, 9)),
                                      (lambda b, h, q, k, window=[4]: q - k < window[0],
                                       lambda: mask_mod.__defaults__[0].append(mask_mod.__defaults__[0].pop() + 1))):
                 before = rule_of(mask_mod, None, 5, 6).mask
@@ -209,7 +212,7 @@ class TranslateTest(unittest.TestCase):
             held = torch.zeros(6, 6)
             score_mod, texts = lambda s, b, h, q, k: s + held[q, k], []
             with unittest.mock.patch.object(flex_rules, "_score_rule", wraps=flex_rules._score_rule) as scored:
-                for change, calls in ((None, 1), (None, 1), (held.fill_, 2), (None, 2)):
+                for change, calls in ((None, 1), (None, 1), (held.fill_, 1), (None, 1)):  # its values are not used
                     if change:
                         change(1.0)
                     self.assertTrue(torch.equal(rule_of(None, score_mod, 5, 6).bias[0, 0], held[:5]))
@@ -222,6 +225,45 @@ class TranslateTest(unittest.TestCase):
             with self.assertRaisesRegex(Refused, "returns a number"):
                 rule_of(lambda b, h, q, k: q & 1, None, 5, 6)
 
+    def test_a_rule_is_the_same_object_until_something_changes(self):
+        def padded(tensor, window=4):
+            return module.and_masks(lambda b, h, q, k: q - k < window, lambda b, h, q, k: tensor[b, k])
+
+        for inference in (False, True):
+            with torch.inference_mode(inference), self.subTest(inference=inference), unittest.mock.patch.object(
+                    flex_rules, "_mask_rule", wraps=flex_rules._mask_rule) as traced:
+                flex_rules._memories["mask_mod"].forms.clear()
+                tensor = PADDED.clone()
+                mask_mod = padded(tensor)
+                first = rule_of(mask_mod, None, 5, 6)
+                self.assertIs(rule_of(mask_mod, None, 5, 6), first)
+                self.assertEqual(rule_of(mask_mod, None, 5, 3).bias.shape, (2, 1, 1, 3))
+                other = rule_of(padded(PADDED.clone()), None, 5, 6)  # as transformers has it in each step
+                self.assertEqual((other.mask, other.bias.shape, traced.call_count), (first.mask, first.bias.shape, 1))
+                self.assertNotEqual(other.bias.data_ptr(), first.bias.data_ptr())
+                last = rule_of(mask_mod, None, 5, 6)
+                if not inference:  # such tensors do not tell that they were written to
+                    tensor[0, 0] = False
+                    self.assertIsNot(rule_of(mask_mod, None, 5, 6), last)
+                tensor.set_(torch.ones(2, 6, dtype=torch.bool))
+                self.assertEqual(rule_of(mask_mod, None, 5, 6).bias.data_ptr(), tensor.data_ptr())
+                self.assertEqual((rule_of(padded(tensor, 5), None, 5, 6).mask, traced.call_count), ("q - k < 5", 2))
+                self.assertEqual(rule_of(padded(tensor[:, :3]), None, 5, 6).bias.shape, (2, 1, 1, 3))
+
+    def test_values_that_were_used_are_used_again_when_they_changed(self):
+        for inference in (False, True):
+            with torch.inference_mode(inference), self.subTest(inference=inference):
+                number, scores, flags = torch.tensor(4), torch.ones(2, 6), torch.ones(2, 6, dtype=torch.bool)
+                for value in (4, 5):
+                    number.fill_(value)
+                    self.assertEqual(rule_of(lambda b, h, q, k: flags[b, k] & (number > q - k), None, 5, 6).mask, f"{value} > q - k")
+                mask_mod = lambda b, h, q, k: (scores > 0)[b, k]  # a tensor that is made anew
+                branch = lambda b, h, q, k: q >= k if bool(flags.all()) else q > k
+                for value, text in ((1, "q >= k"), (0, "q > k")):
+                    scores.fill_(value), flags.fill_(value)
+                    self.assertEqual(bool(rule_of(mask_mod, None, 5, 6).bias.any()), bool(value))
+                    self.assertEqual(rule_of(branch, None, 5, 6).mask, text)
+
 
 TOKENS = 32
 WORDS = {  # of kernels, by the texts of rules without a bias
@@ -230,6 +272,17 @@ WORDS = {  # of kernels, by the texts of rules without a bias
 BESIDE = {("", "", None, True): None, ("q >= k", "", None, True): " beside causal"}
 KINDS = ("none", "causal", "q - k < 5 << h", "score score + (k - q) * 0.5", "softcap 2.0", "bias 1,8,32,32:f32", "lse none",
          "lse causal", "bias 4,1,1,32:bool beside causal", "bias 1,8,32,32:f32 beside causal")
+
+
+class Named(torch.overrides.TorchFunctionMode):
+    """Sees the names of PyTorch's functions that are called."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def __torch_function__(self, function, kinds, args=(), kwargs=None):
+        self.seen.add(function.__name__)
+        return function(*args, **kwargs or {})
 
 
 class ServeTest(unittest.TestCase):
@@ -371,6 +424,45 @@ class ServeTest(unittest.TestCase):
         other = module.BlockMask.from_kv_blocks(none, none[None], mask_mod=lambda b, h, q, k: q >= k, seq_lengths=(TOKENS, TOKENS))
         self.assertTrue(torch.equal(*(attend(q, k, v, block_mask=other) for attend in (module.flex_attention, self.pytorch[0]))))
         self.assertIn("the blocks of its BlockMask are not those", self.served(installed)[1][0])
+
+    def test_a_served_call_reads_no_values_and_looks_at_its_mask_once(self):
+        """Layers share a BlockMask, each step makes another, and each call has a score_mod of its own."""
+        with torch.inference_mode():
+            q, k, v = self.qkv()
+            installed, lengths = self.install(), torch.tensor([32, 5, 17, 0])[:, None]
+            step = lambda seen: module.create_block_mask(
+                lambda b, h, q, k: (q >= k) & seen[b, k], models.BATCH, None, TOKENS, TOKENS, device="cpu")
+            module.flex_attention(q, k, v, block_mask=step(torch.arange(TOKENS) < lengths))
+            with unittest.mock.patch.object(flex_rules, "_mask_rule") as traced, \
+                    unittest.mock.patch.object(block_masks, "check_blocks") as checked, \
+                    unittest.mock.patch.object(block_masks, "_fault", wraps=block_masks._fault) as looked:
+                for steps in (1, 2):
+                    made = step(torch.arange(TOKENS) < lengths - steps)
+                    with Named() as named:
+                        for _ in range(3):
+                            out = module.flex_attention(q, k, v, block_mask=made, score_mod=lambda s, b, h, q, k: s)
+                    self.assertEqual(named.seen & {"item", "tolist", "any", "all", "equal", "__bool__", "cpu", "nonzero"}, set())
+                    self.assertIn("data_ptr", named.seen)
+                    self.assertEqual((traced.call_count, checked.call_count, looked.call_count), (0, 0, steps))
+                    torch.testing.assert_close(out, self.pytorch[0](q, k, v, block_mask=made).nan_to_num(), atol=4e-3, rtol=0)
+            self.assertEqual(self.served(installed), (7, []))
+
+    def test_a_mask_that_was_not_tuned_is_not_served_whatever_was_before(self):
+        q, k, v = self.qkv()
+        before = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
+        installed, made = self.install(), module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
+        module.flex_attention(q, k, v, block_mask=made)
+        self.assertEqual(self.served(installed), (1, []))
+        for change in (dict(mask_mod=lambda b, h, q, k: q <= k), dict(
+                mask_mod=before.mask_mod, full_kv_num_blocks=made.kv_num_blocks, full_kv_indices=made.kv_indices)):
+            vars(made).update(change)
+            with unittest.mock.patch.object(block_masks, "check_blocks", wraps=block_masks.check_blocks) as checked:
+                for _ in range(2):
+                    torch.testing.assert_close(module.flex_attention(q, k, v, block_mask=made), self.pytorch[0](q, k, v, block_mask=made), atol=0, rtol=0)
+            served, (reason,) = self.served(installed)
+            self.assertEqual(served, 0)
+            self.assertEqual(checked.call_count, int("blocks" in reason), reason)  # the fault is remembered
+        self.assertIn("the blocks of its BlockMask are not those", reason)
 
     def test_what_was_compiled_alone_is_replaced_and_has_its_own_calls(self):
         holder, q, k, v = types.ModuleType("holder_of_flex"), *self.qkv()
