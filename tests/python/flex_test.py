@@ -183,6 +183,10 @@ class TranslateTest(unittest.TestCase):
         global GLOBAL_WINDOW
         calls, window = [], 4
 
+        def set_window(value):
+            nonlocal window
+            window = value
+
         def mask_mod(b, h, q, k):
             calls.append(None)
             return q - k < window
@@ -199,8 +203,10 @@ class TranslateTest(unittest.TestCase):
                 texts.append(rule_of(MASKS["q - k < 3"], None, 5, 6).mask)
             GLOBAL_WINDOW = 3
             self.assertEqual((texts[-3:], seen.call_count), (["q - k < 7", "q - k < 7", "q - k < 8"], 6))
+            window, inner = 4, lambda b, h, q, k: q - k < window
             number, holder, window_of = torch.tensor(4), types.SimpleNamespace(window=2), [4]
             for mask_mod, change in ((lambda b, h, q, k: q - k < number, lambda: number.fill_(6)),
+                                     (lambda b, h, q, k: inner(b, h, q, k), lambda: set_window(9)),
                                      (lambda b, h, q, k: q - k < holder.window, lambda: setattr(holder, "window", 3)),
                                      (lambda b, h, q, k, get=window_of.__getitem__: q - k < get(0), lambda: window_of.insert(0, 9)),
                                      (lambda b, h, q, k, window=[4]: q - k < window[0],
@@ -449,12 +455,11 @@ class ServeTest(unittest.TestCase):
 
     def test_a_mask_that_was_not_tuned_is_not_served_whatever_was_before(self):
         q, k, v = self.qkv()
-        before = module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
         installed, made = self.install(), module.create_block_mask(lambda b, h, q, k: q >= k, None, None, TOKENS, TOKENS, device="cpu")
         module.flex_attention(q, k, v, block_mask=made)
         self.assertEqual(self.served(installed), (1, []))
         for change in (dict(mask_mod=lambda b, h, q, k: q <= k), dict(
-                mask_mod=before.mask_mod, full_kv_num_blocks=made.kv_num_blocks, full_kv_indices=made.kv_indices)):
+                mask_mod=made.mask_mod, full_kv_num_blocks=made.kv_num_blocks, full_kv_indices=made.kv_indices)):
             vars(made).update(change)
             with unittest.mock.patch.object(block_masks, "check_blocks", wraps=block_masks.check_blocks) as checked:
                 for _ in range(2):
