@@ -172,12 +172,17 @@ def _spread(block_mask: Any, full: bool) -> torch.Tensor:
     return spread[..., :block_mask.seq_lengths[0], :block_mask.seq_lengths[1]]
 
 
-def marking(create: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns create_block_mask() that marks what it makes, so that no check reads the device."""
+def marking(create: Callable[..., Any],
+            make: Optional[Callable[..., Any]] = None) -> Callable[..., Any]:
+    """Returns create_block_mask() that marks what it makes, so that no check reads the device.
+    `make` makes it outside of compiled code."""
+    make = make or create
+
     def create_block_mask(*args: Any, **options: Any) -> Any:
-        made = create(*args, **options)
-        if not torch.compiler.is_compiling():
-            mark(made)
+        if torch.compiler.is_compiling():
+            return create(*args, **options)
+        made = make(*args, **options)
+        mark(made)
         return made
 
     hide(create_block_mask, create)
