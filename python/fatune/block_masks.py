@@ -189,6 +189,26 @@ def marking(create: Callable[..., Any],
     return create_block_mask
 
 
+def compiling_once(create: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns create_block_mask() that compiles itself once where a caller wants it compiled, as
+    transformers does. PyTorch's calls torch.compile() for each BlockMask, which takes 1.4 of 1.5 ms
+    (PyTorch 2.11 on a CPU, 2026-12)."""
+    if create.__name__ not in create.__code__.co_names:
+        return create  # this PyTorch compiles only a part of it
+    compiled: Any = None
+
+    def make(*args: Any, **options: Any) -> Any:
+        nonlocal compiled
+        if not options.pop("_compile", False):
+            return create(*args, **options)
+        if len(args) < 6 and options.get("device") is None:  # PyTorch chooses the device before
+            return create(*args, **options, _compile=True)
+        compiled = compiled or torch.compile(create)
+        return compiled(*args, **options)
+
+    return make
+
+
 def mark(made: Any) -> None:
     """Marks a BlockMask that create_block_mask() has just made."""
     try:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from . import block_masks, block_reuse, flex_compiled, masks, real
+from . import block_masks, flex_compiled, masks, real
 from .calls import FLEX
 from .capturing import Suite
 from .expressions import Refused
@@ -63,7 +63,7 @@ class Flex:
         self._name = flex_compiled.begin(self.exported, self.words, own.flex_attention_hop)
         found = {each: self._attention(each) for each in map(block_masks.original_of, shown)}
         create = block_masks.original_of(own.create_block_mask)
-        return {**found, create: block_masks.marking(create, block_reuse.Blocks(create))}
+        return {**found, create: block_masks.marking(create, block_masks.compiling_once(create))}
 
     def _attention(self, original: Callable[..., Any]) -> Callable[..., Any]:
         serve, is_compiling, state = self._serve, torch.compiler.is_compiling, self.state

@@ -15,7 +15,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import block_masks, block_reuse, documents, exact, flex_rules, flex_serving, program
+from fatune import block_masks, documents, exact, flex_rules, flex_serving, program
 from fatune.flex_rules import Refused, rule_of
 from torch.nn.attention import flex_attention as module
 
@@ -431,56 +431,23 @@ class ServeTest(unittest.TestCase):
         self.assertTrue(torch.equal(*(attend(q, k, v, block_mask=other) for attend in (module.flex_attention, self.pytorch[0]))))
         self.assertIn("the blocks of its BlockMask are not those", self.served(installed)[1][0])
 
-    def test_blocks_are_used_again_in_the_next_step(self):
-        seen, window = torch.ones(models.BATCH, 300, dtype=torch.bool), 5
-        create = unittest.mock.Mock(side_effect=self.pytorch[1])
-        make = block_reuse.Blocks(create)
-
-        def made(calls, mask_mod=None, heads=None, **options):
-            before = create.call_count
-            found = make(mask_mod or (lambda b, h, q, k: (q >= k) & (q - k < window)), None, heads, 300, 300, device="cpu", **options)
-            self.assertEqual(create.call_count - before, calls, (mask_mod, options))
-            return found
-
-        for inference in (False, True):
-            make._kept.clear()
-            with self.subTest(inference=inference), torch.inference_mode(inference):
-                window = 5
-                first = made(1)
-                del first
-                second = made(1)
-                third = made(0)  # neither of the first two has the blocks that are kept
-                expected = self.pytorch[1](third.mask_mod, None, None, 300, 300, device="cpu")
-                self.assertIsNot(third.mask_mod, second.mask_mod)
-                for name, each in vars(expected).items():
-                    if name != "mask_mod":
-                        (self.assertTrue if isinstance(each, torch.Tensor) else self.assertEqual)(
-                            *((torch.equal(each, vars(third)[name]),) if isinstance(each, torch.Tensor) else (each, vars(third)[name])))
-                made(1)  # the third lives
-                del third
-                made(0)
-                made(0)
-                made(0).kv_indices.zero_()
-                self.assertTrue(torch.equal(made(1).kv_indices, expected.kv_indices))
-                for change in ({"heads": 2}, {"BLOCK_SIZE": 64}, {"mask_mod": lambda b, h, q, k: q >= k}):
-                    made(1, **change), made(1, **change), made(0, **change)
-                window = 6
-                made(1), made(1), made(0)
-                for _ in range(3):
-                    made(1, lambda b, h, q, k: (q >= k) & seen[b, k])
-                    with unittest.mock.patch.multiple(torch.cuda, is_initialized=lambda: True, is_current_stream_capturing=lambda: True):
-                        made(1)
-                make._kept.clear()
-                with unittest.mock.patch.object(block_reuse, "_MOST_KEPT", 2):
-                    for size in (32, 64, 128):
-                        made(1, BLOCK_SIZE=size)
-                self.assertEqual(len(make._kept), 2)
-        q, k, v = self.qkv()
-        installed = self.install()
-        for _ in range(3):
-            module.flex_attention(q, k, v, block_mask=module.create_block_mask(
-                lambda b, h, q, k: q >= k, B=None, H=None, Q_LEN=TOKENS, KV_LEN=TOKENS, device="cpu"))
-        self.assertEqual(self.served(installed), (3, []))
+    def test_what_makes_block_masks_is_compiled_once(self):
+        real, seen = torch.compile, torch.rand(models.BATCH, TOKENS) < 0.5
+        self.install()
+        with unittest.mock.patch.object(torch, "compile", side_effect=lambda function: real(function, backend="eager")) as compiled:
+            for options, times in (({}, 0), ({"device": "cpu"}, 1), ({"device": "cpu"}, 1), ({"BLOCK_SIZE": 64, "device": "cpu"}, 1),
+                                   ({"device": None}, 3)):  # PyTorch compiles it itself for a device that it chooses
+                for mask_mod in (lambda b, h, q, k: q >= k, lambda b, h, q, k: (q >= k) & seen[b, k]):
+                    given = mask_mod, models.BATCH, None, TOKENS, TOKENS
+                    with unittest.mock.patch.object(torch.accelerator, "current_accelerator", return_value=None):
+                        made = module.create_block_mask(*given, **options, _compile=bool(options))
+                    for name, each in vars(self.pytorch[1](*given, **{**options, "device": "cpu"})).items():
+                        if isinstance(each, torch.Tensor):
+                            self.assertTrue(torch.equal(each, vars(made)[name]), name)
+                        else:
+                            self.assertEqual(each, vars(made)[name])
+                    self.assertIs(made.mask_mod, mask_mod)
+                self.assertEqual(compiled.call_count, times)
 
     def test_a_served_call_reads_no_values_and_looks_at_its_mask_once(self):
         """Layers share a BlockMask, each step makes another, and each call has a score_mod of its own."""
