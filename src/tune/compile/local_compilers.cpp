@@ -16,8 +16,8 @@ namespace {
 
 /// Chosen: a cold disk takes seconds to read NVRTC.
 constexpr std::chrono::seconds kGreetingTime{60};
-constexpr int kPatience = 5;  ///< clock time of a compilation by its CPU time; chosen
-constexpr std::chrono::milliseconds kShortest{100};  ///< until CPU time is looked at again; chosen
+constexpr int kClockTimes = 5;  ///< clock time of a compilation by its CPU time; chosen
+constexpr std::chrono::milliseconds kSoonest{100};  ///< until CPU time is looked at again; chosen
 
 Reply failure(std::string problem) {
   Reply reply;
@@ -136,7 +136,7 @@ Status LocalCompilers::give(Worker& worker, Ticket ticket, const CompileOrder& o
   worker.ticket = ticket;
   worker.fresh = false;
   worker.deadline = Clock::now() + deadline_;
-  worker.last = Clock::now() + kPatience * deadline_;
+  worker.last = Clock::now() + kClockTimes * deadline_;
   worker.cpu_had = worker.child.cpu_time();
   return {};
 }
@@ -235,9 +235,8 @@ std::string LocalCompilers::why_late(Worker& worker) {
   if (!worker.greeted) return within(kGreetingTime);
   const auto left = deadline_ - (worker.child.cpu_time() - worker.cpu_had);
   if (left <= left.zero()) return within(deadline_) + " of CPU time";
-  if (Clock::now() >= worker.last) return within(kPatience * deadline_);
-  worker.deadline =
-      std::min(worker.last, Clock::now() + std::max<Clock::duration>(left, kShortest));
+  if (Clock::now() >= worker.last) return within(kClockTimes * deadline_);
+  worker.deadline = std::min(worker.last, Clock::now() + std::max<Clock::duration>(left, kSoonest));
   return {};
 }
 
