@@ -80,13 +80,18 @@ DEVICE Interval<Int> operator>>(Interval<Int> a, Interval<Int> b) {
   return around<Int>(a.lo >> b.lo, a.lo >> b.hi, a.hi >> b.lo, a.hi >> b.hi);
 }
 
-/// Of bits joined in any way: between the powers of two beyond both.
+/// Those bits of a value that differ from its sign.
+template <typename Int>
+DEVICE Int bits_of(Int value) {
+  return value < 0 ? ~value : value;
+}
+/// Of bits joined in any way: between the powers of two beyond both. With the maximum of ~lo and hi
+/// in place of their bits, NVRTC 13.0 does not end.
 template <typename Int>
 DEVICE Interval<Int> joined_bits(Interval<Int> a, Interval<Int> b, Int exact) {
   if (a.is_one() && b.is_one()) return {exact, exact};
-  const Int most = greater(greater(a.hi, b.hi), greater(-a.lo - 1, -b.lo - 1));
-  Int ones = 0;
-  while (ones < most) ones = 2 * ones + 1;
+  Int ones = bits_of(a.lo) | bits_of(a.hi) | bits_of(b.lo) | bits_of(b.hi);
+  for (int shift = 1; shift < 8 * static_cast<int>(sizeof(Int)); shift *= 2) ones |= ones >> shift;
   return {a.lo < 0 || b.lo < 0 ? -ones - 1 : 0, ones};
 }
 template <typename Int>
