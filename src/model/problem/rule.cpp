@@ -90,7 +90,8 @@ std::string PairRule::operand_text(const RuleNode& node, std::size_t i, bool as_
   const RuleNode& inner = operand(node, i);
   std::string text = print(inner, as_code);
   const RuleLevel level = node.what->level;
-  const bool mixed_logic = level == RuleLevel::kOr && inner.what->level == RuleLevel::kAnd;
+  const bool mixed_logic = (level == RuleLevel::kOr && inner.what->level == RuleLevel::kAnd) ||
+                           (compares(level) && compares(inner.what->level));
   const bool weaker = inner.what->level < level || (inner.what->level == level && i > 0);
   if (level != RuleLevel::kPrimary && (weaker || mixed_logic)) text = "(" + text + ")";
   // Arms of ?:, min and max are of one type.

@@ -34,6 +34,10 @@ enum class RuleLevel {
   kPrimary
 };
 
+inline bool compares(RuleLevel level) {
+  return level == RuleLevel::kEqual || level == RuleLevel::kOrder;
+}
+
 /// A row of the table. A name, a number, an operator or a function.
 struct RuleOperator {
   std::string_view token;

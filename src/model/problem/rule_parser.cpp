@@ -90,9 +90,14 @@ class RuleParser : TokenReader {
   /// Parses operands joined by operators of at least this level.
   Index operands(RuleLevel level) {
     FATUNE_TRY(std::size_t left, unary());
-    for (;;) {
+    for (bool compared = false;;) {
       const RuleOperator* what = find_operator(next(), 2);
       if (what == nullptr || what->level < level || what->level == RuleLevel::kPrimary) return left;
+      if (compared && compares(what->level))
+        return usage_error(
+            fmt::format("'{}' follows another comparison: join them by &&, as in 0 <= k && k <= 5",
+                        what->token));
+      compared = compares(what->level);
       ++at_;
       const auto above = static_cast<RuleLevel>(static_cast<int>(what->level) + 1);
       FATUNE_TRY(const std::size_t right, operands(above));

@@ -61,6 +61,8 @@ const std::vector<MaskCase> kMasks = {
      [](auto, auto, auto q, auto k) {
        return std::max(q, k) - std::min(q, 2 * k) > std::abs(q - 40) >> 1;
      }},
+    {"(q < k) == (k < 40) & (q > 3) < k",
+     [](auto, auto, auto q, auto k) { return (q < k) == (k < 40) && static_cast<int>(q > 3) < k; }},
     {"-q + k > -5 && kv_head_idx == 1",
      [](auto, auto h, auto q, auto k) { return -q + k > -5 && h / 2 == 1; }},
 };
@@ -175,6 +177,8 @@ TEST_CASE("faulty expressions are refused by name") {
       {"k <= q ||", "ends too early"},
       {"(k <= q", "ends too early"},
       {"k <= q)", "')' is not understood behind 'q'"},
+      {"0 <= q - k <= 5", "'<=' follows another comparison: join them by &&"},
+      {"q == k != b", "'!=' follows another comparison"},
       {"q++ < k", "'<' is not understood behind '+'"},
       {"min(q) < k", "min has 2 arguments, not 1"},
       {std::string(70, '(') + "q" + std::string(70, ')') + " < k", "levels deep"},
