@@ -133,26 +133,30 @@ def suite(name, by="in_layer"):
 
 
 def variants():
-    """Problems of the suite beside the fastest of cuDNN and PyTorch, and in other rounds beside FlashAttention-4."""
-    files = [f"h200/suite-variants{part}.json" for part in ("", "-2", "-3")]
+    """Problems of the suite beside the fastest of the other baselines, and beside FlashAttention-4, of some in other rounds."""
+    files = [f"h200/suite-variants{part}.json" for part in ("", "-2", "-3", "-4", "-5")]
     documents, newest = [load(file) for file in files], load("h200/variants-fa4.json")
     beside = {problem["name"]: problem for problem in problems_of(newest)}
-    rows, ratios = [], []
-    for problem in itertools.chain(*map(problems_of, documents)):
-        best, other = problem["best"], beside.get(problem["name"])
-        theirs = ["", ""] if other is None else [f"{ratios_of(other, 'in_layer')[time]:.3f}" for time in ("in_layer", "plain")]
-        in_layer = problem["time"] == "in_layer"
-        own = [NAMES[problem["best_baseline"]], f"{ratios_of(problem, 'in_layer')['in_layer']:.3f}"] if "ratio" in problem and in_layer else ["", ""]
-        ratios += [max(float(ratio) for ratio in (own[1], theirs[0]) if ratio)] if own[1] or theirs[0] else []
-        rows.append([problem["name"], f"{median(best, 'plain'):.1f}", f"{median(best, 'in_layer'):.1f}", *own, *theirs])
+    rows, worst, sources = [], [], []
+    for file, document in zip(files, documents):
+        command = re.sub(r"\w+\.json", "FILE", document["command"])
+        sources.append(f"rows from {len(rows) + 1} on by `{command}` ([{document['date']}](../results/{file}))")
+        for problem in problems_of(document):
+            others = [each for each in problem["baselines"] if each["impl"] != NEWEST and "in_layer" in each]
+            fastest = min(others, key=lambda each: median(each, "in_layer"), default=None)
+            own = median(problem["best"], "in_layer") / median(fastest, "in_layer") if fastest and problem["time"] == "in_layer" else None
+            rival = beside.get(problem["name"], problem)
+            theirs = [median(rival["best"], time) / median(each, time) for time in ("in_layer", "plain")
+                      for each in rival["baselines"] if each["impl"] == NEWEST]
+            worst += [max(ratio for ratio in (own, *theirs[:1]) if ratio)] if own or theirs else []
+            rows.append([problem["name"], f"{median(problem['best'], 'plain'):.1f}", f"{median(problem['best'], 'in_layer'):.1f}",
+                         NAMES[fastest["impl"]] if own else "", *(f"{ratio:.3f}" if ratio else "" for ratio in (own, *(theirs or ("", ""))))])
     head = ["problem", "plain, µs", "in a layer, µs", "fastest other baseline", "ratio",
             "ratio to FlashAttention-4, in a layer", "the same, plain"]
-    text = (f"Beside the fastest baseline, FlashAttention-4 included, in a layer: geometric mean **{statistics.geometric_mean(ratios):.3f}** ({len(ratios)} rows, "
-            f"worst {max(ratios):.3f})")
-    linked = [f"[{name}](../results/{name})" for name in (*files[1:], "h200/variants-fa4.json")]
-    last = documents[1]["command"].replace("new.json", "FILE")
-    return (f"{table(head, rows)}\n\n{text}. {source(files[0], documents[0])}\n\nThen, for the last four rows "
-            f"({', '.join(linked[:2])}), `{last}`.\n\nThen, for FlashAttention-4 ({linked[2]}), `{newest['command'].partition(',')[0]}`.")
+    return (f"{table(head, rows)}\n\nBeside the fastest baseline, FlashAttention-4 included, in a layer: geometric mean "
+            f"**{statistics.geometric_mean(worst):.3f}** ({len(worst)} rows, worst {max(worst):.3f}). {documents[0]['device']['name']}, commands that need "
+            f"a GPU: {'; '.join(sources)}. FlashAttention-4 beside the first rows: `{newest['command'].partition(',')[0]}` "
+            f"([{newest['date']}](../results/h200/variants-fa4.json)).")
 
 
 def headline():

@@ -169,7 +169,9 @@ Result<std::string> time_launches(const std::filesystem::path& folder, const Loa
     set.scratch_bytes = scratch.bytes();
   }
   const auto run = [&](std::size_t set) {
-    return fatune_rt_run(wisdom, &info.tuned, &tensors[set], stream.raw(), nullptr) == FATUNE_RT_OK;
+    const fatune_rt_plan* found = nullptr;
+    return fatune_rt_find(wisdom, &info.tuned, &options, &found, nullptr) == FATUNE_RT_OK &&
+           fatune_rt_launch(found, &tensors[set], stream.raw(), nullptr) == FATUNE_RT_OK;
   };
   std::vector<Way> ways = {{"bare", [&](std::size_t) { return bare->launch(); }, 1, {}},
                            {"launch",
