@@ -18,7 +18,7 @@ struct BlockList {
 
   /// By all lanes of a warp. Looks at `most` blocks; the keys of the first begin with `first_key`.
   DEVICE void fill(int first_key, int most, Interval<i32> batch, Interval<i32> heads,
-                   Interval<i32> rows) {
+                   Interval<i32> rows TENSORS_PARAMETER) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     int found = 0;
 #pragma unroll 1
@@ -26,7 +26,13 @@ struct BlockList {
       const int block = begin + lane;
       const int key = min_of(first_key + block * BLOCK_N, SEQ_KV - 1);
       const Interval<i32> keys{key, min_of(key + BLOCK_N, SEQ_KV) - 1};
+#if TENSORS
+      TensorRanges ranges{tensors};
+      const Interval<i32> computed = mask_expression(batch, heads, rows, keys, ranges);
+      const Interval<i32> shown = ranges.known ? computed : Interval<i32>{0, 1};
+#else
       const Interval<i32> shown = mask_expression(batch, heads, rows, keys);
+#endif
       const bool listed = block < most && shown.ever();
       const u32 all = __ballot_sync(0xffffffffu, listed);
       const u32 partly = __ballot_sync(0xffffffffu, !shown.always());

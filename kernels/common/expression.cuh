@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/problem.cuh"
+#include "common/tensors.cuh"
 
 #if MASK_EXPR || SCORE_EXPR
 #include "common/interval.cuh"
@@ -20,15 +21,20 @@ DEVICE T either(bool condition, T a, T b) {
 #if MASK_EXPR
 /// Whether query row q of head h of batch entry b sees key k; of Interval<i32>, whether some of
 /// these rows see some of these keys, and all see all.
+#if TENSORS
+template <typename Int, typename Tensors>
+DEVICE Int mask_expression(Int b, Int h, Int q, Int k, Tensors& tensors) {
+#else
 template <typename Int>
 DEVICE Int mask_expression(Int b, Int h, Int q, Int k) {
+#endif
   return MASK_EXPRESSION;
 }
 
 /// Hides keys from S. row_of(16 * m + 8 * half) is the place of a row; `key` is that of this lane's
 /// first element.
 template <int kM, int kN, typename RowOf>
-DEVICE void mask_by_expression(Scores<kM, kN>& scores, int key, RowOf row_of) {
+DEVICE void mask_by_expression(Scores<kM, kN>& scores, int key, RowOf row_of TENSORS_PARAMETER) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -38,7 +44,8 @@ DEVICE void mask_by_expression(Scores<kM, kN>& scores, int key, RowOf row_of) {
       for (int n = 0; n < kN; ++n) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          if (!mask_expression<i32>(row.batch, row.head, row.row, key + 8 * n + i))
+          if (!mask_expression<i32>(row.batch, row.head, row.row,
+                                    key + 8 * n + i WITH_TENSORS(tensors)))
             scores.at[m][n][2 * half + i] = NEG_INF;
         }
       }
@@ -56,14 +63,14 @@ DEVICE float score_sqrt(float x) { return sqrtf(x); }
 DEVICE float score_tanh(float x) { return tanhf(x); }
 
 /// What a score becomes that has its scale.
-DEVICE float score_expression(float score, i32 b, i32 h, i32 q, i32 k) {
+DEVICE float score_expression(float score, i32 b, i32 h, i32 q, i32 k TENSORS_PARAMETER) {
   using Int = i32;
   return SCORE_EXPRESSION;
 }
 
 /// Changes S, which has no scale; parameters are those of mask_by_expression.
 template <int kM, int kN, typename RowOf>
-DEVICE void change_by_expression(Scores<kM, kN>& scores, int key, RowOf row_of) {
+DEVICE void change_by_expression(Scores<kM, kN>& scores, int key, RowOf row_of TENSORS_PARAMETER) {
 #pragma unroll
   for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -74,7 +81,8 @@ DEVICE void change_by_expression(Scores<kM, kN>& scores, int key, RowOf row_of) 
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           float& s = scores.at[m][n][2 * half + i];
-          s = score_expression(s * SOFTMAX_SCALE, row.batch, row.head, row.row, key + 8 * n + i) *
+          s = score_expression(s * SOFTMAX_SCALE, row.batch, row.head, row.row,
+                               key + 8 * n + i WITH_TENSORS(tensors)) *
               (1.0f / SOFTMAX_SCALE);
         }
       }

@@ -3,6 +3,7 @@
 
 #include "common/bias.cuh"
 #include "common/lengths.cuh"
+#include "common/tensors.cuh"
 
 // Each of a tensor's macros is nothing where the problem has no such tensor. X_PARAMETER ends a
 // parameter list, and X_MEMBER is a value in the list of a Modifiers.
@@ -30,12 +31,18 @@
 #define SINK_PARAMETER
 #define SINK_MEMBER
 #endif
+#if TENSORS
+#define TENSORS_MEMBER {TENSOR_VALUES},
+#else
+#define TENSORS_MEMBER
+#endif
 
 /// In the order in which manifests name their tensors.
-#define MODIFIER_PARAMETERS BIAS_PARAMETER LENGTHS_PARAMETER ALIBI_PARAMETER SINK_PARAMETER
-#define MODIFIERS BIAS_MEMBER LENGTHS_MEMBER ALIBI_MEMBER SINK_MEMBER
+#define MODIFIER_PARAMETERS \
+  BIAS_PARAMETER LENGTHS_PARAMETER ALIBI_PARAMETER SINK_PARAMETER TENSOR_PARAMETERS
+#define MODIFIERS BIAS_MEMBER LENGTHS_MEMBER ALIBI_MEMBER SINK_MEMBER TENSORS_MEMBER
 /// Whether the problem has one of them.
-#define MODIFIED (BIAS || LENGTHS || ALIBI || SINK)
+#define MODIFIED (BIAS || LENGTHS || ALIBI || SINK || TENSORS)
 constexpr bool kAlibi = ALIBI != 0;
 
 struct Modifiers {
@@ -58,5 +65,8 @@ struct Modifiers {
   DEVICE float sink_score(int head) const {
     return to_float(sink[head % HEADS]) * (1.0f / SOFTMAX_SCALE);
   }
+#endif
+#if TENSORS
+  Tensors tensors;
 #endif
 };

@@ -112,7 +112,9 @@ DEVICE void change_scores(WarpScores& scores, const Pipeline& pipeline, const Pl
 #endif
 #if SCORE_EXPR
   change_by_expression(scores, key + place.lane % 4 * 2,
-                       [&](int below) { return row_place(place, lane_row + below); });
+                       [&](int below) {
+                         return row_place(place, lane_row + below);
+                       } WITH_TENSORS(pipeline.modifiers.tensors));
 #endif
   (void)pipeline, (void)lane_row, (void)key;
 }
@@ -178,7 +180,7 @@ DEVICE void masked_iteration(WarpState& state, const Pipeline& pipeline, const O
     if (pipeline.is_partial(iteration)) {
       mask_by_expression(scores, key + place.lane % 4 * 2, [&](int below) {
         return row_place(place, row + place.lane / 4 + below);
-      });
+      } WITH_TENSORS(pipeline.modifiers.tensors));
     }
 #endif
     WarpP p;
@@ -252,11 +254,11 @@ DEVICE void attend(const elem* q, const elem* k, const elem* v, out_elem* out, f
   extern __shared__ __align__(128) u8 shared[];
   const u32 base = shared_address(shared);
   const Place place = place_of_thread();
-  if (kLengths) grid_dependency_wait();
+  if (kLengths || kTensors) grid_dependency_wait();
   NBlocks n_blocks = n_blocks_of(place.block_row, modifiers, place.head * kPack / HEADS);
 #if MASK_EXPR
   BlockList& blocks = *reinterpret_cast<BlockList*>(shared + kSharedBytes - kBlockListBytes);
-  if (threadIdx.x < 32) list_blocks(blocks, n_blocks, place);
+  if (threadIdx.x < 32) list_blocks(blocks, n_blocks, place WITH_TENSORS(modifiers.tensors));
   __syncthreads();
   n_blocks.count = blocks.count;
 #endif

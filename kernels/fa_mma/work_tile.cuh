@@ -124,11 +124,12 @@ DEVICE RowPlace row_place(const Place& place, int of_pack) {
 
 #if MASK_EXPR
 /// By one warp: lists those of the CTA's KV blocks that its rows see.
-DEVICE void list_blocks(BlockList& blocks, const NBlocks& n_blocks, const Place& place) {
+DEVICE void list_blocks(BlockList& blocks, const NBlocks& n_blocks,
+                        const Place& place TENSORS_PARAMETER) {
   const int first_head = place.head * kPack;
   const int last_row = min(place.block_row + BLOCK_M, Rows::kRows) - 1;
   blocks.fill(n_blocks.first * BLOCK_N, n_blocks.count, first_head / HEADS,
               {first_head % HEADS, first_head % HEADS + kPack - 1},
-              {Rows::position(place.block_row), Rows::position(last_row)});
+              {Rows::position(place.block_row), Rows::position(last_row)} WITH_TENSORS(tensors));
 }
 #endif

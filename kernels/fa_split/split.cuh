@@ -115,7 +115,9 @@ DEVICE void change_scores(WarpScores& scores, const Modifiers& modifiers, const 
 #endif
 #if SCORE_EXPR
   change_by_expression(scores, key,
-                       [&](int below) { return row_place(place, lane_row + below); });
+                       [&](int below) {
+                         return row_place(place, lane_row + below);
+                       } WITH_TENSORS(modifiers.tensors));
 #endif
   (void)modifiers, (void)lane_row, (void)key;
 }
@@ -145,7 +147,7 @@ DEVICE void mainloop(WarpState& state, const Pipeline& pipeline, const Operands&
     if (pipeline.blocks->is_partial(LISTED_BLOCK(pipeline, iteration))) {
       mask_by_expression(scores, lane_key, [&](int below) {
         return row_place(place, place.block_row + place.row(0, 0) + below);
-      });
+      } WITH_TENSORS(pipeline.modifiers.tensors));
     }
 #endif
     WarpP p;
@@ -220,12 +222,14 @@ DEVICE void load_queries(const RowCopier<kThreads, QTensor>& copier, const elem*
 
 #if MASK_EXPR
 /// By one warp: lists those of the KV blocks that the tile's rows see.
-DEVICE void list_blocks(BlockList& blocks, const SplitRange& range, const Place& place) {
+DEVICE void list_blocks(BlockList& blocks, const SplitRange& range,
+                        const Place& place TENSORS_PARAMETER) {
   const RowPlace front = row_place(place, place.block_row);
   const RowPlace back = row_place(place, min(place.block_row + BLOCK_M, kRows) - 1);
   const Interval<i32> rows = front.head == back.head ? Interval<i32>{front.row, back.row}
                                                      : Interval<i32>{0, SEQ_Q - 1};
-  blocks.fill(range.first * BLOCK_N, range.count, front.batch, {front.head, back.head}, rows);
+  blocks.fill(range.first * BLOCK_N, range.count, front.batch, {front.head, back.head},
+              rows WITH_TENSORS(tensors));
 }
 #endif
 
@@ -241,15 +245,15 @@ DEVICE void attend_split(const elem* __restrict__ q, const elem* __restrict__ k,
   range.first = kFirstBlock;
   range.count = kNBlocks;
 #endif
+  if (kLengths || kTensors) grid_dependency_wait();
   if (kLengths) {
-    grid_dependency_wait();
     range.narrow(keys_of(modifiers, place, 0).begin, keys_of(modifiers, place, SEQ_Q - 1).end);
   }
 
   const int thread = static_cast<int>(threadIdx.x);
 #if MASK_EXPR
   BlockList& blocks = *reinterpret_cast<BlockList*>(shared + SHARED_BYTES - BLOCK_LIST_BYTES);
-  if (thread < 32) list_blocks(blocks, range, place);
+  if (thread < 32) list_blocks(blocks, range, place WITH_TENSORS(modifiers.tensors));
   __syncthreads();
   const SplitRange listed = SplitRange(blocks.count, cta_split());
   range.count = listed.count;

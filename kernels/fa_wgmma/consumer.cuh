@@ -198,14 +198,16 @@ struct Consumer {
 #endif
 #if SCORE_EXPR
     change_by_expression(softmax().s, first_key(tile, at.iteration) + lane % 4 * 2,
-                         [&](int below) { return row_place(below); });
+                         [&](int below) { return row_place(below); }
+                         WITH_TENSORS(modifiers.tensors));
 #endif
     mask(softmax().s);
 #if MASK_EXPR
     const int first = first_key(tile, at.iteration);
     if (is_partial(tile, first)) {
       mask_by_expression(softmax().s, first + lane % 4 * 2,
-                         [&](int below) { return row_place(below); });
+                         [&](int below) { return row_place(below); }
+                         WITH_TENSORS(modifiers.tensors));
     }
 #endif
   }

@@ -19,11 +19,12 @@ extern "C" __global__ void __launch_bounds__(kLaunchThreads, MIN_CTAS)
   extern __shared__ __align__(1024) u8 shared[];
   const SharedStorage storage{shared_address(shared)};
   const Producer producer{storage, map_q, map_k, map_v LENGTHS_ARGUMENT};
-  if (kLengths) grid_dependency_wait();
+  if (kLengths || kTensors) grid_dependency_wait();
   const int first = static_cast<int>(blockIdx.x) / CLUSTER_SPLITS;
   const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
 #if MASK_EXPR
-  if (threadIdx.x < 32) list_blocks(work_tile_at<true>(first LENGTHS_ARGUMENT));
+  if (threadIdx.x < 32)
+    list_blocks(work_tile_at<true>(first LENGTHS_ARGUMENT) WITH_TENSORS({TENSOR_VALUES}));
   __syncthreads();
 #endif
   producer.prologue(work_tile_at(first LENGTHS_ARGUMENT));

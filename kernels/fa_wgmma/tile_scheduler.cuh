@@ -151,11 +151,11 @@ DEVICE int origin_of(const WorkTile& tile) {
 }
 
 /// By one warp: lists those of the work tile's KV blocks that its rows see.
-DEVICE void list_blocks(const WorkTile& tile) {
+DEVICE void list_blocks(const WorkTile& tile TENSORS_PARAMETER) {
   const int last_row = min(tile.row + kPositions, SEQ_Q) - 1;
   const int head = tile.head % HEADS;
   block_list().fill(origin_of(tile), tile.n_blocks, tile.head / HEADS, {head, head + kPack - 1},
-                    {tile.row, last_row});
+                    {tile.row, last_row} WITH_TENSORS(tensors));
 }
 
 /// Whether some row may not see some key of the KV block.

@@ -121,6 +121,10 @@ FAULT_ENTRY { attend_and_store(q, k, v, out); }
 // It sees the keys of all documents.
 FAULT_ENTRY { attend_and_store(q, k, v, out); }
 
+#elif FAULT == FAULT_IGNORES_TENSORS
+// It sees all keys, whatever the tensors of the mask's expression.
+FAULT_ENTRY { attend_and_store(q, k, v, out); }
+
 #elif FAULT == FAULT_ZEROS_WHEN_LONG
 // It is right for short sequences; writes zeros for long ones, whose outputs are small.
 FAULT_ENTRY {

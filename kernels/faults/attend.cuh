@@ -113,7 +113,7 @@ DEVICE void store_lse(float* lse, const Row& where, float value) {
 
 #define FAULT_PARAMETERS                                                                       \
   const elem *q, const elem *k, const elem *v, FACTOR(q_descale) FACTOR(k_descale)             \
-      FACTOR(v_descale) out_elem *out, float *lse BIAS_PARAMETER SINK_PARAMETER
+      FACTOR(v_descale) out_elem *out, float *lse BIAS_PARAMETER SINK_PARAMETER TENSOR_PARAMETERS
 
 /// The launch that computes; its body follows.
 #define FAULT_ENTRY extern "C" __global__ void fault_main(FAULT_PARAMETERS)

@@ -74,7 +74,7 @@ DEVICE bool left_visible(const i32* __restrict__ lengths, i64 head, int row, int
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
     naive_scores(const elem* __restrict__ q, const elem* __restrict__ k,
                  FACTOR(q_descale) FACTOR(k_descale) float* __restrict__ scores BIAS_PARAMETER
-                     LENGTHS_PARAMETER ALIBI_PARAMETER) {
+                     LENGTHS_PARAMETER ALIBI_PARAMETER TENSOR_PARAMETERS) {
   __shared__ float q_tile[TILE][TILE + 1];
   __shared__ float k_tile[TILE][TILE + 1];
   const i64 block = blockIdx.x;
@@ -131,11 +131,14 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE)
   score = round_score(score);
 #if SCORE_EXPR
   // In fp32 as it is: what it makes of a score may be far larger.
-  score = score_expression(score, batch, own_head, row, key);
+  score = score_expression(score, batch, own_head, row, key WITH_TENSORS({TENSOR_VALUES}));
   seen = seen && !(score < kHidingBias);
 #endif
 #if MASK_EXPR
-  seen = seen && mask_expression<i32>(batch, own_head, row, key);
+#if TENSORS
+  const Tensors tensors{TENSOR_VALUES};
+#endif
+  seen = seen && mask_expression<i32>(batch, own_head, row, key WITH_TENSORS(tensors));
 #endif
   if (!seen) score = NEG_INF;
   scores[(head * SEQ_Q + row) * SEQ_KV + key] = score;

@@ -180,12 +180,32 @@ const Distribution kHard[] = {Distribution::kUniform, Distribution::kOutliers,
                               Distribution::kLargeLogits, Distribution::kZeros,
                               Distribution::kOnesV};
 
+/// Documents and tables as tensors, in sizes that are no multiples of blocks; elements past
+/// TensorRanges::kMost; an index that is an element.
+const MaskCase kWithTensors[] = {
+    {kNaive, "1,2,70,64 f16 causal&&doc[q]==doc[k] lse tensor doc=i32[70]:0*33,1,2*36"},
+    {kNaive, "2,3,40x70,64 f16 none score score+t[h][k-q+39] tensor t=f32[3][109]"},
+    {kPlainMma, "1,2,300,64 f16 doc[q]==doc[k] lse tensor doc=i32[300]:0*64,1*100,2*136"},
+    {kMmaSplits,
+     "1,2,100x70,64 bf16 causal score score*t[k]+u[h] tensor t=f32[70]:0.5*9,2*61 "
+     "tensor u=i32[2]:3,-1"},
+    {kMmaPacked, "1,4(kv 2),70,64 f16 m[q][k]!=0 tensor m=i32[70][70]:1*4000,0*200,1*700 bshd"},
+    {kSplit,
+     "2,4(kv 2),3x300,64 f16 k<n[b] lse score score+t[h][k] tensor n=i32[2]:300,77 tensor "
+     "t=f32[4][300]"},
+    {kPlainWgmma, "1,2,300,64 f16 causal&&doc[q]==doc[k] tensor doc=i32[300]:0*90,4*100,2*110"},
+    {kPlainWgmma, "1,2,130,64 f16 none lse score score+t[h][k-q+129] tensor t=f32[2][259]"},
+    {kWgmmaLate, "1,1,200,64 f16 s[d[k]]>q tensor d=i32[200]:0*100,1*100 tensor s=i32[2]:70,201"},
+    {kWgmmaSplits, "1,1,200,64 f16 doc[q]==doc[k] sink tensor doc=i32[200]:0*64,1*136"},
+    {kWgmmaPacked,
+     "1,4(kv 2),100,64 f16 doc[q]==doc[k] score score-t[h] tensor "
+     "doc=i32[100]:0*33,1*67 tensor t=f32[4]"},
+};
+
 }  // namespace
 
-TEST_CASE("interpreted kernels with every mask pass the accuracy gate") {
-  const auto which = static_cast<std::size_t>(
-      GENERATE(Catch::Generators::range(0, static_cast<int>(std::size(kMasked)))));
-  const auto& [variant, text] = kMasked[which];
+static void check_accuracy(const MaskCase& which) {
+  const auto& [variant, text] = which;
   const Attention problem = test::problem(text);
   INFO(variant.kernel << " " << variant.config << ", " << describe(problem));
   const auto candidate = bench().candidate(variant.kernel, variant.config, problem);
@@ -197,6 +217,18 @@ TEST_CASE("interpreted kernels with every mask pass the accuracy gate") {
     CHECK(seen.passed);
     CHECK(seen.margin < 1);
   }
+}
+
+TEST_CASE("interpreted kernels with every mask pass the accuracy gate") {
+  const auto which = static_cast<std::size_t>(
+      GENERATE(Catch::Generators::range(0, static_cast<int>(std::size(kMasked)))));
+  check_accuracy(kMasked[which]);
+}
+
+TEST_CASE("interpreted kernels with named tensors pass the accuracy gate") {
+  const auto which = static_cast<std::size_t>(
+      GENERATE(Catch::Generators::range(0, static_cast<int>(std::size(kWithTensors)))));
+  check_accuracy(kWithTensors[which]);
 }
 
 TEST_CASE("the reference kernel with slopes, sinks and lengths is right on hard inputs") {
@@ -238,17 +270,19 @@ TEST_CASE("interpreted kernels with a fault of their mask or optional tensors ar
     const char* name;
     const char* problem;
   };
-  for (const Fault& fault : {Fault{"wide_window", "1,2,128,64 f16 causal-window:24"},
-                             Fault{"wrong_corner", "1,2,128x192,64 f16 causal"},
-                             Fault{"wrong_corner", "1,2,128x96,64 f16 window:20,50"},
-                             Fault{"masks_whole_tiles", "1,2,128,64 f16 window:40,20"},
-                             Fault{"masks_whole_tiles", "1,2,128,64 f16 prefix:33"},
-                             Fault{"bias_of_neighbour_head", "1,2,128,64 f16 bias 1,2,128,128"},
-                             Fault{"sink_in_base_2", "1,2,128,64 f16 sink"},
-                             Fault{"sink_in_base_2", "1,2,128,64 f16 none lse sink"},
-                             Fault{"ignores_lengths", "2,2,128,64 f16 padding:97,35"},
-                             Fault{"ignores_lengths", "2,2,128,64 f16 causal+padding-left:97,35"},
-                             Fault{"ignores_documents", "1,2,128,64 f16 document:50,0,78"}}) {
+  for (const Fault& fault :
+       {Fault{"wide_window", "1,2,128,64 f16 causal-window:24"},
+        Fault{"wrong_corner", "1,2,128x192,64 f16 causal"},
+        Fault{"wrong_corner", "1,2,128x96,64 f16 window:20,50"},
+        Fault{"masks_whole_tiles", "1,2,128,64 f16 window:40,20"},
+        Fault{"masks_whole_tiles", "1,2,128,64 f16 prefix:33"},
+        Fault{"bias_of_neighbour_head", "1,2,128,64 f16 bias 1,2,128,128"},
+        Fault{"sink_in_base_2", "1,2,128,64 f16 sink"},
+        Fault{"sink_in_base_2", "1,2,128,64 f16 none lse sink"},
+        Fault{"ignores_lengths", "2,2,128,64 f16 padding:97,35"},
+        Fault{"ignores_lengths", "2,2,128,64 f16 causal+padding-left:97,35"},
+        Fault{"ignores_tensors", "1,2,128,64 f16 doc[q]==doc[k] tensor doc=i32[128]:0*50,1*78"},
+        Fault{"ignores_documents", "1,2,128,64 f16 document:50,0,78"}}) {
     INFO(fault.name << ", " << fault.problem);
     const Attention problem = test::problem(fault.problem);
     const auto candidate = bench().candidate("faults", std::string("FAULT=") + fault.name, problem);

@@ -84,7 +84,8 @@ TEST_CASE("kernels multiply the fewest KV blocks that a mask allows") {
         "1,1,256,64 f16 prefix:70", "3,1,200,64 f16 padding:200,65,0",
         "3,1,200,64 f16 causal+padding-left:200,65,1",
         "1,1,300,64 f16 causal+document:100,0,90,1,109", "1,1,256,64 f16 q/64==k/64",
-        "1,1,300,64 f16 causal&&(k<4||q-k<70)", "1,1,256,64 f16 k/64%2==1"}) {
+        "1,1,300,64 f16 causal&&(k<4||q-k<70)", "1,1,256,64 f16 k/64%2==1",
+        "1,1,300,64 f16 causal&&doc[q]==doc[k] tensor doc=i32[300]:0*100,1*90,2,3*109"}) {
     const Attention problem = test::problem(text);
     INFO(describe(problem));
     const bool moves = problem.mask.before || problem.mask.lengths.kind != LengthsKind::kNone;

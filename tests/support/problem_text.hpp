@@ -37,7 +37,7 @@ inline std::optional<Dtype> take_type(std::string& text, char mark) {
 }
 
 /// "4,8(kv 2),512x300,64(v 128) e4m3>bf16 causal lse packed", nearly as describe(Problem) writes
-/// it. Expressions have no blanks: "causal&&(k<4||q-k<64) score score+h".
+/// it. Expressions have no blanks: "causal&&(k<4||q-k<64) score score+h tensor t=f32[4]".
 inline Attention problem(const std::string& text) {
   std::string rest = text;
   Attention p;
@@ -73,11 +73,14 @@ inline Attention problem(const std::string& text) {
   }
   p.alibi = take(rest, " alibi");
   p.sink = take(rest, " sink");
-  if (take(rest, " score ")) {
-    const std::string score = rest.substr(0, rest.find(' '));
-    FATUNE_CHECK(static_cast<bool>(set_score(p, score)), "a test's expression can be read");
-    take(rest, score);
+  const std::string score = take(rest, " score ") ? rest.substr(0, rest.find(' ')) : "";
+  take(rest, score);
+  while (take(rest, " tensor ")) {
+    const std::string tensor = rest.substr(0, rest.find(' '));
+    p.tensors.push_back(*parse_named_tensor(tensor));
+    take(rest, tensor);
   }
+  FATUNE_CHECK(static_cast<bool>(set_score(p, score)), "a test's expression can be read");
   if (take(rest, " ")) p.layouts = *parse_layouts(std::exchange(rest, ""));
   FATUNE_CHECK(rest.empty() && validate(p), "a test's problem can be read");
   return p;

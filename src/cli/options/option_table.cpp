@@ -173,6 +173,9 @@ OptionTable problem_table(ProblemArgs& a) {
             {"--sink", &a.sink, "", "Add exp(sink), one for a head, to each row's softmax"},
             {"--softcap", &a.softcap, "X", "Cap scores: X * tanh(score / X)"},
             {"--score", &a.score, "EXPR", "Change scores by an expression of score, b, h, q and k"},
+            {"--tensor", &a.tensors, "NAME=TYPE[SIZE]",
+             "Let --mask and --score read NAME[INDEX], of i32 or f32; repeatable. Append "
+             ":VALUES, say :0*700,1*324, which i32 needs"},
             {"--mask", &a.mask, "MASK",
              "Choose which keys a query sees [none]:\n"
              "causal: those up to its own, aligned bottom-right\n"

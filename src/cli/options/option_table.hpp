@@ -133,7 +133,8 @@ struct ProblemArgs {
   std::string value_dim;             ///< empty: head_dim
   std::string layout;                ///< empty: bhsd, or what the suite says
   std::string softcap, bias, score;  ///< empty: none
-  std::string scale;                 ///< empty: 1/sqrt(head_dim), or what the suite says
+  std::vector<std::string> tensors;
+  std::string scale;  ///< empty: 1/sqrt(head_dim), or what the suite says
 };
 OptionTable problem_table(ProblemArgs& args);
 

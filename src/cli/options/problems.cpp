@@ -74,6 +74,11 @@ Result<Attention> scaled(Attention problem, const ProblemArgs& args) {
     if (!bias) return usage_error("--bias: " + bias.error().message);
     problem.bias = *bias;
   }
+  for (const std::string& text : args.tensors) {
+    auto tensor = parse_named_tensor(text);
+    if (!tensor) return usage_error("--tensor: " + tensor.error().message);
+    problem.tensors.push_back(*std::move(tensor));
+  }
   if (const Status set = set_score(problem, args.score); !set)
     return usage_error("--score: " + set.error().message);
   if (args.scale.empty()) return problem;
@@ -145,6 +150,7 @@ std::vector<std::string> attention_flags(const ProblemArgs& args) {
   if (!args.bias.empty()) flags.emplace_back("--bias");
   if (args.alibi) flags.emplace_back("--alibi");
   if (!args.score.empty()) flags.emplace_back("--score");
+  if (!args.tensors.empty()) flags.emplace_back("--tensor");
   if (args.sink) flags.emplace_back("--sink");
   return flags;
 }

@@ -8,6 +8,7 @@
 #include "model/kernel/operation.hpp"
 #include "model/problem/problem.hpp"
 #include "model/problem/rule_keys.hpp"
+#include "model/problem/scores.hpp"
 
 namespace fatune {
 namespace {
@@ -93,7 +94,10 @@ Attention with_sizes(const Attention& like, const EdgeSizes& asked) {
   if (sizes.seq_q != like.seq_q || sizes.seq_kv != like.seq_kv)
     problem.mask = narrowed(like.mask, sizes.batch, sizes.seq_q, sizes.seq_kv);
   problem.mask.lengths = fitted(std::move(problem.mask.lengths), sizes.batch);
+  for (NamedTensor& each : problem.tensors) each = resized(each, like, problem);
   if (!mask_fault(problem).empty()) problem.mask.rule.clear();
+  if (!scores_fault(problem).empty()) problem.score.clear();
+  drop_unread_tensors(problem);
   if (visible_pairs(problem) == 0) problem.mask.lengths.numbers = {sizes.seq_kv};
   if (like.bias) problem.bias = resized(*like.bias, like, problem);
   problem.layouts = layouts_like(like, problem);

@@ -27,10 +27,27 @@ std::string macro(std::string_view name, std::int64_t value) {
   return fmt::format("{}={}", name, value);
 }
 
-void add_rule(std::string_view name, const std::string& text, RuleKind kind,
+void add_rule(std::string_view name, const Attention& p, RuleKind kind,
               std::vector<std::string>& macros) {
+  const std::string& text = kind == RuleKind::kMask ? p.mask.rule : p.score;
   if (text.empty()) return;
-  macros.push_back(fmt::format("{}={}", name, PairRule::of(text, kind).code()));
+  macros.push_back(fmt::format("{}={}", name, PairRule::of(text, kind, p.tensors).code(p)));
+}
+
+/// Parameters, members and values of the tensors that expressions read.
+void add_tensors(const std::vector<NamedTensor>& tensors, std::vector<std::string>& macros) {
+  if (tensors.empty()) return;
+  std::string parameters, members, values;
+  for (const NamedTensor& each : tensors) {
+    const std::string_view type = each.type == NamedTensor::Type::kI32 ? "i32" : "float";
+    const std::string argument = argument_of(each);
+    parameters += fmt::format(", const {}* __restrict__ {}", type, argument);
+    members += fmt::format("const {}* {}; ", type, argument);
+    values += argument + ",";
+  }
+  macros.push_back("TENSOR_PARAMETERS=" + parameters);
+  macros.push_back("TENSOR_MEMBERS=" + members);
+  macros.push_back("TENSOR_VALUES=" + values);
 }
 
 void add_attention(const Attention& p, std::vector<std::string>& macros) {
@@ -38,8 +55,9 @@ void add_attention(const Attention& p, std::vector<std::string>& macros) {
   if (is_fused(p)) macros.push_back(macro("SMOOTH_K", smooths_k(p) ? 1 : 0));
   macros.push_back("SOFTMAX_SCALE=" + float_literal(softmax_scale(p)));
   if (p.softcap) macros.push_back("SOFTCAP=" + float_literal(static_cast<float>(*p.softcap)));
-  add_rule("MASK_EXPRESSION", p.mask.rule, RuleKind::kMask, macros);
-  add_rule("SCORE_EXPRESSION", p.score, RuleKind::kScore, macros);
+  add_rule("MASK_EXPRESSION", p, RuleKind::kMask, macros);
+  add_rule("SCORE_EXPRESSION", p, RuleKind::kScore, macros);
+  add_tensors(p.tensors, macros);
   macros.push_back("SOFTMAX_SCALE_LOG2E=" +
                    float_literal(static_cast<float>(scale_of(p) * std::numbers::log2e)));
 }

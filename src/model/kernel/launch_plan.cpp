@@ -30,8 +30,15 @@ std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& prob
   if (attention == nullptr) return arguments;
   const std::vector<std::string> present = attention_tensors(*attention);
   std::erase_if(arguments, [&](const std::string& each) {
-    return (is_descale(each) || is_optional(each)) && std::ranges::count(present, each) == 0;
+    return each != kAllTensors && (is_descale(each) || is_optional(each)) &&
+           std::ranges::count(present, each) == 0;
   });
+  const auto named = std::ranges::find(arguments, kAllTensors);
+  if (named == arguments.end()) return arguments;
+  const auto place = arguments.erase(named);
+  std::vector<std::string> all;
+  for (const NamedTensor& each : attention->tensors) all.push_back(argument_of(each));
+  arguments.insert(place, all.begin(), all.end());
   return arguments;
 }
 

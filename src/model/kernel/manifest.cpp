@@ -86,6 +86,11 @@ std::string missing_ability(const Manifest& manifest, const Attention& problem) 
     if (std::ranges::count(manifest.scores, change) == 0)
       return std::string(kMissing.at(static_cast<std::size_t>(change)));
   }
+  const auto reads_tensors = [](const StageSpec& stage) {
+    return std::ranges::count(stage.arguments, kAllTensors) > 0;
+  };
+  if (!problem.tensors.empty() && std::ranges::none_of(manifest.stages, reads_tensors))
+    return "has no named tensors among its arguments (--tensor)";
   if (problem.value_dim && !manifest.value_dim) return "takes v of q's columns only (--value-dim)";
   return problem.lse && !manifest.lse ? "does not write the log-sum-exp (--lse)" : "";
 }

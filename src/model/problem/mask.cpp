@@ -57,7 +57,7 @@ std::size_t plus_of_lengths(std::string_view text) {
 
 /// Names of masks have none of these characters.
 bool is_expression(std::string_view text) {
-  return text.find_first_of("<>=!&|%?") != std::string_view::npos;
+  return text.find_first_of("<>=!&|%?[") != std::string_view::npos;
 }
 
 /// Returns the rule as an operand of &&.
@@ -221,7 +221,7 @@ FieldWord<Mask> word_of(const Mask*) {
           "(causal|window:[0-9]+,[0-9]+|causal-window:[0-9]+)"
           "(\\+(padding|padding-left|document):[0-9]+(,[0-9]+)*)?|"
           "(padding|padding-left|document):[0-9]+(,[0-9]+)*|"
-          ".*[<>=!&|%?].*)$"};
+          ".*[<>=!&|%?\\[].*)$"};
 }
 
 /// Adds bounds to the mask; false: it has no place for them.
@@ -286,7 +286,7 @@ std::string mask_fault(const Attention& problem) {
   const std::string lengths = lengths_fault(problem);
   if (!lengths.empty() || problem.mask == Mask::kNone) return lengths;
   if (!problem.mask.rule.empty()) {
-    const Result<PairRule> rule = PairRule::parse(problem.mask.rule, RuleKind::kMask);
+    const auto rule = PairRule::parse(problem.mask.rule, RuleKind::kMask, problem.tensors);
     const std::string fault = rule ? rule->fault(problem) : rule.error().message;
     if (!fault.empty()) return fmt::format("mask '{}': {}", problem.mask.rule, fault);
   }

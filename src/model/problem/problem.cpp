@@ -200,7 +200,7 @@ Status validate(const Attention& problem) {
   }
   for (const std::string& fault :
        {out_dtype_fault(problem), quant_fault(problem), scores_fault(problem), bias_fault(problem),
-        mask_fault(problem), value_dim_fault(problem)})
+        mask_fault(problem), named_tensors_fault(problem), value_dim_fault(problem)})
     if (!fault.empty()) return usage_error(fault);
   const int bytes = size_of(out_dtype(problem));
   const std::int64_t columns = std::max(problem.head_dim, problem.value_columns());
@@ -278,7 +278,8 @@ std::vector<NamedSize> named_sizes(const Problem& problem) {
                                   {"ALIBI", p.alibi ? 1 : 0},
                                   {"SINK", p.sink ? 1 : 0},
                                   {"MASK_EXPR", p.mask.rule.empty() ? 0 : 1},
-                                  {"SCORE_EXPR", p.score.empty() ? 0 : 1}};
+                                  {"SCORE_EXPR", p.score.empty() ? 0 : 1},
+                                  {"TENSORS", static_cast<std::int64_t>(p.tensors.size())}};
   if (p.bias) {
     constexpr std::array kDimensions = {"BATCH", "HEAD", "ROW", "KEY"};
     for (std::size_t i = 0; i < kDimensions.size(); ++i)
@@ -329,6 +330,7 @@ void fields(Attention& x, FieldList& f) {
   f("alibi", x.alibi).omitted().about("Scores fall by slope * |query's position - key|");
   f("sink", x.sink).omitted().about("The softmax of each row has one more term, exp(sink)");
   f("score", x.score).omitted().about("Scores become this expression of score, b, h, q and k");
+  f("tensors", x.tensors).omitted().about("Tensors that expressions read: NAME=TYPE[SIZE]:VALUES");
   f.rule("", [&x] {
     if (const Status parsed = set_score(x, x.score); !parsed) return parsed.error().message;
     x = with_value_dim(x, x.value_columns());

@@ -21,6 +21,7 @@
 #include "model/problem/dtype.hpp"
 #include "model/problem/layout.hpp"
 #include "model/problem/mask.hpp"
+#include "model/problem/named_tensor.hpp"
 
 namespace fatune {
 
@@ -85,6 +86,7 @@ struct Attention {
   /// The expression that replaces scores after scale, cap, bias and ALiBi: the text() of a
   /// PairRule, or empty. A result below kHidingBias hides the key.
   std::string score = {};
+  std::vector<NamedTensor> tensors = {};  ///< of the expressions of mask and scores
 
   friend auto operator<=>(const Attention&, const Attention&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
@@ -163,8 +165,10 @@ Dtype out_dtype(const Attention& attention);
 /// tensors, out, lse.
 std::vector<std::string> attention_tensors(const Attention& attention);
 /// Inputs that few problems have, in the order of a kernel's parameters.
-inline constexpr std::array<std::string_view, 4> kOptionalTensors = {"bias", "lengths", "alibi",
-                                                                     "sink"};
+/// "tensors" stands for all named ones.
+inline constexpr std::string_view kAllTensors = "tensors";
+inline constexpr std::array<std::string_view, 5> kOptionalTensors = {"bias", "lengths", "alibi",
+                                                                     "sink", "tensors"};
 bool is_optional(std::string_view tensor);
 /// Default of Attention::out_dtype: bf16 for e4m3 and e5m2, otherwise empty.
 std::optional<Dtype> default_out_dtype(Dtype dtype);

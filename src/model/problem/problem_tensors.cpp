@@ -57,7 +57,7 @@ std::vector<std::string> attention_tensors(const Attention& problem) {
 }
 
 bool is_optional(std::string_view tensor) {
-  return std::ranges::count(kOptionalTensors, tensor) > 0;
+  return std::ranges::count(kOptionalTensors, tensor) > 0 || is_named_tensor(tensor);
 }
 
 Dtype dtype_of(const Attention& problem, std::string_view tensor) {

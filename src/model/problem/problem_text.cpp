@@ -28,6 +28,7 @@ std::string describe(const Problem& problem) {
   if (p.alibi) text += " alibi";
   if (p.sink) text += " sink";
   if (!p.score.empty()) text += fmt::format(" score '{}'", p.score);
+  for (const NamedTensor& each : p.tensors) text += fmt::format(" tensor {}", name(each));
   if (!p.layouts.plain()) text += " " + name(p.layouts);
   return text;
 }
@@ -42,7 +43,9 @@ std::string key(const Problem& problem) {
   if (const CustomProblem* own = problem.custom())
     return fmt::format("{}:{}:{}", own->operation, describe(own->sizes), name(own->dtype));
   const Attention& p = problem.as_attention();
-  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}{}-{}{}{}-{}{}{}{}{}{}{}{}{}", p.batch, p.heads,
+  std::string tensors;
+  for (const NamedTensor& each : p.tensors) tensors += "-tensor:" + name(each);
+  return fmt::format("b{}-h{}-kv{}-sq{}-skv{}-d{}{}-{}{}{}-{}{}{}{}{}{}{}{}{}{}", p.batch, p.heads,
                      p.kv_heads, p.seq_q, p.seq_kv, p.head_dim,
                      p.value_dim ? fmt::format("-v{}", *p.value_dim) : "", name(p.dtype),
                      p.out_dtype ? fmt::format("-{}", name(*p.out_dtype)) : "",
@@ -51,7 +54,7 @@ std::string key(const Problem& problem) {
                      p.softcap ? fmt::format("-softcap{}", *p.softcap) : "",
                      p.bias ? fmt::format("-bias{}", name(*p.bias)) : "", p.alibi ? "-alibi" : "",
                      p.sink ? "-sink" : "", squeezed(p.score.empty() ? "" : "-score:" + p.score),
-                     p.layouts.plain() ? "" : "-" + name(p.layouts));
+                     tensors, p.layouts.plain() ? "" : "-" + name(p.layouts));
 }
 
 }  // namespace fatune

@@ -56,6 +56,38 @@ bool is_wide(const Range& range) {
   return range.lo < -kMost || range.hi > kMost;
 }
 
+/// Returns the range of a tensor's elements at indices of these ranges. Sets `fault` if an index
+/// may be outside.
+Range range_of_elements(const RuleNode& node, const Attention& problem,
+                        std::span<const Range> indices, std::string* fault) {
+  const NamedTensor* const tensor = find_tensor(problem, node.tensor);
+  const auto refused = [&](const std::string& why) {
+    if (fault != nullptr && fault->empty()) *fault = why;
+    return Range(0, 0);
+  };
+  if (tensor == nullptr)
+    return refused(
+        fmt::format("reads the tensor '{0}', which is not declared; --tensor or "
+                    "tensors may have '{0}=i32[SIZE]:VALUES'",
+                    node.tensor));
+  if (tensor->shape.size() != indices.size())
+    return refused(fmt::format("'{}' has {} sizes, but {} indices here", node.tensor,
+                               tensor->shape.size(), indices.size()));
+  std::int64_t first = 0, last = 0;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const std::int64_t size = tensor->shape[i];
+    if (indices[i].lo < 0 || indices[i].hi >= size)
+      return refused(fmt::format(
+          "index {} of '{}' is from {} to {}, but must be from 0 to {}: use min and max", i + 1,
+          node.tensor, indices[i].lo, indices[i].hi, size - 1));
+    first = first * size + indices[i].lo;
+    last = last * size + indices[i].hi;
+  }
+  if (node.is_float) return {0, 1};
+  const NamedTensor::Values values = tensor->values(first, last);
+  return {values.least, values.most};
+}
+
 /// The ranges of a rule's whole numbers; a float's is never looked at.
 std::vector<Range> ranges_of(std::span<const RuleNode> nodes, const Attention& problem,
                              const Pairs& pairs, std::string* fault) {
@@ -68,15 +100,21 @@ std::vector<Range> ranges_of(std::span<const RuleNode> nodes, const Attention& p
     bool of_floats = node.is_float;
     for (std::size_t i = 0; i < what.operands; ++i)
       of_floats = of_floats || nodes[node.operands[i]].is_float;
-    if (what.operands > 0 && of_floats) made = {0, 1};
-    if (what.operands > 0 && !of_floats) {
+    const bool is_element = what.token == kElement;
+    if (is_element) {
+      std::vector<Range> indices;
+      for (std::size_t i = 0; i < what.operands; ++i) indices.push_back(ranges[node.operands[i]]);
+      made = range_of_elements(node, problem, indices, fault);
+    } else if (what.operands > 0 && of_floats) {
+      made = {0, 1};
+    } else if (what.operands > 0) {
       const auto operand = [&](std::size_t i) { return ranges[node.operands[i]]; };
       const Range a = operand(0), b = what.operands > 1 ? operand(1) : a;
       if (fault != nullptr && fault->empty()) *fault = range_fault(what, b);
       if (fault != nullptr && !fault->empty()) return ranges;
       made = what.range(a, b, what.operands > 2 ? operand(2) : a);
     }
-    if (fault != nullptr && is_wide(made))
+    if (fault != nullptr && fault->empty() && is_wide(made))
       *fault = fmt::format("'{}' reaches {}, but numbers have 32 bits", what.token,
                            std::abs(made.lo) > std::abs(made.hi) ? made.lo : made.hi);
     ranges.push_back(made);
@@ -86,9 +124,10 @@ std::vector<Range> ranges_of(std::span<const RuleNode> nodes, const Attention& p
 
 }  // namespace
 
-std::string PairRule::operand_text(const RuleNode& node, std::size_t i, bool as_code) const {
+std::string PairRule::operand_text(const RuleNode& node, std::size_t i,
+                                   const Attention* code_of) const {
   const RuleNode& inner = operand(node, i);
-  std::string text = print(inner, as_code);
+  std::string text = print(inner, code_of);
   const RuleLevel level = node.what->level;
   const bool mixed_logic = (level == RuleLevel::kOr && inner.what->level == RuleLevel::kAnd) ||
                            (compares(level) && compares(inner.what->level));
@@ -96,12 +135,35 @@ std::string PairRule::operand_text(const RuleNode& node, std::size_t i, bool as_
   if (level != RuleLevel::kPrimary && (weaker || mixed_logic)) text = "(" + text + ")";
   // Arms of ?:, min and max are of one type.
   const bool joins = node.what->token == "?" ? i > 0 : level == RuleLevel::kPrimary;
-  return as_code && joins && node.is_float && !inner.is_float ? "float(" + text + ")" : text;
+  return code_of != nullptr && joins && node.is_float && !inner.is_float ? "float(" + text + ")"
+                                                                         : text;
 }
 
-std::string PairRule::print(const RuleNode& node, bool as_code) const {
+/// As code, its place among all elements follows the tensor and their number.
+std::string PairRule::print_element(const RuleNode& node, const Attention* code_of) const {
+  std::string text = code_of == nullptr ? node.tensor : "";
+  for (std::size_t i = 0; i < node.what->operands; ++i) {
+    const std::string index = print(operand(node, i), code_of);
+    if (code_of == nullptr) {
+      text += fmt::format("[{}]", index);
+    } else if (i == 0) {
+      text = index;
+    } else {
+      text = fmt::format("({}) * Int({}) + ({})", text,
+                         find_tensor(*code_of, node.tensor)->shape[i], index);
+    }
+  }
+  if (code_of == nullptr) return text;
+  const NamedTensor& tensor = *find_tensor(*code_of, node.tensor);
+  return fmt::format("element(tensors, tensors.{}, {}, {})", argument_of(tensor), tensor.elements(),
+                     text);
+}
+
+std::string PairRule::print(const RuleNode& node, const Attention* code_of) const {
   const RuleOperator& what = *node.what;
-  const auto side = [&](std::size_t i) { return operand_text(node, i, as_code); };
+  const bool as_code = code_of != nullptr;
+  if (what.token == kElement) return print_element(node, code_of);
+  const auto side = [&](std::size_t i) { return operand_text(node, i, code_of); };
   if (&what == &number_row()) {
     const std::string text = number_text(node.number, node.is_float, as_code);
     return as_code && !node.is_float ? "Int(" + text + ")" : text;
@@ -127,20 +189,28 @@ std::string PairRule::print_calls(const RuleNode& node) const {
   std::vector<std::string> sides;
   for (std::size_t i = 0; i < node.what->operands; ++i)
     sides.push_back(print_calls(operand(node, i)));
+  if (node.what->token == kElement)
+    return fmt::format("o[\"[\"](t[\"{}\"], {})", node.tensor, join(sides, ", "));
   return fmt::format("o[\"{}\"]({})", node.what->token, join(sides, ", "));
 }
 
 std::string PairRule::calls() const { return print_calls(nodes_.back()); }
 
-std::string PairRule::text() const { return print(nodes_.back(), false); }
+std::string PairRule::text() const { return print(nodes_.back(), nullptr); }
 std::string PairRule::as_conjunct() const {
   return nodes_.back().what->level < RuleLevel::kAnd ? "(" + text() + ")" : text();
 }
-std::string PairRule::code() const { return print(nodes_.back(), true); }
+std::string PairRule::code(const Attention& problem) const {
+  return print(nodes_.back(), &problem);
+}
 
 bool PairRule::uses(std::string_view name) const {
   return std::ranges::any_of(nodes_,
                              [&](const RuleNode& node) { return node.what->token == name; });
+}
+
+bool PairRule::reads(std::string_view tensor) const {
+  return std::ranges::count(nodes_, tensor, &RuleNode::tensor) > 0;
 }
 
 std::string PairRule::fault(const Attention& problem) const {
@@ -156,14 +226,27 @@ std::optional<bool> PairRule::shows(const Attention& problem, const Pairs& pairs
   return std::nullopt;
 }
 
-std::vector<double> PairRule::column(const RuleNode& node, const Attention& problem,
-                                     const Pairs& row, std::span<const double> scores) const {
+void PairRule::read_elements(const RuleNode& node, const Given& given,
+                             std::span<const std::vector<double>> indices,
+                             std::span<double> made) const {
+  const NamedTensor& tensor = *find_tensor(given.problem, node.tensor);
+  std::span<const float> floats;
+  if (tensor.type == NamedTensor::Type::kF32) floats = given.floats(node.tensor);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    std::int64_t at = 0;
+    for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis)
+      at = at * tensor.shape[axis] + static_cast<std::int64_t>(indices[axis][i]);
+    made[i] = floats.empty() ? tensor.at(at) : floats[static_cast<std::size_t>(at)];
+  }
+}
+
+std::vector<double> PairRule::column(const RuleNode& node, const Given& given) const {
   const RuleOperator& what = *node.what;
-  std::vector<double> made(scores.size(), node.number);
-  if (what.token == "score") return {scores.begin(), scores.end()};
+  std::vector<double> made(given.scores.size(), node.number);
+  if (what.token == "score") return {given.scores.begin(), given.scores.end()};
   if (what.token == "INFINITY") std::ranges::fill(made, std::numeric_limits<double>::infinity());
-  if (what.size != nullptr) std::ranges::fill(made, static_cast<double>(problem.*what.size));
-  if (const Indices* indices = indices_of(row, what.token)) {
+  if (what.size != nullptr) std::ranges::fill(made, static_cast<double>(given.problem.*what.size));
+  if (const Indices* indices = indices_of(given.row, what.token)) {
     const bool steps = what.token == "k";
     for (std::size_t i = 0; i < made.size(); ++i)
       made[i] = static_cast<double>(indices->least + (steps ? static_cast<std::int64_t>(i) : 0));
@@ -171,7 +254,11 @@ std::vector<double> PairRule::column(const RuleNode& node, const Attention& prob
   if (what.operands == 0) return made;
   std::array<std::vector<double>, 3> sides;
   for (std::size_t i = 0; i < sides.size(); ++i)
-    sides[i] = i < what.operands ? column(operand(node, i), problem, row, scores) : sides[0];
+    sides[i] = i < what.operands ? column(operand(node, i), given) : sides[0];
+  if (what.token == kElement) {
+    read_elements(node, given, sides, made);
+    return made;
+  }
   const bool truncates = what.token == "/" && !node.is_float;
   for (std::size_t i = 0; i < made.size(); ++i) {
     made[i] = what.number(sides[0][i], sides[1][i], sides[2][i]);
@@ -180,9 +267,9 @@ std::vector<double> PairRule::column(const RuleNode& node, const Attention& prob
   return made;
 }
 
-void PairRule::evaluate(const Attention& problem, const Pairs& row,
-                        std::span<double> values) const {
-  const std::vector<double> made = column(nodes_.back(), problem, row, values);
+void PairRule::evaluate(const Attention& problem, const Pairs& row, std::span<double> values,
+                        const FloatsOf& floats) const {
+  const std::vector<double> made = column(nodes_.back(), {problem, row, values, floats});
   std::ranges::copy(made, values.begin());
 }
 

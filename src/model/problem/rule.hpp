@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "model/problem/named_tensor.hpp"
 
 namespace fatune {
 
@@ -43,30 +45,40 @@ struct RuleNode {
   std::array<std::size_t, 3> operands = {};
   double number = 0;
   bool is_float = false;
+  std::string tensor = {};  ///< whose element it is; the operands are indices
 };
+/// Returns the elements of a named tensor of fp32.
+using FloatsOf = std::function<std::span<const float>(std::string_view)>;
+/// Tells whether expressions use the name themselves.
+bool is_rule_name(std::string_view name);
 
 /// An expression in C's syntax; operators have C's meaning and precedence. docs/attention.md lists
 /// names, operators and functions. Integers have 32 bits.
 class PairRule {
  public:
-  /// The error says what is wrong, and what would be right.
-  static Result<PairRule> parse(std::string_view text, RuleKind kind);
+  /// The error says what is wrong, and what would be right. An element of a tensor that is not
+  /// among `tensors` counts as a whole number: fault() looks for it in the problem.
+  static Result<PairRule> parse(std::string_view text, RuleKind kind,
+                                std::span<const NamedTensor> tensors = {});
   /// Returns the rule of a text that parse() has accepted, as those of problems.
-  static PairRule of(std::string_view text, RuleKind kind);
+  static PairRule of(std::string_view text, RuleKind kind,
+                     std::span<const NamedTensor> tensors = {});
 
   std::string text() const;         ///< one spelling, with the names b, h, q, k and score
   std::string as_conjunct() const;  ///< text(), in parentheses where && needs them
   /// Returns C++ for templates, in which sizes are macros (kernels/common/expression.cuh).
-  std::string code() const;
+  std::string code(const Attention& problem) const;
   /// Returns calls of functions by their tokens, for Python: o["<"](q, o["+"](k, 3)).
   std::string calls() const;
   bool uses(std::string_view name) const;
+  bool reads(std::string_view tensor) const;
   /// Returns an error's text for the problem's sizes; empty if there is none.
   std::string fault(const Attention& problem) const;
 
   /// Evaluates neighbouring keys of one row, as many as `values` has. `values` holds scores
   /// on entry and results on return.
-  void evaluate(const Attention& problem, const Pairs& row, std::span<double> values) const;
+  void evaluate(const Attention& problem, const Pairs& row, std::span<double> values,
+                const FloatsOf& floats = {}) const;
   /// Returns true if a mask surely shows every pair, false if surely none, and empty otherwise.
   std::optional<bool> shows(const Attention& problem, const Pairs& pairs) const;
 
@@ -83,11 +95,21 @@ class PairRule {
   const RuleNode& operand(const RuleNode& node, std::size_t i) const {
     return nodes_[node.operands[i]];
   }
-  std::string print(const RuleNode& node, bool as_code) const;
+  /// What expressions are evaluated for: a row of the problem.
+  struct Given {
+    const Attention& problem;
+    const Pairs& row;
+    std::span<const double> scores;
+    const FloatsOf& floats;
+  };
+  /// `code_of` is null for a text, and else the problem that code is for.
+  std::string print(const RuleNode& node, const Attention* code_of) const;
+  std::string print_element(const RuleNode& node, const Attention* code_of) const;
   std::string print_calls(const RuleNode& node) const;
-  std::string operand_text(const RuleNode& node, std::size_t i, bool as_code) const;
-  std::vector<double> column(const RuleNode& node, const Attention& problem, const Pairs& row,
-                             std::span<const double> scores) const;
+  std::string operand_text(const RuleNode& node, std::size_t i, const Attention* code_of) const;
+  std::vector<double> column(const RuleNode& node, const Given& given) const;
+  void read_elements(const RuleNode& node, const Given& given,
+                     std::span<const std::vector<double>> indices, std::span<double> made) const;
   std::optional<Sum> sum_of(const RuleNode& node) const;
   static std::optional<Band> band_below(const Sum& sum, double most);
   std::optional<Band> band_around(const RuleNode& magnitude, const Sum& most) const;

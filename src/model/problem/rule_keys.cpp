@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
 #include "core/result.hpp"
 
@@ -94,10 +94,12 @@ bool names_heads(const Attention& p) {
 RuleCounts RuleCounts::of(const Attention& p) {
   // Records of one problem are read by the thousand.
   static std::mutex mutex;
-  static std::map<std::pair<Mask, std::array<std::int64_t, 6>>, RuleCounts> known;
+  static std::map<std::tuple<Mask, std::array<std::int64_t, 6>, std::vector<NamedTensor>>,
+                  RuleCounts>
+      known;
   const std::lock_guard lock(mutex);
   const std::array sizes = {p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_kv, p.head_dim};
-  const auto [place, fresh] = known.try_emplace({p.mask, sizes});
+  const auto [place, fresh] = known.try_emplace({p.mask, sizes, p.tensors});
   if (fresh) place->second = count_all(p);
   return place->second;
 }

@@ -38,7 +38,7 @@ inline bool compares(RuleLevel level) {
   return level == RuleLevel::kEqual || level == RuleLevel::kOrder;
 }
 
-/// A row of the table. A name, a number, an operator or a function.
+/// A row of the table. A name, a number, an operator, a function or an element of a tensor.
 struct RuleOperator {
   std::string_view token;
   RuleLevel level = RuleLevel::kPrimary;
@@ -57,7 +57,8 @@ struct RuleOperator {
 std::span<const RuleOperator> rule_operators();
 /// Returns the row of an operator, name or function with so many operands; null if there is none.
 const RuleOperator* find_operator(std::string_view token, std::size_t operands);
-const RuleOperator& number_row();  ///< of literals
-const RuleOperator& choice_row();  ///< ?:
+const RuleOperator& number_row();                  ///< of literals
+const RuleOperator& choice_row();                  ///< ?:
+inline constexpr std::string_view kElement = "[";  ///< of a tensor's element
 
 }  // namespace fatune

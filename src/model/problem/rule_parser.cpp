@@ -40,8 +40,9 @@ bool is_name(std::string_view token) { return !token.empty() && starts_name(toke
 /// Appends the nodes of one expression, operands first. Functions return a node's index.
 class RuleParser : TokenReader {
  public:
-  RuleParser(std::string_view text, RuleKind kind, std::vector<RuleNode>& nodes)
-      : TokenReader(text, Syntax::kPython), kind_(kind), nodes_(nodes) {}
+  RuleParser(std::string_view text, RuleKind kind, std::span<const NamedTensor> tensors,
+             std::vector<RuleNode>& nodes)
+      : TokenReader(text, Syntax::kPython), kind_(kind), tensors_(tensors), nodes_(nodes) {}
 
   Status parse() {
     FATUNE_TRY(const std::size_t root, choice());
@@ -141,12 +142,10 @@ class RuleParser : TokenReader {
 
   Index name() {
     const std::string_view token = next();
-    if (next(1) == "[")
-      return usage_error(
-          fmt::format("reads the tensor '{}', but has indices and sizes only", token));
+    if (next(1) == "[") return element();
     if (token == kKvHead) {
       ++at_;
-      return RuleParser(kOfKvHead, kind_, nodes_).choice();
+      return RuleParser(kOfKvHead, kind_, tensors_, nodes_).choice();
     }
     const auto synonym =
         std::ranges::find(kSynonyms, token, &decltype(kSynonyms)::value_type::first);
@@ -155,6 +154,29 @@ class RuleParser : TokenReader {
     if (what == nullptr || what == &number_row() || !allowed(*what)) return unknown(token, false);
     ++at_;
     return add(*what, {});
+  }
+
+  /// Parses "table[h][q - k]".
+  Index element() {
+    const std::string_view token = next();
+    std::array<std::size_t, 3> indices = {};
+    std::size_t count = 0;
+    for (++at_; skip("["); ++count) {
+      if (count == indices.size())
+        return usage_error(fmt::format("'{}' has more than {} indices", token, indices.size()));
+      FATUNE_TRY(indices[count], choice());
+      if (!skip("]")) return wrong();
+      if (nodes_[indices[count]].is_float)
+        return usage_error(fmt::format("an index of '{}' is no whole number", token));
+    }
+    FATUNE_TRY(const std::size_t made, add(*find_operator(kElement, count), indices));
+    const auto declared = std::ranges::find(tensors_, token, &NamedTensor::name);
+    nodes_[made].tensor = token;
+    nodes_[made].is_float = declared != tensors_.end() && declared->type == NamedTensor::Type::kF32;
+    if (nodes_[made].is_float && kind_ == RuleKind::kMask)
+      return usage_error(
+          fmt::format("'{}' is of f32, but a mask is of whole numbers: i32 has these", token));
+    return made;
   }
 
   Index call() {
@@ -194,22 +216,30 @@ class RuleParser : TokenReader {
   }
 
   RuleKind kind_;
+  std::span<const NamedTensor> tensors_;
   std::vector<RuleNode>& nodes_;
   int depth_ = 0;
 };
 
-Result<PairRule> PairRule::parse(std::string_view text, RuleKind kind) {
+bool is_rule_name(std::string_view name) {
+  const auto has = [&](const auto& row) { return row.token == name; };
+  return std::ranges::any_of(rule_operators(), has) || name == kKvHead ||
+         std::ranges::count(kSynonyms, name, &decltype(kSynonyms)::value_type::first) > 0;
+}
+
+Result<PairRule> PairRule::parse(std::string_view text, RuleKind kind,
+                                 std::span<const NamedTensor> tensors) {
   const std::string_view what = kind == RuleKind::kMask ? "mask" : "score";
   if (text.size() > kLongest)
     return usage_error(fmt::format("{} is longer than {} characters", what, kLongest));
   PairRule rule;
-  if (const Status parsed = RuleParser(text, kind, rule.nodes_).parse(); !parsed)
+  if (const Status parsed = RuleParser(text, kind, tensors, rule.nodes_).parse(); !parsed)
     return usage_error(fmt::format("{} '{}': {}", what, trim(text), parsed.error().message));
   return rule;
 }
 
-PairRule PairRule::of(std::string_view text, RuleKind kind) {
-  Result<PairRule> rule = parse(text, kind);
+PairRule PairRule::of(std::string_view text, RuleKind kind, std::span<const NamedTensor> tensors) {
+  Result<PairRule> rule = parse(text, kind, tensors);
   FATUNE_CHECK(static_cast<bool>(rule), "problems have expressions that parse");
   return *std::move(rule);
 }

@@ -50,7 +50,7 @@ std::string scale_fault(const Attention& problem) {
 std::string score_fault(const Attention& problem) {
   if (problem.score.empty()) return {};
   if (is_fp8(problem)) return "score expressions are for f16 and bf16, not for fp8";
-  const Result<PairRule> rule = PairRule::parse(problem.score, RuleKind::kScore);
+  const auto rule = PairRule::parse(problem.score, RuleKind::kScore, problem.tensors);
   const std::string fault = rule ? rule->fault(problem) : rule.error().message;
   return fault.empty() ? "" : fmt::format("score '{}': {}", problem.score, fault);
 }
@@ -82,7 +82,7 @@ std::vector<ScoreChange> score_changes(const Attention& p) {
 
 Status set_score(Attention& problem, std::string_view text) {
   if (text.empty()) return {};
-  FATUNE_TRY(const PairRule rule, PairRule::parse(text, RuleKind::kScore));
+  FATUNE_TRY(const PairRule rule, PairRule::parse(text, RuleKind::kScore, problem.tensors));
   const std::optional<double> cap = rule.softcap();
   const bool caps = cap && !problem.softcap && !problem.bias && !problem.alibi;
   if (caps) problem.softcap = cap;

@@ -84,6 +84,7 @@ void unchecked_fields(Attention& x, FieldList& f) {
   f("alibi", x.alibi).about("Scores fall by slope * |query's position - key|");
   f("sink", x.sink).about("The softmax of each row has one more term, exp(sink)");
   f("score", x.score).about("What a score becomes, as an expression of score, b, h, q, k");
+  f("tensors", x.tensors).about("Tensors that expressions read: NAME=TYPE[SIZE]:VALUES");
 }
 
 void entry_fields(NamedProblem& x, FieldList& f) {
@@ -167,7 +168,9 @@ std::string score_slug(const Attention& p) {
   if (p.bias) text += "-bias-" + slug(*p.bias);
   if (p.alibi) text += "-alibi";
   if (p.sink) text += "-sink";
-  return text;
+  std::string tensors;
+  for (const NamedTensor& each : p.tensors) tensors += name(each);
+  return tensors.empty() ? text : text + "-tensors-" + crc32_hex(tensors);
 }
 
 std::string size_slug(const CustomProblem& problem) {

@@ -180,6 +180,7 @@ std::vector<TensorPlan> optional_tensors(const Attention& p) {
   }
   if (p.alibi) found.push_back({"alibi", std::nullopt, {p.heads}});
   if (p.sink) found.push_back({"sink", p.dtype, {p.heads}});
+  for (const NamedTensor& each : p.tensors) found.push_back(plan_of(each));
   return found;
 }
 

@@ -19,6 +19,7 @@ std::int64_t optional_at(const Attention& problem, const TensorPlan& tensor, std
                          std::int64_t first_row) {
   const std::int64_t batch = head / problem.heads, of_batch = head % problem.heads;
   if (tensor.name == "lengths") return problem.mask.lengths.repeats() ? batch : 0;
+  if (is_named_tensor(tensor.name)) return 0;
   if (tensor.name != "bias") return of_batch;
   const auto& shape = tensor.shape;
   const std::int64_t of_bias = batch % shape[0] * shape[1] + of_batch % shape[1];

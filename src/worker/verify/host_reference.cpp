@@ -164,7 +164,8 @@ static double sink_of(const Attention& problem, const HostInputs& inputs, std::i
 }
 
 /// Applies the expressions of scores and mask to the keys of a range.
-static void change_scores(const Attention& problem, const OutputRow& where, const KeyRange& seen,
+static void change_scores(const Attention& problem, const HostInputs& inputs,
+                          const OutputRow& where, const KeyRange& seen,
                           std::vector<double>& scores) {
   if (scores.empty()) return;
   if (!problem.score.empty()) {
@@ -172,7 +173,11 @@ static void change_scores(const Attention& problem, const OutputRow& where, cons
                        {where.head, where.head},
                        {where.row, where.row},
                        {seen.begin, seen.end - 1}};
-    PairRule::of(problem.score, RuleKind::kScore).evaluate(problem, row, scores);
+    const auto floats = [&](std::string_view name) {
+      return elements<float>(inputs.of(argument_of(*find_tensor(problem, name))));
+    };
+    PairRule::of(problem.score, RuleKind::kScore, problem.tensors)
+        .evaluate(problem, row, scores, floats);
   }
   const std::vector<double> shown =
       VisibleKeys(problem).shown(where.batch, where.head, where.row, seen);
@@ -216,7 +221,7 @@ HostRow attention_row(const Attention& problem, const HostInputs& inputs, const 
     if (problem.alibi) scores[key] -= slope_at(problem, inputs, where, at);
     result.score_magnitude = std::max(result.score_magnitude, magnitude * scale);
   }
-  change_scores(problem, where, seen, scores);
+  change_scores(problem, inputs, where, seen, scores);
   const double sink = sink_of(problem, inputs, where.head);
   const double peak = scores.empty() ? kNothing : *std::ranges::max_element(scores);
   const double largest = std::max(peak, sink);  // NaN stays

@@ -250,6 +250,28 @@ static std::vector<std::byte> sinks(const Attention& problem, const InputCase& w
   return bytes_of(values);
 }
 
+/// Values that are not declared are N(0,1), and zeros where q is.
+static std::vector<std::byte> named_elements(const Attention& problem, const TensorPlan& plan,
+                                             const InputCase& which) {
+  constexpr std::uint64_t kNamed = 512;  // streams of their own
+  const auto named = std::ranges::find(problem.tensors, plan.name, argument_of);
+  if (named->runs.empty()) {
+    const Distribution how = which.distribution;
+    const bool zeros = how == Distribution::kZeros || how == Distribution::kZeroQ;
+    const auto nth = kNamed + static_cast<std::uint64_t>(named - problem.tensors.begin());
+    const Streams streams{nth, nth + 16, nth + 32};
+    return make_tensor(plan, attention_recipe(streams, how, zeros ? 0 : 1), which.seed);
+  }
+  std::vector<std::int32_t> wholes;
+  std::vector<float> floats;
+  for (const NamedTensor::Run& run : named->runs) {
+    const auto end = static_cast<std::size_t>(run.end);
+    if (plan.integers) wholes.resize(end, static_cast<std::int32_t>(run.value));
+    if (!plan.integers) floats.resize(end, static_cast<float>(run.value));
+  }
+  return plan.integers ? bytes_of(wholes) : bytes_of(floats);
+}
+
 std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCase& which) {
   std::vector<HostTensor> made;
   for (const TensorPlan& tensor : optional_tensors(problem)) {
@@ -257,7 +279,8 @@ std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCas
     made.push_back({name, name == "bias"      ? bias_elements(problem, which)
                           : name == "lengths" ? bytes_of(lengths_tensor(problem))
                           : name == "alibi"   ? slopes(problem, which.distribution)
-                                              : sinks(problem, which)});
+                          : name == "sink"    ? sinks(problem, which)
+                                              : named_elements(problem, tensor, which)});
   }
   return made;
 }

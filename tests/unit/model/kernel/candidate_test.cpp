@@ -80,6 +80,7 @@ TEST_CASE("macros are in a fixed order and complete") {
                                  "SINK=0",
                                  "MASK_EXPR=0",
                                  "SCORE_EXPR=0",
+                                 "TENSORS=0",
                                  "Q_BATCH_STRIDE=262144",
                                  "Q_HEAD_STRIDE=32768",
                                  "Q_ROW_STRIDE=64",

@@ -235,7 +235,7 @@ TEST_CASE("mistakes in the launch are named") {
        "field 'stages[0].arguments[4]' is 'score', which is unknown; did you mean 'scores'?"},
       {"\"q\", \"k\"", "\"weights\", \"k\"",
        "field 'stages[0].arguments[0]' is 'weights', which is not one of q, k, v, q_descale, "
-       "k_descale, v_descale, bias, lengths, alibi, sink, out, lse, "
+       "k_descale, v_descale, bias, lengths, alibi, sink, tensors, out, lse, "
        "scores, map_k"},
       {"\"q\", \"k\", \"v\", \"out\", \"scores\", \"map_k\"", "",
        "field 'stages[0].arguments' must not be empty"},

@@ -159,14 +159,15 @@ TEST_CASE("score expressions divide whole numbers as C does") {
   CHECK(value("score + float(q) / 2") == 6);
   CHECK(value("q > k ? score * 2 : -INFINITY") == 5);
   CHECK(value("max(score, 1) + 1e-1") == 2.6);
-  CHECK(PairRule::parse("k < q ? score : 0", RuleKind::kScore)->code() ==
+  CHECK(PairRule::parse("k < q ? score : 0", RuleKind::kScore)->code(kProblem) ==
         "either(k < q, score, float(Int(0)))");
 }
 
 TEST_CASE("faulty expressions are refused by name") {
   const std::vector<std::pair<std::string, std::string>> masks = {
       {"q = k", "'==' compares"},
-      {"doc[q] == doc[k]", "reads the tensor 'doc'"},
+      {"doc[q] == doc[k]", "reads the tensor 'doc', which is not declared"},
+      {"doc[q", "ends too early"},
       {"foo(q) < 2", "unknown function 'foo' (known: min"},
       {"p < 2", "unknown name 'p' (known: b, h, q, k"},
       {"q / k > 2", "may divide by 0"},
