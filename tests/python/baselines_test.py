@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src/worker/baselines"))
 from torch_helper import basics, contestant, problem, sdpa
+from torch_helper.expression import named_tensor
 from torch_helper.packages import fa4, flex
 
 BATCH, HEADS, KEYS, DIM = 3, 4, 13, 8
@@ -70,6 +71,10 @@ def make_inputs(sizes, bias=None, word="f16", alibi=False, sink=False):
         inputs["bias"] = (word, tensor)
     if "padding" in sizes["mask"] or "document" in sizes["mask"]:
         inputs["lengths"] = ("i32", torch.zeros(sizes["batch"], dtype=torch.int32))
+    for text in sizes.get("tensors", []):
+        with OnHost():
+            name, elements = named_tensor(text)
+        inputs["tensor_" + name] = ("f32", torch.randn(HEADS, KEYS)) if elements is None else ("i32", elements)
     if alibi:
         inputs["alibi"] = ("f32", torch.tensor(SLOPES) * float(torch.rand(())))
     if sink:
@@ -116,6 +121,8 @@ def plain(sizes, inputs):
         shown = visible(sizes["mask"], batch, query, key, queries, keys)
         for head in range(HEADS):
             place = (batch, head, query, key)
+            if "tensor_bias" in inputs:
+                scores[place] += inputs["tensor_bias"][1][head, key]
             scores[place] = sizes.get("score", lambda score, *_: score)(float(scores[place]), *place[:2], query, key)
             if not shown or not sizes.get("shows", lambda *_: True)(*place):
                 scores[place] = -math.inf
@@ -277,6 +284,16 @@ class Baselines(unittest.TestCase):
             run(backend, sizes_of("none", **thirds))
         run("flex", sizes_of("causal", softcap=2.0, **change))
         run("flex", sizes_of("none", **wide, **change), alibi=True)
+
+    def test_named_tensors(self):
+        documents = {"tensors": ["doc=i32[13]:0*4,7,1*8"], "mask_calls": 'o["=="](o["["](t["doc"], q), o["["](t["doc"], k))',
+                     "shows": lambda b, h, q, k: ([0] * 4 + [7] + [1] * 8)[q] == ([0] * 4 + [7] + [1] * 8)[k]}
+        table = {"tensors": ["bias=f32[%d][%d]" % (HEADS, KEYS)], "score_calls": 'o["+"](score, o["["](t["bias"], h, k))'}
+        for backend in ("efficient", "math", "flex"):
+            for mask in ("none", "causal"):
+                run(backend, sizes_of(mask, **documents))
+        run("flex", sizes_of("causal", **table))
+        self.assertEqual(refusal("flash", sizes_of("none", **documents)), "it is not given the tensor_doc")
 
     def test_an_expression_keeps_the_text_of_its_mask(self):
         sizes = sizes_of("causal")

@@ -50,15 +50,30 @@ OPERATORS = {
     "float": lambda a: tensor(a).float(), "exp": floating("exp"), "exp2": floating("exp2"),
     "log": floating("log"), "log2": floating("log2"), "sqrt": floating("sqrt"),
     "tanh": floating("tanh"),
+    "[": lambda elements, *indices: elements[tuple(tensor(each) for each in indices)],
 }
 NAMES = ("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim")
 
 
-def expression(calls, sizes):
-    """The function of (score, b, h, q, k), scalars or tensors; none without an expression."""
+def named_tensor(text):
+    """The name of a tensor as in "doc=i32[6]:0*3,1*3", and its elements if it is of i32."""
+    name, _, rest = text.partition("=")
+    kind, _, runs = rest.partition(":")
+    if not kind.startswith("i32"):
+        return name, None
+    runs = [run.partition("*") for run in runs.split(",")]
+    elements = [int(value) for value, _, count in runs for _ in range(int(count or 1))]
+    shape = [int(size) for size in re.findall(r"\[(\d+)\]", kind)]
+    return name, torch.tensor(elements, dtype=torch.int32, device="cuda").view(shape)
+
+
+def expression(calls, sizes, tensors=None):
+    """The function of (score, b, h, q, k), scalars or tensors; none without an expression. `tensors`
+    has named tensors, and may be filled before a call."""
     if calls is None:
         return None
     names = {name.upper(): sizes[name] for name in NAMES} | {"INFINITY": math.inf, "o": OPERATORS}
+    names["t"] = tensors
     function = eval(f"lambda score, b, h, q, k: {calls}", names)
     function.names = set(re.findall(r"\w+", calls))
     return function

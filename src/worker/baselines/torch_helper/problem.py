@@ -5,7 +5,7 @@ import mmap
 import torch
 
 from torch_helper.basics import METHOD, Refused
-from torch_helper.expression import expression
+from torch_helper.expression import expression, named_tensor
 from torch_helper.mask import Mask
 from torch_helper.measuring import captured, same_bits, timed, type_of
 
@@ -17,11 +17,12 @@ class Problem:
 
     def __init__(self, order):
         sizes, memory = order["problem"], order["memory"]
-        rule = expression(order.get("mask_expression"), sizes)
+        named = dict(map(named_tensor, sizes.get("tensors", [])))
+        rule = expression(order.get("mask_expression"), sizes, named)
         self.mask = Mask(order.get("mask_bounds", sizes["mask"]), sizes["seq_q"], sizes["seq_kv"],
                          sizes["batch"], sizes["heads"], rule)
         self.mask.text = sizes["mask"]
-        self.change_score = expression(order.get("score_expression"), sizes)
+        self.change_score = expression(order.get("score_expression"), sizes, named)
         self.causal = self.mask.kind == "causal"
         self.gqa = sizes["kv_heads"] != sizes["heads"]
         self.softcap = sizes.get("softcap")  # none: scores stay as they are
@@ -54,6 +55,8 @@ class Problem:
         self.inputs = torch.zeros(self.places["out"] // 2, dtype=torch.int16, device="cuda")
         names = ["q", "k", "v", *self.factors, *self.optional]
         self.device = {name: self.view(name, self.inputs) for name in names}
+        for name, elements in named.items():  # masks are made before there are inputs
+            named[name] = self.device["tensor_" + name] if elements is None else elements
         self.flush = torch.empty(max(order["flush_bytes"], 1), dtype=torch.uint8, device="cuda")
         self.varies_within = order["varies_within"]
         self.contestants = {}

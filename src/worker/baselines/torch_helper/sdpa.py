@@ -12,7 +12,7 @@ from torch_helper.contestant import Contestant
 class Sdpa(Contestant):
     BACKENDS = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION",
                 "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
-    TAKES = ("bias", "lengths", "alibi")
+    TAKES = ("bias", "lengths", "alibi", "tensors")
     ALIGNED = 8  # elements; PyTorch copies a mask of other rows in each launch
 
     def __init__(self, problem, name):

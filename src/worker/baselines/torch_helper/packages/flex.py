@@ -13,7 +13,7 @@ class FlexAttention(JustInTime):
 
     TITLE, PACKAGE = "FlexAttention", "torch"
     MODULE, FUNCTION = "torch.nn.attention.flex_attention", "flex_attention"
-    TAKES = ("bias", "lengths", "alibi")
+    TAKES = ("bias", "lengths", "alibi", "tensors")
 
     def score_mod(self):
         """Caps a score, adds the bias, then the slope's part, and applies the expression."""
