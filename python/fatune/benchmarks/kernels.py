@@ -87,7 +87,7 @@ def why_no_reference(record: Dict[str, Any]) -> str:
         return f"its mask is {record['mask']}, and a reference here has no mask but causal"
     if record.get("value_dim"):
         return "its v has another head dim, and a reference here has one"
-    if any(record.get(change) for change in ("softcap", "bias", "alibi", "sink")):
+    if any(record.get(change) for change in ("softcap", "bias", "alibi", "sink", "tensors")):
         return "its scores are changed, which a reference here does not do"
     for tensor in ("q", "k", "v", "out"):
         if lies(Problem.of_record(record), tensor) not in ("bhsd", "bshd"):
