@@ -204,7 +204,7 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// operation the declared number.
 Flops flops(const Problem& problem);
 /// Counts inputs read once and outputs written once: q, out, k and v but for the keys that lengths
-/// hide, and lse, factors and optional tensors if present.
+/// hide, and lse, factors and optional tensors if present. Named tensors may be read in part.
 Bytes least_bytes(const Problem& problem);
 /// Tells whether the flops are known: for attention, and for operations that declare them.
 bool counts_flops(const Problem& problem);

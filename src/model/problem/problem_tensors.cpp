@@ -134,7 +134,8 @@ Bytes least_bytes(const Problem& problem) {
   const std::int64_t factors = has_descales(p) ? 3 * p.batch * p.kv_heads : 0;
   Bytes bytes = query_bytes(p) + least_key_bytes(p) + out_bytes(p) + lse_bytes(p) +
                 Bytes(static_cast<std::uint64_t>(factors) * sizeof(float));
-  for (const TensorPlan& each : optional_tensors(p)) bytes = bytes + Bytes(each.bytes());
+  for (const TensorPlan& each : optional_tensors(p))
+    if (!is_named_tensor(each.name)) bytes = bytes + Bytes(each.bytes());
   return bytes;
 }
 

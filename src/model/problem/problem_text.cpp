@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "model/problem/problem.hpp"
 
 namespace fatune {
@@ -28,7 +29,7 @@ std::string describe(const Problem& problem) {
   if (p.alibi) text += " alibi";
   if (p.sink) text += " sink";
   if (!p.score.empty()) text += fmt::format(" score '{}'", p.score);
-  for (const NamedTensor& each : p.tensors) text += fmt::format(" tensor {}", name(each));
+  for (const NamedTensor& each : p.tensors) text += fmt::format(" tensor {}", excerpt(name(each)));
   if (!p.layouts.plain()) text += " " + name(p.layouts);
   return text;
 }

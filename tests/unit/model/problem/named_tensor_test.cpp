@@ -117,6 +117,7 @@ TEST_CASE("values of tensors count for masks as lengths do") {
   const Attention by_lengths = test::problem("1,2,70,64 f16 causal+document:33,37");
   CHECK(visible_pairs(by_tensor) == visible_pairs(by_lengths));
   CHECK(seen_keys(by_tensor) == seen_keys(by_lengths));
+  CHECK(least_bytes(by_tensor).value == least_bytes(test::problem("1,2,70,64 f16")).value);
   const PairRule rule = PairRule::of(by_tensor.mask.rule, RuleKind::kMask);
   CHECK(rule.shows(by_tensor, {{0, 0}, {0, 1}, {0, 32}, {0, 32}}) == true);
   CHECK(rule.shows(by_tensor, {{0, 0}, {0, 1}, {0, 32}, {33, 69}}) == false);

@@ -209,5 +209,9 @@ TEST_CASE("a slice of the reference begins at its own part of each optional tens
   CHECK(slices[6].at("bias") == 1 * 8 * 16);
   Attention packed{1, 4, 4, 8, 8, 32};
   packed.mask = *parse_mask("document:5,3");
-  for (const Offsets& slice : attention_slices(packed, 8)) CHECK(slice.at("lengths") == 0);
+  packed.tensors = {*parse_named_tensor("table=f32[8]")};
+  for (const Offsets& slice : attention_slices(packed, 8)) {
+    CHECK(slice.at("lengths") == 0);
+    CHECK(slice.at("tensor_table") == 0);
+  }
 }

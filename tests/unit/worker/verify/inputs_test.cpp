@@ -112,6 +112,19 @@ TEST_CASE("the random bits are the same on every machine") {
   CHECK(normal_value(55138) == Approx(1.0).epsilon(1e-3));  // 0.84134 of 65536
 }
 
+TEST_CASE("named tensors have their values, or draws of their own") {
+  Attention problem{1, 4, 4, 8, 16, 32};
+  for (const char* text : {"doc=i32[6]:0*3,-7,2*2", "t=f32[2]:0.5,1e30", "u=f32[99]", "v=f32[99]"})
+    problem.tensors.push_back(*parse_named_tensor(text));
+  const HostInputs inputs = make_inputs(problem, {Distribution::kNormal, 42});
+  const auto wholes = elements<std::int32_t>(inputs.of("tensor_doc"));
+  CHECK(std::vector(wholes.begin(), wholes.end()) == std::vector<std::int32_t>{0, 0, 0, -7, 2, 2});
+  CHECK(floats_of(inputs.of("tensor_t")) == std::vector<float>{0.5F, 1e30F});
+  CHECK(floats_of(inputs.of("tensor_u")) != floats_of(inputs.of("tensor_v")));
+  const auto zeros = floats_of(make_inputs(problem, {Distribution::kZeroQ, 42}).of("tensor_u"));
+  CHECK(zeros == std::vector<float>(99, 0));
+}
+
 TEST_CASE("slopes are the ALiBi paper's; sinks lie among the scores, far above and far below") {
   Attention problem = kProblem;
   problem.alibi = problem.sink = true;
