@@ -33,6 +33,12 @@ std::string statement_of(const Attention& problem) {
         fmt::format(" bias, {}, is added to scores, which have their scale.", name(*problem.bias));
   if (problem.alibi)
     text += " Then scores of head h fall by alibi[h] " + distance_rule(problem) + ".";
+  if (!problem.score.empty())
+    text += fmt::format(
+        " Then a score becomes {} with q = i, k = j, b and h of batch and head, in C's words.",
+        problem.score);
+  for (const NamedTensor& each : problem.tensors)
+    text += fmt::format(" {} is the input {}.", each.name, argument_of(each));
   if (problem.sink)
     text += " The softmax of head h has one more term, exp(sink[h]), without a value.";
   if (problem.mask != Mask::kNone) {

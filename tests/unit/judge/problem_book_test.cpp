@@ -65,6 +65,18 @@ TEST_CASE("a statement says what is computed, how tensors lie and what decides")
   for (const StatedRule& rule : stated->tolerance) CHECK(rule.name != "lse");
 }
 
+TEST_CASE("a statement says what expressions and their tensors do") {
+  Attention problem = kWide;
+  problem.tensors = {*parse_named_tensor("doc=i32[512]:0*512")};
+  problem.score = "score + doc[k]";
+  const auto stated = ProblemBook(book("", {{"one", problem}})).state({"one"});
+  if (!stated) FAIL(stated.error().message);
+  CHECK_THAT(stated->statement,
+             ContainsSubstring("Then a score becomes score + doc[k] with q = i"));
+  CHECK_THAT(stated->statement, ContainsSubstring("doc is the input tensor_doc."));
+  CHECK(stated->tensors[3].name == "tensor_doc");
+}
+
 TEST_CASE("a statement says what optional tensors do") {
   Attention problem = kWide;
   problem.mask = *parse_mask("padding:9,0");
