@@ -6,6 +6,7 @@
 
 #include "core/text.hpp"
 #include "export/formats.hpp"
+#include "model/wisdom/scalar.hpp"
 
 namespace fatune {
 namespace {
@@ -219,6 +220,16 @@ std::string argument_value(const KernelFacts& facts, const std::string& argument
   return facts.problem.custom() ? "&d_" + argument : "&" + argument;
 }
 
+/// Defines the typed values among the arguments: "    int32_t value_3 = 1024;".
+std::string values_of(const StageFacts& stage) {
+  std::string text;
+  for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
+    if (const auto scalar = read_scalar(stage.arguments[i]))
+      text += fmt::format("    {} value_{} = {};\n", scalar->type->c_type, i, scalar->literal);
+  }
+  return text;
+}
+
 std::string launch_stages(const KernelFacts& facts) {
   std::string text;
   for (std::size_t i = 0; i < facts.stages.size(); ++i) {
@@ -229,9 +240,12 @@ std::string launch_stages(const KernelFacts& facts) {
         "    void *arguments[{}];\n",
         stage.entry, numbers(stage.grid), numbers(stage.block), numbers(stage.cluster),
         std::max<std::size_t>(stage.arguments.size(), 1));
+    text += values_of(stage);
     for (std::size_t a = 0; a < stage.arguments.size(); ++a) {
-      text +=
-          fmt::format("    arguments[{}] = {};\n", a, argument_value(facts, stage.arguments[a]));
+      const bool value = is_scalar(stage.arguments[a]);
+      text += fmt::format(
+          "    arguments[{}] = {};\n", a,
+          value ? fmt::format("&value_{}", a) : argument_value(facts, stage.arguments[a]));
     }
     text += fmt::format(
         "    code = @name@_launch_stage(\n"

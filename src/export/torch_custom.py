@@ -32,4 +32,6 @@ _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "e4m3": torch.float8_e4m3fn,
            "e5m2": torch.float8_e5m2}
+_SCALARS = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "i64": ctypes.c_int64, "u64": ctypes.c_uint64,
+            "f32": ctypes.c_float, "f64": ctypes.c_double, "bool": ctypes.c_bool}
 _ALIGNMENT = 16  # bytes; alignment of the kernels' vector loads

@@ -1,5 +1,10 @@
 # torch_custom_operator.py: Selects, launches and registers kernels of custom operations.
 
+def _scalar(kind, value):
+    """Returns an argument that a kernel takes by value: 'i32', '1024'."""
+    return _SCALARS[kind](float(value) if kind[0] == "f" else int(value))
+
+
 class _Kernel(_Loaded):
     """One kernel of this file. A call with its inputs queues the kernel on the current stream."""
 
@@ -9,6 +14,8 @@ class _Kernel(_Loaded):
         self.inputs = [tensor for tensor in facts["tensors"] if not tensor["output"]]
         self.outputs = [tensor for tensor in facts["tensors"] if tensor["output"]]
         self.key = tuple((tuple(tensor["shape"]), _DTYPES[tensor["type"]]) for tensor in self.inputs)
+        self.scalars = {text: _scalar(*text.split()) for stage in facts["stages"] for text in stage["arguments"]
+                        if " " in text}
 
     def new_outputs(self, like):
         return tuple(torch.empty(tensor["shape"], dtype=_DTYPES[tensor["type"]], device=like.device)
@@ -25,7 +32,7 @@ class _Kernel(_Loaded):
             pointers = {name: scratch.data_ptr() + offset for name, offset in self.memory.items()}
             for described, tensor in zip(self.inputs + self.outputs, (*inputs, *outputs)):
                 pointers[described["name"]] = tensor.data_ptr()
-            values = {name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}
+            values = {**self.scalars, **{name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}}
             for function, stage in zip(functions, self.facts["stages"]):
                 self.launch(function, stage, values, index)
         return outputs

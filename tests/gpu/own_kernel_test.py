@@ -12,7 +12,10 @@ import tempfile
 
 from gpu_support import Checks, arguments, run_json
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "rmsnorm"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "rmsnorm"
+# Kernels as users have them, in folders of tests/data: values among arguments.
+USERS = {"own_values": ("vector_add", "n_elements=1000003")}
 SIZES = ["--size", "ROWS=4096,COLUMNS=1024"]
 # Changes to rmsnorm.cu, and the gate that must decide. They read a neighbour's weight, write a row behind the last one, change an
 # input, leave out a row, or do not wait.
@@ -102,6 +105,18 @@ def selftest(args, checks):
         checks.expect({row["kernel"] for row in honest if row["passed"]} == {"rmsnorm", "rmsnorm_reference"}, f"the honest pass: {honest}")
 
 
+def users_kernels(args, checks, folder):
+    """Kernels of other types and arguments are swept, verified, and told from their cheats."""
+    for name, (kernel, sizes) in USERS.items():
+        words = ["--kernel-dir", str(ROOT / "tests" / "data" / name), "--kernel", kernel, "--size", sizes]
+        code, best, stderr = run_json(args.fatune, "sweep", *words, "--budget", "20", "--out", str(folder / name))
+        checks.expect(code == 0 and best is not None, f"{name}: the sweep ended with {code}: {stderr[-2000:]}")
+        code, document, stderr = run_json(args.fatune, "verify", "--selftest", *words)
+        checks.expect(code == 0 and document is not None, f"{name}: the self-test ended with {code}: {stderr[-2000:]}")
+        for row in (document or {}).get("rows", []):
+            print(f"{name} {row['kernel']:22} {row['gate']:14} {row['outcome']:14} {row.get('reason', '')[:90]}")
+
+
 def main():
     args = arguments(__doc__.splitlines()[0])
     checks = Checks()
@@ -109,6 +124,7 @@ def main():
         sweep(args, checks, pathlib.Path(folder))
         verify_variants(args, checks, pathlib.Path(folder))
         catch_broken(args, checks, pathlib.Path(folder))
+        users_kernels(args, checks, pathlib.Path(folder))
     selftest(args, checks)
     checks.finish()
 

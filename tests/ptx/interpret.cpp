@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "model/wisdom/scalar.hpp"
+
 namespace fatune::ptx {
 namespace {
 
@@ -56,6 +58,8 @@ class Arguments {
       const std::size_t offset = program.parameters[i].offset;
       if (const auto* map = find_named(plan_.tensor_maps, name)) {
         launch.maps[offset] = map_of(facts_of(*map, problem_), addresses_.at(map->tensor));
+      } else if (const auto scalar = read_scalar(name)) {
+        std::memcpy(&launch.parameters[offset], &scalar->bits, scalar->type->bytes);
       } else {
         std::memcpy(&launch.parameters[offset], &addresses_.at(name), sizeof(std::uint64_t));
       }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """custom_test.py: Builds the file of a custom operation's kernel for operations of any name."""
+import ctypes
 import importlib.util
 import json
 import pathlib
@@ -17,7 +18,8 @@ X, Y = ({"name": name, "type": "f32", "shape": [2, 4], "strides": [4, 1], "outpu
 
 def facts(operation):
     return {"id": operation, "kernel": operation, "problem": {"operation": operation}, "tensors": [X, Y], "scratch": [],
-            "cubin": {"file": operation, "sha256": operation}, "verified": True, "stages": []}
+            "cubin": {"file": operation, "sha256": operation}, "verified": True,
+            "stages": [{"arguments": ["x", "y", "i32 4"]}]}
 
 
 def exported(folder, operations):
@@ -50,6 +52,13 @@ class CustomTest(unittest.TestCase):
                 getattr(torch.ops.fatune, name)(x)
             with self.assertRaisesRegex(ValueError, f"{name}: no kernel takes .*; there are kernels for"):
                 getattr(torch.ops.fatune, name)(x.half())
+
+    def test_values_are_passed_in_their_types(self):
+        for text, value, size in (("i32 -1", -1, 4), ("u64 9007199254740992", 2**53, 8), ("f32 0.5", 0.5, 4),
+                                  ("f64 1e-300", 1e-300, 8), ("bool 1", True, 1)):
+            passed = self.custom._scalar(*text.split())
+            self.assertEqual((passed.value, ctypes.sizeof(passed)), (value, size))
+        self.assertEqual([value.value for value in self.custom._kernels[0].scalars.values()], [4])
 
     def test_an_operation_is_a_member_of_the_file(self):
         for name in ("double", "sorted"):

@@ -14,6 +14,8 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "model/kernel/includes.hpp"
+#include "model/kernel/vocabulary.hpp"
+#include "model/wisdom/scalar.hpp"
 
 namespace fatune {
 namespace {
@@ -81,6 +83,14 @@ Status collect_headers(const SourceTree& tree, const SourceFile& file, const Man
   return {};
 }
 
+void add_scalars(const Manifest& manifest, Hasher& hasher) {
+  for (const StageSpec& stage : manifest.stages) {
+    for (const std::string& argument : stage.arguments) {
+      if (is_scalar(argument)) hasher.add(expand_terms(manifest, argument));
+    }
+  }
+}
+
 std::string hash_texts(const Kernel& kernel) {
   Hasher hasher;
   hasher.add(kernel.source.text);
@@ -88,6 +98,7 @@ std::string hash_texts(const Kernel& kernel) {
   for (const Term& term : kernel.manifest.terms) {
     if (mentions(kernel, term.name)) hasher.add(term.name).add(term.expanded);
   }
+  add_scalars(kernel.manifest, hasher);
   const std::string& declaration = kernel.manifest.operation->text;
   if (!declaration.empty()) hasher.add(declaration);
   return hasher.hex();

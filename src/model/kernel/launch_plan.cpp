@@ -8,6 +8,7 @@
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/kernel/vocabulary.hpp"
+#include "model/wisdom/scalar.hpp"
 
 namespace fatune {
 namespace {
@@ -42,6 +43,25 @@ std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& prob
   return arguments;
 }
 
+/// Replaces the expression of each typed value by its number.
+Status evaluate_scalars(const Evaluation& evaluation, const std::string& path,
+                        std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!is_scalar(arguments[i])) continue;
+    const auto split = split_scalar(arguments[i]);
+    FATUNE_CHECK(split.has_value(), "the manifest's reader knows the type");
+    const std::string place = fmt::format("{}[{}]", path, i), text(split->value);
+    FATUNE_TRY(const double value, evaluation.number(text, place));
+    auto stored = scalar_of(*split->type, value);
+    if (!stored) {
+      return file_error(
+          fmt::format("{}: '{}' {}", evaluation.place(place), text, stored.error().message));
+    }
+    arguments[i] = *std::move(stored);
+  }
+  return {};
+}
+
 Dtype element_of(const TensorMapPlan& map, const Problem& problem) {
   const Attention* attention = map.sizes[0] == 0 ? problem.attention() : nullptr;
   return attention ? dtype_of(*attention, map.tensor) : problem.dtype();
@@ -69,6 +89,7 @@ Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
   StagePlan stage;
   stage.entry = spec.entry;
   stage.arguments = arguments_of(spec, problem);
+  FATUNE_TRY_STATUS(evaluate_scalars(evaluation, path + ".arguments", stage.arguments));
   FATUNE_TRY_STATUS(counts(evaluation, spec.grid, path + ".grid", stage.grid));
   FATUNE_TRY_STATUS(counts(evaluation, spec.block, path + ".block", stage.block));
   FATUNE_TRY_STATUS(counts(evaluation, spec.cluster, path + ".cluster", stage.cluster));

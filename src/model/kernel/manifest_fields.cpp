@@ -261,7 +261,9 @@ static void fields(StageSpec& x, FieldList& f) {
   f("arguments", x.arguments)
       .required()
       .filled()
-      .about("Tensors, such as q, k, v and out, and names of scratch and tensor maps");
+      .about(
+          "Tensors, such as q, k, v and out, names of scratch and tensor maps, values: i32 ROWS / "
+          "2");
   f("cluster", x.cluster).items(kDimensions).about("Expressions");
   f("shared_bytes", x.shared_bytes).about("Dynamic shared memory: an expression");
   f("static_shared_bytes", x.static_shared_bytes).about("An expression");

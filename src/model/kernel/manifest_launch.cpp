@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "model/kernel/manifest_check.hpp"
 #include "model/kernel/vocabulary.hpp"
+#include "model/wisdom/scalar.hpp"
 
 namespace fatune {
 namespace {
@@ -49,8 +50,22 @@ Status check_tensor_map(const TensorMapSpec& map, const std::string& path, const
   return check.text(path + ".swizzle", map.swizzle);
 }
 
+Status check_scalar(const std::string& argument, const std::string& path, const Checks& check,
+                    const Operation& operation) {
+  if (operation.declared() == nullptr) {
+    return check.error(path, fmt::format("is '{}', but a kernel of attention takes no values: its "
+                                         "template has macros",
+                                         argument));
+  }
+  const auto split = split_scalar(argument);
+  if (split) return check.text(path, std::string(split->value));
+  return check.error(path, fmt::format("is '{}', which is neither a name nor a value as \"i32 8\", "
+                                       "whose type is one of {}",
+                                       argument, scalar_types()));
+}
+
 Status check_stage(const StageSpec& stage, const std::string& path, const Checks& check,
-                   std::span<const std::string> arguments) {
+                   std::span<const std::string> arguments, const Operation& operation) {
   if (!stage.when.empty()) FATUNE_TRY_STATUS(check.text(path + ".when", stage.when));
   FATUNE_TRY_STATUS(check.texts(path + ".grid", stage.grid));
   FATUNE_TRY_STATUS(check.texts(path + ".block", stage.block));
@@ -61,7 +76,12 @@ Status check_stage(const StageSpec& stage, const std::string& path, const Checks
   for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
     const std::string& argument = stage.arguments[i];
     if (contains(arguments, argument)) continue;
-    return check.error(fmt::format("{}.arguments[{}]", path, i),
+    const std::string place = fmt::format("{}.arguments[{}]", path, i);
+    if (is_scalar(argument)) {
+      FATUNE_TRY_STATUS(check_scalar(argument, place, check, operation));
+      continue;
+    }
+    return check.error(place,
                        fmt::format("is '{}', which is {}", argument,
                                    nearest_hint(argument, arguments, "unknown; did you mean '{}'?",
                                                 "not one of " + join(arguments, ", "))));
@@ -127,7 +147,7 @@ Status check_launch(const Json& root, const Manifest& manifest) {
     const StageSpec& stage = manifest.stages[i];
     const std::string path = fmt::format("stages[{}]", i);
     FATUNE_TRY_STATUS(stage.gemm ? check_gemm(*stage.gemm, path + ".gemm", manifest, check, buffers)
-                                 : check_stage(stage, path, check, arguments));
+                                 : check_stage(stage, path, check, arguments, *manifest.operation));
   }
   const DeclaredOperation* declared = manifest.operation->declared();
   return declared != nullptr ? check_declared(root, *declared, manifest.stages, check)

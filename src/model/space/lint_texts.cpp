@@ -1,6 +1,8 @@
 // lint_texts.cpp: Collects the expressions of launches and of library products.
 #include "model/space/lint_texts.hpp"
 
+#include "model/wisdom/scalar.hpp"
+
 namespace fatune {
 
 std::vector<std::string> launch_texts(const Manifest& manifest) {
@@ -11,6 +13,9 @@ std::vector<std::string> launch_texts(const Manifest& manifest) {
     }
     texts.push_back(stage.shared_bytes);
     texts.push_back(stage.dependent);
+    for (const std::string& argument : stage.arguments) {
+      if (is_scalar(argument)) texts.push_back(argument);
+    }
   }
   for (const TensorMapSpec& map : manifest.tensor_maps) {
     texts.insert(texts.end(), map.sizes.begin(), map.sizes.end());

@@ -12,6 +12,7 @@
 #include "core/fields.hpp"
 #include "core/hash.hpp"
 #include "model/problem/tensor.hpp"
+#include "model/wisdom/scalar.hpp"
 
 namespace fatune {
 namespace {
@@ -71,8 +72,8 @@ std::string maps_fault(const KernelFacts& facts) {
   return {};
 }
 
-/// Every argument is a tensor, a scratch or a map, and names are unique. Errors begin with the
-/// field.
+/// Every argument is a tensor, a scratch, a map or a custom operation's value, and names are
+/// unique. Errors begin with the field.
 std::string names_fault(const KernelFacts& facts) {
   std::set<std::string> known;
   const Attention* const attention = facts.problem.attention();
@@ -93,6 +94,7 @@ std::string names_fault(const KernelFacts& facts) {
   for (const StageFacts& stage : facts.stages) {
     for (const std::string& argument : stage.arguments) {
       if (!fault.empty() || known.contains(argument)) continue;
+      if (attention == nullptr && read_scalar(argument)) continue;
       fault = fmt::format("stages argument '{}' of {} is no tensor, scratch or tensor map",
                           argument, stage.entry);
     }
@@ -178,7 +180,8 @@ void fields(StageFacts& x, FieldList& f) {
   f("shared_bytes", x.shared_bytes).required().range(0, kMost32).about("Dynamic");
   f("static_shared_bytes", x.static_shared_bytes).required().range(0, kMost32);
   f("dependent", x.dependent).about("Programmatic stream serialization is allowed");
-  f("arguments", x.arguments).about("By name, in the order of the kernel's parameters");
+  f("arguments", x.arguments)
+      .about("In the order of the kernel's parameters: names, or values as i32 1024 and f32 0.5");
   f.rule("block", [&x] { return product(x.block) > kMostThreads ? "has over 1024 threads" : ""; });
   f.rule("cluster", [&x] { return cluster_fault(x); });
 }

@@ -36,7 +36,8 @@ inline std::int64_t product(const std::array<std::int64_t, 3>& extent) {
 
 /// One launch. Arguments are passed by name in this order. The tensors q, k, v, out and lse, or a
 /// custom operation's, are device pointers; lse is null if the problem has none. A scratch is a
-/// device pointer; a tensor map is a CUtensorMap by value.
+/// device pointer; a tensor map is a CUtensorMap by value. A custom operation also has values:
+/// "i32 1024" (scalar.hpp).
 struct StageFacts {
   std::string entry;
   std::array<std::int64_t, 3> grid{1, 1, 1};     ///< blocks

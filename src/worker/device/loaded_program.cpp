@@ -7,6 +7,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/kernel/entry.hpp"
+#include "model/wisdom/scalar.hpp"
 #include "worker/device/device_problem.hpp"
 #include "worker/protocol/machine_code.hpp"
 
@@ -48,6 +49,9 @@ Status LoadedProgram::add_kernel(const StagePlan& plan, std::span<const std::str
   FATUNE_TRY(stage.function,
              gpu::find_function(module_, symbol_of(plan.entry, symbols).value_or(plan.entry)));
   FATUNE_TRY_STATUS(gpu::prepare(stage.function, stage.shape));
+  for (const std::string& argument : plan.arguments) {
+    if (const auto scalar = read_scalar(argument)) scalars_[argument] = scalar->bits;
+  }
   stages_.push_back(std::move(stage));
   return {};
 }
@@ -82,6 +86,7 @@ Status LoadedProgram::bind(const TensorAddresses& tensors) {
 
 void* LoadedProgram::value_of(const std::string& argument) {
   if (const auto map = maps_.find(argument); map != maps_.end()) return &map->second;
+  if (const auto scalar = scalars_.find(argument); scalar != scalars_.end()) return &scalar->second;
   const auto pointer = pointers_.find(argument);
   FATUNE_CHECK(pointer != pointers_.end(), "the manifest's reader resolved every argument");
   return &pointer->second;

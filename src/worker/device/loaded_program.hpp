@@ -64,6 +64,7 @@ class LoadedProgram : public Executable {
   std::string persisting_window_;  ///< fixtures only: the tensor whose lines it keeps
   std::map<std::string, CUdeviceptr> pointers_;
   std::map<std::string, CUtensorMap> maps_;
+  std::map<std::string, std::uint64_t> scalars_;  ///< bits of typed values, little-endian
 };
 
 /// A bound program of either kind. Owns the machine code of a template. A baseline belongs to the

@@ -9,6 +9,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/kernel/entry.hpp"
+#include "model/wisdom/scalar.hpp"
 
 namespace fatune {
 namespace {
@@ -59,7 +60,10 @@ std::vector<std::uint32_t> arguments_of(const StagePlan& stage, const LaunchPlan
   std::vector<std::uint32_t> sizes;
   for (const std::string& argument : stage.arguments) {
     const bool map = std::ranges::count(plan.tensor_maps, argument, &TensorMapPlan::name) > 0;
-    sizes.push_back(map ? kTensorMapBytes : kPointerBytes);
+    const auto scalar = read_scalar(argument);
+    sizes.push_back(map      ? kTensorMapBytes
+                    : scalar ? static_cast<std::uint32_t>(scalar->type->bytes)
+                             : kPointerBytes);
   }
   return sizes;
 }
@@ -96,7 +100,7 @@ std::string launch_fault(const Compiled& compiled, std::string_view cubin, const
     if (const auto passed = arguments_of(stage, plan); entry->second != passed) {
       return fmt::format(
           "{} has {} of bytes [{}], but the manifest passes {} of [{}]: pointers of 8, tensor maps "
-          "of 128",
+          "of 128, values as i32 of 4",
           stage.entry, counted(entry->second.size(), "parameter"), fmt::join(entry->second, ", "),
           counted(passed.size(), "argument"), fmt::join(passed, ", "));
     }

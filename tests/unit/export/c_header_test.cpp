@@ -183,4 +183,10 @@ TEST_CASE("a custom operation is launched with its own tensors and sizes") {
       "    CUdeviceptr d_sums, CUdeviceptr scratch, CUstream stream);"));
   CHECK(contains(text, "(d_x | d_w | d_y | d_sums) % 16 != 0"));
   CHECK(contains(text, "arguments[3] = &d_sums;"));
+  kernel.facts.stages.front().arguments = {"x", "i32 -1024", "f32 0.5"};
+  CHECK(
+      contains(c_header(kernel),
+               "    void *arguments[3];\n    int32_t value_1 = -1024;\n    float value_2 = 0.5f;\n"
+               "    arguments[0] = &d_x;\n    arguments[1] = &value_1;\n"
+               "    arguments[2] = &value_2;\n"));
 }

@@ -261,6 +261,40 @@ TEST_CASE("what only attention has is refused") {
             .find("uses the unknown name 'BATCH'") != std::string::npos);
 }
 
+TEST_CASE("arguments may be values of a type and an expression") {
+  const auto with = [](std::string_view argument) {
+    return load_custom(kCustomReference,
+                       changed(kCustomKernel, "\"y\", \"sums\"",
+                               "\"y\", \"sums\", \"" + std::string(argument) + "\""));
+  };
+  const auto planned = [&](std::string_view argument, std::int64_t rows) -> std::string {
+    const auto kernels = with(argument);
+    if (!kernels) return kernels.error().message;
+    const KernelRef kernel = kernels->front();
+    const auto plan = launch_plan(
+        {kernel, default_config(kernel->manifest), custom_test_problem(rows, 64)}, limits());
+    return plan ? plan->stages.front().arguments.back() : plan.error().message;
+  };
+  CHECK(planned("i32 COLUMNS", 3) == "i32 64");
+  CHECK(planned("unsigned int (ROWS + 1) / 2", 3) == "u32 2");
+  CHECK(planned("long long -ROWS * THREADS", 3) == "i64 -192");
+  CHECK(planned("float 1e-5", 3) == "f32 1e-05");
+  CHECK(planned("bool ROWS > 2", 3) == "bool 1");
+  const std::string where = "scale.json: field 'stages[0].arguments[4]'";
+  CHECK(planned("int (ROWS + 1) / 2", 2) ==
+        where + ": '(ROWS + 1) / 2' is 1.5, which is not a whole number, as i32 needs");
+  CHECK(planned("int ROWS * 2147483648", 1) ==
+        where + ": 'ROWS * 2147483648' is 2147483648, but i32 holds -2147483648 to 2147483647");
+  CHECK(planned("int COLUMS", 1) ==
+        where + ": 'COLUMS' uses the unknown name 'COLUMS' (did you mean 'COLUMNS'?)");
+  CHECK(planned("half 1", 1) ==
+        where +
+            " is 'half 1', which is neither a name nor a value as \"i32 8\", whose type is one "
+            "of i32, u32, i64, u64, f32, f64, bool");
+  CHECK(planned("int", 1).find("is 'int', which is") != std::string::npos);
+  CHECK((*with("i32 8")).front()->text_hash != (*with("i32 9")).front()->text_hash);
+}
+
 TEST_CASE("the lint looks at typical problems and at every tensor") {
   const auto findings = [](std::string_view from, std::string_view to) {
     const auto kernels = load_custom(kCustomReference, changed(kCustomKernel, from, to));

@@ -144,6 +144,8 @@ TEST_CASE("a damaged or made-up launch is refused, with file and field") {
                  "over 16 blocks"));
   CHECK(contains(complaint([](Json& j) { j["stages"][0]["arguments"] = {"mystery"}; }),
                  "'mystery' of fa_wgmma"));
+  CHECK(contains(complaint([](Json& j) { j["stages"][0]["arguments"] = {"i32 8"}; }),
+                 "'i32 8' of fa_wgmma"));
   CHECK(contains(complaint([](Json& j) { j["stages"][0]["entry"] = "a;b"; }), "identifier"));
   CHECK(contains(complaint([](Json& j) { j["scratch"][0]["name"] = "q"; }), "named twice"));
   CHECK(contains(complaint([](Json& j) {

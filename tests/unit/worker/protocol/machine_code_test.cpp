@@ -41,6 +41,11 @@ TEST_CASE("entries, parameters and static shared memory are those of the manifes
       fault("extern \"C\" __global__ void k(const float* a, float* b, int n) { *b = n; }"),
       StartsWith("k has 3 parameters of bytes [8, 8, 4], but the manifest passes 2 arguments "
                  "of [8, 8]"));
+  const std::string counted = "(const float* a, float* b, int n, double s) { b[n] = *a * s; }";
+  CHECK(fault("__global__ void k" + counted, "k", {"a", "b", "i32 1024", "f64 0.5"}).empty());
+  CHECK_THAT(fault("__global__ void k" + counted, "k", {"a", "b", "i64 1024", "f64 0.5"}),
+             StartsWith("k has 4 parameters of bytes [8, 8, 4, 8], but the manifest passes 4 "
+                        "arguments of [8, 8, 8, 8]"));
   CHECK_THAT(fault("extern \"C\" __global__ void k(const float* a, float* b) {"
                    "__shared__ float s[64]; s[threadIdx.x] = *a; __syncthreads(); *b = s[3]; }"),
              StartsWith("k has 256 bytes of static shared memory"));
