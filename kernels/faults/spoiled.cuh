@@ -28,7 +28,8 @@ __device__ void keep(const Word* tensor, Word* kept, long long words) {
   for (long long i = first; i < words; i += gridDim.x * blockDim.x) kept[i] = tensor[i];
 }
 
-/// Without their sign, the words of finite elements are ordered as the magnitudes are.
+/// Without their sign, the words of finite elements are ordered as the magnitudes are. The upper
+/// half of eight bytes is enough.
 template <typename Word>
 __device__ void flip_largest(Word* tensor, long long words, Word sign) {
   __shared__ unsigned long long largest;
@@ -36,7 +37,7 @@ __device__ void flip_largest(Word* tensor, long long words, Word sign) {
   __syncthreads();
   unsigned long long mine = 0;
   for (long long i = threadIdx.x; i < words && i < 1ll << 32; i += blockDim.x) {
-    const unsigned long long magnitude = tensor[i] & (sign - 1u);
+    const unsigned long long magnitude = (tensor[i] & (sign - 1u)) >> (sizeof(Word) == 8 ? 32 : 0);
     const unsigned long long here = magnitude << 32 | static_cast<unsigned long long>(i);
     mine = here > mine ? here : mine;
   }
@@ -48,10 +49,10 @@ __device__ void flip_largest(Word* tensor, long long words, Word sign) {
 /// `kept`: what keep() found.
 template <typename Word>
 __device__ void spoil(How how, Word* tensor, const Word* kept, long long words) {
-  constexpr Word kOnes = static_cast<Word>(~0u);
+  constexpr Word kOnes = static_cast<Word>(~0ull);
   constexpr Word kSign = static_cast<Word>(kOnes ^ (kOnes >> 1));
   const long long first = blockIdx.x * blockDim.x + threadIdx.x;
-  const bool poisoned = kept[0] == kOnes || kept[0] == static_cast<Word>(0x5a5a5a5au);
+  const bool poisoned = kept[0] == kOnes || kept[0] == static_cast<Word>(0x5a5a5a5a5a5a5a5aull);
   const bool put_back = how == kStops ? calls > kHonestCalls : how == kKeepsOld && !poisoned;
   if (put_back || how == kZeros) {
     for (long long i = first; i < words; i += gridDim.x * blockDim.x)

@@ -31,7 +31,10 @@ _FACTS = json.loads("[]")  # @fatune: facts
 _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "e4m3": torch.float8_e4m3fn,
-           "e5m2": torch.float8_e5m2}
+           "e5m2": torch.float8_e5m2, "f64": torch.float64, "i8": torch.int8, "u8": torch.uint8, "i16": torch.int16,
+           "u16": torch.uint16, "i32": torch.int32, "u32": torch.uint32, "i64": torch.int64, "u64": torch.uint64,
+           "bool": torch.bool}
 _SCALARS = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "i64": ctypes.c_int64, "u64": ctypes.c_uint64,
+            "i8": ctypes.c_int8, "u8": ctypes.c_uint8, "i16": ctypes.c_int16, "u16": ctypes.c_uint16,
             "f32": ctypes.c_float, "f64": ctypes.c_double, "bool": ctypes.c_bool}
 _ALIGNMENT = 16  # bytes; alignment of the kernels' vector loads

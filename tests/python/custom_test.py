@@ -60,6 +60,11 @@ class CustomTest(unittest.TestCase):
             self.assertEqual((passed.value, ctypes.sizeof(passed)), (value, size))
         self.assertEqual([value.value for value in self.custom._kernels[0].scalars.values()], [4])
 
+    def test_every_type_of_c_is_one_of_pytorch(self):
+        sizes = {"f32": 4, "f64": 8, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "bool": 1}
+        self.assertEqual({name: self.custom._DTYPES[name].itemsize for name in sizes}, sizes)
+        self.assertEqual({name: ctypes.sizeof(self.custom._SCALARS[name]) for name in sizes}, sizes)
+
     def test_an_operation_is_a_member_of_the_file(self):
         for name in ("double", "sorted"):
             self.assertIs(getattr(self.custom, name), getattr(torch.ops.fatune, name))

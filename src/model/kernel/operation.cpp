@@ -48,16 +48,20 @@ Result<std::int64_t> amount(const std::string& text, const std::string& where, c
   return expression.count(scope);
 }
 
-std::optional<Dtype> type_of(const TensorSpec& spec, Dtype io) {
-  if (spec.type == "f32") return std::nullopt;
-  const auto type = parse_dtype(spec.type);
-  return type ? *type : io;  // the reader accepts only these words
+/// The reader accepts only words of types.
+void set_type(const TensorSpec& spec, Dtype io, TensorPlan& tensor) {
+  if (const auto plain = plain_type_named(spec.type)) {
+    tensor.plain = *plain;
+  } else {
+    tensor.type = spec.type == "io" ? io : *parse_dtype(spec.type);
+  }
 }
 
 Result<TensorPlan> plan_tensor(const DeclaredOperation& operation, std::size_t index,
                                const Scope& scope, Dtype io) {
   const TensorSpec& spec = operation.tensors[index];
-  TensorPlan tensor{spec.name, type_of(spec, io), {}, spec.output, fill_of(spec)};
+  TensorPlan tensor{spec.name, std::nullopt, {}, spec.output, fill_of(spec)};
+  set_type(spec, io, tensor);
   std::int64_t bytes = static_cast<std::int64_t>(tensor.width());
   for (std::size_t i = 0; i < spec.shape.size(); ++i) {
     const std::string where = place_in(operation, fmt::format("tensors[{}].shape[{}]", index, i));

@@ -23,12 +23,13 @@ struct SizeSpec {
 
 struct TensorSpec {
   std::string name;
-  std::string type = "io";         ///< "io" (the problem's), "f32", or an element type
+  std::string type = "io";         ///< "io" (the problem's), or the name of a type
   std::vector<std::string> shape;  ///< expressions, the fastest dimension last
   bool output = false;
-  std::optional<std::string> fill;      ///< of an input: normal, uniform, zeros or constant
-  std::optional<double> scale, offset;  ///< of normal and uniform
-  std::optional<double> value;          ///< of constant
+  std::optional<std::string> fill;       ///< of an input: normal, uniform, zeros or constant
+  std::optional<double> scale, offset;   ///< of normal and uniform
+  std::optional<std::int64_t> from, to;  ///< of uniform integers, both included
+  std::optional<double> value;           ///< of constant
 };
 Fill fill_of(const TensorSpec& tensor);
 

@@ -20,20 +20,58 @@ bool is_drawn(const TensorSpec& tensor) {
   return tensor.fill == "normal" || tensor.fill == "uniform";
 }
 
+constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;  // exact in plans
+/// Chosen: sums of a million such elements fit into 32 bits.
+constexpr std::int64_t kUsualWhole = 1000;
+
+/// The type if it is of integers or bool; null for others.
+const PlainFacts* whole_type(const TensorSpec& x) {
+  const auto type = plain_type_named(x.type);
+  return type && plain_facts(*type).whole ? &plain_facts(*type) : nullptr;
+}
+
 std::string fill_fault(const TensorSpec& x) {
   if (x.output) return x.fill ? "is for inputs; an output is poisoned" : "";
+  if (x.fill == "normal" && whole_type(x) != nullptr)
+    return fmt::format("is normal, but elements of {} are uniform, zeros or constant", x.type);
   return x.fill ? "" : "is missing";
+}
+
+/// The declared range of uniform integers, or the usual one of the type.
+Fill whole_fill(const TensorSpec& x, const PlainFacts& type) {
+  const auto least = static_cast<std::int64_t>(type.least);
+  const auto most = static_cast<std::int64_t>(type.most);
+  const bool small = type.bytes <= 2;
+  const std::int64_t from = x.from.value_or(small ? least : std::max(least, -kUsualWhole));
+  const std::int64_t to = x.to.value_or(std::max(from, small ? most : kUsualWhole));
+  return {Fill::Kind::kWhole, static_cast<double>(to - from), static_cast<double>(from)};
+}
+
+std::string bound_fault(const TensorSpec& x, const std::optional<std::int64_t>& bound) {
+  if (!bound) return {};
+  const PlainFacts* const type = whole_type(x);
+  if (type == nullptr || x.fill != "uniform") return "is for integers that are filled with uniform";
+  return value_fault(*type, static_cast<double>(*bound));
+}
+
+std::string to_fault(const TensorSpec& x) {
+  if (x.from && x.to && *x.to < *x.from)
+    return fmt::format("is {}, which is below 'from', {}", *x.to, *x.from);
+  return bound_fault(x, x.to);
 }
 
 std::string draw_fault(const TensorSpec& x, const std::optional<double>& part) {
   if (!part) return {};
   if (x.output) return "is for inputs; an output is poisoned";
+  if (whole_type(x) != nullptr) return "is for floating-point tensors; integers have from and to";
   return is_drawn(x) ? "" : "is for tensors that are filled with normal or uniform";
 }
 
-std::string value_fault(const TensorSpec& x) {
+std::string constant_fault(const TensorSpec& x) {
   if (x.output && x.value) return "is for inputs; an output is poisoned";
   const bool constant = x.fill == "constant";
+  const PlainFacts* const type = whole_type(x);
+  if (constant && x.value && type != nullptr) return value_fault(*type, *x.value);
   if (constant == x.value.has_value()) return {};
   return constant ? "is missing: the value of every element of a constant tensor"
                   : "is for tensors that are filled with constant";
@@ -86,6 +124,15 @@ Status check_tensors(const std::vector<TensorSpec>& tensors, const Checks& check
   if (outputs == static_cast<std::ptrdiff_t>(tensors.size()))
     return check.error("tensors", "must have at least one input");
   return {};
+}
+
+/// A tolerance needs an output that may differ from the reference.
+Status check_tolerance(const DeclaredOperation& operation, const Checks& check) {
+  const auto equal = [](const TensorSpec& x) { return !x.output || whole_type(x) != nullptr; };
+  if (!operation.tolerance || !std::ranges::all_of(operation.tensors, equal)) return {};
+  return check.error("tolerance",
+                     "is for floating-point outputs; integers must be equal to the "
+                     "reference's");
 }
 
 Status check_least(const DeclaredOperation& operation, const Checks& check) {
@@ -149,6 +196,7 @@ Fill fill_of(const TensorSpec& tensor) {
   Fill fill;
   if (tensor.output) return fill;
   if (!is_drawn(tensor)) return {Fill::Kind::kConstant, 1, tensor.value.value_or(0)};
+  if (const PlainFacts* type = whole_type(tensor)) return whole_fill(tensor, *type);
   fill.kind = tensor.fill == "normal" ? Fill::Kind::kNormal : Fill::Kind::kUniform;
   fill.scale = tensor.scale.value_or(1);
   fill.offset = tensor.offset.value_or(0);
@@ -168,7 +216,7 @@ static void fields(TensorSpec& x, FieldList& f) {
                    "then": {"not": {"required": ["fill"]}}, "else": {"required": ["fill"]}})");
   f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
   f("type", x.type)
-      .one_of("io, f32, f16, bf16, e4m3, e5m2")
+      .one_of("io, f32, f16, bf16, e4m3, e5m2, f64, i8, u8, i16, u16, i32, u32, i64, u64, bool")
       .about("io: the problem's type, which is the default");
   f("shape", x.shape).required().filled().about("Expressions, the fastest dimension last");
   f("output", x.output);
@@ -177,6 +225,12 @@ static void fields(TensorSpec& x, FieldList& f) {
       .about("Required of an input; an output has none");
   f("scale", x.scale).finite().about("Of normal and uniform");
   f("offset", x.offset).finite().about("Of normal and uniform");
+  f("from", x.from)
+      .range(-kLargestWhole, kLargestWhole)
+      .about("The least of uniform integers; absent: that of 8 and 16 bits, -1000 or 0 of others");
+  f("to", x.to)
+      .range(-kLargestWhole, kLargestWhole)
+      .about("The largest of uniform integers; absent: that of 8 and 16 bits, 1000 of others");
   f("value", x.value).finite().about("Of constant, which requires it");
   f.rule("shape", [&x] {
     return x.shape.size() > kMostDimensions ? "must be a list of 1 to 8 expressions" : "";
@@ -184,7 +238,9 @@ static void fields(TensorSpec& x, FieldList& f) {
   f.rule("fill", [&x] { return fill_fault(x); });
   f.rule("scale", [&x] { return draw_fault(x, x.scale); });
   f.rule("offset", [&x] { return draw_fault(x, x.offset); });
-  f.rule("value", [&x] { return value_fault(x); });
+  f.rule("from", [&x] { return bound_fault(x, x.from); });
+  f.rule("to", [&x] { return to_fault(x); });
+  f.rule("value", [&x] { return constant_fault(x); });
 }
 
 void fields(DeclaredOperation& x, FieldList& f) {
@@ -223,6 +279,7 @@ Result<DeclaredOperation> parse_operation(const Json& json, const std::string& w
   FATUNE_TRY_STATUS(check_sizes(operation, check));
   check.known = problem_names(operation);
   FATUNE_TRY_STATUS(check_tensors(operation.tensors, check));
+  FATUNE_TRY_STATUS(check_tolerance(operation, check));
   FATUNE_TRY_STATUS(check_least(operation, check));
   auto typical = std::exchange(operation.typical, {});  // no examples before they are checked
   if (typical.empty()) typical = operation.edges;

@@ -13,7 +13,7 @@ namespace fatune {
 namespace {
 
 constexpr std::array kDescales = {"q_descale", "k_descale", "v_descale"};
-constexpr std::array<std::string_view, 3> kFillKinds = {"normal", "uniform", "constant"};
+constexpr std::array<std::string_view, 4> kFillKinds = {"normal", "uniform", "constant", "whole"};
 
 std::vector<TensorPlan> select(const std::vector<TensorPlan>& tensors, bool outputs) {
   std::vector<TensorPlan> chosen;
@@ -32,12 +32,11 @@ std::int64_t TensorPlan::elements() const {
 }
 
 std::string_view TensorPlan::type_word() const {
-  if (type) return fatune::name(*type);
-  return integers ? "i32" : "f32";
+  return type ? fatune::name(*type) : fatune::name(plain);
 }
 
 std::size_t TensorPlan::width() const {
-  return type ? static_cast<std::size_t>(size_of(*type)) : sizeof(float);
+  return type ? static_cast<std::size_t>(size_of(*type)) : plain_facts(plain).bytes;
 }
 
 std::int64_t TensorPlan::span() const {
@@ -97,6 +96,11 @@ std::string describe_elements(const TensorPlan& tensor) {
 std::vector<TensorPlan> OperationPlan::inputs() const { return select(tensors, false); }
 std::vector<TensorPlan> OperationPlan::outputs() const { return select(tensors, true); }
 
+bool OperationPlan::has_low_precision() const {
+  const auto rounded = [](const TensorPlan& each) { return each.output && !each.whole(); };
+  return !tolerance && std::ranges::any_of(tensors, rounded);
+}
+
 std::string_view name(Fill::Kind kind) { return kFillKinds.at(static_cast<std::size_t>(kind)); }
 
 static Result<Fill::Kind> parse_fill_kind(std::string_view text) {
@@ -117,6 +121,7 @@ void fields(Fill& x, FieldList& f) {
 void fields(TensorPlan& x, FieldList& f) {
   f("name", x.name).required();
   f("type", x.type);
+  f("plain", x.plain);
   f("shape", x.shape).required().filled().at_least(1);
   f("output", x.output);
   f("fill", x.fill).required();
@@ -176,7 +181,7 @@ std::vector<TensorPlan> optional_tensors(const Attention& p) {
   if (lengths.kind != LengthsKind::kNone) {
     const std::int64_t count = lengths.repeats() ? p.batch : lengths.documents() + 1;
     found.push_back({"lengths", std::nullopt, {count}});
-    found.back().integers = true;
+    found.back().plain = PlainType::kI32;
   }
   if (p.alibi) found.push_back({"alibi", std::nullopt, {p.heads}});
   if (p.sink) found.push_back({"sink", p.dtype, {p.heads}});

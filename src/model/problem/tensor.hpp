@@ -10,13 +10,15 @@
 
 #include "core/fields_fwd.hpp"
 #include "model/problem/dtype.hpp"
+#include "model/problem/plain_type.hpp"
 #include "model/problem/problem.hpp"
 
 namespace fatune {
 
 /// Fill of an input: offset + scale * draw.
 struct Fill {
-  enum class Kind { kNormal, kUniform, kConstant };  ///< N(0,1), U[-1,1], constant
+  /// N(0,1), U[-1,1], the offset alone, whole numbers from offset to offset + scale.
+  enum class Kind { kNormal, kUniform, kConstant, kWhole };
   Kind kind = Kind::kNormal;
   double scale = 1;
   double offset = 0;
@@ -29,7 +31,7 @@ void fields(Fill& x, FieldList& f);
 /// Element indices count the tensor as contiguous, last dimension fastest, in every layout.
 struct TensorPlan {
   std::string name;
-  std::optional<Dtype> type;  ///< none: fp32
+  std::optional<Dtype> type;  ///< none: `plain`
   std::vector<std::int64_t> shape;
   bool output = false;
   Fill fill = {};  ///< for declared inputs
@@ -43,10 +45,13 @@ struct TensorPlan {
   /// Offset of the first element in `buffer`, which several tensors may share; empty: own buffer.
   std::string buffer = {};
   std::int64_t first = 0;
-  bool integers = false;  ///< int32, not fp32; for lengths, not serialized
+  PlainType plain = PlainType::kF32;  ///< used if `type` is none
 
   /// "f16", "f32", "i32".
   std::string_view type_word() const;
+  bool is(PlainType wanted) const { return !type && plain == wanted; }
+  /// The elements are integers or bool.
+  bool whole() const { return !type && plain_facts(plain).whole; }
   std::int64_t elements() const;
   /// Number of elements from the first to the last in memory, gaps included.
   std::int64_t span() const;
@@ -92,6 +97,9 @@ struct OperationPlan {
 
   std::vector<TensorPlan> inputs() const;
   std::vector<TensorPlan> outputs() const;
+  /// Limits come from a low-precision reference: no tolerance is declared, and an output is of
+  /// floating point.
+  bool has_low_precision() const;
   friend bool operator==(const OperationPlan&, const OperationPlan&) = default;
 };
 void fields(OperationPlan& x, FieldList& f);

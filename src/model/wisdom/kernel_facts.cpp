@@ -165,7 +165,9 @@ FieldWord<MapElement> word_of(const MapElement*) { return {parse_map_element, kM
 void fields(TensorFacts& x, FieldList& f) {
   f.record("tensor");
   f("name", x.name).required().matching(kIdentifier, "an identifier");
-  f("type", x.type).required().one_of("f16, bf16, e4m3, e5m2, f32, i32");
+  f("type", x.type)
+      .required()
+      .one_of("f16, bf16, e4m3, e5m2, f32, f64, i8, u8, i16, u16, i32, u32, i64, u64, bool");
   f("shape", x.shape).required().filled().at_least(1);
   f("strides", x.strides).required().filled().at_least(1).about("Elements");
   f("output", x.output);

@@ -23,7 +23,7 @@ namespace fatune {
 /// bhsd.
 struct TensorFacts {
   std::string name;
-  std::string type;                   ///< "f16", "bf16", "e4m3", "e5m2", "f32" or "i32"
+  std::string type;                   ///< "f16", "f32", "bool": of Dtype or PlainType
   std::vector<std::int64_t> shape;    ///< the fastest dimension last
   std::vector<std::int64_t> strides;  ///< elements
   bool output = false;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cfloat>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -15,38 +13,31 @@
 namespace fatune {
 namespace {
 
-constexpr double kExact = 9007199254740992;  // 2^53
-constexpr ScalarType kTypes[] = {
-    {"i32", 4, -2147483648.0, 2147483647.0, true, "int32_t", ""},
-    {"u32", 4, 0, 4294967295.0, true, "uint32_t", "u"},
-    {"i64", 8, -kExact, kExact, true, "int64_t", "LL"},
-    {"u64", 8, 0, kExact, true, "uint64_t", "ULL"},
-    {"f32", 4, -FLT_MAX, FLT_MAX, false, "float", "f"},
-    {"f64", 8, -DBL_MAX, DBL_MAX, false, "double", ""},
-    {"bool", 1, 0, 1, true, "unsigned char", ""},
-};
 /// Other spellings; a longer one stands before those that it begins with.
 constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
     {"unsigned long long", "u64"},
     {"unsigned long", "u64"},
     {"unsigned int", "u32"},
+    {"unsigned char", "u8"},
+    {"unsigned short", "u16"},
     {"unsigned", "u32"},
     {"long long", "i64"},
     {"long", "i64"},
+    {"signed char", "i8"},
+    {"short", "i16"},
     {"int", "i32"},
     {"float", "f32"},
     {"double", "f64"},
     {"size_t", "u64"},
+    {"int8_t", "i8"},
+    {"uint8_t", "u8"},
+    {"int16_t", "i16"},
+    {"uint16_t", "u16"},
     {"int32_t", "i32"},
     {"uint32_t", "u32"},
     {"int64_t", "i64"},
     {"uint64_t", "u64"},
 };
-
-const ScalarType* type_named(std::string_view name) {
-  const auto* const found = std::ranges::find(kTypes, name, &ScalarType::name);
-  return found == std::end(kTypes) ? nullptr : found;
-}
 
 /// Returns what follows the word; empty if the text does not begin with it.
 std::string_view after(std::string_view text, std::string_view word) {
@@ -55,7 +46,7 @@ std::string_view after(std::string_view text, std::string_view word) {
   return rest.empty() || in_class(rest.front(), "A-Za-z0-9_") ? std::string_view() : trim(rest);
 }
 
-std::string number_text(const ScalarType& type, double value) {
+std::string number_text(const PlainFacts& type, double value) {
   if (type.whole) return fmt::format("{}", static_cast<std::int64_t>(value));
   std::string text =
       type.bytes == 4 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
@@ -70,42 +61,33 @@ bool is_scalar(std::string_view argument) {
 }
 
 std::optional<ScalarText> split_scalar(std::string_view argument) {
-  for (const ScalarType& type : kTypes) {
+  for (const PlainFacts& type : plain_types()) {
     if (const auto value = after(argument, type.name); !value.empty())
       return ScalarText{&type, value};
   }
   for (const auto& [spelling, name] : kSpellings) {
     if (const auto value = after(argument, spelling); !value.empty())
-      return ScalarText{type_named(name), value};
+      return ScalarText{&plain_facts(*plain_type_named(name)), value};
   }
   return std::nullopt;
 }
 
 std::string scalar_types() {
   std::vector<std::string> names;
-  for (const ScalarType& type : kTypes) names.emplace_back(type.name);
+  for (const PlainFacts& type : plain_types()) names.emplace_back(type.name);
   return join(names, ", ");
 }
 
-Result<std::string> scalar_of(const ScalarType& type, double value) {
-  if (type.whole && value != std::floor(value))
-    return usage_error(
-        fmt::format("is {}, which is not a whole number, as {} needs", value, type.name));
-  if (value < type.least || value > type.most) {
-    const auto bound = [&](double limit) {
-      return type.whole ? fmt::format("{}", static_cast<std::int64_t>(limit))
-                        : fmt::format("{:.6g}", limit);
-    };
-    return usage_error(fmt::format("is {}, but {} holds {} to {}", value, type.name,
-                                   bound(type.least), bound(type.most)));
-  }
+Result<std::string> scalar_of(const PlainFacts& type, double value) {
+  const std::string fault = value_fault(type, value);
+  if (!fault.empty()) return usage_error(fault);
   return fmt::format("{} {}", type.name, number_text(type, value));
 }
 
 std::optional<Scalar> read_scalar(std::string_view argument) {
   const auto split = split_scalar(argument);
   if (!split) return std::nullopt;
-  const ScalarType& type = *split->type;
+  const PlainFacts& type = *split->type;
   const auto value = parse_number(split->value);
   if (!value) return std::nullopt;
   const auto stored = scalar_of(type, *value);

@@ -1,28 +1,19 @@
 // scalar.hpp: Defines values among a stage's arguments, which texts hold: "i32 1024", "f32 0.5".
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/result.hpp"
+#include "model/problem/plain_type.hpp"
 
 namespace fatune {
 
-/// A type that a kernel takes by value.
-struct ScalarType {
-  std::string_view name;  ///< "i32"
-  std::size_t bytes;
-  double least, most;  ///< i64 and u64: up to 2^53, which expressions hold exactly
-  bool whole;
-  std::string_view c_type, c_suffix;  ///< of a literal in C99
-};
-
 /// A type and what follows it.
 struct ScalarText {
-  const ScalarType* type;
+  const PlainFacts* type;
   std::string_view value;
 };
 
@@ -34,11 +25,11 @@ std::optional<ScalarText> split_scalar(std::string_view argument);
 /// The names of types, for messages.
 std::string scalar_types();
 /// Returns the argument as stored: "f32 0.1". Fails with "is 0.5, which i32 cannot hold (...)".
-Result<std::string> scalar_of(const ScalarType& type, double value);
+Result<std::string> scalar_of(const PlainFacts& type, double value);
 
 /// The value of a stored argument.
 struct Scalar {
-  const ScalarType* type;
+  const PlainFacts* type;
   std::uint64_t bits;   ///< the lowest `type->bytes` are the parameter's
   std::string literal;  ///< in C: "1024u"
 };

@@ -83,7 +83,7 @@ Result<PendingProblem> request_problem(CompileService& service, const Preparatio
   order.cases = std::move(cases);
   FATUNE_TRY(const CompileRequest checks, checks_request(setting.limits));
   pending.reference = service.submit(compile_request(slice, setting.limits, {"OUT_F32=1"}));
-  if (!order.custom || !order.custom->tolerance) {
+  if (!order.custom || order.custom->has_low_precision()) {
     Candidate low_precision = slice;
     if (problem.is(is_fused))
       low_precision.problem = with_given_factors(slice.problem.as_attention());

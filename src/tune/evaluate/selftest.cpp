@@ -2,6 +2,7 @@
 #include "tune/evaluate/selftest.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,15 +25,16 @@ const Attention kUsual{
 
 /// A fault in one tensor of a correct launch.
 struct Cheat {
-  const char* name;  ///< kernel name; {} is replaced by the tensor
-  const char* how;   ///< enumerator of kernels/faults/spoiled.cuh
+  const char* name;      ///< kernel name; {} is replaced by the tensor
+  std::string_view how;  ///< enumerator of kernels/faults/spoiled.cuh
   GateId gate;
   const char* static_shared_bytes = "0";
 };
+constexpr std::string_view kNoNumber = "kNan";  // integers have none
 constexpr Cheat kWithoutReference{"does_nothing", "kNothing", GateId::kPoison};
 constexpr Cheat kOfInputs[] = {{"changes_{}", "kChanged", GateId::kInputs}};
 constexpr Cheat kOfOutputs[] = {{"zeros_in_{}", "kZeros", GateId::kAccuracy},
-                                {"nan_in_{}", "kNan", GateId::kAccuracy},
+                                {"nan_in_{}", kNoNumber, GateId::kAccuracy},
                                 {"wrong_sign_in_{}", "kWrongSign", GateId::kAccuracy, "8"},
                                 {"last_of_{}_unwritten", "kLastUnwritten", GateId::kPoison},
                                 {"writes_past_{}", "kOnePast", GateId::kGuardBands},
@@ -77,11 +79,12 @@ Fixture new_cheat(Kernel kernel, std::string called, GateId gate) {
 /// Makes a fixture that saves the tensor, runs the reference, and then spoils the tensor.
 Fixture spoiled(const Kernel& reference, const SourceFile& source, const Cheat& cheat,
                 const TensorPlan& tensor) {
-  constexpr const char* kWords[] = {"", "unsigned char", "unsigned short", "", "unsigned"};
+  constexpr std::array kWords = {"", "unsigned char",     "unsigned short", "", "unsigned", "", "",
+                                 "", "unsigned long long"};
   Kernel kernel = reference;
   const std::string include = fmt::format("\n#include \"{}\"", source.path);
   kernel.source.text +=
-      fmt::format(kEntries, include, kWords[tensor.width()], tensor.elements(), cheat.how);
+      fmt::format(kEntries, include, kWords.at(tensor.width()), tensor.elements(), cheat.how);
   kernel.headers.push_back(source);
   kernel.manifest.scratch.push_back({kKept, fmt::to_string(tensor.bytes())});
   std::vector<StageSpec>& stages = kernel.manifest.stages;
@@ -219,8 +222,10 @@ Result<std::vector<Fixture>> cheats_at(const Problem& problem, const KernelRef& 
   FATUNE_TRY(const SourceFile source, embedded_source(kSpoiledSource));
   std::vector<Fixture> cheats;
   for (const TensorPlan& tensor : plan.tensors) {
-    for (const Cheat& cheat : tensor.output ? std::span<const Cheat>(kOfOutputs) : kOfInputs)
+    for (const Cheat& cheat : tensor.output ? std::span<const Cheat>(kOfOutputs) : kOfInputs) {
+      if (tensor.whole() && cheat.how == kNoNumber) continue;
       cheats.push_back(spoiled(*reference, source, cheat, tensor));
+    }
   }
   cheats.push_back(spoiled(*reference, source, kWithoutReference, plan.outputs().front()));
   if (manifest.stages.front().dependent == "0" && plan.inputs().size() <= kMostEarlyInputs) {

@@ -41,7 +41,8 @@ Offsets slice_at(const Attention& problem, std::int64_t head, std::int64_t first
   return offsets;
 }
 
-constexpr int kMostDoublings = 6;  // of v, see the tolerance rule "vacuity"
+constexpr std::uint8_t kOtherByte = 0x5a;  // in elements that a second run of a reference leaves
+constexpr int kMostDoublings = 6;          // of v, see the tolerance rule "vacuity"
 
 class AttentionReference final : public ReferenceMaker {
  public:
@@ -107,7 +108,7 @@ class DeclaredReference final : public ReferenceMaker {
     const std::vector<TensorPlan> tensors = plan_.outputs();
     References made;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      made.outputs.push_back(make_reference(tensors[i], floats_of(results.outputs[i])));
+      made.outputs.push_back(make_declared_reference(tensors[i], std::move(results.outputs[i])));
       made.outputs.back().tolerance = plan_.tolerance;
       FATUNE_TRY_STATUS(check_written(made.outputs.back()));
     }
@@ -149,6 +150,7 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
     copies.push_back(std::move(copy));
   }
   FATUNE_TRY(Results results, run(order_.reference, plan_, slice(), addresses, true));
+  FATUNE_TRY_STATUS(check_whole(results, addresses));
   const Micros time = results.time;
   const Problem& problem = order_.problem;
   const bool bounded = bounds_rounding(problem, which.distribution);
@@ -156,7 +158,7 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
   if (bounded || problem.is(is_fused)) kept = host_inputs(inputs);
   FATUNE_TRY(References made, take(std::move(results), which, std::move(inputs)));
   made.time = time;
-  if (plan_.tolerance) return made;
+  if (!plan_.has_low_precision()) return made;
   if (problem.is(has_descales) && which.distribution == Distribution::kNormal) {
     FATUNE_TRY(made.outputs.front().unquantized, unquantized_values(which, v_doublings));
   }
@@ -172,6 +174,7 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
     allow_quantizing(made.lse, low_precision.outputs[1]);
   for (std::size_t i = 0; i < made.outputs.size(); ++i) {
     TensorReference& output = made.outputs[i];
+    if (!output.exact.empty()) continue;
     const Comparison comparison = compare(output, low_precision.outputs[i]);
     output.limits = limits(output, comparison, which);
     const Judgement verdict = judge(output, comparison);
@@ -179,6 +182,22 @@ Result<References> ReferenceMaker::make(const InputCase& which, int v_doublings,
     return device_error("the low-precision reference breaks its own limits: " + verdict.reason);
   }
   return made;
+}
+
+Status ReferenceMaker::check_whole(const Results& first, const TensorAddresses& addresses) {
+  const std::vector<TensorPlan> outputs = plan_.outputs();
+  if (std::ranges::none_of(outputs, &TensorPlan::whole)) return {};
+  FATUNE_TRY(const Results second,
+             run(order_.reference, plan_, slice(), addresses, true, kOtherByte));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::vector<std::byte>&a = first.outputs[i], &b = second.outputs[i];
+    if (!outputs[i].whole() || a == b) continue;
+    const auto at = std::ranges::mismatch(a, b).in1 - a.begin();
+    return device_error(fmt::format(
+        "the reference leaves {} unwritten, or its runs differ there",
+        describe_place(outputs[i], at / static_cast<std::int64_t>(outputs[i].width()))));
+  }
+  return {};
 }
 
 Result<std::vector<float>> ReferenceMaker::unquantized_values(const InputCase& which,
@@ -217,20 +236,23 @@ Result<ReferenceMaker::Results> ReferenceMaker::run_apart(const Program& program
   return run(program, plan, slice, addresses, singles);
 }
 
-/// With `singles` the program writes fp32, whatever an output's type is.
+/// With `singles` the program writes fp32 in place of a Dtype. Outputs hold the byte before.
 Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
                                                     const OperationPlan& plan, const Problem& slice,
-                                                    TensorAddresses addresses, bool singles) {
+                                                    TensorAddresses addresses, bool singles,
+                                                    std::uint8_t before) {
   const CUstream stream = session_.stream.raw();
   FATUNE_TRY(LoadedProgram loaded, LoadedProgram::load(session_.context, stream, program, slice));
   Results results;
   std::vector<Erased> memory;
   std::map<std::string, std::size_t> widths;
   for (const TensorPlan& tensor : plan.tensors) {
-    widths[tensor.name] = tensor.output && singles ? sizeof(float) : tensor.width();
+    const bool single = tensor.output && singles && tensor.type;
+    widths[tensor.name] = single ? sizeof(float) : tensor.width();
     if (!tensor.output) continue;
     const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * widths.at(tensor.name);
     FATUNE_TRY(Erased buffer, Erased::make(session_.context, bytes, stream));
+    FATUNE_TRY_STATUS(gpu::fill_bytes(buffer.address(), before, bytes, stream));
     addresses[tensor.name] = buffer.address();
     memory.push_back(std::move(buffer));
     results.outputs.emplace_back(bytes);

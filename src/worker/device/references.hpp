@@ -87,7 +87,9 @@ class ReferenceMaker {
  private:
   /// `plan` and `slice` are the order's, or those of the same problem in another type.
   Result<Results> run(const Program& program, const OperationPlan& plan, const Problem& slice,
-                      TensorAddresses addresses, bool singles);
+                      TensorAddresses addresses, bool singles, std::uint8_t before = kNanByte);
+  /// Runs the reference again: integers that it does not write look like others.
+  Status check_whole(const Results& first, const TensorAddresses& addresses);
   Result<Results> run_apart(const Program& program, Attention problem, const Problem& slice,
                             HostInputs inputs, bool singles);
   /// The reference's values for the inputs before they were quantized.

@@ -12,6 +12,7 @@
 
 #include "core/parallel.hpp"
 #include "model/problem/rule_keys.hpp"
+#include "worker/verify/inputs.hpp"
 
 namespace fatune {
 namespace {
@@ -59,26 +60,36 @@ struct BlockErrors {
 };
 
 template <typename Element>
-float value_of(std::span<const float> table, Element element) {
-  if constexpr (std::is_same_v<Element, float>) {
+auto value_of(std::span<const float> table, Element element) {
+  if constexpr (std::is_floating_point_v<Element>) {
     return element;
   } else {
     return table[element];
   }
 }
 
-/// fp32 is exact enough for errors of shorter elements, but not for errors of fp32 elements.
+template <typename Element>
+auto right_value(const TensorReference& reference, std::int64_t at) {
+  const auto i = static_cast<std::size_t>(at);
+  if constexpr (std::is_same_v<Element, double>) {
+    return reference.doubles[i];
+  } else {
+    return reference.values[i];
+  }
+}
+
+/// fp32 is exact enough for errors of shorter elements, but not for errors of longer elements.
 template <typename Element>
 BlockErrors scan(const TensorReference& reference, std::span<const float> table,
                  std::span<const std::byte> out, const Range& range) {
-  using Error = std::conditional_t<std::is_same_v<Element, float>, double, float>;
+  using Error = std::conditional_t<std::is_floating_point_v<Element>, double, float>;
   const Element* elements = reinterpret_cast<const Element*>(out.data());
   constexpr auto kClose = static_cast<Error>(1e-3);
   BlockErrors errors;
   Error largest = 0, unexplained = 0;
   const bool bounded = !reference.rounding.empty();
   for (std::int64_t at = range.first; at < range.first + range.count; ++at) {
-    const Error right = reference.values[static_cast<std::size_t>(at)];
+    const Error right = right_value<Element>(reference, at);
     const Error error = std::abs(static_cast<Error>(value_of(table, elements[at])) - right);
     if (!(error <= std::numeric_limits<Error>::max())) {
       if (errors.not_finite++ == 0) errors.first_not_finite = at;
@@ -130,9 +141,10 @@ std::vector<BlockErrors> scan_all(const TensorReference& reference,
                                   std::span<const std::byte> out) {
   const std::optional<Dtype>& type = reference.tensor.type;
   const std::span<const float> table = type ? decode_table(*type) : std::span<const float>();
-  const auto scan_block = !type                 ? scan<float>
-                          : size_of(*type) == 1 ? scan<std::uint8_t>
-                                                : scan<std::uint16_t>;
+  const auto scan_block = reference.tensor.is(PlainType::kF64) ? scan<double>
+                          : !type                              ? scan<float>
+                          : size_of(*type) == 1                ? scan<std::uint8_t>
+                                                               : scan<std::uint16_t>;
   std::vector<BlockErrors> blocks(reference.block_squares.size());
   for_each_block(reference.tensor, [&](std::size_t block, const Range& range) {
     const std::int64_t head = static_cast<std::int64_t>(block) / blocks_per_head(reference.tensor);
@@ -188,18 +200,18 @@ double method_error(const TensorReference& reference, std::span<const std::byte>
 
 /// Sums up one block of the reference.
 struct BlockNorms {
-  double squares = 0, absolute = 0;
-  float extreme = 0;
+  double squares = 0, absolute = 0, extreme = 0;
 };
 
-std::vector<BlockNorms> norms_of(const TensorPlan& tensor, const std::vector<float>& values) {
+template <typename Value>
+std::vector<BlockNorms> norms_of(const TensorPlan& tensor, const std::vector<Value>& values) {
   std::vector<BlockNorms> blocks(
       static_cast<std::size_t>(heads_of(tensor) * blocks_per_head(tensor)));
   for_each_block(tensor, [&](std::size_t block, const Range& range) {
     BlockNorms norms;
     for (std::int64_t i = range.first; i < range.first + range.count; ++i) {
-      const float value = values[static_cast<std::size_t>(i)];
-      norms.squares += static_cast<double>(value) * value;
+      const double value = values[static_cast<std::size_t>(i)];
+      norms.squares += value * value;
       norms.absolute += std::abs(value);
       if (std::abs(value) > std::abs(norms.extreme)) norms.extreme = value;
     }
@@ -227,6 +239,47 @@ void add_masked_rows(const TensorReference& reference, std::span<const std::byte
   }
 }
 
+/// Sets the norms of the reference's values.
+template <typename Value>
+void set_norms(const std::vector<Value>& values, TensorReference& reference) {
+  FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == reference.tensor.elements(),
+               "one value for each element");
+  double sum = 0;
+  for (const BlockNorms& block : norms_of(reference.tensor, values)) {
+    reference.block_squares.push_back(block.squares);
+    sum += block.absolute;
+    if (std::abs(block.extreme) > std::abs(reference.extreme)) reference.extreme = block.extreme;
+  }
+  reference.largest = std::abs(reference.extreme);
+  reference.mean = sum / static_cast<double>(values.size());
+}
+
+/// An integer in decimal, for messages.
+std::string element_text(const TensorPlan& tensor, const std::byte* from) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, from, tensor.width());
+  const PlainFacts& type = plain_facts(tensor.plain);
+  const unsigned above = 64 - 8 * static_cast<unsigned>(type.bytes);
+  if (type.least == 0) return fmt::format("{}", bits);
+  return fmt::format("{}", static_cast<std::int64_t>(bits << above) >> above);
+}
+
+Comparison compare_exactly(const TensorReference& reference, std::span<const std::byte> out) {
+  const TensorPlan& tensor = reference.tensor;
+  const std::size_t width = tensor.width();
+  Comparison result;
+  if (std::memcmp(out.data(), reference.exact.data(), out.size()) == 0) return result;
+  result.allclose_1e3 = false;
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+    const std::byte* const found = out.data() + static_cast<std::size_t>(i) * width;
+    const std::byte* const wanted = reference.exact.data() + static_cast<std::size_t>(i) * width;
+    if (std::memcmp(found, wanted, width) == 0 || result.unequal++ != 0) continue;
+    result.first_unequal = fmt::format("{} is {}, not {}", describe_place(tensor, i),
+                                       element_text(tensor, found), element_text(tensor, wanted));
+  }
+  return result;
+}
+
 }  // namespace
 
 double ratio(double value, double limit) {
@@ -248,19 +301,25 @@ std::int64_t blocks_per_head(const TensorPlan& tensor) {
 }
 
 TensorReference make_reference(const TensorPlan& tensor, std::vector<float> values) {
-  FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == tensor.elements(),
-               "one value for each element");
   TensorReference reference;
   reference.tensor = tensor;
   reference.values = std::move(values);
-  double sum = 0;
-  for (const BlockNorms& block : norms_of(tensor, reference.values)) {
-    reference.block_squares.push_back(block.squares);
-    sum += block.absolute;
-    if (std::abs(block.extreme) > std::abs(reference.extreme)) reference.extreme = block.extreme;
+  set_norms(reference.values, reference);
+  return reference;
+}
+
+TensorReference make_declared_reference(const TensorPlan& tensor, std::vector<std::byte> bytes) {
+  TensorReference reference;
+  reference.tensor = tensor;
+  if (tensor.whole()) {
+    reference.exact = std::move(bytes);
+  } else if (tensor.is(PlainType::kF64)) {
+    reference.doubles.resize(bytes.size() / sizeof(double));
+    std::memcpy(reference.doubles.data(), bytes.data(), bytes.size());
+    set_norms(reference.doubles, reference);
+  } else {
+    return make_reference(tensor, floats_of(bytes));
   }
-  reference.largest = std::abs(reference.extreme);
-  reference.mean = sum / static_cast<double>(reference.values.size());
   return reference;
 }
 
@@ -272,16 +331,18 @@ TensorReference make_out_reference(const Attention& problem, std::vector<float> 
 }
 
 Status check_written(const TensorReference& reference) {
-  const auto wrong = std::find_if(reference.values.begin(), reference.values.end(),
-                                  [](float value) { return !std::isfinite(value); });
-  if (wrong == reference.values.end()) return {};
-  return device_error(
-      fmt::format("the reference leaves {} unwritten, or it is not finite there",
-                  describe_place(reference.tensor, wrong - reference.values.begin())));
+  if (!reference.exact.empty()) return {};
+  for (std::int64_t at = 0; at < reference.tensor.elements(); ++at) {
+    if (std::isfinite(reference.value(at))) continue;
+    return device_error(fmt::format("the reference leaves {} unwritten, or it is not finite there",
+                                    describe_place(reference.tensor, at)));
+  }
+  return {};
 }
 
 Comparison compare(const TensorReference& reference, std::span<const std::byte> out) {
   FATUNE_CHECK(out.size() == reference.tensor.bytes(), "an output as large as the reference");
+  if (!reference.exact.empty()) return compare_exactly(reference, out);
   const std::vector<BlockErrors> blocks = scan_all(reference, out);
   Comparison result;
   double squares = 0, reference_squares = 0, absolute = 0, head_squares = 0, head_reference = 0;
@@ -306,7 +367,7 @@ Comparison compare(const TensorReference& reference, std::span<const std::byte> 
       result.worst_head = block / in_head;
     }
   }
-  result.mean_abs = absolute / static_cast<double>(reference.values.size());
+  result.mean_abs = absolute / static_cast<double>(reference.tensor.elements());
   result.relative_l2 = relative(squares, reference_squares);
   if (!reference.unquantized.empty()) result.method_l2 = method_error(reference, out);
   add_masked_rows(reference, out, result);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/result.hpp"
@@ -25,10 +26,13 @@ struct Limits {
   std::optional<double> method_l2 = {};  ///< also absent if nothing was quantized
 };
 
-/// The reference's values of an output in fp32, with the norms that comparisons divide by.
+/// The reference's values of an output, with the norms that comparisons divide by.
 struct TensorReference {
   TensorPlan tensor;
-  std::vector<float> values;
+  std::vector<float> values;         ///< fp32; empty for f64, integers and bool
+  std::vector<double> doubles = {};  ///< of an output in f64
+  /// The elements of an output of integers or bool, which must be equal.
+  std::vector<std::byte> exact = {};
   /// fp8 with N(0,1) inputs only: the values for the inputs before they were quantized.
   std::vector<float> unquantized = {};
   /// fp8 only, if single keys decide a row: the error that rounding weights and output may cause in
@@ -42,10 +46,18 @@ struct TensorReference {
   Limits limits;
   /// The sum of squares of each block of rows. The blocks of a head are neighbours.
   std::vector<double> block_squares;
-  float extreme = 0;             ///< the value with the largest magnitude
+  double extreme = 0;            ///< the value with the largest magnitude
   double largest = 0, mean = 0;  ///< of |ref|
+
+  double value(std::int64_t at) const {
+    const auto i = static_cast<std::size_t>(at);
+    return doubles.empty() ? values[i] : doubles[i];
+  }
 };
 TensorReference make_reference(const TensorPlan& tensor, std::vector<float> values);
+/// The reference of a declared output from the bytes that the reference wrote: fp32, or the type of
+/// an output in f64, integers or bool.
+TensorReference make_declared_reference(const TensorPlan& tensor, std::vector<std::byte> bytes);
 /// The reference of attention's out, whose rows may see no key.
 TensorReference make_out_reference(const Attention& problem, std::vector<float> values);
 /// A device error if a value is not finite. A reference that does not write all of its output
@@ -71,7 +83,9 @@ struct Comparison {
   std::int64_t worst_block = 0;  ///< index into block_squares
   double worst_excess = 0;       ///< largest error over what is declared to be allowed there
   std::int64_t worst_excess_at = 0;
-  bool allclose_1e3 = true;  ///< |out - ref| <= 1e-3 + 1e-3 |ref| everywhere
+  bool allclose_1e3 = true;        ///< |out - ref| <= 1e-3 + 1e-3 |ref| everywhere
+  std::int64_t unequal = 0;        ///< elements of integers or bool that differ from the reference
+  std::string first_unequal = {};  ///< "y[17] is 5, not 7"
 };
 /// `out` has elements of the tensor's type. The figures do not depend on the number of threads.
 Comparison compare(const TensorReference& reference, std::span<const std::byte> out);

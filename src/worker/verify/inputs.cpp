@@ -46,11 +46,13 @@ struct Recipe {
 };
 
 template <typename Element>
-Element element_of(const std::optional<Dtype>& type, float value) {
-  if constexpr (sizeof(Element) == sizeof(float)) {
+Element element_of(const std::optional<Dtype>& type, double value) {
+  if constexpr (sizeof(Element) == sizeof(double)) {
     return std::bit_cast<Element>(value);
+  } else if constexpr (sizeof(Element) == sizeof(float)) {
+    return std::bit_cast<Element>(static_cast<float>(value));
   } else {
-    return static_cast<Element>(encode(*type, value));
+    return static_cast<Element>(encode(*type, static_cast<float>(value)));
   }
 }
 
@@ -64,21 +66,21 @@ std::vector<Element> element_table(const std::optional<Dtype>& type, const Fill&
   std::vector<Element> table(kDraws);
   for (std::size_t draw = 0; draw < kDraws; ++draw) {
     const double value = drawn_value(fill, static_cast<std::uint16_t>(draw));
-    table[draw] = element_of<Element>(type, static_cast<float>(fill.offset + fill.scale * value));
+    table[draw] = element_of<Element>(type, fill.offset + fill.scale * value);
   }
   return table;
 }
 
 /// An element with the outlier at its place.
 template <typename Element>
-float outlier(const std::optional<Dtype>& type, const Recipe& recipe, Element element,
-              std::uint16_t draw, float added) {
+double outlier(const std::optional<Dtype>& type, const Recipe& recipe, Element element,
+               std::uint16_t draw, float added) {
   if constexpr (sizeof(Element) < sizeof(float)) {
     if (recipe.added_to_element)
       return decode(*type, element) + static_cast<float>(recipe.fill.scale) * added;
   }
   const double sum = static_cast<double>(drawn_value(recipe.fill, draw)) + added;
-  return static_cast<float>(recipe.fill.offset + recipe.fill.scale * sum);
+  return recipe.fill.offset + recipe.fill.scale * sum;
 }
 
 /// Draws four elements from every 64 random bits.
@@ -113,8 +115,7 @@ std::vector<std::byte> make_elements(const TensorPlan& tensor, const Recipe& rec
   std::vector<std::byte> bytes(tensor.bytes());
   const std::span<Element> all = elements<Element>(bytes);
   if (recipe.fill.kind == Fill::Kind::kConstant) {
-    const auto value = static_cast<float>(recipe.fill.offset);
-    std::fill(all.begin(), all.end(), element_of<Element>(tensor.type, value));
+    std::fill(all.begin(), all.end(), element_of<Element>(tensor.type, recipe.fill.offset));
   } else {
     fill_random(all, tensor.type, recipe, seed);
   }
@@ -123,6 +124,8 @@ std::vector<std::byte> make_elements(const TensorPlan& tensor, const Recipe& rec
 
 std::vector<std::byte> make_tensor(const TensorPlan& tensor, const Recipe& recipe,
                                    std::uint64_t seed) {
+  if (tensor.whole()) return whole_elements(tensor, recipe.fill, seed, recipe.streams.draws);
+  if (tensor.width() == 8) return make_elements<std::uint64_t>(tensor, recipe, seed);
   if (tensor.width() == 1) return make_elements<std::uint8_t>(tensor, recipe, seed);
   if (tensor.width() == 2) return make_elements<std::uint16_t>(tensor, recipe, seed);
   return make_elements<std::uint32_t>(tensor, recipe, seed);
@@ -166,6 +169,11 @@ std::vector<std::byte> bytes_of(const std::vector<Element>& values) {
 }
 
 Recipe declared_recipe(const Streams& streams, Distribution how, Fill fill) {
+  if (fill.kind == Fill::Kind::kWhole) {
+    if (how == Distribution::kZeros)  // or what is nearest to 0
+      fill = {Fill::Kind::kConstant, 1, std::clamp(0.0, fill.offset, fill.offset + fill.scale)};
+    return {fill, streams};
+  }
   if (fill.kind != Fill::Kind::kConstant) {
     if (how == Distribution::kZeros) fill.kind = Fill::Kind::kConstant;
     if (how == Distribution::kUniform) fill.kind = Fill::Kind::kUniform;

@@ -20,6 +20,7 @@ constexpr std::size_t kQuantumParts = 64;  // chosen: a piece of samples for eve
 /// Chosen: another order of its sums may cost an fp32 output this much of its 24 bits.
 constexpr double kSingleL2 = 1e-5;
 constexpr double kSingleStep = 1.0 / (1 << 20);
+constexpr double kDoubleShare = 0x1p-29;  // of an f64 output in the same: 53 bits, not 24
 
 double quantum_at(Dtype dtype, float value) {
   const auto table = decode_table(dtype);
@@ -35,7 +36,8 @@ double quantum_of(Dtype dtype, const TensorReference& reference) {
   const std::vector<float>& values = reference.values;
   const std::size_t stride = values.size() / kQuantumSamples + 1;
   const std::size_t samples = (values.size() + stride - 1) / stride;
-  std::vector<double> largest(kQuantumParts, quantum_at(dtype, reference.extreme));
+  std::vector<double> largest(kQuantumParts,
+                              quantum_at(dtype, static_cast<float>(reference.extreme)));
   parallel_for(kQuantumParts, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t part = begin; part < end; ++part) {
       for (std::size_t i = part; i < samples; i += kQuantumParts)
@@ -45,9 +47,12 @@ double quantum_of(Dtype dtype, const TensorReference& reference) {
   return *std::max_element(largest.begin(), largest.end());
 }
 
+/// The share of an fp32 output's costs that an output of C's types has.
+double share_of(const TensorPlan& tensor) { return tensor.is(PlainType::kF64) ? kDoubleShare : 1; }
+
 /// The distance from the largest magnitude to the next element upwards.
 double step_at(const TensorPlan& tensor, double magnitude) {
-  if (!tensor.type) return kSingleStep * magnitude;
+  if (!tensor.type) return kSingleStep * share_of(tensor) * magnitude;
   const std::uint16_t element = encode(*tensor.type, static_cast<float>(magnitude));
   const double above = decode(*tensor.type, static_cast<std::uint16_t>(element + 1));
   const double below = decode(*tensor.type, static_cast<std::uint16_t>(element - 1));
@@ -169,11 +174,13 @@ Limits attention_limits(const TensorReference& reference, const Comparison& low_
 Limits declared_limits(const TensorReference& reference, const Comparison& low_precision,
                        Dtype io) {
   const ToleranceFactors factors = tolerance_factors(reference.tensor.type.value_or(io));
-  const double least_l2 = reference.tensor.type ? factors.relative_l2 : kSingleL2;
+  const double share = share_of(reference.tensor);
+  const double least_l2 = reference.tensor.type ? factors.relative_l2 : kSingleL2 * share;
   Limits limits;
   limits.max_abs =
       factors.max_factor * low_precision.max_abs + step_at(reference.tensor, reference.largest);
-  limits.mean_abs = factors.mean_factor * low_precision.mean_abs + kSingleStep * reference.mean;
+  limits.mean_abs =
+      factors.mean_factor * low_precision.mean_abs + kSingleStep * share * reference.mean;
   limits.relative_l2 = std::max(least_l2, factors.mean_factor * low_precision.relative_l2);
   limits.block_l2 =
       std::max(factors.part_factor * least_l2, factors.mean_factor * low_precision.worst_block_l2);
@@ -182,6 +189,13 @@ Limits declared_limits(const TensorReference& reference, const Comparison& low_p
 
 Judgement judge(const TensorReference& reference, const Comparison& comparison) {
   const TensorPlan& tensor = reference.tensor;
+  if (comparison.unequal > 0) {
+    return {
+        false, kWorstMargin, "equal",
+        fmt::format("equal: {} of {} {} differ from the reference's, first {}", comparison.unequal,
+                    tensor.elements(), describe_elements(tensor), comparison.first_unequal)};
+  }
+  if (!reference.exact.empty()) return {true, 0, "equal", ""};
   if (comparison.not_finite > 0) {
     return {
         false, kWorstMargin, "finite",
@@ -206,6 +220,7 @@ Judgement judge(const TensorReference& reference, const Comparison& comparison) 
 }
 
 double vacuity_margin(const TensorReference& reference) {
+  if (!reference.exact.empty()) return kWorstMargin;  // zeros differ, unless they are right
   if (reference.tolerance)
     return ratio(reference.largest, allowed(*reference.tolerance, reference.largest));
   const Limits& limits = reference.limits;

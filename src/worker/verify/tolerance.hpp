@@ -46,8 +46,9 @@ struct Judgement {
   std::string worst_rule;  ///< the rule that gave the margin
   std::string reason;      ///< rule, place, value and limit of a failure
 };
-/// Judges by the rules "finite" and "masked_rows", then by the declared "tolerance" alone, or by
-/// the others as far as the reference has limits. "not_finite" comes last.
+/// Judges integers and bool by the rule "equal" alone. Judges others by the rules "finite" and
+/// "masked_rows", then by the declared "tolerance" alone, or by the others as far as the reference
+/// has limits. "not_finite" comes last.
 Judgement judge(const TensorReference& reference, const Comparison& comparison);
 
 /// How far an output of zeros misses the limits. Below kLeastVacuity the rules come near to

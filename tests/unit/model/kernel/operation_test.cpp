@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/fields.hpp"
 #include "model/kernel/candidate.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/space/lint.hpp"
@@ -158,8 +160,8 @@ TEST_CASE("mistakes of a declaration are named by file and field") {
             .find("'operation.tensors[0].fill' is missing") != std::string::npos);
   CHECK(reference_error("\"output\": true}", "\"output\": true, \"fill\": \"zeros\"}")
             .find("'operation.tensors[2].fill' is for inputs") != std::string::npos);
-  CHECK(reference_error("\"type\": \"f32\"", "\"type\": \"f64\"")
-            .find("'operation.tensors[1].type' is 'f64', but must be one of io") !=
+  CHECK(reference_error("\"type\": \"f32\"", "\"type\": \"f99\"")
+            .find("'operation.tensors[1].type' is 'f99', but must be one of io") !=
         std::string::npos);
   CHECK(reference_error("\"name\": \"sums\"", "\"name\": \"y\"")
             .find("'operation.tensors[3].name' is 'y', which names another tensor") !=
@@ -261,6 +263,73 @@ TEST_CASE("what only attention has is refused") {
             .find("uses the unknown name 'BATCH'") != std::string::npos);
 }
 
+TEST_CASE("tensors may have elements of C's types") {
+  const auto w = [](std::string_view fields) {
+    return reference_error(
+        "\"type\": \"f32\", \"shape\": [\"COLUMNS\"], \"fill\": \"uniform\", "
+        "\"scale\": 0.5, \"offset\": 1",
+        "\"shape\": [\"COLUMNS\"], " + std::string(fields));
+  };
+  for (const PlainFacts& type : plain_types())
+    CHECK(w(fmt::format(R"("type": "{}", "fill": "uniform")", type.name)).empty());
+  CHECK(w(R"("type": "i32", "fill": "uniform", "from": -5, "to": 5)").empty());
+  CHECK(w(R"("type": "u8", "fill": "constant", "value": 255)").empty());
+  const std::string where = "scale_reference.json: field 'operation.tensors[1].";
+  CHECK(w(R"("type": "i32", "fill": "normal")") ==
+        where + "fill' is normal, but elements of i32 are uniform, zeros or constant");
+  CHECK(w(R"("type": "i32", "fill": "uniform", "scale": 2)") ==
+        where + "scale' is for floating-point tensors; integers have from and to");
+  CHECK(w(R"("type": "f32", "fill": "uniform", "from": 2)") ==
+        where + "from' is for integers that are filled with uniform");
+  CHECK(w(R"("type": "u8", "fill": "uniform", "to": 256)") ==
+        where + "to' is 256, but u8 holds 0 to 255");
+  CHECK(w(R"("type": "i16", "fill": "uniform", "from": 3, "to": 2)") ==
+        where + "to' is 2, which is below 'from', 3");
+  CHECK(w(R"("type": "bool", "fill": "constant", "value": 0.5)") ==
+        where + "value' is 0.5, which is not a whole number, as bool needs");
+  CHECK(w(R"("type": "int", "fill": "uniform")").find("tensors[1].type' is 'int'") !=
+        std::string::npos);
+}
+
+TEST_CASE("integers have the fill that is declared, or the usual one of the type") {
+  const auto fill = [](std::string type, std::optional<std::int64_t> from = {},
+                       std::optional<std::int64_t> to = {}) {
+    TensorSpec spec;
+    spec.type = std::move(type);
+    spec.fill = "uniform";
+    spec.from = from;
+    spec.to = to;
+    return fill_of(spec);
+  };
+  CHECK(fill("i8") == Fill{Fill::Kind::kWhole, 255, -128});
+  CHECK(fill("bool") == Fill{Fill::Kind::kWhole, 1, 0});
+  CHECK(fill("i64") == Fill{Fill::Kind::kWhole, 2000, -1000});
+  CHECK(fill("u32") == Fill{Fill::Kind::kWhole, 1000, 0});
+  CHECK(fill("u32", 5000) == Fill{Fill::Kind::kWhole, 0, 5000});
+  CHECK(fill("i32", 0, 9) == Fill{Fill::Kind::kWhole, 9, 0});
+}
+
+TEST_CASE("a tolerance is for floating-point outputs") {
+  std::string text = changed(kCustomReference, R"("hard_inputs")",
+                             R"("tolerance": {"absolute": 1}, "hard_inputs")");
+  text = changed(text, R"({"name": "y", )", R"({"name": "y", "type": "u8", )");
+  CHECK(load_custom(text));
+  text = changed(text, R"({"name": "sums", "type": "f32")", R"({"name": "sums", "type": "i64")");
+  const auto kernels = load_custom(text);
+  REQUIRE_FALSE(kernels);
+  CHECK(kernels.error().message ==
+        "scale_reference.json: field 'operation.tolerance' is for floating-point outputs; integers "
+        "must be equal to the reference's");
+  const auto exact = load_custom(changed(text, R"("tolerance": {"absolute": 1}, )", ""));
+  REQUIRE(exact);
+  const auto plan = (*exact)[0]->manifest.operation->plan(custom_test_problem());
+  REQUIRE(plan);
+  CHECK_FALSE(plan->has_low_precision());
+  CHECK(plan->tensors[2].type_word() == "u8");
+  CHECK(plan->tensors[3].bytes() == 512 * 8);
+  CHECK(*read_value<OperationPlan>(to_json(*plan), "x.json") == *plan);
+}
+
 TEST_CASE("arguments may be values of a type and an expression") {
   const auto with = [](std::string_view argument) {
     return load_custom(kCustomReference,
@@ -290,7 +359,7 @@ TEST_CASE("arguments may be values of a type and an expression") {
   CHECK(planned("half 1", 1) ==
         where +
             " is 'half 1', which is neither a name nor a value as \"i32 8\", whose type is one "
-            "of i32, u32, i64, u64, f32, f64, bool");
+            "of f32, f64, i8, u8, i16, u16, i32, u32, i64, u64, bool");
   CHECK(planned("int", 1).find("is 'int', which is") != std::string::npos);
   CHECK((*with("i32 8")).front()->text_hash != (*with("i32 9")).front()->text_hash);
 }

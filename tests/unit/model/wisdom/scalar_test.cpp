@@ -27,6 +27,8 @@ TEST_CASE("types have the spellings of C, too") {
   CHECK(split_scalar("unsigned long long ROWS / 2")->type->name == "u64");
   CHECK(split_scalar("unsigned long long ROWS / 2")->value == "ROWS / 2");
   CHECK(split_scalar("unsigned ROWS")->type->name == "u32");
+  CHECK(split_scalar("unsigned char 1")->type->name == "u8");
+  CHECK(split_scalar("short 1")->type->name == "i16");
   CHECK(split_scalar("size_t 1")->type->name == "u64");
   CHECK(split_scalar("int32_t 1")->type->name == "i32");
   CHECK(split_scalar("int(ROWS)")->value == "(ROWS)");

@@ -50,10 +50,16 @@ const std::map<std::string, spoiled::How> kHows = {{"kNothing", spoiled::kNothin
 /// A fake device whose problem is that of custom_test_problem(), and the reference's launches.
 class CustomDevice {
  public:
-  CustomDevice() {
-    define_scale<float>("reference", false);
-    define_scale<std::uint16_t>("low_precision", true);
-    define_scale<std::uint16_t>("scale_reference", false);
+  explicit CustomDevice(std::string_view declaration = kCustomReference)
+      : reference((*load_custom(declaration)).back()) {
+    if (declaration == kCustomReference) {
+      define_scale<float>("reference", false);
+      define_scale<std::uint16_t>("low_precision", true);
+      define_scale<std::uint16_t>("scale_reference", false);
+    } else {
+      for (const char* entry : {"reference", "low_precision", "scale_reference"})
+        define_sums(entry);
+    }
     device.order.problem = problem;
     device.order.custom = *reference->manifest.operation->plan(problem);
     device.order.reference = program_of(*reference, "reference");
@@ -67,10 +73,27 @@ class CustomDevice {
   }
 
   FakeDevice device;
-  const KernelRef reference = custom_kernels().back();
+  const KernelRef reference;
   const Problem problem = custom_test_problem(16, 24);
 
  private:
+  /// The same of integers, with the sums in f64.
+  void define_sums(const char* entry) {
+    const auto scale = [](const std::uint8_t* x, const std::int32_t* w, std::int64_t* y,
+                          double* sums) {
+      for (int row = 0; row < 16; ++row) {
+        sums[row] = 0;
+        for (int column = 0; column < 24; ++column) {
+          const int at = row * 24 + column;
+          y[at] = std::int64_t{x[at]} * w[column];
+          sums[row] += static_cast<double>(y[at]) / 3;
+        }
+      }
+    };
+    using Scale = void(const std::uint8_t*, const std::int32_t*, std::int64_t*, double*);
+    device.driver.define(entry, std::function<Scale>(scale)).us = FakeDevice::kUs;
+  }
+
   /// y = x * w and the sums of its rows; `round`: from rounded products.
   template <typename Out>
   void define_scale(const char* entry, bool round) {
@@ -107,8 +130,13 @@ class CustomDevice {
   /// Defines the two launches as the cheat's text says.
   void define_spoiling(const Kernel& kernel) {
     const std::string& text = kernel.source.text;
-    if (between(text, "fatune_spoil(", "*") == "unsigned") {
+    const std::string word = between(text, "fatune_spoil(", "*");
+    if (word == "unsigned") {
       define_spoiling<unsigned>(text);
+    } else if (word == "unsigned char") {
+      define_spoiling<unsigned char>(text);
+    } else if (word == "unsigned long long") {
+      define_spoiling<unsigned long long>(text);
     } else {
       define_spoiling<std::uint16_t>(text);
     }
@@ -130,11 +158,11 @@ class CustomDevice {
 
 }  // namespace
 
-TEST_CASE("every cheat at an operation's tensors is refused by its gate, its reference passes") {
-  CustomDevice custom;
+/// Every cheat is refused by its gate, and the reference passes.
+static void check_cheats(CustomDevice& custom, std::size_t count) {
   const auto cheats = cheats_at(custom.problem, custom.reference);
   REQUIRE(cheats);
-  REQUIRE(cheats->size() == 2 + 2 * 8 + 2);
+  REQUIRE(cheats->size() == count);
   for (const Fixture& cheat : *cheats) {
     const RunReply reply = custom.run(*cheat.kernel);
     INFO(cheat.name << ": " << name(reply.outcome) << " " << reply.reason);
@@ -144,4 +172,23 @@ TEST_CASE("every cheat at an operation's tensors is refused by its gate, its ref
   const RunReply honest = custom.run(*custom.reference);
   INFO(honest.reason);
   CHECK(honest.outcome == Outcome::kMeasured);
+}
+
+TEST_CASE("every cheat at an operation's tensors is refused by its gate, its reference passes") {
+  CustomDevice custom;
+  check_cheats(custom, 2 + 2 * 8 + 2);
+}
+
+TEST_CASE("cheats of integers and f64 are refused, too") {
+  std::string text(kCustomReference);
+  for (const auto& [from, to] :
+       {std::pair(R"({"name": "x", "shape": ["ROWS", "COLUMNS"], "fill": "normal")",
+                  R"({"name": "x", "type": "u8", "shape": ["ROWS", "COLUMNS"], "fill": "uniform")"),
+        {R"("type": "f32", "shape": ["COLUMNS"], "fill": "uniform", "scale": 0.5, "offset": 1)",
+         R"("type": "i32", "shape": ["COLUMNS"], "fill": "uniform", "from": -9)"},
+        {R"({"name": "y", )", R"({"name": "y", "type": "i64", )"},
+        {R"({"name": "sums", "type": "f32")", R"({"name": "sums", "type": "f64")"}})
+    text = changed(text, from, to);
+  CustomDevice custom(text);
+  check_cheats(custom, 2 + 7 + 8 + 2);  // integers have no NaN
 }

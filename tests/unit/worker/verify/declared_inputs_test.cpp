@@ -84,3 +84,44 @@ TEST_CASE("hard inputs change what is drawn, and nothing else") {
   const Fill constant{Fill::Kind::kConstant, 1, 5};
   CHECK(values(constant, Distribution::kOutliers) == values(constant));
 }
+
+namespace {
+
+template <typename Element>
+std::vector<Element> whole_values(PlainType type, double from, double to,
+                                  Distribution how = Distribution::kNormal) {
+  OperationPlan plan = plan_of({Fill::Kind::kWhole, to - from, from});
+  plan.tensors[0].plain = type;
+  const auto inputs = declared_inputs(plan, {how, 42});
+  std::vector<Element> read(inputs[0].bytes.size() / sizeof(Element));
+  std::memcpy(read.data(), inputs[0].bytes.data(), inputs[0].bytes.size());
+  REQUIRE(read.size() == 300 * 400);
+  return read;
+}
+
+}  // namespace
+
+TEST_CASE("integers are drawn from their range, both ends included") {
+  const auto bytes = whole_values<std::int8_t>(PlainType::kI8, -3, 4);
+  CHECK(std::ranges::min(bytes) == -3);
+  CHECK(std::ranges::max(bytes) == 4);
+  CHECK(std::ranges::count(bytes, 0) > 300 * 400 / 9);
+  const auto wide = whole_values<std::int64_t>(PlainType::kI64, -0x1p53, 0x1p53);
+  CHECK(std::ranges::min(wide) < -(std::int64_t{1} << 52));
+  CHECK(std::ranges::max(wide) > std::int64_t{1} << 52);
+  const auto truths = whole_values<std::uint8_t>(PlainType::kBool, 0, 1, Distribution::kOutliers);
+  CHECK(std::ranges::max(truths) == 1);
+  CHECK(std::ranges::count(whole_values<std::uint16_t>(PlainType::kU16, 7, 9, Distribution::kZeros),
+                           7) == 300 * 400);
+}
+
+TEST_CASE("f64 inputs have more bits than f32") {
+  OperationPlan plan = plan_of({Fill::Kind::kNormal, 1.0 / 3, 0.1});
+  plan.tensors[0].plain = PlainType::kF64;
+  const auto inputs = declared_inputs(plan, {Distribution::kNormal, 42});
+  double first = 0;
+  REQUIRE(inputs[0].bytes.size() == 300 * 400 * sizeof first);
+  std::memcpy(&first, inputs[0].bytes.data(), sizeof first);
+  CHECK(first != static_cast<double>(static_cast<float>(first)));
+  CHECK(std::abs(first) < 3);
+}

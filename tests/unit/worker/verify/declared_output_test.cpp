@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -132,4 +133,66 @@ TEST_CASE("a reference of zeros allows zeros alone") {
   made.limits = declared_limits(made, compare(made, zeros), Dtype::kF16);
   CHECK(judge(made, compare(made, zeros)).passed);
   CHECK_FALSE(judged(made, right()).passed);
+}
+
+namespace {
+
+template <typename Element>
+std::vector<std::byte> raw(const std::vector<Element>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+TensorPlan plain(PlainType type) {
+  TensorPlan tensor{"y", std::nullopt, {100, 16}, true, {}};
+  tensor.plain = type;
+  return tensor;
+}
+
+}  // namespace
+
+TEST_CASE("integers must be equal to the reference's") {
+  std::vector<std::int32_t> values(1600, 7);
+  const TensorReference made = make_declared_reference(plain(PlainType::kI32), raw(values));
+  REQUIRE(check_written(made));
+  CHECK(vacuity_margin(made) >= kLeastVacuity);
+  const Judgement same = judge(made, compare(made, raw(values)));
+  CHECK(same.passed);
+  CHECK(same.worst_rule == "equal");
+  values[17] = values[35] = -8;
+  const Comparison compared = compare(made, raw(values));
+  CHECK_FALSE(compared.allclose_1e3);
+  const Judgement judgement = judge(made, compared);
+  CHECK_FALSE(judgement.passed);
+  CHECK(judgement.reason ==
+        "equal: 2 of 1600 elements of y differ from the reference's, first y[1, 1] is -8, not 7");
+  const TensorReference truths =
+      make_declared_reference(plain(PlainType::kBool), raw(std::vector<std::uint8_t>(1600, 1)));
+  CHECK(judge(truths, compare(truths, raw(std::vector<std::uint8_t>(1600, 255)))).reason ==
+        "equal: 1600 of 1600 elements of y differ from the reference's, first y[0, 0] is 255, not "
+        "1");
+}
+
+TEST_CASE("an f64 output is judged in f64, as an fp32 output in fp32") {
+  std::vector<double> values(1600);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i)) * 2;
+  TensorReference made = make_declared_reference(plain(PlainType::kF64), raw(values));
+  REQUIRE(check_written(made));
+  CHECK(made.largest > 1.99);
+  made.limits = declared_limits(made, compare(made, raw(values)), Dtype::kF16);
+  CHECK(judge(made, compare(made, raw(values))).passed);
+  auto near = values;
+  for (double& each : near) each *= 1 + 1e-15;
+  CHECK(judge(made, compare(made, raw(near))).passed);
+  near[35] += 1e-12;  // far less than fp32 can tell
+  const Judgement judgement = judge(made, compare(made, raw(near)));
+  CHECK_FALSE(judgement.passed);
+  CHECK(judgement.reason.find("y[2, 3]") != std::string::npos);
+  near[35] = std::numeric_limits<double>::quiet_NaN();
+  CHECK(judge(made, compare(made, raw(near))).worst_rule == "finite");
+  made.tolerance = DeclaredTolerance{1e-9, 0, ""};
+  near[35] = values[35] + 1e-10;
+  CHECK(judge(made, compare(made, raw(near))).passed);
+  values[4] = std::numeric_limits<double>::infinity();
+  CHECK_FALSE(check_written(make_declared_reference(plain(PlainType::kF64), raw(values))));
 }
