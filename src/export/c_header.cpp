@@ -95,6 +95,7 @@ constexpr const char* kEnd = R"(
 
 /// Defines the types of the passed elements, and of `out` where it differs.
 std::string type_constants(const Problem& p) {
+  if (p.custom() && !p.custom()->dtype) return "";
   const Dtype passed = p.custom() ? p.dtype() : dtype_of(p.as_attention(), "q");
   std::string text = fmt::format("#define @NAME@_DTYPE \"{}\"\n", name(passed));
   if (p.is(is_fp8))

@@ -78,7 +78,8 @@ constexpr std::size_t kDimensions = 3;  ///< dimensions of a problem in kernel_l
 /// kernel_launcher makes the file name from the key and keeps only letters, digits and "_-.".
 std::string key_of(const KernelFacts& facts) {
   if (const CustomProblem* own = facts.problem.custom()) {
-    std::string key = fmt::format("{}-{}", facts.kernel, name(own->dtype));
+    std::string key = facts.kernel;
+    if (own->dtype) key += fmt::format("-{}", name(*own->dtype));
     for (std::size_t i = kDimensions; i < own->sizes.size(); ++i)
       key += fmt::format("-{}{}", own->sizes[i].name, own->sizes[i].value);
     return key;

@@ -29,10 +29,13 @@ struct KernelsArgs {
   std::string space_file;
 };
 
-std::string join_names(const Manifest& manifest) {
+/// Empty if each tensor of the operation has a type of its own.
+std::vector<std::string> dtype_names(const Manifest& manifest) {
+  const DeclaredOperation* const declared = manifest.operation->declared();
+  if (declared != nullptr && !declared->typed) return {};
   std::vector<std::string> dtypes;
   for (Dtype dtype : manifest.dtypes) dtypes.emplace_back(name(dtype));
-  return join(dtypes, ",");
+  return dtypes;
 }
 
 std::string arch_text(const Manifest& manifest) {
@@ -56,7 +59,7 @@ ListedKernel listed(const Manifest& manifest) {
                       manifest.summary,
                       role_name(manifest),
                       arch_text(manifest),
-                      split(join_names(manifest), ','),
+                      dtype_names(manifest),
                       manifest.tuned_by_default,
                       {}};
   for (const Parameter& parameter : manifest.parameters) {
@@ -75,8 +78,9 @@ int list(const std::vector<KernelRef>& kernels, const Settings& settings) {
   for (const KernelRef& kernel : kernels) {
     const Manifest& manifest = kernel->manifest;
     document.kernels.push_back(listed(manifest));
-    table.add({manifest.name, role_name(manifest), arch_text(manifest), join_names(manifest),
-               fmt::to_string(manifest.parameters.size()), manifest.summary});
+    table.add({manifest.name, role_name(manifest), arch_text(manifest),
+               join(dtype_names(manifest), ","), fmt::to_string(manifest.parameters.size()),
+               manifest.summary});
   }
   print(settings.json ? dump_pretty(to_json(document)) : table.text(settings.paint.columns()));
   return kDone;

@@ -166,6 +166,10 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
     return usage_error("no problem given: add the sizes of " + operation.name + ", such as " +
                        operation.example());
   }
+  if (!operation.typed && !args.dtype.empty()) {
+    return usage_error("--dtype: every tensor of " + operation.name +
+                       " has a type of its own; leave it out");
+  }
   FATUNE_TRY(const Dtype dtype, resolve_dtype(args));
   std::vector<NamedProblem> problems;
   for (const std::string& text : args.sizes) {

@@ -145,7 +145,7 @@ Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
     FATUNE_TRY(const Json json, parse_json(file.text, file.path));
     const auto found = json.is_object() ? json.find("operation") : json.end();
     if (found == json.end() || !found->is_object()) continue;
-    FATUNE_TRY(DeclaredOperation operation, parse_operation(*found, file.path));
+    FATUNE_TRY(DeclaredOperation operation, parse_operation(json, file.path));
     for (const OperationRef& other : operations) {
       if (other->name != operation.name) continue;
       return file_error(fmt::format("{} is '{}', which another manifest declares already",

@@ -26,17 +26,25 @@ constexpr std::string_view kKeywords[] = {
     "volatile",  "while"};
 
 /// Checks what the manifest supports against its operation; `root` is the manifest's JSON.
-Status check_supports(const Json& root, const Manifest& manifest) {
+Status check_supports(const Json& root, Manifest& manifest) {
   const Checks check{manifest.where, fixed_names(*manifest.operation)};
-  const Json& supports = root.at("supports");
-  const bool declared = manifest.operation->declared() != nullptr;
+  const Json supports = root.value("supports", Json::object());
+  const DeclaredOperation* const declared = manifest.operation->declared();
+  const bool typed = declared == nullptr || declared->typed;
+  if (typed && manifest.dtypes.empty()) return check.error("supports.dtypes", "is missing");
+  if (!typed && !manifest.dtypes.empty()) {
+    return check.error("supports.dtypes",
+                       "must be left out, as the reference of " + declared->name + " does");
+  }
+  if (!typed) manifest.dtypes = {Problem(CustomProblem()).dtype()};
   for (const char* field : {"masks", "lse", "value_dim", "quant"}) {
-    if (declared && supports.contains(field)) {
+    if (declared != nullptr && supports.contains(field)) {
       return check.error(std::string("supports.") + field,
                          "is of attention, not of " + manifest.operation->name);
     }
   }
-  if (!declared && manifest.masks.empty()) return check.error("supports.masks", "is missing");
+  if (declared == nullptr && manifest.masks.empty())
+    return check.error("supports.masks", "is missing");
   const auto is_8_bit = [](Dtype dtype) { return size_of(dtype) == 1; };
   if (!manifest.takes_given() && !std::ranges::all_of(manifest.dtypes, is_8_bit)) {
     return check.error("supports.quant", "is fused, but 'dtypes' has others than e4m3 and e5m2");

@@ -26,7 +26,8 @@ constexpr const char* kValueSchema =
     R"({"anyOf":[{"type":"integer"},{"type":"boolean"},{"type":"string"}]})";
 constexpr const char* kOperationConditions = R"({
   "if": {"not": {"required": ["operation"]}},
-  "then": {"properties": {"supports": {"required": ["masks"]}}},
+  "then": {"properties": {"supports": {"required": ["dtypes", "masks"]}},
+           "required": ["supports"]},
   "else": {"properties": {
              "role": {"enum": ["reference", "baseline"]},
              "supports": {"not": {"anyOf": [{"required": ["masks"]}, {"required": ["lse"]},
@@ -278,19 +279,19 @@ void fields(Manifest& x, FieldList& f) {
   f("summary", x.summary).filled();
   f("source", x.source).required().filled().about("The template, beside the manifest");
   f.group("supports", [&x](FieldList& g) {
-     g.by_hand();
-     g("dtypes", x.dtypes).required().filled();
-     g("masks", x.masks).filled();
-     g("scores", x.scores).about("What the kernel can do to scores before their mask");
-     g("lse", x.lse).about("The kernel can write the log-sum-exp");
-     g("value_dim", x.value_dim).about("v and out may have VALUE_DIM columns, not HEAD_DIM");
-     g("quant", x.quant)
-         .one_of("given, fused, either")
-         .about("fp8 only. given: inputs are fp8. fused: the kernel quantizes 16-bit inputs");
-     g("rules", x.problem_rules);
-     g.rule_within("dtypes", [&x] { return repeat_fault(x.dtypes); });
-     g.rule_within("masks", [&x] { return repeat_fault(x.masks); });
-   }).required();
+    g.by_hand();
+    g("dtypes", x.dtypes).filled().about("Left out where no tensor has the type io");
+    g("masks", x.masks).filled();
+    g("scores", x.scores).about("What the kernel can do to scores before their mask");
+    g("lse", x.lse).about("The kernel can write the log-sum-exp");
+    g("value_dim", x.value_dim).about("v and out may have VALUE_DIM columns, not HEAD_DIM");
+    g("quant", x.quant)
+        .one_of("given, fused, either")
+        .about("fp8 only. given: inputs are fp8. fused: the kernel quantizes 16-bit inputs");
+    g("rules", x.problem_rules);
+    g.rule_within("dtypes", [&x] { return repeat_fault(x.dtypes); });
+    g.rule_within("masks", [&x] { return repeat_fault(x.masks); });
+  });
   f("stages", x.stages).required().filled();
   f("role", x.role);
   f("tuned_by_default", x.tuned_by_default);

@@ -124,7 +124,8 @@ std::vector<InputCase> search_cases(const Problem& problem, std::uint64_t seed) 
 
 Result<Problem> DeclaredOperation::problem(const std::vector<NamedSize>& given, Dtype dtype) const {
   FATUNE_TRY(std::vector<NamedSize> ordered, in_order(*this, given));
-  Problem problem = CustomProblem{dtype, name, std::move(ordered)};
+  const auto io = typed ? std::optional(dtype) : std::nullopt;
+  Problem problem = CustomProblem{io, name, std::move(ordered)};
   FATUNE_TRY_STATUS(fill_work(*this, problem));
   return problem;
 }

@@ -94,7 +94,9 @@ struct DeclaredOperation final : Operation {
   std::vector<std::string> hard_inputs;       ///< distributions that finalists meet
   std::optional<DeclaredTolerance> tolerance;
   std::string flops, bytes_read, bytes_written;  ///< expressions; empty: undeclared, all tensors
-  std::string where;                             ///< "x.json: field 'operation'", for messages
+  /// The reference's manifest lists element types, among which --dtype chooses.
+  bool typed = true;
+  std::string where;  ///< "x.json: field 'operation'", for messages
 
   Result<OperationPlan> plan(const Problem& problem) const override;
   std::vector<std::string> tensor_names() const override;
@@ -119,9 +121,9 @@ struct DeclaredOperation final : Operation {
 /// many.
 inline constexpr std::size_t kMostEarlyInputs = 6;
 
-/// Reads and checks the object under 'operation': names, expressions, and the problems of typical
-/// and edge sizes. `where` is the file; errors name file and field.
-Result<DeclaredOperation> parse_operation(const Json& json, const std::string& where);
+/// Reads and checks the object under 'operation' of a reference's manifest: names, expressions, and
+/// the problems of typical and edge sizes. `where` is the file; errors name file and field.
+Result<DeclaredOperation> parse_operation(const Json& root, const std::string& where);
 void fields(DeclaredOperation& x, FieldList& f);
 
 }  // namespace fatune

@@ -126,6 +126,16 @@ Status check_tensors(const std::vector<TensorSpec>& tensors, const Checks& check
   return {};
 }
 
+/// Without element types in 'supports' no tensor may have the problem's.
+Status check_types(const DeclaredOperation& operation, const std::string& where) {
+  const auto io = std::ranges::find(operation.tensors, "io", &TensorSpec::type);
+  if (operation.typed || io == operation.tensors.end()) return {};
+  return Checks{where}.error(
+      "supports.dtypes",
+      fmt::format("is missing: it lists the types that tensors of type io may have, as {}",
+                  io->name));
+}
+
 /// A tolerance needs an output that may differ from the reference.
 Status check_tolerance(const DeclaredOperation& operation, const Checks& check) {
   const auto equal = [](const TensorSpec& x) { return !x.output || whole_type(x) != nullptr; };
@@ -270,15 +280,19 @@ void fields(DeclaredOperation& x, FieldList& f) {
   });
 }
 
-Result<DeclaredOperation> parse_operation(const Json& json, const std::string& where) {
+Result<DeclaredOperation> parse_operation(const Json& root, const std::string& where) {
   const std::string place = field_place(where, "operation");
+  const Json& json = root.at("operation");
   FATUNE_TRY(DeclaredOperation operation, read_value<DeclaredOperation>(json, place));
   operation.where = place;
   operation.text = dump(json);
+  const auto supports = root.find("supports");
+  operation.typed = supports != root.end() && supports->is_object() && supports->contains("dtypes");
   Checks check{place};
   FATUNE_TRY_STATUS(check_sizes(operation, check));
   check.known = problem_names(operation);
   FATUNE_TRY_STATUS(check_tensors(operation.tensors, check));
+  FATUNE_TRY_STATUS(check_types(operation, where));
   FATUNE_TRY_STATUS(check_tolerance(operation, check));
   FATUNE_TRY_STATUS(check_least(operation, check));
   auto typical = std::exchange(operation.typical, {});  // no examples before they are checked
@@ -299,7 +313,7 @@ Status set_operation(const Json& root, std::span<const OperationRef> operations,
     FATUNE_TRY(manifest.operation, find_operation(manifest, found->get<std::string>(), operations));
     return {};
   }
-  FATUNE_TRY(DeclaredOperation operation, parse_operation(*found, manifest.where));
+  FATUNE_TRY(DeclaredOperation operation, parse_operation(root, manifest.where));
   manifest.operation = std::make_shared<const DeclaredOperation>(std::move(operation));
   return {};
 }

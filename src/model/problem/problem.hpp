@@ -46,7 +46,7 @@ struct NamedSize {
 
 /// A custom operation (decision 0012). Records keep its least work, so that rates need no manifest.
 struct CustomProblem {
-  Dtype dtype = Dtype::kF16;  ///< of tensors of the type "io"
+  std::optional<Dtype> dtype = {};  ///< of tensors of the type "io"; none: no tensor has it
   std::string operation = {};
   std::vector<NamedSize> sizes = {};  ///< in the declaration's order
   std::int64_t flops = 0;             ///< least of any correct kernel; 0: unknown
@@ -120,7 +120,10 @@ class Problem {
   const Attention& as_attention() const { return *checked(attention()); }
   Attention& as_attention() { return *checked(std::get_if<Attention>(&what_)); }
   CustomProblem& as_custom() { return *checked(std::get_if<CustomProblem>(&what_)); }
-  Dtype dtype() const { return custom() ? custom()->dtype : attention()->dtype; }
+  /// Returns f16 if no tensor has the problem's type.
+  Dtype dtype() const {
+    return custom() ? custom()->dtype.value_or(Dtype::kF16) : attention()->dtype;
+  }
   /// Returns is(is_fp8) or is(&Attention::lse) of attention; false for a custom operation.
   template <typename Property>
   bool is(const Property& property) const {

@@ -8,9 +8,13 @@
 
 namespace fatune {
 
+static std::string type_after(char mark, const CustomProblem& own) {
+  return own.dtype ? fmt::format("{}{}", mark, name(*own.dtype)) : "";
+}
+
 std::string describe(const Problem& problem) {
   if (const CustomProblem* own = problem.custom())
-    return fmt::format("{} {} {}", own->operation, describe(own->sizes), name(own->dtype));
+    return fmt::format("{} {}{}", own->operation, describe(own->sizes), type_after(' ', *own));
   const Attention& p = problem.as_attention();
   std::string text = fmt::format("{},{}", p.batch, p.heads);
   if (p.kv_heads != p.heads) text += fmt::format("(kv {})", p.kv_heads);
@@ -42,7 +46,7 @@ static std::string squeezed(std::string text) {
 
 std::string key(const Problem& problem) {
   if (const CustomProblem* own = problem.custom())
-    return fmt::format("{}:{}:{}", own->operation, describe(own->sizes), name(own->dtype));
+    return fmt::format("{}:{}{}", own->operation, describe(own->sizes), type_after(':', *own));
   const Attention& p = problem.as_attention();
   std::string tensors;
   for (const NamedTensor& each : p.tensors) tensors += "-tensor:" + name(each);

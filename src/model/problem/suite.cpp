@@ -177,7 +177,7 @@ std::string size_slug(const CustomProblem& problem) {
   std::string text;
   for (const NamedSize& size : problem.sizes)
     text += fmt::format("-{}{}", lower(size.name), size.value);
-  return text + fmt::format("-{}", name(problem.dtype));
+  return problem.dtype ? text + fmt::format("-{}", name(*problem.dtype)) : text;
 }
 
 std::string slug(const Problem& problem) {

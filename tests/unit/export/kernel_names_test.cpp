@@ -45,6 +45,8 @@ TEST_CASE("a chosen name must be an identifier") {
 }
 
 TEST_CASE("the name of a custom problem has its sizes") {
-  const CustomProblem problem{.operation = "rmsnorm", .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}}};
-  CHECK(export_name("rms", problem) == "rms_rows4096_columns1024_f16");
+  CustomProblem problem{.operation = "rmsnorm", .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}}};
+  CHECK(export_name("rms", problem) == "rms_rows4096_columns1024");
+  problem.dtype = Dtype::kBf16;
+  CHECK(export_name("rms", problem) == "rms_rows4096_columns1024_bf16");
 }

@@ -330,6 +330,33 @@ TEST_CASE("a tolerance is for floating-point outputs") {
   CHECK(*read_value<OperationPlan>(to_json(*plan), "x.json") == *plan);
 }
 
+TEST_CASE("an operation whose tensors all have types of their own has no element type") {
+  std::string reference(kCustomReference), kernel(kCustomKernel);
+  reference = changed(reference, R"({"name": "x", )", R"({"name": "x", "type": "f32", )");
+  const std::string one_left =
+      changed(reference, R"("supports": {"dtypes": ["f16", "bf16"]},)", "");
+  reference = changed(one_left, R"({"name": "y", )", R"({"name": "y", "type": "f64", )");
+  const auto both = load_custom(reference, kernel);
+  REQUIRE_FALSE(both);
+  CHECK(both.error().message ==
+        "scale.json: field 'supports.dtypes' must be left out, as the reference of scale does");
+  kernel = changed(kernel, R"("dtypes": ["f16", "bf16"], )", "");
+  const auto wanting = load_custom(one_left, kernel);
+  REQUIRE_FALSE(wanting);
+  CHECK(wanting.error().message ==
+        "scale_reference.json: field 'supports.dtypes' is missing: it lists the types that tensors "
+        "of type io may have, as y");
+  const auto kernels = load_custom(reference, kernel);
+  REQUIRE(kernels);
+  const DeclaredOperation& operation = *kernels->front()->manifest.operation->declared();
+  const auto problem = operation.problem({{"ROWS", 3}, {"COLUMNS", 64}}, Dtype::kBf16);
+  REQUIRE(problem);
+  CHECK(describe(*problem) == "scale ROWS=3,COLUMNS=64");
+  CHECK(key(*problem) == "scale:ROWS=3,COLUMNS=64");
+  CHECK(*read_value<Problem>(to_json(*problem), "x.json") == *problem);
+  CHECK(unsupported_reason(kernels->front()->manifest, *problem, limits())->empty());
+}
+
 TEST_CASE("arguments may be values of a type and an expression") {
   const auto with = [](std::string_view argument) {
     return load_custom(kCustomReference,
