@@ -47,7 +47,7 @@ constexpr const char* kDeclarations = R"(
 typedef struct {
   CUmodule module;
   CUfunction stages[@stages@];
-} @name@_kernel;
+@constants@} @name@_kernel;
 
 /* Loads the machine code into the current context. CUDA_ERROR_NO_BINARY_FOR_GPU says that the
  * device cannot run it; nothing is left behind after a failure. */
@@ -163,6 +163,12 @@ std::string tensors_text(const KernelFacts& facts) {
       text += fmt::format("\n *   d_{}: {} [{}], {}", tensor.name, tensor.type,
                           fmt::join(tensor.shape, ", "), tensor.output ? "written" : "read");
     }
+    for (const ConstantFacts& each : facts.constants) {
+      text += fmt::format(
+          "\n * Each launch copies d_{} to the constant {}: launches at the same time"
+          "\n * must have the same.",
+          each.tensor, each.symbol);
+    }
     return text;
   }
   if (!facts.tensors.empty()) return strides_text(*attention, facts);
@@ -226,6 +232,9 @@ std::string c_header(const ExportedKernel& kernel) {
                         : "scratch is not needed: pass 0."},
       {"@scratch_bytes@", fmt::format("{}u", scratch_bytes(facts))},
       {"@stages@", fmt::to_string(facts.stages.size())},
+      {"@constants@", facts.constants.empty()
+                          ? ""
+                          : fmt::format("  CUdeviceptr constants[{}];\n", facts.constants.size())},
       {"@include@", "#include"},
       {"@arch@", facts.arch},
       {"@NAME@", upper(kernel.name)},

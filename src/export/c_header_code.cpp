@@ -133,6 +133,14 @@ std::string load_function(const KernelFacts& facts) {
         "        kernel->module, \"{}\", {}, {}, &kernel->stages[{}]);\n  }}\n",
         stage.entry, stage.shared_bytes, blocks, i);
   }
+  for (std::size_t i = 0; i < facts.constants.size(); ++i) {
+    text += fmt::format(
+        "  if (code == CUDA_SUCCESS) {{\n"
+        "    size_t bytes = 0;\n"
+        "    code = cuModuleGetGlobal(&kernel->constants[{}], &bytes, kernel->module, \"{}\");\n"
+        "    if (code == CUDA_SUCCESS && bytes != {}) code = CUDA_ERROR_INVALID_IMAGE;\n  }}\n",
+        i, facts.constants[i].symbol, facts.constants[i].bytes);
+  }
   return text + R"(  if (code != CUDA_SUCCESS) {
     cuModuleUnload(kernel->module);
     memset(kernel, 0, sizeof(*kernel));
@@ -256,10 +264,22 @@ std::string launch_stages(const KernelFacts& facts) {
   return text;
 }
 
+std::string copy_constants(const KernelFacts& facts) {
+  std::string text;
+  for (std::size_t i = 0; i < facts.constants.size(); ++i) {
+    text += fmt::format(
+        "  if (code == CUDA_SUCCESS)\n"
+        "    code = cuMemcpyDtoDAsync(kernel->constants[{}], d_{}, {}, stream);\n",
+        i, facts.constants[i].tensor, facts.constants[i].bytes);
+  }
+  return text;
+}
+
 std::string launch_function(const KernelFacts& facts) {
   return "CUresult @name@_launch(\n@parameters@) {\n  CUresult code = CUDA_SUCCESS;\n" +
          map_storage(facts) + scratch_pointers(facts) + check_pointers(facts) +
-         describe_maps(facts) + launch_stages(facts) + "  return code;\n}\n";
+         describe_maps(facts) + copy_constants(facts) + launch_stages(facts) +
+         "  return code;\n}\n";
 }
 
 }  // namespace

@@ -93,6 +93,17 @@ bool holds_our_text(const Kernel& kernel) {
   });
 }
 
+/// Replaces C++ names by the symbols of the machine code.
+void name_symbols(std::string_view cubin, KernelFacts& facts) {
+  const std::vector<std::string> entries = entry_symbols(cubin);
+  for (StageFacts& stage : facts.stages)
+    stage.entry = symbol_of(stage.entry, entries).value_or(stage.entry);
+  std::vector<std::string> constants;
+  for (const auto& [symbol, bytes] : constant_symbols(cubin)) constants.push_back(symbol);
+  for (ConstantFacts& each : facts.constants)
+    each.symbol = symbol_of(each.symbol, constants).value_or(each.symbol);
+}
+
 /// Adds where and how fast the kernel was measured. Omits the time if the machine code differs.
 void add_origin(const ExportRequest& request, bool same_code, KernelFacts& facts) {
   const BestFile& saved = *request.saved;
@@ -169,6 +180,7 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
   for (const TensorMapPlan& map : plan.tensor_maps)
     facts.tensor_maps.push_back(facts_of(map, candidate.problem));
   facts.scratch = plan.scratch;
+  facts.constants = plan.constants;
   return facts;
 }
 
@@ -222,9 +234,7 @@ Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& 
   FATUNE_TRY_STATUS(check_verified(request, reasons));
   FATUNE_TRY(exported.cubin, compile(request, pool));
   KernelFacts& facts = exported.facts;
-  const std::vector<std::string> symbols = entry_symbols(exported.cubin);
-  for (StageFacts& stage : facts.stages)
-    stage.entry = symbol_of(stage.entry, symbols).value_or(stage.entry);
+  name_symbols(exported.cubin, facts);
   facts.id = candidate_id(request.candidate, id_options(request.limits.arch, identity));
   facts.cubin = {request.name + ".cubin", sha256_hex(exported.cubin),
                  static_cast<std::int64_t>(exported.cubin.size())};

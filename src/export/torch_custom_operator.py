@@ -14,6 +14,7 @@ class _Kernel(_Loaded):
         self.inputs = [tensor for tensor in facts["tensors"] if not tensor["output"]]
         self.outputs = [tensor for tensor in facts["tensors"] if tensor["output"]]
         self.key = tuple((tuple(tensor["shape"]), _DTYPES[tensor["type"]]) for tensor in self.inputs)
+        self.constants = {}  # addresses by device and symbol
         self.scalars = {text: _scalar(*text.split()) for stage in facts["stages"] for text in stage["arguments"]
                         if " " in text}
 
@@ -32,10 +33,21 @@ class _Kernel(_Loaded):
             pointers = {name: scratch.data_ptr() + offset for name, offset in self.memory.items()}
             for described, tensor in zip(self.inputs + self.outputs, (*inputs, *outputs)):
                 pointers[described["name"]] = tensor.data_ptr()
+            self.fill(functions[0], pointers, index)
             values = {**self.scalars, **{name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}}
             for function, stage in zip(functions, self.facts["stages"]):
                 self.launch(function, stage, values, index)
         return outputs
+
+    def fill(self, function, pointers, index):
+        """Queues copies of inputs to __constant__ variables."""
+        for constant in self.facts.get("constants", ()):
+            place = (index, constant["symbol"])
+            if place not in self.constants:
+                self.constants[place] = _driver.constant(function, constant["symbol"], constant["bytes"])
+            _driver.check(_driver.api.cuMemcpyDtoDAsync_v2(
+                self.constants[place], ctypes.c_uint64(pointers[constant["tensor"]]), ctypes.c_size_t(constant["bytes"]),
+                ctypes.c_void_p(_raw_stream(index))), "fill " + constant["symbol"])
 
     def launch(self, function, stage, values, index):
         arguments = (ctypes.c_void_p * len(stage["arguments"]))(

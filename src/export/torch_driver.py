@@ -45,6 +45,16 @@ class _Driver:
             functions.append(function)
         return functions
 
+    def constant(self, function, symbol, count):
+        """Returns the address of a __constant__ variable of so many bytes."""
+        module, address, found = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t()
+        self.check(self.api.cuFuncGetModule(ctypes.byref(module), function), "find the module")
+        self.check(self.api.cuModuleGetGlobal_v2(ctypes.byref(address), ctypes.byref(found), module, symbol.encode()),
+                   "find " + symbol)
+        if found.value != count:
+            raise RuntimeError(f"fatune: {symbol} has {found.value} bytes, not {count}")
+        return address
+
     def encode(self, plan, strides, pointer):
         """Returns a tensor map's memory and its aligned address, valid as long as the memory."""
         memory = ctypes.create_string_buffer(128 + 64)

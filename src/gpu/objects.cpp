@@ -186,6 +186,14 @@ Result<CUfunction> find_function(const Module& module, const std::string& entry)
   return function;
 }
 
+Result<ModuleConstant> find_constant(const Module& module, const std::string& symbol) {
+  ModuleConstant constant;
+  FATUNE_TRY_STATUS(check(
+      driver().module_global(&constant.address, &constant.bytes, module.raw(), symbol.c_str()),
+      "cannot find the __constant__ '" + symbol + "' in the cubin"));
+  return constant;
+}
+
 Result<Buffer> make_buffer(const Context&, std::size_t bytes) {
   if (bytes == 0) return Buffer();
   CUdeviceptr address = 0;
@@ -212,6 +220,10 @@ Status copy_to_device(CUdeviceptr to, std::span<const std::byte> from, CUstream 
   FATUNE_TRY_STATUS(check(driver().copy_to_device(to, from.data(), from.size(), stream),
                           "cannot copy to the device"));
   return synchronize(stream);
+}
+
+Status copy_on_device(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  return check(driver().copy_on_device(to, from, bytes, stream), "cannot copy on the device");
 }
 
 Status copy_to_host(std::span<std::byte> to, CUdeviceptr from, CUstream stream) {

@@ -87,6 +87,14 @@ Result<Module> load_module(const Context& context, std::string_view cubin);
 /// The function is valid as long as the module; a missing entry is an error that names it.
 Result<CUfunction> find_function(const Module& module, const std::string& entry);
 
+/// A __constant__ variable of a module.
+struct ModuleConstant {
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;
+};
+/// A missing variable is an error that names it.
+Result<ModuleConstant> find_constant(const Module& module, const std::string& symbol);
+
 /// Device memory, aligned to at least 256 bytes. An empty buffer has address 0.
 class Buffer {
  public:
@@ -119,6 +127,8 @@ Result<HostBuffer> make_host_buffer(const Context& context, std::size_t bytes);
 /// Both host copies wait until the stream has completed them and all earlier work.
 Status copy_to_device(CUdeviceptr to, std::span<const std::byte> from, CUstream stream);
 Status copy_to_host(std::span<std::byte> to, CUdeviceptr from, CUstream stream);
+/// Queues the copy and returns.
+Status copy_on_device(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream);
 /// Queues the fill and returns.
 Status fill_bytes(CUdeviceptr to, std::uint8_t value, std::size_t bytes, CUstream stream);
 

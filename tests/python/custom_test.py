@@ -60,6 +60,19 @@ class CustomTest(unittest.TestCase):
             self.assertEqual((passed.value, ctypes.sizeof(passed)), (value, size))
         self.assertEqual([value.value for value in self.custom._kernels[0].scalars.values()], [4])
 
+    def test_constants_are_filled_on_the_queue(self):
+        kernel, copies = self.custom._kernels[0], []
+        kernel.facts = {**kernel.facts, "constants": [{"symbol": "c_x", "tensor": "x", "bytes": 32}]}
+        driver = unittest.mock.Mock()
+        driver.constant.return_value = ctypes.c_uint64(7)
+        driver.api.cuMemcpyDtoDAsync_v2.side_effect = lambda *words: copies.append([each.value for each in words]) or 0
+        names = type(kernel).fill.__globals__  # of the first such file of the process
+        with unittest.mock.patch.dict(names, _driver=driver, _raw_stream=lambda index: 5):
+            for _ in range(2):
+                kernel.fill("function", {"x": 4096}, 0)
+        self.assertEqual(copies, [[7, 4096, 32, 5]] * 2)
+        driver.constant.assert_called_once_with("function", "c_x", 32)
+
     def test_every_type_of_c_is_one_of_pytorch(self):
         sizes = {"f32": 4, "f64": 8, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "bool": 1}
         self.assertEqual({name: self.custom._DTYPES[name].itemsize for name in sizes}, sizes)

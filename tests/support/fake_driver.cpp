@@ -249,6 +249,9 @@ CUresult copy_to_device(CUdeviceptr to, const void* from, std::size_t bytes, CUs
 CUresult copy_to_host(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
   return copy("cuMemcpyDtoHAsync", to, host(from), bytes);
 }
+CUresult copy_on_device(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  return copy("cuMemcpyDtoDAsync", host(to), host(from), bytes);
+}
 CUresult set_bytes(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
   const CUresult result = note("cuMemsetD8Async");
   if (result != CUDA_SUCCESS) return result;
@@ -267,6 +270,13 @@ CUresult module_function(CUfunction* function, CUmodule, const char* name) {
   if (found == current->entries.end()) return CUDA_ERROR_NOT_FOUND;
   *function = reinterpret_cast<CUfunction>(&found->second);
   return note("cuModuleGetFunction", name);
+}
+CUresult module_global(CUdeviceptr* address, std::size_t* bytes, CUmodule, const char* name) {
+  const auto found = current->constants.find(name);
+  if (found == current->constants.end()) return CUDA_ERROR_NOT_FOUND;
+  *address = reinterpret_cast<CUdeviceptr>(found->second.data());
+  *bytes = found->second.size();
+  return note("cuModuleGetGlobal", name);
 }
 CUresult function_attribute(int* value, CUfunction_attribute attribute, CUfunction) {
   *value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS                ? 64

@@ -73,6 +73,7 @@ class FakeDriver {
   std::map<std::string, CUresult> failing;  ///< results by symbol
   std::vector<std::string> missing;         ///< symbols
   std::map<std::string, Entry> entries;
+  std::map<std::string, std::vector<std::byte>> constants;  ///< __constant__ variables
 
   // State of the device, which kernels may change.
   double now_us = 0;

@@ -52,10 +52,12 @@ enum class NeededBy { kBoth, kFatune, kRuntime, kNeither };
   X(host_free, cuMemFreeHost, "cuMemFreeHost", kFatune)                                        \
   X(copy_to_device, cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", kFatune)                        \
   X(copy_to_host, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", kFatune)                          \
+  X(copy_on_device, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", kFatune)                        \
   X(set_bytes, cuMemsetD8Async, "cuMemsetD8Async", kFatune)                                    \
   X(module_load, cuModuleLoadDataEx, "cuModuleLoadDataEx", kFatune)                            \
   X(module_unload, cuModuleUnload, "cuModuleUnload", kFatune)                                  \
   X(module_function, cuModuleGetFunction, "cuModuleGetFunction", kFatune)                      \
+  X(module_global, cuModuleGetGlobal, "cuModuleGetGlobal_v2", kFatune)                         \
   X(function_attribute, cuFuncGetAttribute, "cuFuncGetAttribute", kFatune)                     \
   X(set_function_attribute, cuFuncSetAttribute, "cuFuncSetAttribute", kFatune)                 \
   X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                    \

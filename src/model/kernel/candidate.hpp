@@ -50,6 +50,7 @@ TensorMapFacts facts_of(const TensorMapPlan& plan, const Problem& problem);
 struct LaunchPlan {
   std::vector<StagePlan> stages;
   std::vector<ScratchFacts> scratch;
+  std::vector<ConstantFacts> constants;
   std::vector<TensorMapPlan> tensor_maps;
   std::string persisting_window;  ///< see Manifest
 };

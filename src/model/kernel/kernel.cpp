@@ -83,7 +83,9 @@ Status collect_headers(const SourceTree& tree, const SourceFile& file, const Man
   return {};
 }
 
-void add_scalars(const Manifest& manifest, Hasher& hasher) {
+/// Adds what the launches pass besides buffers.
+void add_passed(const Manifest& manifest, Hasher& hasher) {
+  for (const ConstantSpec& each : manifest.constants) hasher.add(each.symbol).add(each.tensor);
   for (const StageSpec& stage : manifest.stages) {
     for (const std::string& argument : stage.arguments) {
       if (is_scalar(argument)) hasher.add(expand_terms(manifest, argument));
@@ -98,7 +100,7 @@ std::string hash_texts(const Kernel& kernel) {
   for (const Term& term : kernel.manifest.terms) {
     if (mentions(kernel, term.name)) hasher.add(term.name).add(term.expanded);
   }
-  add_scalars(kernel.manifest, hasher);
+  add_passed(kernel.manifest, hasher);
   const std::string& declaration = kernel.manifest.operation->text;
   if (!declaration.empty()) hasher.add(declaration);
   return hasher.hex();

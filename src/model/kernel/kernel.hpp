@@ -26,7 +26,7 @@ struct Kernel {
   SourceFile source;
   /// Project headers that the template includes, directly or not, sorted by path.
   std::vector<SourceFile> headers;
-  std::string text_hash;  ///< over source, headers, used terms, and values among arguments
+  std::string text_hash;  ///< over source, headers, used terms, values among arguments, constants
   Author author = Author::kTrusted;
 };
 using KernelRef = std::shared_ptr<const Kernel>;

@@ -131,6 +131,16 @@ void drop_unused_scratch(LaunchPlan& plan) {
   });
 }
 
+Status plan_constants(const Manifest& manifest, const Problem& problem, LaunchPlan& plan) {
+  if (manifest.constants.empty()) return {};
+  FATUNE_TRY(const OperationPlan operation, manifest.operation->plan(problem));
+  for (const ConstantSpec& each : manifest.constants) {
+    const TensorPlan& tensor = *find_named(operation.tensors, each.tensor);
+    plan.constants.push_back({each.symbol, each.tensor, static_cast<std::int64_t>(tensor.bytes())});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& limits) {
@@ -186,6 +196,7 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
     plan.stages.push_back(std::move(stage));
   }
   drop_unused_scratch(plan);
+  FATUNE_TRY_STATUS(plan_constants(manifest, candidate.problem, plan));
   return plan;
 }
 
@@ -242,6 +253,7 @@ void fields(TensorMapPlan& x, FieldList& f) {
 void fields(LaunchPlan& x, FieldList& f) {
   f("stages", x.stages).required().filled();
   f("scratch", x.scratch);
+  f("constants", x.constants).omitted();
   f("tensor_maps", x.tensor_maps);
   f("persisting_window", x.persisting_window).omitted();
 }

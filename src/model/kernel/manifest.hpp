@@ -80,6 +80,11 @@ struct ScratchSpec {
   std::string bytes;  ///< expression
 };
 
+struct ConstantSpec {
+  std::string symbol;  ///< a __constant__ variable by its C++ name
+  std::string tensor;  ///< the input whose bytes fill it
+};
+
 struct TensorMapSpec {
   std::string name;
   std::string tensor;              ///< "q", "k", "v", "out" or a scratch's name
@@ -126,6 +131,7 @@ struct Manifest {
   std::vector<Term> terms;
   std::vector<Rule> constraints;
   std::vector<ScratchSpec> scratch;
+  std::vector<ConstantSpec> constants;
   std::vector<TensorMapSpec> tensor_maps;
   std::vector<StageSpec> stages;
 

@@ -314,6 +314,8 @@ void fields(Manifest& x, FieldList& f) {
   f("constraints", x.constraints);
   f("scratch", x.scratch);
   f("tensor_maps", x.tensor_maps);
+  f.keyed<&ConstantSpec::symbol, &ConstantSpec::tensor>("constants", x.constants)
+      .about("__constant__ variables by name: the input of an operation that fills each");
   f.rule("tuned_by_default", [&x]() -> std::string {
     const bool tuned = x.tuned_by_default && x.role == Role::kBaseline;
     return tuned ? "is true, but a baseline is no candidate of sweeps" : "";

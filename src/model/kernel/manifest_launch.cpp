@@ -111,6 +111,33 @@ Status check_declared(const Json& root, const DeclaredOperation& operation,
   return {};
 }
 
+Status check_constants(const Manifest& manifest, const Checks& check) {
+  if (manifest.constants.empty()) return {};
+  const DeclaredOperation* const declared = manifest.operation->declared();
+  if (declared == nullptr)
+    return check.error("constants", "are for kernels of an operation that a manifest declares");
+  std::vector<std::string> inputs;
+  for (const TensorSpec& tensor : declared->tensors) {
+    if (!tensor.output) inputs.push_back(tensor.name);
+  }
+  for (const ConstantSpec& each : manifest.constants) {
+    if (!matches(each.symbol, "[A-Za-z_][A-Za-z0-9_:]*"))
+      return check.error("constants",
+                         fmt::format("has '{}', which is no variable's name", each.symbol));
+    if (contains(inputs, each.tensor)) continue;
+    return check.error(
+        "constants." + each.symbol,
+        fmt::format("is '{}', which is not one of the inputs {}", each.tensor, join(inputs, ", ")));
+  }
+  for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
+    if (manifest.stages[i].dependent == "0") continue;
+    return check.error(
+        fmt::format("stages[{}].dependent", i),
+        "excludes constants: the gate early_start exchanges inputs after their copy");
+  }
+  return {};
+}
+
 /// Checks that supports.lse agrees with the stages' arguments.
 Status check_lse(const Manifest& manifest, const Checks& check) {
   const bool passed = std::ranges::any_of(manifest.stages, [](const StageSpec& stage) {
@@ -149,6 +176,7 @@ Status check_launch(const Json& root, const Manifest& manifest) {
     FATUNE_TRY_STATUS(stage.gemm ? check_gemm(*stage.gemm, path + ".gemm", manifest, check, buffers)
                                  : check_stage(stage, path, check, arguments, *manifest.operation));
   }
+  FATUNE_TRY_STATUS(check_constants(manifest, check));
   const DeclaredOperation* declared = manifest.operation->declared();
   return declared != nullptr ? check_declared(root, *declared, manifest.stages, check)
                              : check_lse(manifest, check);

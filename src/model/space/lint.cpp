@@ -221,7 +221,9 @@ void Linter::check_buffers() {
     add(Severity::kError, "stages", "no stage has out among its arguments, so nothing is computed");
   if (declared_ == nullptr) return;
   for (const TensorSpec& tensor : declared_->tensors) {
-    if (passed(tensor.name)) continue;
+    const bool constant =
+        std::ranges::count(manifest_.constants, tensor.name, &ConstantSpec::tensor) > 0;
+    if (constant || passed(tensor.name)) continue;
     add(tensor.output ? Severity::kError : Severity::kWarning, "stages",
         fmt::format("no stage has {} among its arguments{}", tensor.name,
                     tensor.output ? ", so it stays unwritten" : ""));

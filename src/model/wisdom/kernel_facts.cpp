@@ -22,6 +22,7 @@ constexpr std::int64_t kMost32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostThreads = 1024;      ///< of a block, on every architecture so far
 constexpr std::int64_t kMostClusterBlocks = 16;  ///< CUDA: with the non-portable size
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  ///< as of a tensor: validate()
+constexpr std::int64_t kMostConstantBytes = 65536;          ///< CUDA: of a module
 constexpr std::int64_t kMostBox = 256;                      ///< cuTensorMapEncodeTiled
 constexpr std::size_t kMostTensorMaps = 256;  ///< chosen: parameters of a kernel have 4 or 32 KB
 /// Restricts names of entries, scratch and tensor maps: exporters write them into programs.
@@ -72,6 +73,12 @@ std::string maps_fault(const KernelFacts& facts) {
   return {};
 }
 
+std::size_t bytes_of_type(std::string_view word) {
+  if (const auto plain = plain_type_named(word)) return plain_facts(*plain).bytes;
+  const auto dtype = parse_dtype(word);
+  return dtype ? static_cast<std::size_t>(size_of(*dtype)) : 0;
+}
+
 /// Every argument is a tensor, a scratch, a map or a custom operation's value, and names are
 /// unique. Errors begin with the field.
 std::string names_fault(const KernelFacts& facts) {
@@ -100,6 +107,21 @@ std::string names_fault(const KernelFacts& facts) {
     }
   }
   return fault;
+}
+
+/// Each constant copies a whole input. Errors begin with the field.
+std::string constants_fault(const KernelFacts& facts) {
+  for (const ConstantFacts& each : facts.constants) {
+    const auto tensor = std::ranges::find(facts.tensors, each.tensor, &TensorFacts::name);
+    if (facts.problem.attention() || tensor == facts.tensors.end() || tensor->output)
+      return fmt::format("constants tensor '{}' is no input of a custom operation", each.tensor);
+    double bytes = static_cast<double>(bytes_of_type(tensor->type));
+    for (const std::int64_t size : tensor->shape) bytes *= static_cast<double>(size);
+    if (bytes != static_cast<double>(each.bytes))
+      return fmt::format("constants {} has {} bytes, {} has {}", each.symbol, each.bytes,
+                         each.tensor, bytes);
+  }
+  return {};
 }
 
 bool is_plain_file_name(const std::string& text) {
@@ -212,6 +234,12 @@ void fields(ScratchFacts& x, FieldList& f) {
   f("bytes", x.bytes).required().range(0, kMostBytes);
 }
 
+void fields(ConstantFacts& x, FieldList& f) {
+  f("symbol", x.symbol).required().matching("[A-Za-z_][A-Za-z0-9_:]*", "a variable's name");
+  f("tensor", x.tensor).required().matching(kIdentifier, "an identifier");
+  f("bytes", x.bytes).required().range(1, kMostConstantBytes);
+}
+
 void fields(CubinFacts& x, FieldList& f) {
   f("file", x.file).required();
   f("sha256", x.sha256).required().matching("[0-9a-f]{64}", "64 lower-case hex digits");
@@ -257,6 +285,9 @@ void fields(KernelFacts& x, FieldList& f) {
   f("stages", x.stages).required().filled();
   f("tensor_maps", x.tensor_maps);
   f("scratch", x.scratch).about("Written before it is read; aligned to 256 bytes");
+  f("constants", x.constants)
+      .omitted()
+      .about("__constant__ variables, each filled by a copy of an input before the launches");
   f("scale", x.scale).omitted().finite().about("Of attention's scores, compiled in");
   f("verified", x.verified);
   f("measured", x.measured).required().or_null();
@@ -275,6 +306,7 @@ void fields(KernelFacts& x, FieldList& f) {
   f.rule("scale", [&x] { return x.problem.attention() && x.scale == 0 ? "is missing" : ""; });
   f.rule_within("tensor_maps", [&x] { return maps_fault(x); });
   f.rule_within("", [&x] { return names_fault(x); });
+  f.rule_within("", [&x] { return constants_fault(x); });
 }
 
 void fields(WisdomFile& x, FieldList& f) {

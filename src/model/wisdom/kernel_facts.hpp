@@ -78,6 +78,13 @@ struct ScratchFacts {
   std::int64_t bytes = 0;
 };
 
+/// A __constant__ variable that a copy of a tensor fills before the launches.
+struct ConstantFacts {
+  std::string symbol;  ///< as in the machine code, or in a plan by its C++ name
+  std::string tensor;  ///< an input
+  std::int64_t bytes = 0;
+};
+
 /// The machine code that accompanies the facts.
 struct CubinFacts {
   std::string file;    ///< a file name without folders
@@ -112,7 +119,8 @@ struct KernelFacts {
   std::vector<StageFacts> stages;
   std::vector<TensorMapFacts> tensor_maps;
   std::vector<ScratchFacts> scratch;
-  double scale = 0;       ///< softmax scale, compiled in; attention only
+  std::vector<ConstantFacts> constants;  ///< of a custom operation
+  double scale = 0;                      ///< softmax scale, compiled in; attention only
   bool verified = false;  ///< this machine code passed every gate on the measuring device
   std::optional<MeasuredFacts> measured;
   bool recorded = false;  ///< a recording replaced the device
@@ -132,6 +140,7 @@ void fields(TensorFacts& x, FieldList& f);
 void fields(StageFacts& x, FieldList& f);
 void fields(TensorMapFacts& x, FieldList& f);
 void fields(ScratchFacts& x, FieldList& f);
+void fields(ConstantFacts& x, FieldList& f);
 void fields(CubinFacts& x, FieldList& f);
 void fields(MeasuredFacts& x, FieldList& f);
 /// Lists fatune.launch/1. Reading checks everything that a launch depends on: ranges, names of

@@ -26,15 +26,9 @@ std::string refusal(std::string_view ptx, std::string_view cubin) {
 
 /// The name of a function that is called and not in the file; empty if there is none.
 std::string foreign_function(std::string_view elf, const std::vector<Section>& sections) {
-  for (const Section& table : sections) {
-    if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections.size()) continue;
-    const std::uint64_t names = sections[table.sh_link].sh_offset;
-    for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
-      const auto found = read_at<Elf64_Sym>(elf, table.sh_offset + at);
-      if (!found) break;
-      if (found->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(found->st_info) == STT_FUNC)
-        return text_at(elf, names + found->st_name);
-    }
+  for (const Symbol& symbol : symbols_in(elf, sections)) {
+    if (symbol.st_shndx == SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+      return symbol.name;
   }
   return "";
 }

@@ -31,6 +31,7 @@ Result<LoadedProgram> LoadedProgram::load(const gpu::Context& context, CUstream 
   FATUNE_TRY(const std::string cubin, read_file(program.cubin));
   FATUNE_TRY(loaded.module_, gpu::load_module(context, cubin));
   const std::vector<std::string> symbols = entry_symbols(cubin);
+  FATUNE_TRY_STATUS(loaded.add_constants(program.plan, cubin));
   std::size_t workspace = 0;
   for (const StagePlan& plan : program.plan.stages) {
     FATUNE_TRY_STATUS(plan.gemm ? loaded.add_gemm(*plan.gemm) : loaded.add_kernel(plan, symbols));
@@ -53,6 +54,20 @@ Status LoadedProgram::add_kernel(const StagePlan& plan, std::span<const std::str
     if (const auto scalar = read_scalar(argument)) scalars_[argument] = scalar->bits;
   }
   stages_.push_back(std::move(stage));
+  return {};
+}
+
+Status LoadedProgram::add_constants(const LaunchPlan& plan, std::string_view cubin) {
+  if (plan.constants.empty()) return {};
+  std::vector<std::string> symbols;
+  for (const auto& [symbol, bytes] : constant_symbols(cubin)) symbols.push_back(symbol);
+  for (const ConstantFacts& each : plan.constants) {
+    FATUNE_TRY(const gpu::ModuleConstant constant,
+               gpu::find_constant(module_, symbol_of(each.symbol, symbols).value_or(each.symbol)));
+    if (static_cast<std::int64_t>(constant.bytes) != each.bytes)
+      return device_error("the __constant__ " + each.symbol + " has another size");
+    constants_.emplace_back(each.tensor, constant);
+  }
   return {};
 }
 
@@ -79,9 +94,18 @@ Status LoadedProgram::bind(const TensorAddresses& tensors) {
     if (!map) return with_context(std::move(map).error(), "describing tensor map " + plan.name);
     maps_[plan.name] = **map;
   }
+  FATUNE_TRY_STATUS(fill_constants(tensors));
   if (persisting_window_.empty()) return {};
   const auto bytes = (persisting_window_ == "q" ? query_bytes : key_bytes)(problem_.as_attention());
   return gpu::keep_window(stream_, pointers_[persisting_window_], bytes.value);
+}
+
+Status LoadedProgram::fill_constants(const TensorAddresses& tensors) {
+  for (const auto& [tensor, constant] : constants_) {
+    FATUNE_TRY_STATUS(
+        gpu::copy_on_device(constant.address, tensors.at(tensor), constant.bytes, stream_));
+  }
+  return {};
 }
 
 void* LoadedProgram::value_of(const std::string& argument) {

@@ -28,8 +28,10 @@ class LoadedProgram : public Executable {
   /// missing library of a stage is an environment error.
   static Result<LoadedProgram> load(const gpu::Context& context, CUstream stream,
                                     const Program& program, const Problem& problem);
-  /// Sets the tensors of the next queue(), and encodes the tensor maps anew.
+  /// Sets the tensors of the next queue(), encodes the tensor maps anew, and queues copies to
+  /// constants.
   Status bind(const TensorAddresses& tensors) override;
+  Status fill_constants(const TensorAddresses& tensors) override;
   /// Queues all stages in order. Fit for graph capture.
   Status queue() override { return queue_stages(false); }
   Status queue_plainly() override { return queue_stages(true); }
@@ -50,6 +52,7 @@ class LoadedProgram : public Executable {
     std::unique_ptr<BatchedGemm> gemm;  ///< then there is no function; its arguments are a, b, c
   };
   Status add_kernel(const StagePlan& plan, std::span<const std::string> symbols);
+  Status add_constants(const LaunchPlan& plan, std::string_view cubin);
   Status add_gemm(const GemmPlan& plan);
   Status add_scratch(const gpu::Context& context, const std::string& name, std::size_t bytes);
   void* value_of(const std::string& argument);
@@ -63,6 +66,7 @@ class LoadedProgram : public Executable {
   std::vector<TensorMapPlan> map_plans_;
   std::string persisting_window_;  ///< fixtures only: the tensor whose lines it keeps
   std::map<std::string, CUdeviceptr> pointers_;
+  std::vector<std::pair<std::string, gpu::ModuleConstant>> constants_;  ///< by their tensors
   std::map<std::string, CUtensorMap> maps_;
   std::map<std::string, std::uint64_t> scalars_;  ///< bits of typed values, little-endian
 };

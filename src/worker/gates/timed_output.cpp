@@ -6,10 +6,17 @@
 namespace fatune {
 namespace {
 
+/// Replays the graph on the data at the first set's addresses.
+MaybeFailure replay(GateContext& context, const HotLoop& loop) {
+  const TensorAddresses at = context.problem.addresses(context.problem.sets().front());
+  if (auto failure = context.failed(context.program.fill_constants(at))) return failure;
+  return context.unfinished(context.session.sampler->time_loop(loop));
+}
+
 /// Replays the graph with the second set's data where the first set's was.
 MaybeFailure replay_swapped(GateContext& context, const HotLoop& loop) {
   if (auto failure = context.failed(context.swap_inputs())) return failure;
-  if (auto failure = context.unfinished(context.session.sampler->time_loop(loop))) return failure;
+  if (auto failure = replay(context, loop)) return failure;
   return context.failed(context.swap_inputs());
 }
 
@@ -18,7 +25,7 @@ MaybeFailure replay_swapped(GateContext& context, const HotLoop& loop) {
 MaybeFailure check_graph(GateContext& context, const HotLoop& loop) {
   constexpr GateId kGate = GateId::kTimedOutput;
   if (auto failure = context.fill_outputs(kPoisons[0])) return failure;
-  if (auto failure = context.unfinished(context.session.sampler->time_loop(loop))) return failure;
+  if (auto failure = replay(context, loop)) return failure;
   if (auto failure = check_verified(context, 0, kGate, "after the timed launches")) return failure;
   if (context.problem.sets().size() < 2) return std::nullopt;
   if (auto failure = replay_swapped(context, loop)) return failure;

@@ -2,7 +2,6 @@
 #include "worker/protocol/machine_code.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -15,6 +14,7 @@ namespace fatune {
 namespace {
 
 constexpr std::string_view kOfEntry = ".nv.constant0.";  // only an entry has this section
+constexpr std::string_view kConstants = ".nv.constant";
 constexpr std::string_view kFacts = ".nv.info.";
 
 // As nvdisasm prints .nv.info: two bytes of kind, two of size or value, then the value.
@@ -68,11 +68,28 @@ std::vector<std::uint32_t> arguments_of(const StagePlan& stage, const LaunchPlan
   return sizes;
 }
 
-std::vector<std::string> names_of(
-    const std::map<std::string, std::vector<std::uint32_t>>& entries) {
+template <typename Value>
+std::vector<std::string> names_of(const std::map<std::string, Value>& symbols) {
   std::vector<std::string> names;
-  for (const auto& [name, parameters] : entries) names.push_back(name);
+  for (const auto& [name, value] : symbols) names.push_back(name);
   return names;
+}
+
+std::string constant_fault(std::string_view cubin, const LaunchPlan& plan) {
+  if (plan.constants.empty()) return {};
+  const auto constants = constant_symbols(cubin);
+  const std::vector<std::string> symbols = names_of(constants);
+  for (const ConstantFacts& each : plan.constants) {
+    const auto symbol = symbol_of(each.symbol, symbols);
+    if (!symbol)
+      return fmt::format("the machine code has no __constant__ {}{}", each.symbol,
+                         symbols.empty() ? "" : ", only " + join(symbols, ", "));
+    const auto bytes = static_cast<std::int64_t>(constants.at(*symbol));
+    if (bytes != each.bytes)
+      return fmt::format("the __constant__ {} has {} bytes, but {}, which fills it, has {}",
+                         each.symbol, bytes, each.tensor, each.bytes);
+  }
+  return {};
 }
 
 /// "has no entry vad, only vadd"
@@ -113,7 +130,7 @@ std::string launch_fault(const Compiled& compiled, std::string_view cubin, const
           bytes, stage.static_shared_bytes);
     }
   }
-  return {};
+  return constant_fault(cubin, plan);
 }
 
 }  // namespace
@@ -138,6 +155,31 @@ std::vector<Section> sections_of(std::string_view elf) {
   const std::uint64_t names = sections[header->e_shstrndx].sh_offset;
   for (Section& section : sections) section.name = text_at(elf, names + section.sh_name);
   return sections;
+}
+
+std::vector<Symbol> symbols_in(std::string_view elf, const std::vector<Section>& sections) {
+  std::vector<Symbol> symbols;
+  for (const Section& table : sections) {
+    if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections.size()) continue;
+    const std::uint64_t names = sections[table.sh_link].sh_offset;
+    for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
+      const auto found = read_at<Elf64_Sym>(elf, table.sh_offset + at);
+      if (!found) break;
+      symbols.push_back({*found, text_at(elf, names + found->st_name)});
+    }
+  }
+  return symbols;
+}
+
+std::map<std::string, std::uint64_t> constant_symbols(std::string_view cubin) {
+  const std::vector<Section> sections = sections_of(cubin);
+  std::map<std::string, std::uint64_t> constants;
+  for (const Symbol& symbol : symbols_in(cubin, sections)) {
+    if (symbol.st_shndx >= sections.size() || ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT) continue;
+    if (sections[symbol.st_shndx].name.starts_with(kConstants))
+      constants[symbol.name] = symbol.st_size;
+  }
+  return constants;
 }
 
 std::vector<std::string> entry_symbols(std::string_view cubin) {

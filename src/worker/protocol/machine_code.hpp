@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,14 +32,23 @@ struct Section : Elf64_Shdr {
   std::string name;
 };
 
+struct Symbol : Elf64_Sym {
+  std::string name;
+};
+
 /// Empty if this is no ELF file, or if its sections lie outside of it.
 std::vector<Section> sections_of(std::string_view elf);
 
+std::vector<Symbol> symbols_in(std::string_view elf, const std::vector<Section>& sections);
+
+/// The symbols of __constant__ variables, and their bytes.
+std::map<std::string, std::uint64_t> constant_symbols(std::string_view cubin);
 /// The symbols of the machine code's entries; none if it is no ELF file.
 std::vector<std::string> entry_symbols(std::string_view cubin);
 
 /// Fails a compilation whose machine code lacks an entry of the plan, or has one with other
-/// parameters or other static shared memory. Machine code that is no ELF file passes.
+/// parameters or other static shared memory, or lacks a constant of the plan's size. Machine code
+/// that is no ELF file passes.
 Compiled checked(Compiled compiled, const LaunchPlan& plan);
 
 }  // namespace fatune

@@ -330,6 +330,38 @@ TEST_CASE("a tolerance is for floating-point outputs") {
   CHECK(*read_value<OperationPlan>(to_json(*plan), "x.json") == *plan);
 }
 
+TEST_CASE("constants are inputs of an operation, which fill variables of the template") {
+  const auto with = [](std::string_view constants) {
+    return load_custom(kCustomReference,
+                       changed(kCustomKernel, "\"stages\"",
+                               "\"constants\": " + std::string(constants) + ", \"stages\""));
+  };
+  const auto error = [&](std::string_view constants) { return with(constants).error().message; };
+  const auto kernels = with(R"({"ops::c_w": "w"})");
+  REQUIRE(kernels);
+  const KernelRef kernel = kernels->front();
+  const auto plan =
+      launch_plan({kernel, default_config(kernel->manifest), custom_test_problem(3, 64)}, limits());
+  REQUIRE(plan);
+  REQUIRE(plan->constants.size() == 1);
+  CHECK(plan->constants[0].symbol == "ops::c_w");
+  CHECK(plan->constants[0].bytes == 64 * 4);
+  CHECK(kernel->text_hash != custom_kernels().front()->text_hash);
+  CHECK(error(R"({"c_w": "v"})") ==
+        "scale.json: field 'constants.c_w' is 'v', which is not one of the inputs x, w");
+  CHECK(error(R"({"c_w": "y"})").find("is 'y', which is not one of") != std::string::npos);
+  CHECK(error(R"({"c w": "w"})") ==
+        "scale.json: field 'constants' has 'c w', which is no variable's name");
+  const auto dependent = load_custom(
+      kCustomReference,
+      changed(changed(kCustomKernel, "\"stages\"", "\"constants\": {\"c_w\": \"w\"}, \"stages\""),
+              "\"grid\"", "\"dependent\": \"1\", \"grid\""));
+  REQUIRE_FALSE(dependent);
+  CHECK(dependent.error().message ==
+        "scale.json: field 'stages[0].dependent' excludes constants: the gate early_start "
+        "exchanges inputs after their copy");
+}
+
 TEST_CASE("an operation whose tensors all have types of their own has no element type") {
   std::string reference(kCustomReference), kernel(kCustomKernel);
   reference = changed(reference, R"({"name": "x", )", R"({"name": "x", "type": "f32", )");

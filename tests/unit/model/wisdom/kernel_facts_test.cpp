@@ -174,3 +174,24 @@ TEST_CASE("a damaged or made-up launch is refused, with file and field") {
                  }),
                  "exceed"));
 }
+
+TEST_CASE("a custom operation's constants are whole inputs") {
+  KernelFacts facts = example();
+  facts.problem = CustomProblem{.operation = "smooth", .sizes = {{"n", 8}}};
+  facts.tensor_maps = {};
+  facts.tensors = {{"x", "f64", {8}, {1}, false}, {"y", "bool", {8}, {1}, true}};
+  facts.stages.front().arguments = {"y", "part", "i32 8"};
+  facts.constants = {{"c_x", "x", 64}};
+  const auto again = read_value<KernelFacts>(to_json(facts), "x.json");
+  REQUIRE(again);
+  CHECK(again->constants.front().symbol == "c_x");
+  CHECK(again->stages.front().arguments.back() == "i32 8");
+  CHECK_FALSE(again->problem.custom()->dtype);
+  const auto fault = [&](ConstantFacts constant) {
+    facts.constants = {std::move(constant)};
+    return read_value<KernelFacts>(to_json(facts), "x.json").error().message;
+  };
+  CHECK(contains(fault({"c_x", "y", 8}), "'y' is no input"));
+  CHECK(contains(fault({"c_x", "x", 8}), "c_x has 8 bytes, x has 64"));
+  CHECK(contains(fault({"c;x", "x", 64}), "a variable's name"));
+}

@@ -52,7 +52,9 @@ class CustomDevice {
  public:
   explicit CustomDevice(std::string_view declaration = kCustomReference)
       : reference((*load_custom(declaration)).back()) {
-    if (declaration == kCustomReference) {
+    if (declaration.find("c_w") != std::string_view::npos)
+      device.driver.constants["c_w"].resize(24 * sizeof(float));
+    if (declaration.find("u8") == std::string_view::npos) {
       define_scale<float>("reference", false);
       define_scale<std::uint16_t>("low_precision", true);
       define_scale<std::uint16_t>("scale_reference", false);
@@ -97,7 +99,12 @@ class CustomDevice {
   /// y = x * w and the sums of its rows; `round`: from rounded products.
   template <typename Out>
   void define_scale(const char* entry, bool round) {
-    const auto scale = [round](const std::uint16_t* x, const float* w, Out* y, float* sums) {
+    const auto constant = device.driver.constants.find("c_w");
+    const auto* const c_w = constant == device.driver.constants.end()
+                                ? nullptr
+                                : reinterpret_cast<const float*>(constant->second.data());
+    const auto scale = [=](const std::uint16_t* x, const float* w, Out* y, float* sums) {
+      if (c_w != nullptr) w = c_w;
       for (int row = 0; row < 16; ++row) {
         sums[row] = 0;
         for (int column = 0; column < 24; ++column) {
@@ -176,6 +183,12 @@ static void check_cheats(CustomDevice& custom, std::size_t count) {
 
 TEST_CASE("every cheat at an operation's tensors is refused by its gate, its reference passes") {
   CustomDevice custom;
+  check_cheats(custom, 2 + 2 * 8 + 2);
+}
+
+TEST_CASE("a reference that reads an input from constant memory passes, and its cheats do not") {
+  CustomDevice custom(
+      changed(kCustomReference, "\"stages\"", "\"constants\": {\"c_w\": \"w\"}, \"stages\""));
   check_cheats(custom, 2 + 2 * 8 + 2);
 }
 

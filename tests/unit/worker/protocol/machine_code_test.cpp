@@ -50,3 +50,26 @@ TEST_CASE("entries, parameters and static shared memory are those of the manifes
                    "__shared__ float s[64]; s[threadIdx.x] = *a; __syncthreads(); *b = s[3]; }"),
              StartsWith("k has 256 bytes of static shared memory"));
 }
+
+TEST_CASE("constants are those of the manifest, with the bytes of their tensors") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder.path());
+  const auto fault = [&](const std::string& text, const std::string& symbol, std::int64_t bytes) {
+    LaunchPlan plan;
+    plan.stages.emplace_back().entry = "k";
+    plan.stages.back().arguments = {"out"};
+    plan.constants.push_back({symbol, "w", bytes});
+    return checked(*pool.compile(test::request("x", text)), plan).problem;
+  };
+  const std::string kernel = "__global__ void k(float* out) { *out = c_w[threadIdx.x]; }";
+  CHECK(fault("__constant__ float c_w[17];" + kernel, "c_w", 68).empty());
+  CHECK(
+      fault("namespace n { __constant__ float c_w[17]; } using namespace n;" + kernel, "n::c_w", 68)
+          .empty());
+  CHECK(fault("__constant__ float c_w[17];" + kernel, "c_w", 64) ==
+        "the __constant__ c_w has 68 bytes, but w, which fills it, has 64");
+  CHECK(fault("__constant__ float c_w[17];" + kernel, "c_v", 68) ==
+        "the machine code has no __constant__ c_v, only c_w");
+  CHECK(fault("__device__ float c_w[17];" + kernel, "c_w", 68) ==
+        "the machine code has no __constant__ c_w");
+}
