@@ -52,6 +52,23 @@ TEST_CASE("a template is instantiated by its name, in which macros stand") {
         "entry k<BLOCKS, float>: error: identifier \"BLOCKS\" is undefined");
 }
 
+TEST_CASE("an unroll factor of 0 leaves the choice to the compiler, as no pragma does") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder.path());
+  const auto code = [&](const std::string& pragma, const std::string& factor) {
+    CompileRequest request =
+        test::request("x", "extern \"C\" __global__ void k(float* x) { float s = 0;\n" + pragma +
+                               "\nfor (int i = 0; i < 100; ++i) s += x[i];\nx[threadIdx.x] = s; }");
+    request.macros = {"FACTOR=" + factor};
+    const auto compiled = pool.compile(request);
+    REQUIRE(compiled);
+    REQUIRE(compiled->problem.empty());
+    return compiled->cubin_hash;
+  };
+  CHECK(code("#pragma unroll FACTOR", "0") == code("", "0"));
+  CHECK(code("#pragma unroll FACTOR", "1") != code("", "1"));
+}
+
 TEST_CASE("a target that the compiler does not know is named with those it does") {
   CHECK(unsupported_arch({90, 'a'}, "12.4", {50, 90}).empty());
   const std::string problem = unsupported_arch({120, 0}, "12.4", {50, 90});
