@@ -195,7 +195,7 @@ bool is_named_tensor(std::string_view argument) { return argument.starts_with(kA
 
 TensorPlan plan_of(const NamedTensor& tensor) {
   TensorPlan plan{argument_of(tensor), std::nullopt, tensor.shape};
-  plan.integers = tensor.type == NamedTensor::Type::kI32;
+  if (tensor.type == NamedTensor::Type::kI32) plan.plain = PlainType::kI32;
   return plan;
 }
 

@@ -274,10 +274,10 @@ static std::vector<std::byte> named_elements(const Attention& problem, const Ten
   std::vector<float> floats;
   for (const NamedTensor::Run& run : named->runs) {
     const auto end = static_cast<std::size_t>(run.end);
-    if (plan.integers) wholes.resize(end, static_cast<std::int32_t>(run.value));
-    if (!plan.integers) floats.resize(end, static_cast<float>(run.value));
+    if (plan.is(PlainType::kI32)) wholes.resize(end, static_cast<std::int32_t>(run.value));
+    if (!plan.is(PlainType::kI32)) floats.resize(end, static_cast<float>(run.value));
   }
-  return plan.integers ? bytes_of(wholes) : bytes_of(floats);
+  return plan.is(PlainType::kI32) ? bytes_of(wholes) : bytes_of(floats);
 }
 
 std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCase& which) {
