@@ -211,7 +211,8 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
 
 namespace {
 
-/// Restores the candidates of the journal, for finals without a search.
+/// Restores the candidates of the journal, for finals without a search. A search ends by the clock,
+/// so a second one would meet other candidates, whose final phase had to be measured again.
 void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
   const Arch& arch = run.environment.limits.arch;
@@ -226,7 +227,8 @@ void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces
 
 Status search(const SavedConfigs& known, RunState& run, ProblemResult& result) {
   FATUNE_TRY(const KernelSpaces built, build_spaces(run.kernels, run.environment.limits, result));
-  if (run.options.finals_only || run.is_over()) {
+  const bool had_finals = !run.journal.finals(result.problem.problem).empty();
+  if (run.options.finals_only || had_finals || run.is_over()) {
     take_journalled(known, built.spaces, run, result);
     return {};
   }
@@ -252,12 +254,7 @@ Result<ProblemResult> search_problem(const NamedProblem& problem, const SavedCon
 
 Result<ProblemResult> search_and_settle(const NamedProblem& problem, const SavedConfigs& known,
                                         RunState& run) {
-  const bool was_over = run.is_over();
   FATUNE_TRY(ProblemResult result, search_problem(problem, known, run));
-  const bool cut_off = run.is_over() && !was_over;
-  if (cut_off && !run.journal.finals(problem.problem).empty()) {
-    FATUNE_TRY(result, search_problem(problem, known, run));
-  }
   FATUNE_TRY_STATUS(settle_problem(run, result));
   return result;
 }
