@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 #include <utility>
 
@@ -258,6 +257,14 @@ static std::vector<std::byte> sinks(const Attention& problem, const InputCase& w
   return bytes_of(values);
 }
 
+template <typename Value>
+static std::vector<std::byte> values_of(const NamedTensor& named) {
+  std::vector<Value> values;
+  for (const NamedTensor::Run& run : named.runs)
+    values.resize(static_cast<std::size_t>(run.end), static_cast<Value>(run.value));
+  return bytes_of(values);
+}
+
 /// Values that are not declared are N(0,1), and zeros where q is.
 static std::vector<std::byte> named_elements(const Attention& problem, const TensorPlan& plan,
                                              const InputCase& which) {
@@ -270,14 +277,7 @@ static std::vector<std::byte> named_elements(const Attention& problem, const Ten
     const Streams streams{nth, nth + 16, nth + 32};
     return make_tensor(plan, attention_recipe(streams, how, zeros ? 0 : 1), which.seed);
   }
-  std::vector<std::int32_t> wholes;
-  std::vector<float> floats;
-  for (const NamedTensor::Run& run : named->runs) {
-    const auto end = static_cast<std::size_t>(run.end);
-    if (plan.is(PlainType::kI32)) wholes.resize(end, static_cast<std::int32_t>(run.value));
-    if (!plan.is(PlainType::kI32)) floats.resize(end, static_cast<float>(run.value));
-  }
-  return plan.is(PlainType::kI32) ? bytes_of(wholes) : bytes_of(floats);
+  return plan.is(PlainType::kI32) ? values_of<std::int32_t>(*named) : values_of<float>(*named);
 }
 
 std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCase& which) {
@@ -293,13 +293,6 @@ std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCas
   return made;
 }
 
-const std::vector<std::byte>& HostInputs::of(std::string_view name) const {
-  const auto found = std::ranges::find(optional, name, &HostTensor::name);
-  FATUNE_CHECK(found != optional.end(), "the problem has the tensor");
-  return found->bytes;
-}
-
-/// In the type that they are computed in.
 static HostInputs plain_inputs(const Attention& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
   const bool zeros = how == Distribution::kZeros;
@@ -380,25 +373,6 @@ std::vector<HostTensor> host_tensors(HostInputs inputs) {
   }
   for (HostTensor& each : inputs.optional) tensors.push_back(std::move(each));
   return tensors;
-}
-
-HostInputs host_inputs(std::vector<HostTensor> tensors) {
-  HostInputs inputs{std::move(tensors[0].bytes), std::move(tensors[1].bytes),
-                    std::move(tensors[2].bytes)};
-  for (std::size_t i = 3; i < tensors.size(); ++i) {
-    HostTensor& tensor = tensors[i];
-    if (tensor.name == "q_descale") inputs.q_descale = floats_of(tensor.bytes);
-    if (tensor.name == "k_descale") inputs.k_descale = floats_of(tensor.bytes);
-    if (tensor.name == "v_descale") inputs.v_descale = floats_of(tensor.bytes);
-    if (is_optional(tensor.name)) inputs.optional.push_back(std::move(tensor));
-  }
-  return inputs;
-}
-
-std::vector<float> floats_of(std::span<const std::byte> bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
 }
 
 }  // namespace fatune
