@@ -104,6 +104,7 @@ static int run_job(fatune_rt *wisdom, job *j, gpu_stream stream) {
   static const char *const fits[] = {"exact", "regrouped", "repeated"};
   fatune_rt_kernel_info kernel;
   const fatune_rt_problem asked = j->problem;
+  char tuned[24] = "-";
   double error, us;
   if (fatune_rt_kernel(wisdom, j->info.kernel, &kernel, NULL) != FATUNE_RT_OK) return 1;
   j->problem.scale = kernel.tuned.scale;
@@ -121,8 +122,10 @@ static int run_job(fatune_rt *wisdom, job *j, gpu_stream stream) {
   if (j->problem.lse) gpu_download(j->host.lse, j->device.lse, 4 * query_rows(&j->problem));
   error = largest_error(&j->problem, &j->host);
   print_problem(&asked);
-  printf("%-10s %-10s %8d %10.2e %8.2f %10.2f  %s\n", kernel.kernel, fits[j->info.fit],
-         (int)j->info.launches, error, us, kernel.measured_us * (double)j->info.launches,
+  if (kernel.measured_us > 0)
+    snprintf(tuned, sizeof(tuned), "%.2f", kernel.measured_us * (double)j->info.launches);
+  printf("%-10s %-10s %8d %10.2e %8.2f %10s  %s\n", kernel.kernel, fits[j->info.fit],
+         (int)j->info.launches, error, us, tuned,
          error <= allowed_error(j->problem.dtype) ? "right" : "WRONG");
   free_tensors(j);
   return error <= allowed_error(j->problem.dtype) ? 0 : 1;

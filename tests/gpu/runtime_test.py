@@ -79,7 +79,7 @@ def check_kernels(checks, program, wisdom):
         launches, error, hot, tuned, verdict = words[fit + 1:fit + 6]
         problem = " ".join(words[:fit - 1])
         rows.append({"problem": problem, "kernel": words[fit - 1], "fit": words[fit], "launches": int(launches),
-                     "largest_error": float(error), "hot_us": float(hot), "tuned_us": float(tuned), "verdict": verdict})
+                     "largest_error": float(error), "hot_us": float(hot), "tuned_us": None if tuned == "-" else float(tuned), "verdict": verdict})
         checks.expect(verdict == "right", line)
     checks.expect(code == 0, f"the example's exit code is {code}: {err}")
     for fit in ("exact", "regrouped", "repeated"):
