@@ -299,6 +299,8 @@ def _bias(lookup: Symbol, seq_q: int, seq_kv: int) -> torch.Tensor:
     names, i = [], 0
     for place in places:
         if place.operation == "number":
+            if not -tensor.shape[i] <= place.operands[0] < tensor.shape[i]:
+                raise Refused(f"reads {text_of(lookup)}, and has {tensor.shape[i]} elements there")
             tensor = tensor.select(i, place.operands[0])
             continue
         if place.operation != "name" or place.operands[0] in names:

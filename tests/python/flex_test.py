@@ -107,6 +107,8 @@ REFUSED = {
     "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, k]": (None, lambda s, b, h, q, k: s * BIAS[b, h, q, k]),
     "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, q], which is no bias": (
         None, lambda s, b, h, q, k: s + BIAS[b, h, q, q]),
+    "its score_mod reads a tensor of (2, 3, 5, 6)[b, 3, q, k], and has 3 elements there": (
+        None, lambda s, b, h, q, k: s + BIAS[b, 3, q, k]),
     "its score_mod returns a bool": (None, lambda s, b, h, q, k: q >= k),
 }
 SIZES = (2, 3, 5, 6)

@@ -257,6 +257,28 @@ TEST_CASE("a time budget is spent once, not once per attempt") {
   CHECK(second.evaluated().size() == 12);
 }
 
+TEST_CASE("problems with a final phase are not searched again, where the clock ends searches") {
+  SweepFixture fixture;
+  fixture.options.plan.problems.push_back({"other", other_problem()});
+  fixture.options.plan.budget_evaluations = 0;
+  fixture.options.plan.budget_seconds = 5;
+  auto device = toy_device();
+  device.capacity = 4;
+  device.on_result = [](std::size_t done) {
+    if (done == 30) request_interrupt();
+  };
+  FakeEvaluator first(device);
+  REQUIRE(fixture.run_well(first).interrupted);
+  REQUIRE(first.finals_run() == 1);
+  clear_interrupt();
+  fixture.options.resume = true;
+  FakeEvaluator second(toy_device());
+  const SweepResult result = fixture.run_well(second);
+  CHECK(second.problems_begun() == 1);
+  CHECK(second.finals_run() == 1);
+  CHECK_FALSE(result.problems.at(0).finals.empty());
+}
+
 TEST_CASE("another plan, device or kernel text is refused on resumption") {
   SweepFixture fixture;
   FakeEvaluator evaluator(toy_device());
