@@ -1,7 +1,7 @@
 # torch_custom_operator.py: Selects, launches and registers kernels of custom operations.
 
 def _scalar(kind, value):
-    """Returns an argument that a kernel takes by value: 'i32', '1024'."""
+    """Returns the ctypes value of an argument by value, such as 'i32' and '1024'."""
     return _SCALARS[kind](float(value) if kind[0] == "f" else int(value))
 
 

@@ -46,7 +46,7 @@ class _Driver:
         return functions
 
     def constant(self, function, symbol, count):
-        """Returns the address of a __constant__ variable of so many bytes."""
+        """Returns the address of a __constant__ variable, which must have `count` bytes."""
         module, address, found = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t()
         self.check(self.api.cuFuncGetModule(ctypes.byref(module), function), "find the module")
         self.check(self.api.cuModuleGetGlobal_v2(ctypes.byref(address), ctypes.byref(found), module, symbol.encode()),

@@ -92,7 +92,7 @@ struct ModuleConstant {
   CUdeviceptr address = 0;
   std::size_t bytes = 0;
 };
-/// A missing variable is an error that names it.
+/// Returns a variable of the module; a missing one is an error that names it.
 Result<ModuleConstant> find_constant(const Module& module, const std::string& symbol);
 
 /// Device memory, aligned to at least 256 bytes. An empty buffer has address 0.

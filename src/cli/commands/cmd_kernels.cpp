@@ -29,7 +29,7 @@ struct KernelsArgs {
   std::string space_file;
 };
 
-/// Empty if each tensor of the operation has a type of its own.
+/// Returns none if no tensor of the operation has the type io.
 std::vector<std::string> dtype_names(const Manifest& manifest) {
   const DeclaredOperation* const declared = manifest.operation->declared();
   if (declared != nullptr && !declared->typed) return {};

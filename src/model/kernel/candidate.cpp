@@ -34,7 +34,7 @@ void add_rule(std::string_view name, const Attention& p, RuleKind kind,
   macros.push_back(fmt::format("{}={}", name, PairRule::of(text, kind, p.tensors).code(p)));
 }
 
-/// Parameters, members and values of the tensors that expressions read.
+/// Adds macros that list named tensors as kernel parameters, struct members and arguments.
 void add_tensors(const std::vector<NamedTensor>& tensors, std::vector<std::string>& macros) {
   if (tensors.empty()) return;
   std::string parameters, members, values;

@@ -83,7 +83,7 @@ Status collect_headers(const SourceTree& tree, const SourceFile& file, const Man
   return {};
 }
 
-/// Adds what the launches pass besides buffers.
+/// Adds constants and arguments by value to the hash.
 void add_passed(const Manifest& manifest, Hasher& hasher) {
   for (const ConstantSpec& each : manifest.constants) hasher.add(each.symbol).add(each.tensor);
   for (const StageSpec& stage : manifest.stages) {

@@ -26,7 +26,7 @@ struct Kernel {
   SourceFile source;
   /// Project headers that the template includes, directly or not, sorted by path.
   std::vector<SourceFile> headers;
-  std::string text_hash;  ///< over source, headers, used terms, values among arguments, constants
+  std::string text_hash;  ///< over source, headers, used terms, arguments by value, constants
   Author author = Author::kTrusted;
 };
 using KernelRef = std::shared_ptr<const Kernel>;

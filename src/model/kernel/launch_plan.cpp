@@ -43,7 +43,7 @@ std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& prob
   return arguments;
 }
 
-/// Replaces the expression of each typed value by its number.
+/// Replaces the expression of each argument by value by its number: "i32 1024".
 Status evaluate_scalars(const Evaluation& evaluation, const std::string& path,
                         std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {

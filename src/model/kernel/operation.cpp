@@ -48,7 +48,7 @@ Result<std::int64_t> amount(const std::string& text, const std::string& where, c
   return expression.count(scope);
 }
 
-/// The reader accepts only words of types.
+/// Sets the tensor's type from a word that the manifest's reader has accepted.
 void set_type(const TensorSpec& spec, Dtype io, TensorPlan& tensor) {
   if (const auto plain = plain_type_named(spec.type)) {
     tensor.plain = *plain;

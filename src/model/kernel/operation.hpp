@@ -28,7 +28,7 @@ struct TensorSpec {
   bool output = false;
   std::optional<std::string> fill;       ///< of an input: normal, uniform, zeros or constant
   std::optional<double> scale, offset;   ///< of normal and uniform
-  std::optional<std::int64_t> from, to;  ///< of uniform integers, both included
+  std::optional<std::int64_t> from, to;  ///< range of uniform integers, both included
   std::optional<double> value;           ///< of constant
 };
 Fill fill_of(const TensorSpec& tensor);
@@ -94,7 +94,7 @@ struct DeclaredOperation final : Operation {
   std::vector<std::string> hard_inputs;       ///< distributions that finalists meet
   std::optional<DeclaredTolerance> tolerance;
   std::string flops, bytes_read, bytes_written;  ///< expressions; empty: undeclared, all tensors
-  /// The reference's manifest lists element types, among which --dtype chooses.
+  /// True if the reference's manifest lists element types; --dtype chooses one of them.
   bool typed = true;
   std::string where;  ///< "x.json: field 'operation'", for messages
 

@@ -20,11 +20,11 @@ bool is_drawn(const TensorSpec& tensor) {
   return tensor.fill == "normal" || tensor.fill == "uniform";
 }
 
-constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;  // exact in plans
+constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;  // doubles hold it exactly
 /// Chosen: sums of a million such elements fit into 32 bits.
 constexpr std::int64_t kUsualWhole = 1000;
 
-/// The type if it is of integers or bool; null for others.
+/// Returns the facts of an integer type or bool; null for other types.
 const PlainFacts* whole_type(const TensorSpec& x) {
   const auto type = plain_type_named(x.type);
   return type && plain_facts(*type).whole ? &plain_facts(*type) : nullptr;
@@ -37,7 +37,7 @@ std::string fill_fault(const TensorSpec& x) {
   return x.fill ? "" : "is missing";
 }
 
-/// The declared range of uniform integers, or the usual one of the type.
+/// Returns the declared range of uniform integers, or the type's default.
 Fill whole_fill(const TensorSpec& x, const PlainFacts& type) {
   const auto least = static_cast<std::int64_t>(type.least);
   const auto most = static_cast<std::int64_t>(type.most);
@@ -126,7 +126,7 @@ Status check_tensors(const std::vector<TensorSpec>& tensors, const Checks& check
   return {};
 }
 
-/// Without element types in 'supports' no tensor may have the problem's.
+/// Tensors of the type io need element types in 'supports'.
 Status check_types(const DeclaredOperation& operation, const std::string& where) {
   const auto io = std::ranges::find(operation.tensors, "io", &TensorSpec::type);
   if (operation.typed || io == operation.tensors.end()) return {};

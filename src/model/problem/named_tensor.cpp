@@ -96,7 +96,7 @@ Status parse_values(std::string_view text, NamedTensor& tensor) {
       fmt::format("has {} values, but {} elements", tensor.runs.back().end, tensor.elements()));
 }
 
-/// Returns the size of the other problem that stands for this one of a tensor.
+/// Returns the largest size in `to` whose counterpart in `from` is `size`; without one, `size`.
 std::int64_t size_like(std::int64_t size, const Attention& from, const Attention& to) {
   std::int64_t made = 0;
   for (const auto member : {&Attention::batch, &Attention::heads, &Attention::kv_heads,

@@ -15,41 +15,41 @@ namespace fatune {
 struct Attention;
 struct TensorPlan;
 
-/// Kernels read the elements at run time: machine code depends on name, type and shape alone.
+/// A contiguous tensor that kernels read at run time. Machine code depends on all but `runs`.
 struct NamedTensor {
   enum class Type { kI32, kF32 };
-  /// Equal neighbours, up to the element before `end`.
+  /// Neighbouring elements of one value, from the previous run's end to before `end`.
   struct Run {
     double value = 0;
     std::int64_t end = 0;
     friend auto operator<=>(const Run&, const Run&) = default;
   };
-  /// From `least` to `most`, both included.
+  /// A range of values, both ends included.
   struct Values {
     std::int64_t least = 0, most = 0;
   };
 
   std::string name = {};
   Type type = Type::kI32;
-  std::vector<std::int64_t> shape = {};  ///< one to three sizes
-  std::vector<Run> runs = {};            ///< of fp32: empty where inputs draw the values
+  std::vector<std::int64_t> shape = {};  ///< one to three sizes, the fastest last
+  std::vector<Run> runs = {};            ///< empty if f32 values are drawn
   friend auto operator<=>(const NamedTensor&, const NamedTensor&) = default;
   bool operator==(const NamedTensor& other) const { return (*this <=> other) == 0; }
 
   std::int64_t elements() const;
   double at(std::int64_t element) const;
-  /// Values of whole numbers from one element to another; both are clamped to the tensor.
+  /// Returns the range of i32 elements `first` to `last`, which are clamped to the tensor.
   Values values(std::int64_t first, std::int64_t last) const;
   void append(double value, std::int64_t count);
 };
 
-/// "doc=i32[4096]:0*700,1*3396", "table=f32[16][1023]".
+/// Returns "doc=i32[4096]:0*700,1*3396" or "table=f32[16][1023]".
 std::string name(const NamedTensor& tensor);
-/// Parses name(). `v*n` stands for n times v.
+/// Parses name(); `v*n` stands for n times v.
 Result<NamedTensor> parse_named_tensor(std::string_view text);
 FieldWord<NamedTensor> word_of(const NamedTensor*);
 
-/// A kernel's argument: "tensor_doc".
+/// Returns the kernel's argument: "tensor_doc".
 std::string argument_of(const NamedTensor& tensor);
 bool is_named_tensor(std::string_view argument);
 TensorPlan plan_of(const NamedTensor& tensor);
@@ -58,8 +58,8 @@ const NamedTensor* find_tensor(const Attention& problem, std::string_view name);
 
 /// Returns what is wrong with the problem's tensors; empty if nothing is.
 std::string named_tensors_fault(const Attention& problem);
-/// Returns the tensor for a problem of other sizes: sizes that a problem has, too, follow it, and
-/// values keep their places. It stays as it is where it would have too many values.
+/// Returns the tensor for a problem of other sizes. Dimensions that equal a size of `from` get that
+/// size of `to`, and values are resampled. Without room for the values it is returned unchanged.
 NamedTensor resized(const NamedTensor& tensor, const Attention& from, const Attention& to);
 /// Leaves out tensors that no expression of the problem reads.
 void drop_unread_tensors(Attention& problem);

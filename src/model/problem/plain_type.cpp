@@ -1,4 +1,4 @@
-// plain_type.cpp: Lists the types of C for elements and values, with their ranges and spellings.
+// plain_type.cpp: Lists plain C types with their ranges and spellings.
 #include "model/problem/plain_type.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plain_type.hpp: Defines the types of C for elements of declared tensors and for values.
+// plain_type.hpp: Defines plain C types of tensor elements and of arguments by value.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ enum class PlainType { kF32, kF64, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64,
 struct PlainFacts {
   std::string_view name;  ///< "i32"
   std::size_t bytes;
-  double least, most;                 ///< i64 and u64: up to 2^53, which expressions hold exactly
+  double least, most;                 ///< i64 and u64: up to 2^53, which doubles hold exactly
   bool whole;                         ///< integers and bool
-  std::string_view c_type, c_suffix;  ///< of a literal in C99
+  std::string_view c_type, c_suffix;  ///< declares, and ends a literal, in C99
 };
 /// In the order of PlainType.
 std::span<const PlainFacts> plain_types();

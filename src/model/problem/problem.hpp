@@ -86,7 +86,7 @@ struct Attention {
   /// The expression that replaces scores after scale, cap, bias and ALiBi: the text() of a
   /// PairRule, or empty. A result below kHidingBias hides the key.
   std::string score = {};
-  std::vector<NamedTensor> tensors = {};  ///< of the expressions of mask and scores
+  std::vector<NamedTensor> tensors = {};  ///< read by mask and score expressions
 
   friend auto operator<=>(const Attention&, const Attention&) = default;
   std::int64_t query_elements() const { return batch * heads * seq_q * head_dim; }
@@ -167,9 +167,9 @@ Dtype out_dtype(const Attention& attention);
 /// Returns the tensors that an attention kernel can take: q, k, v, the factors of fp8, the optional
 /// tensors, out, lse.
 std::vector<std::string> attention_tensors(const Attention& attention);
-/// Inputs that few problems have, in the order of a kernel's parameters.
-/// "tensors" stands for all named ones.
+/// The argument that stands for all named tensors.
 inline constexpr std::string_view kAllTensors = "tensors";
+/// Inputs that few problems have, in the order of a kernel's parameters.
 inline constexpr std::array<std::string_view, 5> kOptionalTensors = {"bias", "lengths", "alibi",
                                                                      "sink", "tensors"};
 bool is_optional(std::string_view tensor);
@@ -207,7 +207,7 @@ std::string describe(const std::vector<NamedSize>& sizes);
 /// operation the declared number.
 Flops flops(const Problem& problem);
 /// Counts inputs read once and outputs written once: q, out, k and v but for the keys that lengths
-/// hide, and lse, factors and optional tensors if present. Named tensors may be read in part.
+/// hide, and lse, factors and optional tensors if present. Named tensors do not count.
 Bytes least_bytes(const Problem& problem);
 /// Tells whether the flops are known: for attention, and for operations that declare them.
 bool counts_flops(const Problem& problem);

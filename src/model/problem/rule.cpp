@@ -139,7 +139,7 @@ std::string PairRule::operand_text(const RuleNode& node, std::size_t i,
                                                                          : text;
 }
 
-/// As code, its place among all elements follows the tensor and their number.
+/// C++ passes the tensor, its number of elements and the row-major offset to element().
 std::string PairRule::print_element(const RuleNode& node, const Attention* code_of) const {
   std::string text = code_of == nullptr ? node.tensor : "";
   for (std::size_t i = 0; i < node.what->operands; ++i) {

@@ -45,11 +45,11 @@ struct RuleNode {
   std::array<std::size_t, 3> operands = {};
   double number = 0;
   bool is_float = false;
-  std::string tensor = {};  ///< whose element it is; the operands are indices
+  std::string tensor = {};  ///< of an element: its tensor; operands are indices
 };
 /// Returns the elements of a named tensor of fp32.
 using FloatsOf = std::function<std::span<const float>(std::string_view)>;
-/// Tells whether expressions use the name themselves.
+/// Tells whether expressions reserve the name, so that no tensor may have it.
 bool is_rule_name(std::string_view name);
 
 /// An expression in C's syntax; operators have C's meaning and precedence. docs/attention.md lists
@@ -66,7 +66,7 @@ class PairRule {
 
   std::string text() const;         ///< one spelling, with the names b, h, q, k and score
   std::string as_conjunct() const;  ///< text(), in parentheses where && needs them
-  /// Returns C++ for templates, in which sizes are macros (kernels/common/expression.cuh).
+  /// Returns C++ for templates; the problem gives the tensors' shapes (common/expression.cuh).
   std::string code(const Attention& problem) const;
   /// Returns calls of functions by their tokens, for Python: o["<"](q, o["+"](k, 3)).
   std::string calls() const;
@@ -95,14 +95,14 @@ class PairRule {
   const RuleNode& operand(const RuleNode& node, std::size_t i) const {
     return nodes_[node.operands[i]];
   }
-  /// What expressions are evaluated for: a row of the problem.
+  /// The inputs of an evaluation: neighbouring keys of one row, and their scores.
   struct Given {
     const Attention& problem;
     const Pairs& row;
     std::span<const double> scores;
     const FloatsOf& floats;
   };
-  /// `code_of` is null for a text, and else the problem that code is for.
+  /// Prints C++ for the problem `code_of`, or the expression's text if that is null.
   std::string print(const RuleNode& node, const Attention* code_of) const;
   std::string print_element(const RuleNode& node, const Attention* code_of) const;
   std::string print_calls(const RuleNode& node) const;

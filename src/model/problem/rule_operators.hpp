@@ -38,7 +38,7 @@ inline bool compares(RuleLevel level) {
   return level == RuleLevel::kEqual || level == RuleLevel::kOrder;
 }
 
-/// A row of the table. A name, a number, an operator, a function or an element of a tensor.
+/// A row of the table: a name, a number, an operator, a function or an element of a tensor.
 struct RuleOperator {
   std::string_view token;
   RuleLevel level = RuleLevel::kPrimary;
@@ -59,6 +59,6 @@ std::span<const RuleOperator> rule_operators();
 const RuleOperator* find_operator(std::string_view token, std::size_t operands);
 const RuleOperator& number_row();                  ///< of literals
 const RuleOperator& choice_row();                  ///< ?:
-inline constexpr std::string_view kElement = "[";  ///< of a tensor's element
+inline constexpr std::string_view kElement = "[";  ///< token of an element
 
 }  // namespace fatune

@@ -17,7 +17,7 @@ namespace fatune {
 
 /// Fill of an input: offset + scale * draw.
 struct Fill {
-  /// N(0,1), U[-1,1], the offset alone, whole numbers from offset to offset + scale.
+  /// N(0,1); U[-1,1]; the offset alone; whole numbers from offset to offset + scale.
   enum class Kind { kNormal, kUniform, kConstant, kWhole };
   Kind kind = Kind::kNormal;
   double scale = 1;
@@ -31,7 +31,7 @@ void fields(Fill& x, FieldList& f);
 /// Element indices count the tensor as contiguous, last dimension fastest, in every layout.
 struct TensorPlan {
   std::string name;
-  std::optional<Dtype> type;  ///< none: `plain`
+  std::optional<Dtype> type;  ///< none: the type is `plain`
   std::vector<std::int64_t> shape;
   bool output = false;
   Fill fill = {};  ///< for declared inputs
@@ -97,8 +97,8 @@ struct OperationPlan {
 
   std::vector<TensorPlan> inputs() const;
   std::vector<TensorPlan> outputs() const;
-  /// Limits come from a low-precision reference: no tolerance is declared, and an output is of
-  /// floating point.
+  /// Tells whether a low-precision reference sets limits: no tolerance is declared, and an output
+  /// is of floating point.
   bool has_low_precision() const;
   friend bool operator==(const OperationPlan&, const OperationPlan&) = default;
 };

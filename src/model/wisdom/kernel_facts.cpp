@@ -79,7 +79,7 @@ std::size_t bytes_of_type(std::string_view word) {
   return dtype ? static_cast<std::size_t>(size_of(*dtype)) : 0;
 }
 
-/// Every argument is a tensor, a scratch, a map or a custom operation's value, and names are
+/// Every argument is a tensor, a scratch, a map or, of a custom operation, a value. Names are
 /// unique. Errors begin with the field.
 std::string names_fault(const KernelFacts& facts) {
   std::set<std::string> known;

@@ -23,7 +23,7 @@ namespace fatune {
 /// bhsd.
 struct TensorFacts {
   std::string name;
-  std::string type;                   ///< "f16", "f32", "bool": of Dtype or PlainType
+  std::string type;                   ///< name of a Dtype or PlainType: "f16", "bool"
   std::vector<std::int64_t> shape;    ///< the fastest dimension last
   std::vector<std::int64_t> strides;  ///< elements
   bool output = false;
@@ -36,8 +36,8 @@ inline std::int64_t product(const std::array<std::int64_t, 3>& extent) {
 
 /// One launch. Arguments are passed by name in this order. The tensors q, k, v, out and lse, or a
 /// custom operation's, are device pointers; lse is null if the problem has none. A scratch is a
-/// device pointer; a tensor map is a CUtensorMap by value. A custom operation also has values:
-/// "i32 1024" (scalar.hpp).
+/// device pointer; a tensor map is a CUtensorMap by value. A custom operation also has numbers by
+/// value: "i32 1024" (scalar.hpp).
 struct StageFacts {
   std::string entry;
   std::array<std::int64_t, 3> grid{1, 1, 1};     ///< blocks
@@ -80,7 +80,7 @@ struct ScratchFacts {
 
 /// A __constant__ variable that a copy of a tensor fills before the launches.
 struct ConstantFacts {
-  std::string symbol;  ///< as in the machine code, or in a plan by its C++ name
+  std::string symbol;  ///< in the machine code; in a LaunchPlan, the C++ name
   std::string tensor;  ///< an input
   std::int64_t bytes = 0;
 };

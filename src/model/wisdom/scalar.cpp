@@ -1,4 +1,4 @@
-// scalar.cpp: Reads typed values among a stage's arguments, and writes each in one spelling.
+// scalar.cpp: Parses arguments by value, and writes each in one spelling.
 #include "model/wisdom/scalar.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace fatune {
 namespace {
 
-/// Other spellings; a longer one stands before those that it begins with.
+/// C's spellings. One that begins with another stands before it.
 constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
     {"unsigned long long", "u64"},
     {"unsigned long", "u64"},

@@ -1,4 +1,4 @@
-// scalar.hpp: Defines values among a stage's arguments, which texts hold: "i32 1024", "f32 0.5".
+// scalar.hpp: Defines a stage's arguments by value, stored as texts: "i32 1024", "f32 0.5".
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace fatune {
 
-/// A type and what follows it.
+/// A type and the text after it: an expression or a number.
 struct ScalarText {
   const PlainFacts* type;
   std::string_view value;
 };
 
-/// Tells whether an argument is a typed value; others are names.
+/// Tells whether an argument is no name, hence passed by value.
 bool is_scalar(std::string_view argument);
-/// Splits "unsigned int ROWS / 2"; the type has its name, a spelling of C, or one of <stdint.h>.
-/// Empty for another type.
+/// Splits "unsigned int ROWS / 2". Types have their names or spellings of C and <stdint.h>; for
+/// another type the result is empty.
 std::optional<ScalarText> split_scalar(std::string_view argument);
-/// The names of types, for messages.
+/// Returns the names of all types, for messages.
 std::string scalar_types();
-/// Returns the argument as stored: "f32 0.1". Fails with "is 0.5, which i32 cannot hold (...)".
+/// Returns the argument as stored: "f32 0.1". Fails with the text of value_fault().
 Result<std::string> scalar_of(const PlainFacts& type, double value);
 
 /// The value of a stored argument.
 struct Scalar {
   const PlainFacts* type;
-  std::uint64_t bits;   ///< the lowest `type->bytes` are the parameter's
+  std::uint64_t bits;   ///< the parameter is the lowest `type->bytes` bytes
   std::string literal;  ///< in C: "1024u"
 };
-/// Empty unless scalar_of() made the text.
+/// Parses a stored argument; empty for other texts.
 std::optional<Scalar> read_scalar(std::string_view argument);
 
 }  // namespace fatune

@@ -30,7 +30,7 @@ struct Cheat {
   GateId gate;
   const char* static_shared_bytes = "0";
 };
-constexpr std::string_view kNoNumber = "kNan";  // integers have none
+constexpr std::string_view kNoNumber = "kNan";  // integers have no NaN
 constexpr Cheat kWithoutReference{"does_nothing", "kNothing", GateId::kPoison};
 constexpr Cheat kOfInputs[] = {{"changes_{}", "kChanged", GateId::kInputs}};
 constexpr Cheat kOfOutputs[] = {{"zeros_in_{}", "kZeros", GateId::kAccuracy},

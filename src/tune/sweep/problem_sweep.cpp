@@ -211,8 +211,8 @@ Result<KernelSpaces> build_spaces(const std::vector<KernelRef>& kernels, const D
 
 namespace {
 
-/// Restores the candidates of the journal, for finals without a search. A search ends by the clock,
-/// so a second one would meet other candidates, whose final phase had to be measured again.
+/// Restores the candidates of the journal for a final phase without a search. The clock ends a
+/// search, so a second search would find other candidates and repeat their final phase.
 void take_journalled(const SavedConfigs& known, const std::vector<Space>& spaces, RunState& run,
                      ProblemResult& result) {
   const Arch& arch = run.environment.limits.arch;

@@ -76,8 +76,8 @@ class Executable {
   virtual ~Executable() = default;
   /// Where the next queue() reads and writes.
   virtual Status bind(const TensorAddresses& tensors) = 0;
-  /// Queues copies of inputs to the program's constants, as bind() does, without binding: after the
-  /// inputs of a graph changed.
+  /// Queues copies of inputs to the program's constants, as bind() does. Call it before a replay of
+  /// a captured graph whose inputs have changed.
   virtual Status fill_constants(const TensorAddresses&) { return {}; }
   /// One pass over the problem. Only queues, on the stream it was made for, fit for graph capture.
   /// A self-timed one waits until its output is in place.

@@ -66,7 +66,7 @@ class LoadedProgram : public Executable {
   std::vector<TensorMapPlan> map_plans_;
   std::string persisting_window_;  ///< fixtures only: the tensor whose lines it keeps
   std::map<std::string, CUdeviceptr> pointers_;
-  std::vector<std::pair<std::string, gpu::ModuleConstant>> constants_;  ///< by their tensors
+  std::vector<std::pair<std::string, gpu::ModuleConstant>> constants_;  ///< with their inputs
   std::map<std::string, CUtensorMap> maps_;
   std::map<std::string, std::uint64_t> scalars_;  ///< bits of typed values, little-endian
 };

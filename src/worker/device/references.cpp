@@ -41,7 +41,7 @@ Offsets slice_at(const Attention& problem, std::int64_t head, std::int64_t first
   return offsets;
 }
 
-constexpr std::uint8_t kOtherByte = 0x5a;  // in elements that a second run of a reference leaves
+constexpr std::uint8_t kOtherByte = 0x5a;  // in outputs before a reference's second run
 constexpr int kMostDoublings = 6;          // of v, see the tolerance rule "vacuity"
 
 class AttentionReference final : public ReferenceMaker {
@@ -236,7 +236,7 @@ Result<ReferenceMaker::Results> ReferenceMaker::run_apart(const Program& program
   return run(program, plan, slice, addresses, singles);
 }
 
-/// With `singles` the program writes fp32 in place of a Dtype. Outputs hold the byte before.
+/// With `singles` the program writes outputs of a Dtype in fp32. Outputs are filled with `before`.
 Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
                                                     const OperationPlan& plan, const Problem& slice,
                                                     TensorAddresses addresses, bool singles,

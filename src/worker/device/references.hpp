@@ -88,7 +88,7 @@ class ReferenceMaker {
   /// `plan` and `slice` are the order's, or those of the same problem in another type.
   Result<Results> run(const Program& program, const OperationPlan& plan, const Problem& slice,
                       TensorAddresses addresses, bool singles, std::uint8_t before = kNanByte);
-  /// Runs the reference again: integers that it does not write look like others.
+  /// Runs the reference on outputs of another fill. Integers that differ are an error: unwritten.
   Status check_whole(const Results& first, const TensorAddresses& addresses);
   Result<Results> run_apart(const Program& program, Attention problem, const Problem& slice,
                             HostInputs inputs, bool singles);

@@ -6,7 +6,7 @@
 namespace fatune {
 namespace {
 
-/// Replays the graph on the data at the first set's addresses.
+/// Fills constants from the first set's addresses and replays the graph.
 MaybeFailure replay(GateContext& context, const HotLoop& loop) {
   const TensorAddresses at = context.problem.addresses(context.problem.sets().front());
   if (auto failure = context.failed(context.program.fill_constants(at))) return failure;

@@ -41,14 +41,14 @@ std::vector<Section> sections_of(std::string_view elf);
 
 std::vector<Symbol> symbols_in(std::string_view elf, const std::vector<Section>& sections);
 
-/// The symbols of __constant__ variables, and their bytes.
+/// Returns the symbols of __constant__ variables with their sizes in bytes.
 std::map<std::string, std::uint64_t> constant_symbols(std::string_view cubin);
 /// The symbols of the machine code's entries; none if it is no ELF file.
 std::vector<std::string> entry_symbols(std::string_view cubin);
 
 /// Fails a compilation whose machine code lacks an entry of the plan, or has one with other
-/// parameters or other static shared memory, or lacks a constant of the plan's size. Machine code
-/// that is no ELF file passes.
+/// parameters or static shared memory, or a constant that is missing or of another size. Machine
+/// code that is no ELF file passes.
 Compiled checked(Compiled compiled, const LaunchPlan& plan);
 
 }  // namespace fatune

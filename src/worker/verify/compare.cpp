@@ -78,7 +78,7 @@ auto right_value(const TensorReference& reference, std::int64_t at) {
   }
 }
 
-/// fp32 is exact enough for errors of shorter elements, but not for errors of longer elements.
+/// fp32 is exact enough for errors of 8- and 16-bit elements; fp32 and f64 elements need double.
 template <typename Element>
 BlockErrors scan(const TensorReference& reference, std::span<const float> table,
                  std::span<const std::byte> out, const Range& range) {
@@ -254,7 +254,7 @@ void set_norms(const std::vector<Value>& values, TensorReference& reference) {
   reference.mean = sum / static_cast<double>(values.size());
 }
 
-/// An integer in decimal, for messages.
+/// Returns an integer or bool in decimal, for messages.
 std::string element_text(const TensorPlan& tensor, const std::byte* from) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, from, tensor.width());

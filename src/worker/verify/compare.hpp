@@ -30,8 +30,8 @@ struct Limits {
 struct TensorReference {
   TensorPlan tensor;
   std::vector<float> values;         ///< fp32; empty for f64, integers and bool
-  std::vector<double> doubles = {};  ///< of an output in f64
-  /// The elements of an output of integers or bool, which must be equal.
+  std::vector<double> doubles = {};  ///< f64 outputs only
+  /// The elements of an integer or bool output, as bytes that must be equal.
   std::vector<std::byte> exact = {};
   /// fp8 with N(0,1) inputs only: the values for the inputs before they were quantized.
   std::vector<float> unquantized = {};
@@ -55,8 +55,8 @@ struct TensorReference {
   }
 };
 TensorReference make_reference(const TensorPlan& tensor, std::vector<float> values);
-/// The reference of a declared output from the bytes that the reference wrote: fp32, or the type of
-/// an output in f64, integers or bool.
+/// Returns the reference of a declared output from the bytes that the reference kernel wrote. f64,
+/// integers and bool are in the tensor's type, others in fp32.
 TensorReference make_declared_reference(const TensorPlan& tensor, std::vector<std::byte> bytes);
 /// The reference of attention's out, whose rows may see no key.
 TensorReference make_out_reference(const Attention& problem, std::vector<float> values);
@@ -84,7 +84,7 @@ struct Comparison {
   double worst_excess = 0;       ///< largest error over what is declared to be allowed there
   std::int64_t worst_excess_at = 0;
   bool allclose_1e3 = true;        ///< |out - ref| <= 1e-3 + 1e-3 |ref| everywhere
-  std::int64_t unequal = 0;        ///< elements of integers or bool that differ from the reference
+  std::int64_t unequal = 0;        ///< integer or bool elements that differ from the reference
   std::string first_unequal = {};  ///< "y[17] is 5, not 7"
 };
 /// `out` has elements of the tensor's type. The figures do not depend on the number of threads.

@@ -1,4 +1,4 @@
-// host_inputs.cpp: Finds inputs of attention in a list of tensors.
+// host_inputs.cpp: Sorts a list of tensors into attention's inputs.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -13,7 +13,6 @@ const std::vector<std::byte>& HostInputs::of(std::string_view name) const {
   return found->bytes;
 }
 
-/// In the type that they are computed in.
 HostInputs host_inputs(std::vector<HostTensor> tensors) {
   HostInputs inputs{std::move(tensors[0].bytes), std::move(tensors[1].bytes),
                     std::move(tensors[2].bytes)};

@@ -169,7 +169,7 @@ std::vector<std::byte> bytes_of(const std::vector<Element>& values) {
 
 Recipe declared_recipe(const Streams& streams, Distribution how, Fill fill) {
   if (fill.kind == Fill::Kind::kWhole) {
-    if (how == Distribution::kZeros)  // or what is nearest to 0
+    if (how == Distribution::kZeros)  // or the value nearest to 0
       fill = {Fill::Kind::kConstant, 1, std::clamp(0.0, fill.offset, fill.offset + fill.scale)};
     return {fill, streams};
   }
@@ -265,10 +265,10 @@ static std::vector<std::byte> values_of(const NamedTensor& named) {
   return bytes_of(values);
 }
 
-/// Values that are not declared are N(0,1), and zeros where q is.
+/// Returns the declared values, or draws of N(0,1); zeros where the distribution has q of zeros.
 static std::vector<std::byte> named_elements(const Attention& problem, const TensorPlan& plan,
                                              const InputCase& which) {
-  constexpr std::uint64_t kNamed = 512;  // streams of their own
+  constexpr std::uint64_t kNamed = 512;  // streams of no other tensor
   const auto named = std::ranges::find(problem.tensors, plan.name, argument_of);
   if (named->runs.empty()) {
     const Distribution how = which.distribution;
@@ -293,6 +293,7 @@ std::vector<HostTensor> optional_inputs(const Attention& problem, const InputCas
   return made;
 }
 
+/// Makes the inputs in the type that attention is computed in, before any quantization.
 static HostInputs plain_inputs(const Attention& problem, const InputCase& which, int v_doublings) {
   const Distribution how = which.distribution;
   const bool zeros = how == Distribution::kZeros;

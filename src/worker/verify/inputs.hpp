@@ -52,12 +52,11 @@ HostInputs with_magnitudes_of_v(HostInputs inputs);
 
 /// The inputs of a custom operation. The distribution changes inputs whose values are drawn.
 /// `normal` leaves them as declared. `uniform` draws from U[-1,1] instead. `outliers` adds N(0,100)
-/// to one draw in 1024. `zeros` draws zeros alone; integers are as near to 0 as they
-/// may be, and otherwise as declared. Others count as normal. The bytes do not depend
-/// on the number of threads.
+/// to one draw in 1024. `zeros` draws zeros. Others count as normal. Integers stay as declared, but
+/// `zeros` gives the value nearest to 0. The bytes do not depend on the number of threads.
 std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCase& which);
 
-/// The elements of integers or bool, from the bits of a stream of their own.
+/// Returns elements of integers or bool that are drawn from the random bits of `stream`.
 std::vector<std::byte> whole_elements(const TensorPlan& tensor, const Fill& fill,
                                       std::uint64_t seed, std::uint64_t stream);
 

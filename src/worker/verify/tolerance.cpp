@@ -20,7 +20,7 @@ constexpr std::size_t kQuantumParts = 64;  // chosen: a piece of samples for eve
 /// Chosen: another order of its sums may cost an fp32 output this much of its 24 bits.
 constexpr double kSingleL2 = 1e-5;
 constexpr double kSingleStep = 1.0 / (1 << 20);
-constexpr double kDoubleShare = 0x1p-29;  // of an f64 output in the same: 53 bits, not 24
+constexpr double kDoubleShare = 0x1p-29;  // f64 limits over fp32 limits: 53 bits, not 24
 
 double quantum_at(Dtype dtype, float value) {
   const auto table = decode_table(dtype);
@@ -47,7 +47,7 @@ double quantum_of(Dtype dtype, const TensorReference& reference) {
   return *std::max_element(largest.begin(), largest.end());
 }
 
-/// The share of an fp32 output's costs that an output of C's types has.
+/// Returns the factor on an fp32 output's fixed limits.
 double share_of(const TensorPlan& tensor) { return tensor.is(PlainType::kF64) ? kDoubleShare : 1; }
 
 /// The distance from the largest magnitude to the next element upwards.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kOfAThread = 128 * 1024;  // chosen: some 100 us of work
 
-/// The sign of a type does not matter to the bits of its elements.
+/// Fills signed and unsigned elements alike: their bits are the same modulo 2^width.
 template <typename Element>
 void fill_whole(std::span<Element> all, const Fill& fill, std::uint64_t seed,
                 std::uint64_t stream) {

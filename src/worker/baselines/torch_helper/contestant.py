@@ -15,7 +15,7 @@ class Contestant:
     leave."""
 
     library = ""  # name and version of one that is no part of PyTorch
-    TAKES = ()  # the tensors that few problems have, which it can be given; "tensors": named ones
+    TAKES = ()  # names of the optional tensors that it takes; "tensors": all named ones
 
     def __init__(self, problem, name):
         self.problem, self.name = problem, name

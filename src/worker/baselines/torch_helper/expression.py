@@ -56,7 +56,7 @@ NAMES = ("batch", "heads", "kv_heads", "seq_q", "seq_kv", "head_dim")
 
 
 def named_tensor(text):
-    """The name of a tensor as in "doc=i32[6]:0*3,1*3", and its elements if it is of i32."""
+    """Returns the name in "doc=i32[6]:0*3,1*3" and the tensor, or None if it is of f32."""
     name, _, rest = text.partition("=")
     kind, _, runs = rest.partition(":")
     if not kind.startswith("i32"):
@@ -68,8 +68,8 @@ def named_tensor(text):
 
 
 def expression(calls, sizes, tensors=None):
-    """The function of (score, b, h, q, k), scalars or tensors; none without an expression. `tensors`
-    has named tensors, and may be filled before a call."""
+    """Returns a function of (score, b, h, q, k), scalars or tensors; None without an expression.
+    `tensors` holds named tensors by name; f32 ones may be added until the first call."""
     if calls is None:
         return None
     names = {name.upper(): sizes[name] for name in NAMES} | {"INFINITY": math.inf, "o": OPERATORS}
