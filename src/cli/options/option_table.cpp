@@ -175,7 +175,7 @@ OptionTable problem_table(ProblemArgs& a) {
             {"--score", &a.score, "EXPR", "Change scores by an expression of score, b, h, q and k"},
             {"--tensor", &a.tensors, "NAME=TYPE[SIZE]",
              "Let --mask and --score read NAME[INDEX], of i32 or f32; repeatable. Append "
-             ":VALUES, say :0*700,1*324, which i32 needs"},
+             ":VALUES, such as :0*700,1*324; i32 needs them"},
             {"--mask", &a.mask, "MASK",
              "Choose which keys a query sees [none]:\n"
              "causal: those up to its own, aligned bottom-right\n"

@@ -35,10 +35,10 @@ std::string statement_of(const Attention& problem) {
     text += " Then scores of head h fall by alibi[h] " + distance_rule(problem) + ".";
   if (!problem.score.empty())
     text += fmt::format(
-        " Then a score becomes {} with q = i, k = j, b and h of batch and head, in C's words.",
+        " Then a score becomes {} with q = i, k = j, b and h of batch and head, in C syntax.",
         problem.score);
   for (const NamedTensor& each : problem.tensors)
-    text += fmt::format(" {} is the input {}.", each.name, argument_of(each));
+    text += fmt::format(" The tensor {} is the input {}.", each.name, argument_of(each));
   if (problem.sink)
     text += " The softmax of head h has one more term, exp(sink[h]), without a value.";
   if (problem.mask != Mask::kNone) {

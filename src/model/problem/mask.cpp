@@ -287,7 +287,8 @@ std::string mask_fault(const Attention& problem) {
   if (!lengths.empty() || problem.mask == Mask::kNone) return lengths;
   if (!problem.mask.rule.empty()) {
     const auto rule = PairRule::parse(problem.mask.rule, RuleKind::kMask, problem.tensors);
-    const std::string fault = rule ? rule->fault(problem) : rule.error().message;
+    if (!rule) return rule.error().message;
+    const std::string fault = rule->fault(problem);
     if (!fault.empty()) return fmt::format("mask '{}': {}", problem.mask.rule, fault);
   }
   return visible_pairs(problem) > 0 ? ""

@@ -33,7 +33,8 @@ std::string tensor_name_fault(std::string_view name) {
   if (!matches(name, "[A-Za-z_][A-Za-z0-9_]*") || name.size() > kLongestName)
     return fmt::format("has '{}' for a name; up to {} letters, digits and _ make one",
                        excerpt(name), kLongestName);
-  if (is_rule_name(name)) return fmt::format("has '{}' for a name, which expressions have", name);
+  if (is_rule_name(name))
+    return fmt::format("has '{}' for a name, which expressions reserve", name);
   if (name.starts_with("padding") || name.starts_with("document"))
     return fmt::format("has '{}' for a name, which begins like a mask's lengths", name);
   return {};

@@ -71,7 +71,7 @@ Range range_of_elements(const RuleNode& node, const Attention& problem,
                     "tensors may have '{0}=i32[SIZE]:VALUES'",
                     node.tensor));
   if (tensor->shape.size() != indices.size())
-    return refused(fmt::format("'{}' has {} sizes, but {} indices here", node.tensor,
+    return refused(fmt::format("'{}' has an index for each size: {}, not {}", node.tensor,
                                tensor->shape.size(), indices.size()));
   std::int64_t first = 0, last = 0;
   for (std::size_t i = 0; i < indices.size(); ++i) {

@@ -174,8 +174,7 @@ class RuleParser : TokenReader {
     nodes_[made].tensor = token;
     nodes_[made].is_float = declared != tensors_.end() && declared->type == NamedTensor::Type::kF32;
     if (nodes_[made].is_float && kind_ == RuleKind::kMask)
-      return usage_error(
-          fmt::format("'{}' is of f32, but a mask is of whole numbers: i32 has these", token));
+      return usage_error(fmt::format("'{}' is f32, but masks read i32 only", token));
     return made;
   }
 

@@ -51,7 +51,8 @@ std::string score_fault(const Attention& problem) {
   if (problem.score.empty()) return {};
   if (is_fp8(problem)) return "score expressions are for f16 and bf16, not for fp8";
   const auto rule = PairRule::parse(problem.score, RuleKind::kScore, problem.tensors);
-  const std::string fault = rule ? rule->fault(problem) : rule.error().message;
+  if (!rule) return rule.error().message;
+  const std::string fault = rule->fault(problem);
   return fault.empty() ? "" : fmt::format("score '{}': {}", problem.score, fault);
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/kernel/entry.hpp"
@@ -65,7 +67,8 @@ Status LoadedProgram::add_constants(const LaunchPlan& plan, std::string_view cub
     FATUNE_TRY(const gpu::ModuleConstant constant,
                gpu::find_constant(module_, symbol_of(each.symbol, symbols).value_or(each.symbol)));
     if (static_cast<std::int64_t>(constant.bytes) != each.bytes)
-      return device_error("the __constant__ " + each.symbol + " has another size");
+      return device_error(fmt::format("the __constant__ {} has {} bytes, not {}", each.symbol,
+                                      constant.bytes, each.bytes));
     constants_.emplace_back(each.tensor, constant);
   }
   return {};

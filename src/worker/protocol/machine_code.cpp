@@ -117,7 +117,7 @@ std::string launch_fault(const Compiled& compiled, std::string_view cubin, const
     if (const auto passed = arguments_of(stage, plan); entry->second != passed) {
       return fmt::format(
           "{} has {} of bytes [{}], but the manifest passes {} of [{}]: pointers of 8, tensor maps "
-          "of 128, values as i32 of 4",
+          "of 128, i32 values of 4",
           stage.entry, counted(entry->second.size(), "parameter"), fmt::join(entry->second, ", "),
           counted(passed.size(), "argument"), fmt::join(passed, ", "));
     }

@@ -73,7 +73,7 @@ TEST_CASE("a statement says what expressions and their tensors do") {
   if (!stated) FAIL(stated.error().message);
   CHECK_THAT(stated->statement,
              ContainsSubstring("Then a score becomes score + doc[k] with q = i"));
-  CHECK_THAT(stated->statement, ContainsSubstring("doc is the input tensor_doc."));
+  CHECK_THAT(stated->statement, ContainsSubstring("The tensor doc is the input tensor_doc."));
   CHECK(stated->tensors[3].name == "tensor_doc");
 }
 

@@ -50,8 +50,8 @@ TEST_CASE("texts of named tensors are refused with what would be right") {
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"doc", "is not of the form NAME=TYPE[SIZE]:VALUES"},
       {"2doc=i32[4]:0*4", "has '2doc' for a name; up to 64 letters"},
-      {"score=f32[4]", "has 'score' for a name, which expressions have"},
-      {"kv_idx=i32[4]:0*4", "which expressions have"},
+      {"score=f32[4]", "has 'score' for a name, which expressions reserve"},
+      {"kv_idx=i32[4]:0*4", "which expressions reserve"},
       {"document=i32[4]:0*4", "begins like a mask's lengths"},
       {"doc=i64[4]:0*4", "has the type 'i64[4]', not i32[SIZE] or f32[SIZE]"},
       {"doc=i32:0*4", "has the type 'i32'"},
@@ -87,10 +87,10 @@ TEST_CASE("indices of named tensors are proven") {
   CHECK_THAT(fault_of("doc[q] == doc[k]", "", {}),
              ContainsSubstring("reads the tensor 'doc', which is not declared"));
   CHECK_THAT(fault_of("doc[q][0] == 1", "", {doc}),
-             ContainsSubstring("'doc' has 1 sizes, but 2 indices here"));
+             ContainsSubstring("'doc' has an index for each size: 1, not 2"));
   CHECK_THAT(fault_of("k / doc[q] < 3", "", {doc}), ContainsSubstring("may divide by 0"));
   CHECK_THAT(fault_of("table[h][k] < 3", "", {table}),
-             ContainsSubstring("'table' is of f32, but a mask is of whole numbers"));
+             ContainsSubstring("'table' is f32, but masks read i32 only"));
   CHECK_THAT(fault_of("none", "score + doc[score]", {doc}),
              ContainsSubstring("an index of 'doc' is no whole number"));
   CHECK_THAT(
