@@ -304,7 +304,7 @@ class Readers(Hostile):
         header, nothing = self.journal().splitlines()[0], '{"t":"end","status":"complete"}\n'
         keys = '{"t":"end","x":{"a":1' + "".join(f',"k{i}":1' for i in range(200_000)) + "}}\n"
         values = '{"t":"end","x":[' + "1," * 4_000_000 + "1]}\n"
-        for lines, words in ((nothing * 3_999_999, "4000000 lines would take more than 1.5 GiB of memory"), (nothing * 299_999, "holds no candidate"),
+        for lines, words in ((nothing * 3_999_999, "4000000 lines would take more than 1.5 GiB of memory"), (nothing * 289_999, "holds no candidate"),
                              (values, "many.jsonl: line 2: holds more than 4000000 values"), (keys * 25, "many.jsonl: line 2: has an object of more than 256 keys")):
             self.write("many.jsonl", header + "\n" + lines)
             with open(self.folder / "said", "w+", encoding="utf-8") as said:

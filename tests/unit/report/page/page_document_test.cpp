@@ -181,7 +181,8 @@ TEST_CASE("a page names no path, host or device of its maker") {
 }
 
 TEST_CASE("a custom operation has GB/s if it has no number of operations") {
-  const CustomProblem own{.operation = "rmsnorm",
+  const CustomProblem own{.dtype = Dtype::kF16,
+                          .operation = "rmsnorm",
                           .sizes = {{"ROWS", 4096}, {"COLUMNS", 1024}},
                           .bytes_read = 8'390'656,
                           .bytes_written = 8'388'608};
