@@ -134,7 +134,7 @@ def suite(name, by="in_layer"):
 
 def variants():
     """Problems of the suite beside the fastest of the other baselines, and beside FlashAttention-4, of some in other rounds."""
-    files = [f"h200/suite-variants{part}.json" for part in ("", "-2", "-3", "-4", "-5")]
+    files = [f"h200/suite-variants{part}.json" for part in ("", "-2", "-3", "-4", "-5", "-6")]
     documents, newest = [load(file) for file in files], load("h200/variants-fa4.json")
     beside = {problem["name"]: problem for problem in problems_of(newest)}
     rows, worst, sources = [], [], []
@@ -153,7 +153,7 @@ def variants():
                          NAMES[fastest["impl"]] if own else "", *(f"{ratio:.3f}" if ratio else "" for ratio in (own, *(theirs or ("", ""))))])
     head = ["problem", "plain, µs", "in a layer, µs", "fastest other baseline", "ratio",
             "ratio to FlashAttention-4, in a layer", "the same, plain"]
-    return (f"{table(head, rows)}\n\nBeside the fastest baseline, FlashAttention-4 included, in a layer: geometric mean "
+    return (f"{table(head, rows)}\n\nBeside the fastest baseline measured, in a layer: geometric mean "
             f"**{statistics.geometric_mean(worst):.3f}** ({len(worst)} rows, worst {max(worst):.3f}). {documents[0]['device']['name']}, commands that need "
             f"a GPU: {'; '.join(sources)}. FlashAttention-4 beside the first rows: `{newest['command'].partition(',')[0]}` "
             f"([{newest['date']}](../results/h200/variants-fa4.json)).")
