@@ -134,7 +134,7 @@ def suite(name, by="in_layer"):
 
 def variants():
     """Problems of the suite beside the fastest of the other baselines, and beside FlashAttention-4, of some in other rounds."""
-    files = [f"h200/suite-variants{part}.json" for part in ("", "-2", "-3", "-4", "-5", "-6")]
+    files = [f"h200/{path.name}" for path in sorted(RESULTS.glob("h200/suite-variants*.json"), key=lambda path: (len(path.name), path.name))]
     documents, newest = [load(file) for file in files], load("h200/variants-fa4.json")
     beside = {problem["name"]: problem for problem in problems_of(newest)}
     rows, worst, sources = [], [], []
