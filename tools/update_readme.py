@@ -69,10 +69,6 @@ def interval(pair, decimals=3):
     return f"{pair[0]:.{decimals}f} to {pair[1]:.{decimals}f}"
 
 
-def percent(share):
-    return f"{100 * share:.0f} %"
-
-
 def median(side, time):
     return side[time]["median_us"] if side and time in side else None
 
@@ -133,29 +129,31 @@ def suite(name, by="in_layer"):
 
 
 def variants():
-    """Problems of the suite beside the fastest of the other baselines, and beside FlashAttention-4, of some in other rounds."""
-    files = [f"h200/{path.name}" for path in sorted(RESULTS.glob("h200/suite-variants*.json"), key=lambda path: (len(path.name), path.name))]
-    documents, newest = [load(file) for file in files], load("h200/variants-fa4.json")
+    """Each problem of the suite in its last run, beside the fastest of the other baselines, and beside FlashAttention-4."""
+    files = sorted(RESULTS.glob("h200/suite-variants*.json"), key=lambda path: (len(path.name), path.name))
+    newest, last, sources = load("h200/variants-fa4.json"), {}, []
     beside = {problem["name"]: problem for problem in problems_of(newest)}
-    rows, worst, sources = [], [], []
-    for file, document in zip(files, documents):
+    for run, file in enumerate(files, start=1):
+        document = load(file)
         command = re.sub(r"\w+\.json", "FILE", document["command"])
-        sources.append(f"rows from {len(rows) + 1} on by `{command}` ([{document['date']}](../results/{file}))")
-        for problem in problems_of(document):
-            others = [each for each in problem["baselines"] if each["impl"] != NEWEST and "in_layer" in each]
-            fastest = min(others, key=lambda each: median(each, "in_layer"), default=None)
-            own = median(problem["best"], "in_layer") / median(fastest, "in_layer") if fastest and problem["time"] == "in_layer" else None
-            rival = beside.get(problem["name"], problem)
-            theirs = [median(rival["best"], time) / median(each, time) for time in ("in_layer", "plain")
-                      for each in rival["baselines"] if each["impl"] == NEWEST]
-            worst += [max(ratio for ratio in (own, *theirs[:1]) if ratio)] if own or theirs else []
-            rows.append([problem["name"], f"{median(problem['best'], 'plain'):.1f}", f"{median(problem['best'], 'in_layer'):.1f}",
-                         NAMES[fastest["impl"]] if own else "", *(f"{ratio:.3f}" if ratio else "" for ratio in (own, *(theirs or ("", ""))))])
-    head = ["problem", "plain, µs", "in a layer, µs", "fastest other baseline", "ratio",
-            "ratio to FlashAttention-4, in a layer", "the same, plain"]
+        sources.append(f"run {run} by `{command}` ([{document['date']}](../results/h200/{file.name}))")
+        last |= {problem["name"]: (run, problem) for problem in problems_of(document)}
+    rows, worst = [], []
+    for name, (run, problem) in last.items():
+        fastest = min((each for each in problem["baselines"] if each["impl"] != NEWEST and "in_layer" in each),
+                      key=lambda each: median(each, "in_layer"), default=None)
+        own = median(problem["best"], "in_layer") / median(fastest, "in_layer") if fastest and problem["time"] == "in_layer" else None
+        rival = problem if any(each["impl"] == NEWEST for each in problem["baselines"]) else beside.get(name, problem)
+        theirs = {time: median(rival["best"], time) / median(each, time) for time in ("in_layer", "plain")
+                  for each in rival["baselines"] if each["impl"] == NEWEST and time in (rival["time"], "plain")}
+        ratios = own, theirs.get("in_layer"), theirs.get("plain")
+        worst += [max(filter(None, ratios[:2]))] if any(ratios[:2]) else []
+        rows.append([name, str(run), *(f"{median(problem['best'], time):.1f}" for time in ("plain", "in_layer")),
+                     NAMES[fastest["impl"]] if own else "", *(f"{ratio:.3f}" if ratio else "" for ratio in ratios)])
+    head = ["problem", "run", "plain, µs", "in a layer, µs", "fastest other baseline", "ratio", "to FlashAttention-4", "the same, plain"]
     return (f"{table(head, rows)}\n\nBeside the fastest baseline measured, in a layer: geometric mean "
-            f"**{statistics.geometric_mean(worst):.3f}** ({len(worst)} rows, worst {max(worst):.3f}). {documents[0]['device']['name']}, commands that need "
-            f"a GPU: {'; '.join(sources)}. FlashAttention-4 beside the first rows: `{newest['command'].partition(',')[0]}` "
+            f"**{statistics.geometric_mean(worst):.3f}** ({len(worst)} rows, worst {max(worst):.3f}). {document['device']['name']}, commands that "
+            f"need a GPU: {'; '.join(sources)}. FlashAttention-4 beside run 1: `{newest['command'].partition(',')[0]}` "
             f"([{newest['date']}](../results/h200/variants-fa4.json)).")
 
 
@@ -326,7 +324,8 @@ def own_spaces():
     document, rows = load("replay/journals.json"), []
     found = {row["file"]: row for row in document["rows"] if row["strategy"] == "evo"}
     for space in document["spaces"]:
-        rows.append([f"`{space['kernel']}`", space["label"], str(space["configs"]), str(space["early"]), percent(found[space["file"]]["within2_early"])])
+        rows.append([f"`{space['kernel']}`", space["label"], str(space["configs"]), str(space["early"]),
+                     f"{100 * found[space['file']]['within2_early']:.0f} %"])
     return (table(["kernel", "problem", "configs", "evaluations", "runs within 2 %"], rows, 2)
             + f"\n\n{document['rows'][0]['repeats']} runs each, without the default config to start from ([journals.json](../results/replay/journals.json)).")
 
@@ -335,7 +334,7 @@ def endings():
     """Sweeps that end by themselves."""
     rows = load("replay/sweeps-default.json")["rows"]
     facts = {"within 1 % of the best": "within1", "within 2 %": "within2"}
-    lines = [[title, *(percent(row[key]) for row in rows)] for title, key in facts.items()]
+    lines = [[title, *(f"{100 * row[key]:.0f} %" for row in rows)] for title, key in facts.items()]
     lines += [["slowest over the best", *(f"{row['worst']:.3f}" for row in rows)], ["candidates, mean", *(f"{row['evaluations']:.0f}" for row in rows)]]
     return (table([f"{rows[0]['repeats']} sweeps a problem", *(row["problem"] for row in rows)], lines)
             + f"\n\n[sweeps-default.json](../results/replay/sweeps-default.json), by sweeps like this one, with a seed each:\n\n<!-- run -->\n{shell(rows[0]['command'].replace(' 1..30', ' 1'))}")

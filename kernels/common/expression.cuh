@@ -19,12 +19,12 @@ DEVICE T either(bool condition, T a, T b) {
 }
 
 #if MASK_EXPR
-/// Whether query row q of head h of batch entry b sees key k; of Interval<i32>, whether some of
-/// these rows see some of these keys, and all see all.
 #if TENSORS
 template <typename Int, typename Tensors>
 DEVICE Int mask_expression(Int b, Int h, Int q, Int k, Tensors& tensors) {
 #else
+/// Returns whether query row q of head h of batch entry b sees key k. For Interval<i32> it returns
+/// whether some of these rows see some of these keys, and whether all see all.
 template <typename Int>
 DEVICE Int mask_expression(Int b, Int h, Int q, Int k) {
 #endif

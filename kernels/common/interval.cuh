@@ -80,13 +80,13 @@ DEVICE Interval<Int> operator>>(Interval<Int> a, Interval<Int> b) {
   return around<Int>(a.lo >> b.lo, a.lo >> b.hi, a.hi >> b.lo, a.hi >> b.hi);
 }
 
-/// Those bits of a value that differ from its sign.
+/// Returns the bits of a value that differ from its sign.
 template <typename Int>
 DEVICE Int bits_of(Int value) {
   return value < 0 ? ~value : value;
 }
-/// Of bits joined in any way: between the powers of two beyond both. With the maximum of ~lo and hi
-/// in place of their bits, NVRTC 13.0 does not end.
+/// Returns the range between the powers of two beyond both, whichever way their bits are joined.
+/// NVRTC 13.0 does not terminate where the bits are a maximum of ~lo and hi.
 template <typename Int>
 DEVICE Interval<Int> joined_bits(Interval<Int> a, Interval<Int> b, Int exact) {
   if (a.is_one() && b.is_one()) return {exact, exact};

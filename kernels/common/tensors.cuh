@@ -18,7 +18,7 @@ struct Tensors {
   TENSOR_MEMBERS
 };
 
-/// The element `at` of `size` ones. Rows and keys past the last have an element all the same.
+/// Returns element `at` of `size` elements. Rows and keys past the last read the last element.
 template <typename T>
 DEVICE T element(const Tensors&, const T* elements, i32 size, i32 at) {
   return elements[max_of(0, min_of(at, size - 1))];
@@ -30,6 +30,7 @@ struct TensorRanges : Tensors {
   bool known = true;                 // false: a range had more elements, and only one was read
 };
 
+/// Returns the range of the elements `at`.
 DEVICE Interval<i32> element(TensorRanges& tensors, const i32* elements, i32 size,
                              Interval<i32> at) {
   const i32 first = max_of(0, min_of(at.lo, size - 1));
