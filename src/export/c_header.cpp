@@ -161,7 +161,10 @@ std::string tensors_text(const KernelFacts& facts) {
     std::string text = "The tensors are contiguous, on 16\n * bytes each:";
     for (const TensorFacts& tensor : facts.tensors) {
       text += fmt::format("\n *   d_{}: {} [{}], {}", tensor.name, tensor.type,
-                          fmt::join(tensor.shape, ", "), tensor.output ? "written" : "read");
+                          fmt::join(tensor.shape, ", "),
+                          tensor.filled   ? "read and written"
+                          : tensor.output ? "written"
+                                          : "read");
     }
     for (const ConstantFacts& each : facts.constants) {
       text += fmt::format(

@@ -26,6 +26,7 @@ TensorFacts facts_of(const TensorPlan& plan) {
   tensor.type = plan.type_word();
   tensor.shape = plan.shape;
   tensor.output = plan.output;
+  tensor.filled = plan.filled;
   tensor.strides = plan.strides;
   if (!tensor.strides.empty()) return tensor;
   tensor.strides.assign(plan.shape.size(), 1);
@@ -93,11 +94,16 @@ bool holds_our_text(const Kernel& kernel) {
   });
 }
 
-/// Replaces C++ names by the symbols of the machine code.
+/// Replaces C++ names by the symbols of the machine code, and says their static shared memory.
 void name_symbols(std::string_view cubin, KernelFacts& facts) {
   const std::vector<std::string> entries = entry_symbols(cubin);
-  for (StageFacts& stage : facts.stages)
+  const std::vector<Section> sections = sections_of(cubin);
+  for (StageFacts& stage : facts.stages) {
     stage.entry = symbol_of(stage.entry, entries).value_or(stage.entry);
+    const auto shared = std::ranges::find(sections, ".nv.shared." + stage.entry, &Section::name);
+    if (shared != sections.end())
+      stage.static_shared_bytes = static_cast<std::int64_t>(shared->sh_size);
+  }
   std::vector<std::string> constants;
   for (const auto& [symbol, bytes] : constant_symbols(cubin)) constants.push_back(symbol);
   for (ConstantFacts& each : facts.constants)

@@ -32,8 +32,10 @@ std::string describe_computation(const KernelFacts& facts) {
   const Problem& p = facts.problem;
   if (p.custom()) {
     std::vector<std::string> read, written;
-    for (const TensorFacts& tensor : facts.tensors)
-      (tensor.output ? written : read).push_back(tensor.name);
+    for (const TensorFacts& tensor : facts.tensors) {
+      if (tensor.output) written.push_back(tensor.name);
+      if (!tensor.output || tensor.filled) read.push_back(tensor.name);
+    }
     return fmt::format("{} of {} for {}", fmt::join(written, ", "), fmt::join(read, ", "),
                        describe(p));
   }

@@ -11,7 +11,7 @@ class _Kernel(_Loaded):
     def __init__(self, facts, cubin):
         super().__init__(facts, cubin)
         self.operation = facts["problem"]["operation"]
-        self.inputs = [tensor for tensor in facts["tensors"] if not tensor["output"]]
+        self.inputs = [tensor for tensor in facts["tensors"] if not tensor["output"] or tensor.get("filled")]
         self.outputs = [tensor for tensor in facts["tensors"] if tensor["output"]]
         self.key = tuple((tuple(tensor["shape"]), _DTYPES[tensor["type"]]) for tensor in self.inputs)
         self.constants = {}  # addresses by device and symbol
@@ -29,6 +29,9 @@ class _Kernel(_Loaded):
             inputs = [tensor if tensor.is_contiguous() and tensor.data_ptr() % _ALIGNMENT == 0
                       else tensor.clone(memory_format=torch.contiguous_format) for tensor in inputs]
             outputs = self.new_outputs(inputs[0])
+            for described, output in zip(self.outputs, outputs):
+                if described in self.inputs:  # it is read, too
+                    output.copy_(inputs[self.inputs.index(described)])
             scratch = torch.empty(self.memory_bytes, dtype=torch.uint8, device=inputs[0].device)
             pointers = {name: scratch.data_ptr() + offset for name, offset in self.memory.items()}
             for described, tensor in zip(self.inputs + self.outputs, (*inputs, *outputs)):

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "rmsnorm"
 # Kernels as users have them, in folders of tests/data: values among arguments, other types of elements, and constant memory.
 USERS = {"own_values": ("vector_add", "n_elements=1000003"), "own_types": ("threshold", "n_values=1000003"),
-         "own_constants": ("smooth", "n_output=1000003")}
+         "own_constants": ("smooth", "n_output=1000003"), "own_frames": ("smooth", "n_values=1000003")}
 SIZES = ["--size", "ROWS=4096,COLUMNS=1024"]
 # Changes to rmsnorm.cu, and the gate that must decide. They read a neighbour's weight, write a row behind the last one, change an
 # input, leave out a row, or do not wait.

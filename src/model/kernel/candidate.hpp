@@ -38,6 +38,7 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
 /// A stage's launch with every expression evaluated.
 struct StagePlan : StageFacts {
   std::optional<GemmPlan> gemm;  ///< a library's product; the stage then has no entry
+  bool counts_static = true;     ///< see StageSpec
 };
 struct TensorMapPlan {
   std::string name, tensor;

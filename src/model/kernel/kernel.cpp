@@ -138,8 +138,22 @@ Result<bool> is_manifest(const SourceTree& tree, const SourceFile& file) {
          schema->get_ref<const std::string&>().starts_with("fatune.kernel/");
 }
 
+/// Sizes and times of data files are part of the operation's identity: other data has other times.
+void set_folder(const fs::path& folder, DeclaredOperation& operation) {
+  operation.folder = fs::absolute(folder);
+  for (const TensorSpec& tensor : operation.tensors) {
+    if (tensor.file.empty()) continue;
+    const fs::path file = operation.folder / tensor.file;
+    std::error_code missing;
+    const auto size = fs::file_size(file, missing);
+    const auto written = fs::last_write_time(file, missing).time_since_epoch().count();
+    if (!missing) operation.text += fmt::format(" {}: {}, {}", tensor.file, size, written);
+  }
+}
+
 /// Returns the operations that the tree's references declare; a name declared twice is an error.
-Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
+/// Data files are found below `folder`, if there is one.
+Result<std::vector<OperationRef>> find_operations(const SourceTree& tree, const fs::path& folder) {
   std::vector<OperationRef> operations;
   for (const SourceFile& file : tree) {
     FATUNE_TRY(const bool manifest, is_manifest(tree, file));
@@ -153,6 +167,7 @@ Result<std::vector<OperationRef>> find_operations(const SourceTree& tree) {
       return file_error(fmt::format("{} is '{}', which another manifest declares already",
                                     field_place(operation.where, "name"), operation.name));
     }
+    if (!folder.empty()) set_folder((folder / file.path).parent_path(), operation);
     operations.push_back(std::make_shared<const DeclaredOperation>(std::move(operation)));
   }
   return operations;
@@ -216,8 +231,8 @@ Result<SourceTree> load_source_tree(const fs::path& folder) {
   return tree;
 }
 
-Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree) {
-  FATUNE_TRY(const std::vector<OperationRef> operations, find_operations(tree));
+Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree, const fs::path& folder) {
+  FATUNE_TRY(const std::vector<OperationRef> operations, find_operations(tree, folder));
   std::vector<KernelRef> kernels;
   for (const SourceFile& file : tree) {
     FATUNE_TRY(const bool manifest, is_manifest(tree, file));
@@ -258,7 +273,7 @@ Result<std::vector<KernelRef>> available_kernels(
   for (const KernelRef& kernel : embedded) by_name[kernel->manifest.name] = kernel;
   for (const auto& folder : folders) {
     FATUNE_TRY(const SourceTree tree, tree_with_shared_headers(folder));
-    auto kernels = load_kernels(tree);
+    auto kernels = load_kernels(tree, folder);
     if (!kernels) return with_context(std::move(kernels).error(), "reading " + folder.string());
     for (const KernelRef& kernel : *kernels) by_name[kernel->manifest.name] = kernel;
   }

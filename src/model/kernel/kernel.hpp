@@ -41,7 +41,8 @@ using SourceTree = std::vector<SourceFile>;
 Result<SourceTree> load_source_tree(const std::filesystem::path& folder);
 /// Loads every manifest of the tree, sorted by name; a missing source or include is an error that
 /// names the file.
-Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree);
+Result<std::vector<KernelRef>> load_kernels(const SourceTree& tree,
+                                            const std::filesystem::path& folder = {});
 
 /// Returns the kernel files embedded in the program.
 SourceTree embedded_source_tree();

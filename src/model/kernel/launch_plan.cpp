@@ -94,6 +94,7 @@ Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
   FATUNE_TRY_STATUS(counts(evaluation, spec.block, path + ".block", stage.block));
   FATUNE_TRY_STATUS(counts(evaluation, spec.cluster, path + ".cluster", stage.cluster));
   FATUNE_TRY(stage.shared_bytes, evaluation.count(spec.shared_bytes, path + ".shared_bytes"));
+  stage.counts_static = spec.counts_static;
   FATUNE_TRY(stage.static_shared_bytes,
              evaluation.count(spec.static_shared_bytes, path + ".static_shared_bytes"));
   FATUNE_TRY(const std::int64_t dependent, evaluation.count(spec.dependent, path + ".dependent"));
@@ -238,6 +239,7 @@ void fields(StagePlan& x, FieldList& f) {
   f("cluster", x.cluster).required().at_least(0);
   f("shared_bytes", x.shared_bytes).required().at_least(0);
   f("static_shared_bytes", x.static_shared_bytes).required().at_least(0);
+  f("counts_static", x.counts_static);
   f("dependent", x.dependent);
   f("arguments", x.arguments);
 }

@@ -160,6 +160,10 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
   place_rules(manifest.problem_rules, field_place(where, "supports.rules"));
   place_rules(manifest.constraints, field_place(where, "constraints"));
   FATUNE_TRY_STATUS(set_operation(json, operations, manifest));
+  for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
+    manifest.stages[i].counts_static =
+        !manifest.operation->declared() || json["stages"][i].contains("static_shared_bytes");
+  }
   FATUNE_TRY_STATUS(check_supports(json, manifest));
   FATUNE_TRY_STATUS(check_parameters(manifest));
   FATUNE_TRY_STATUS(check_terms(manifest));

@@ -101,6 +101,7 @@ struct StageSpec {
   std::vector<std::string> grid, block;  ///< three expressions each
   std::vector<std::string> cluster = {"1", "1", "1"};
   std::string shared_bytes = "0", static_shared_bytes = "0";  ///< expressions
+  bool counts_static = true;    ///< false: the compiler says what static_shared_bytes are
   std::string dependent = "0";  ///< expression; 1: programmatic dependent launch
   /// q, k, v, out, lse, or the operation's tensors; names of scratch and tensor maps.
   std::vector<std::string> arguments;

@@ -102,7 +102,16 @@ Status check_declared(const Json& root, const DeclaredOperation& operation,
     const std::string stage = fmt::format("stages[{}]", i);
     if (stages[i].gemm)
       return check.error(stage + ".gemm", "is for kernels of attention; write a stage of your own");
-    if (stages[i].dependent == "0" || inputs <= kMostEarlyInputs) continue;
+    if (stages[i].dependent == "0") continue;
+    const auto both = std::ranges::find_if(
+        operation.tensors, [](const TensorSpec& each) { return each.output && is_read(each); });
+    if (both != operation.tensors.end()) {
+      return check.error(stage + ".dependent",
+                         fmt::format("excludes {}, which is read and written: the gate early_start "
+                                     "exchanges inputs late",
+                                     both->name));
+    }
+    if (inputs <= kMostEarlyInputs) continue;
     return check.error(stage + ".dependent",
                        fmt::format("needs the gate early_start, which exchanges at most {} inputs; "
                                    "{} has {}",

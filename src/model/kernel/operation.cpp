@@ -10,6 +10,7 @@
 #include "model/kernel/expression.hpp"
 #include "model/kernel/limits.hpp"
 #include "model/kernel/vocabulary.hpp"
+#include "model/problem/data_file.hpp"
 
 namespace fatune {
 namespace {
@@ -61,6 +62,7 @@ Result<TensorPlan> plan_tensor(const DeclaredOperation& operation, std::size_t i
                                const Scope& scope, Dtype io) {
   const TensorSpec& spec = operation.tensors[index];
   TensorPlan tensor{spec.name, std::nullopt, {}, spec.output, fill_of(spec)};
+  tensor.filled = spec.output && spec.fill;
   set_type(spec, io, tensor);
   std::int64_t bytes = static_cast<std::int64_t>(tensor.width());
   for (std::size_t i = 0; i < spec.shape.size(); ++i) {
@@ -88,13 +90,28 @@ Result<std::vector<TensorPlan>> plan_tensors(const DeclaredOperation& operation,
   return tensors;
 }
 
+/// Names the data files, and holds them against their tensors.
+Status find_data(const DeclaredOperation& operation, std::vector<TensorPlan>& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TensorSpec& spec = operation.tensors[i];
+    if (spec.file.empty()) continue;
+    const std::string where = place_in(operation, fmt::format("tensors[{}].file", i));
+    if (operation.folder.empty()) return usage_error(where + " needs a folder of kernels");
+    tensors[i].fill.file = (operation.folder / spec.file).string();
+    const auto found = data_offset(tensors[i].fill.file, tensors[i]);
+    if (!found) return with_context(found.error(), where);
+  }
+  return {};
+}
+
 /// Sets the declared least work, or the bytes of the tensors.
 Status fill_work(const DeclaredOperation& operation, Problem& problem) {
   FATUNE_TRY(const auto tensors, plan_tensors(operation, problem));
   CustomProblem& custom = problem.as_custom();
   for (const TensorPlan& tensor : tensors) {
-    (tensor.output ? custom.bytes_written : custom.bytes_read) +=
-        static_cast<std::int64_t>(tensor.bytes());
+    const auto bytes = static_cast<std::int64_t>(tensor.bytes());
+    if (tensor.output) custom.bytes_written += bytes;
+    if (!tensor.output || tensor.filled) custom.bytes_read += bytes;
   }
   const Scope scope = fixed_scope(problem, DeviceLimits{});
   const std::tuple<const std::string*, const char*, std::int64_t*> declared[] = {
@@ -149,6 +166,7 @@ std::vector<Problem> DeclaredOperation::typical_problems(Dtype dtype) const {
 Result<OperationPlan> DeclaredOperation::plan(const Problem& problem) const {
   OperationPlan made;
   FATUNE_TRY(made.tensors, plan_tensors(*this, problem));
+  FATUNE_TRY_STATUS(find_data(*this, made.tensors));
   made.tolerance = tolerance;
   return made;
 }

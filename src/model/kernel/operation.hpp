@@ -1,6 +1,7 @@
 // operation.hpp: Defines what kernels compute: attention or a declared operation.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,10 +27,12 @@ struct TensorSpec {
   std::string type = "io";         ///< "io" (the problem's), or the name of a type
   std::vector<std::string> shape;  ///< expressions, the fastest dimension last
   bool output = false;
-  std::optional<std::string> fill;       ///< of an input: normal, uniform, zeros or constant
+  /// Of an input, or of an output that is read, too: normal, uniform, zeros, constant or file.
+  std::optional<std::string> fill;
   std::optional<double> scale, offset;   ///< of normal and uniform
   std::optional<std::int64_t> from, to;  ///< range of uniform integers, both included
   std::optional<double> value;           ///< of constant
+  std::string file;                      ///< of file, from the manifest's folder
 };
 Fill fill_of(const TensorSpec& tensor);
 
@@ -96,7 +99,8 @@ struct DeclaredOperation final : Operation {
   std::string flops, bytes_read, bytes_written;  ///< expressions; empty: undeclared, all tensors
   /// True if the reference's manifest lists element types; --dtype chooses one of them.
   bool typed = true;
-  std::string where;  ///< "x.json: field 'operation'", for messages
+  std::string where;             ///< "x.json: field 'operation'", for messages
+  std::filesystem::path folder;  ///< of the manifest; empty if it has none
 
   Result<OperationPlan> plan(const Problem& problem) const override;
   std::vector<std::string> tensor_names() const override;
@@ -116,6 +120,9 @@ struct DeclaredOperation final : Operation {
   /// Returns an example for messages: "--size ROWS=4096,COLUMNS=1024".
   std::string example() const;
 };
+
+/// Returns whether the kernel reads the tensor.
+inline bool is_read(const TensorSpec& tensor) { return !tensor.output || tensor.fill; }
 
 /// Most inputs of an operation with dependent launches; the gate early_start exchanges up to this
 /// many.

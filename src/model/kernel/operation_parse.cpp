@@ -31,10 +31,11 @@ const PlainFacts* whole_type(const TensorSpec& x) {
 }
 
 std::string fill_fault(const TensorSpec& x) {
-  if (x.output) return x.fill ? "is for inputs; an output is poisoned" : "";
+  if (x.output && x.fill && !plain_type_named(x.type))
+    return "is for inputs and plain types; references write such an output as float";
   if (x.fill == "normal" && whole_type(x) != nullptr)
     return fmt::format("is normal, but elements of {} are uniform, zeros or constant", x.type);
-  return x.fill ? "" : "is missing";
+  return x.fill || x.output ? "" : "is missing";
 }
 
 /// Returns the declared range of uniform integers, or the type's default.
@@ -62,13 +63,11 @@ std::string to_fault(const TensorSpec& x) {
 
 std::string draw_fault(const TensorSpec& x, const std::optional<double>& part) {
   if (!part) return {};
-  if (x.output) return "is for inputs; an output is poisoned";
   if (whole_type(x) != nullptr) return "is for floating-point tensors; integers have from and to";
   return is_drawn(x) ? "" : "is for tensors that are filled with normal or uniform";
 }
 
 std::string constant_fault(const TensorSpec& x) {
-  if (x.output && x.value) return "is for inputs; an output is poisoned";
   const bool constant = x.fill == "constant";
   const PlainFacts* const type = whole_type(x);
   if (constant && x.value && type != nullptr) return value_fault(*type, *x.value);
@@ -116,12 +115,11 @@ Status check_tensors(const std::vector<TensorSpec>& tensors, const Checks& check
     }
     FATUNE_TRY_STATUS(check.texts(path + ".shape", tensors[i].shape));
   }
-  const auto outputs = std::ranges::count(tensors, true, &TensorSpec::output);
-  if (outputs == 0) {
+  if (std::ranges::none_of(tensors, &TensorSpec::output)) {
     return check.error("tensors",
                        "must have at least one with \"output\": true, or nothing is computed");
   }
-  if (outputs == static_cast<std::ptrdiff_t>(tensors.size()))
+  if (std::ranges::none_of(tensors, is_read))
     return check.error("tensors", "must have at least one input");
   return {};
 }
@@ -204,7 +202,8 @@ Result<OperationRef> find_operation(const Manifest& manifest, const std::string&
 
 Fill fill_of(const TensorSpec& tensor) {
   Fill fill;
-  if (tensor.output) return fill;
+  if (!is_read(tensor)) return fill;
+  if (tensor.fill == "file") return {Fill::Kind::kFile};
   if (!is_drawn(tensor)) return {Fill::Kind::kConstant, 1, tensor.value.value_or(0)};
   if (const PlainFacts* type = whole_type(tensor)) return whole_fill(tensor, *type);
   fill.kind = tensor.fill == "normal" ? Fill::Kind::kNormal : Fill::Kind::kUniform;
@@ -222,8 +221,8 @@ static void fields(SizeSpec& x, FieldList& f) {
 static void fields(TensorSpec& x, FieldList& f) {
   f.record("tensor");
   f.by_hand();
-  f.conditions(R"({"if": {"properties": {"output": {"const": true}}, "required": ["output"]},
-                   "then": {"not": {"required": ["fill"]}}, "else": {"required": ["fill"]}})");
+  f.conditions(R"({"anyOf": [{"properties": {"output": {"const": true}}, "required": ["output"]},
+                             {"required": ["fill"]}]})");
   f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
   f("type", x.type)
       .one_of("io, f32, f16, bf16, e4m3, e5m2, f64, i8, u8, i16, u16, i32, u32, i64, u64, bool")
@@ -231,8 +230,9 @@ static void fields(TensorSpec& x, FieldList& f) {
   f("shape", x.shape).required().filled().about("Expressions, the fastest dimension last");
   f("output", x.output);
   f("fill", x.fill)
-      .one_of("normal, uniform, zeros, constant")
-      .about("Required of an input; an output has none");
+      .one_of("normal, uniform, zeros, constant, file")
+      .about("Required of an input. An output with one is read, too: it holds the fill before");
+  f("file", x.file).filled().about("Of file: .npy or bytes alone, from the manifest's folder");
   f("scale", x.scale).finite().about("Of normal and uniform");
   f("offset", x.offset).finite().about("Of normal and uniform");
   f("from", x.from)
@@ -246,6 +246,10 @@ static void fields(TensorSpec& x, FieldList& f) {
     return x.shape.size() > kMostDimensions ? "must be a list of 1 to 8 expressions" : "";
   });
   f.rule("fill", [&x] { return fill_fault(x); });
+  f.rule("file", [&x]() -> std::string {
+    if ((x.fill == "file") == !x.file.empty()) return {};
+    return x.file.empty() ? "is missing: the file with the elements" : "is for the fill file";
+  });
   f.rule("scale", [&x] { return draw_fault(x, x.scale); });
   f.rule("offset", [&x] { return draw_fault(x, x.offset); });
   f.rule("from", [&x] { return bound_fault(x, x.from); });
@@ -311,6 +315,13 @@ Status set_operation(const Json& root, std::span<const OperationRef> operations,
   FATUNE_TRY_STATUS(check_role(root, found->is_object(), manifest));
   if (!found->is_object()) {
     FATUNE_TRY(manifest.operation, find_operation(manifest, found->get<std::string>(), operations));
+    return {};
+  }
+  const std::string name = found->value("name", "");
+  const auto loaded =
+      std::ranges::find(operations, name, [](const auto& each) { return each->name; });
+  if (loaded != operations.end()) {
+    manifest.operation = *loaded;
     return {};
   }
   FATUNE_TRY(DeclaredOperation operation, parse_operation(root, manifest.where));

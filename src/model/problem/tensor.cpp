@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -13,13 +14,13 @@ namespace fatune {
 namespace {
 
 constexpr std::array kDescales = {"q_descale", "k_descale", "v_descale"};
-constexpr std::array<std::string_view, 4> kFillKinds = {"normal", "uniform", "constant", "whole"};
+constexpr std::array<std::string_view, 5> kFillKinds = {"normal", "uniform", "constant", "whole",
+                                                        "file"};
 
-std::vector<TensorPlan> select(const std::vector<TensorPlan>& tensors, bool outputs) {
+template <typename Wanted>
+std::vector<TensorPlan> select(const std::vector<TensorPlan>& tensors, const Wanted& wanted) {
   std::vector<TensorPlan> chosen;
-  for (const TensorPlan& tensor : tensors) {
-    if (tensor.output == outputs) chosen.push_back(tensor);
-  }
+  std::ranges::copy_if(tensors, std::back_inserter(chosen), wanted);
   return chosen;
 }
 
@@ -93,8 +94,15 @@ std::string describe_elements(const TensorPlan& tensor) {
   return tensor.noun.empty() ? fmt::format("elements of {}", tensor.name) : tensor.noun;
 }
 
-std::vector<TensorPlan> OperationPlan::inputs() const { return select(tensors, false); }
-std::vector<TensorPlan> OperationPlan::outputs() const { return select(tensors, true); }
+std::vector<TensorPlan> OperationPlan::inputs() const {
+  return select(tensors, [](const TensorPlan& each) { return !each.output || each.filled; });
+}
+std::vector<TensorPlan> OperationPlan::outputs() const {
+  return select(tensors, [](const TensorPlan& each) { return each.output; });
+}
+bool OperationPlan::fills_outputs() const {
+  return std::ranges::any_of(tensors, &TensorPlan::filled);
+}
 
 bool OperationPlan::has_low_precision() const {
   const auto rounded = [](const TensorPlan& each) { return each.output && !each.whole(); };
@@ -116,6 +124,7 @@ void fields(Fill& x, FieldList& f) {
   f("scale", x.scale).required().finite();
   f("offset", x.offset).required().finite();
   f("kind", x.kind).required();
+  f("file", x.file);
 }
 
 void fields(TensorPlan& x, FieldList& f) {
@@ -125,6 +134,7 @@ void fields(TensorPlan& x, FieldList& f) {
   f("shape", x.shape).required().filled().at_least(1);
   f("output", x.output);
   f("fill", x.fill).required();
+  f("filled", x.filled);
 }
 
 void fields(DeclaredTolerance& x, FieldList& f) {

@@ -15,13 +15,14 @@
 
 namespace fatune {
 
-/// Fill of an input: offset + scale * draw.
+/// Fill of an input: offset + scale * draw, or a file's elements.
 struct Fill {
-  /// N(0,1); U[-1,1]; the offset alone; whole numbers from offset to offset + scale.
-  enum class Kind { kNormal, kUniform, kConstant, kWhole };
+  /// N(0,1); U[-1,1]; the offset alone; whole numbers from offset to offset + scale; `file`.
+  enum class Kind { kNormal, kUniform, kConstant, kWhole, kFile };
   Kind kind = Kind::kNormal;
   double scale = 1;
   double offset = 0;
+  std::string file = {};
   friend bool operator==(const Fill&, const Fill&) = default;
 };
 std::string_view name(Fill::Kind kind);
@@ -34,7 +35,7 @@ struct TensorPlan {
   std::optional<Dtype> type;  ///< none: the type is `plain`
   std::vector<std::int64_t> shape;
   bool output = false;
-  Fill fill = {};  ///< for declared inputs
+  Fill fill = {};  ///< for declared inputs, and outputs that are `filled`
   /// Words of messages for the dimensions ("batch", "head", "row", "column") and the elements
   /// ("outputs"). Empty for a declared tensor, whose elements read "y[17, 5]". Set for attention
   /// only; not serialized.
@@ -46,6 +47,7 @@ struct TensorPlan {
   std::string buffer = {};
   std::int64_t first = 0;
   PlainType plain = PlainType::kF32;  ///< used if `type` is none
+  bool filled = false;                ///< an output that holds the fill before each launch
 
   /// "f16", "f32", "i32".
   std::string_view type_word() const;
@@ -95,8 +97,9 @@ struct OperationPlan {
   std::vector<TensorPlan> tensors;             ///< in the declaration's order
   std::optional<DeclaredTolerance> tolerance;  ///< none: limits from the low-precision reference
 
-  std::vector<TensorPlan> inputs() const;
+  std::vector<TensorPlan> inputs() const;  ///< and filled outputs, in the declaration's order
   std::vector<TensorPlan> outputs() const;
+  bool fills_outputs() const;
   /// Tells whether a low-precision reference sets limits: no tolerance is declared, and an output
   /// is of floating point.
   bool has_low_precision() const;

@@ -243,7 +243,7 @@ void Linter::check_entries() {
 
 void Linter::check_static_shared() {
   const bool counted = std::ranges::any_of(manifest_.stages, [](const StageSpec& stage) {
-    return !stage.gemm && stage.static_shared_bytes != "0";
+    return !stage.gemm && (!stage.counts_static || stage.static_shared_bytes != "0");
   });
   if (counted || !declares_static_shared(kernel_->source.text)) return;
   add(Severity::kWarning, "stages",

@@ -27,6 +27,7 @@ struct TensorFacts {
   std::vector<std::int64_t> shape;    ///< the fastest dimension last
   std::vector<std::int64_t> strides;  ///< elements
   bool output = false;
+  bool filled = false;  ///< an output that is read, too
 };
 
 /// Extents in x, y, z: blocks of a grid or threads of a block.

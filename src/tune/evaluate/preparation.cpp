@@ -37,8 +37,8 @@ Status check_memory(const Operation& operation, const Problem& problem, const La
   for (const TensorPlan& tensor : plan.tensors) {
     const auto bytes = static_cast<double>(tensor.bytes());
     // The reference output is kept as well, in fp32.
-    needed += tensor.output ? bytes + 4.0 * static_cast<double>(tensor.elements())
-                            : static_cast<double>(cases) * bytes;
+    if (tensor.output) needed += bytes + 4.0 * static_cast<double>(tensor.elements());
+    if (!tensor.output || tensor.filled) needed += static_cast<double>(cases) * bytes;
   }
   if (problem.is(is_fp8))
     needed += static_cast<double>(least_bytes(unquantized(problem.as_attention())).value);

@@ -29,18 +29,20 @@ struct Cheat {
   std::string_view how;  ///< enumerator of kernels/faults/spoiled.cuh
   GateId gate;
   const char* static_shared_bytes = "0";
+  bool on_poison = false;  ///< shows on a poisoned output alone
 };
 constexpr std::string_view kNoNumber = "kNan";  // integers have no NaN
 constexpr Cheat kWithoutReference{"does_nothing", "kNothing", GateId::kPoison};
 constexpr Cheat kOfInputs[] = {{"changes_{}", "kChanged", GateId::kInputs}};
-constexpr Cheat kOfOutputs[] = {{"zeros_in_{}", "kZeros", GateId::kAccuracy},
-                                {"nan_in_{}", kNoNumber, GateId::kAccuracy},
-                                {"wrong_sign_in_{}", "kWrongSign", GateId::kAccuracy, "8"},
-                                {"last_of_{}_unwritten", "kLastUnwritten", GateId::kPoison},
-                                {"writes_past_{}", "kOnePast", GateId::kGuardBands},
-                                {"varies_in_{}", "kVaries", GateId::kRepeat},
-                                {"stops_writing_{}", "kStops", GateId::kTimedOutput},
-                                {"keeps_old_{}", "kKeepsOld", GateId::kTimedOutput}};
+constexpr Cheat kOfOutputs[] = {
+    {"zeros_in_{}", "kZeros", GateId::kAccuracy},
+    {"nan_in_{}", kNoNumber, GateId::kAccuracy},
+    {"wrong_sign_in_{}", "kWrongSign", GateId::kAccuracy, "8"},
+    {"last_of_{}_unwritten", "kLastUnwritten", GateId::kPoison, "0", true},
+    {"writes_past_{}", "kOnePast", GateId::kGuardBands},
+    {"varies_in_{}", "kVaries", GateId::kRepeat},
+    {"stops_writing_{}", "kStops", GateId::kTimedOutput},
+    {"keeps_old_{}", "kKeepsOld", GateId::kTimedOutput, "0", true}};
 
 constexpr const char* kSpoiledSource = "faults/spoiled.cuh";
 constexpr const char* kKept = "fatune_kept";
@@ -224,11 +226,15 @@ Result<std::vector<Fixture>> cheats_at(const Problem& problem, const KernelRef& 
   for (const TensorPlan& tensor : plan.tensors) {
     for (const Cheat& cheat : tensor.output ? std::span<const Cheat>(kOfOutputs) : kOfInputs) {
       if (tensor.whole() && cheat.how == kNoNumber) continue;
+      if (tensor.filled && cheat.on_poison) continue;
       cheats.push_back(spoiled(*reference, source, cheat, tensor));
     }
   }
   cheats.push_back(spoiled(*reference, source, kWithoutReference, plan.outputs().front()));
-  if (manifest.stages.front().dependent == "0" && plan.inputs().size() <= kMostEarlyInputs) {
+  if (std::ranges::all_of(plan.outputs(), &TensorPlan::filled))
+    cheats.back().fault.gate = name(GateId::kAccuracy);
+  if (manifest.stages.front().dependent == "0" && plan.inputs().size() <= kMostEarlyInputs &&
+      !plan.fills_outputs()) {
     Kernel early = *reference;
     early.manifest.stages.front().dependent = "1";
     early.manifest.min_arch = std::max(early.manifest.min_arch, kFirstDependentArch);

@@ -10,6 +10,7 @@
 
 #include "core/result.hpp"
 #include "gpu/driver.hpp"
+#include "gpu/objects.hpp"
 #include "model/problem/tensor.hpp"
 #include "model/results/measurement.hpp"
 #include "worker/verify/guarded_buffer.hpp"
@@ -20,6 +21,9 @@ namespace fatune {
 /// head_dim) and k and v (batch, kv_heads, seq_kv, head_dim), in the problem's layout and element
 /// type. A problem with lse adds lse (batch, heads, seq_q), fp32.
 using TensorAddresses = std::map<std::string, CUdeviceptr>;
+/// Returns the name by which addresses_of() finds what a filled output holds before a launch.
+inline std::string before(const TensorPlan& output) { return output.name + " before"; }
+
 /// `buffers`: the plan's inputs, then its outputs.
 inline TensorAddresses addresses_of(const OperationPlan& plan,
                                     std::span<const GuardedBuffer* const> buffers) {
@@ -30,11 +34,24 @@ inline TensorAddresses addresses_of(const OperationPlan& plan,
       const CUdeviceptr begin = buffers[next++]->address();
       for (const std::size_t i : buffer.tensors) {
         const TensorPlan& tensor = tensors[i];
-        addresses[tensor.name] = begin + static_cast<std::size_t>(tensor.first) * tensor.width();
+        const CUdeviceptr at = begin + static_cast<std::size_t>(tensor.first) * tensor.width();
+        if (tensor.filled) addresses.try_emplace(before(tensor), at);
+        addresses[tensor.name] = at;
       }
     }
   }
   return addresses;
+}
+
+/// Queues the fills of outputs that are read.
+inline Status fill_read_outputs(const OperationPlan& plan, const TensorAddresses& at,
+                                CUstream stream) {
+  for (const TensorPlan& each : plan.outputs()) {
+    if (!each.filled) continue;
+    FATUNE_TRY_STATUS(
+        gpu::copy_on_device(at.at(each.name), at.at(before(each)), each.bytes(), stream));
+  }
+  return {};
 }
 
 /// Times of one turn in a round, microseconds a launch.

@@ -144,6 +144,10 @@ TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
   return addresses_of(plan_, pointers_to({set.inputs, outputs_}));
 }
 
+Status DeviceProblem::fill_read_outputs(const InputSet& set) const {
+  return fatune::fill_read_outputs(plan_, addresses(set), session_->stream.raw());
+}
+
 std::chrono::microseconds DeviceProblem::kernel_limit() const {
   const double wanted = std::max(2e6, 50 * reference_time_.value);
   return std::chrono::microseconds(

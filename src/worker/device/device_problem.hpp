@@ -78,6 +78,9 @@ class DeviceProblem {
   /// Zeros that stand for the data of another kernel: a quarter of the L2 cache.
   const gpu::Buffer& neighbours_memory() const { return neighbours_memory_; }
   TensorAddresses addresses(const InputSet& set) const;
+  /// Queues the fills of outputs that are read. Launches change them, so each turn begins with it.
+  Status fill_read_outputs(const InputSet& set) const;
+  bool fills_outputs() const { return plan_.fills_outputs(); }
   /// Made at the first call. The error says why there is none.
   Result<Layer*> layer();
   /// The inputs of attention in the last layer. Their references are made at the first call that

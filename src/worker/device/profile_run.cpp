@@ -67,6 +67,7 @@ Status run_job(const ProfileJob& job) {
   const OperationPlan plan = plan_of(job.problem, job.custom);
   FATUNE_TRY(const auto buffers, make_tensors(context, stream.raw(), job, plan));
   const TensorAddresses tensors = addresses_of(plan, pointers_to({buffers}));
+  FATUNE_TRY_STATUS(fill_read_outputs(plan, tensors, stream.raw()));
   if (!job.program.outside) {
     FATUNE_TRY(LoadedProgram program,
                LoadedProgram::load(context, stream.raw(), job.program, job.problem));

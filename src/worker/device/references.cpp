@@ -257,6 +257,7 @@ Result<ReferenceMaker::Results> ReferenceMaker::run(const Program& program,
     memory.push_back(std::move(buffer));
     results.outputs.emplace_back(bytes);
   }
+  FATUNE_TRY_STATUS(fill_read_outputs(plan, addresses, stream));
   const auto queue_all = [&]() -> Status {
     for (const Offsets& offsets : slices()) {
       TensorAddresses bound = addresses;

@@ -59,7 +59,8 @@ Status queue_neutral(GateContext& context) {
   FATUNE_TRY_STATUS(fill_insides(scratch, kNanByte, stream));
   for (const GuardedBuffer* buffer : pointers_to({context.problem.sets().front().inputs, scratch}))
     FATUNE_TRY_STATUS(context.problem.checks().queue_sum(*buffer, kIgnored));
-  return fill_insides(context.problem.outputs(), kNanByte, stream);
+  FATUNE_TRY_STATUS(fill_insides(context.problem.outputs(), kNanByte, stream));
+  return context.problem.fill_read_outputs(context.problem.sets().front());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ GateReport check_early_start(GateContext& context) {
   std::vector<DeviceChecks::Exchange> pairs;
   for (std::size_t i = 0; i < first.inputs.size(); ++i)
     pairs.push_back({first.inputs[i], second.inputs[i]});
-  if (auto failure = context.fill_outputs(kPoisons[0])) return failure;
+  if (auto failure = context.fill_outputs(kPoisons[0], first)) return failure;
   // Nothing may be queued between the two, or the candidate could not begin early.
   const auto both = [&]() -> Status {
     FATUNE_TRY_STATUS(

@@ -15,17 +15,21 @@ std::span<const GuardedBuffer> GateContext::checked_outputs() const {
   return all ? problem.outputs() : problem.outputs().first(1);
 }
 
-MaybeFailure GateContext::fill_outputs(std::uint8_t with) {
+MaybeFailure GateContext::fill_outputs(std::uint8_t with, const InputSet& inputs) {
   pattern = with;
-  return failed(fill_insides(problem.outputs(), with, session.stream.raw()));
+  if (auto failure = failed(fill_insides(problem.outputs(), with, session.stream.raw())))
+    return failure;
+  return failed(problem.fill_read_outputs(inputs));
 }
 
 MaybeFailure GateContext::run(InputSet& inputs, std::optional<std::uint8_t> poison) {
   if (auto failure = failed(program.bind(problem.addresses(inputs)))) return failure;
   if (poison) {
-    if (auto failure = fill_outputs(*poison)) return failure;
+    if (auto failure = fill_outputs(*poison, inputs)) return failure;
     const Status filled = fill_insides(program.scratch(), *poison, session.stream.raw());
     if (auto failure = failed(filled)) return failure;
+  } else if (auto failure = failed(problem.fill_read_outputs(inputs))) {
+    return failure;
   }
   session.sampler->set_limit(problem.kernel_limit());
   return unfinished(session.sampler->time_once([&] { return program.queue(); }));

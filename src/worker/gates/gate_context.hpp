@@ -57,8 +57,10 @@ struct GateContext {
 
   /// All outputs, but lse only if the program writes it.
   std::span<const GuardedBuffer> checked_outputs() const;
-  MaybeFailure fill_outputs(std::uint8_t with);
-  /// Launches the candidate once. Fills outputs and scratch memory with `poison` before, if given.
+  /// Outputs that are read get the fill of `inputs`.
+  MaybeFailure fill_outputs(std::uint8_t with, const InputSet& inputs);
+  /// Launches the candidate once. Fills outputs and scratch memory with `poison` before, if given;
+  /// outputs that are read in any case.
   MaybeFailure run(InputSet& inputs, std::optional<std::uint8_t> poison);
   /// Copies the outputs to DeviceProblem::host_output(host).
   MaybeFailure fetch_outputs(std::size_t host);

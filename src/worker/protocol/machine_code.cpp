@@ -124,7 +124,7 @@ std::string launch_fault(const Compiled& compiled, std::string_view cubin, const
     const Resources* const logged = compiled.resources_of(stage.entry);
     if (logged == nullptr) continue;
     const std::int64_t bytes = logged->static_shared_bytes;
-    if (bytes != stage.static_shared_bytes) {
+    if (stage.counts_static && bytes != stage.static_shared_bytes) {
       return fmt::format(
           "{} has {} bytes of static shared memory, but its static_shared_bytes is {}", stage.entry,
           bytes, stage.static_shared_bytes);

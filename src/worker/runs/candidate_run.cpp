@@ -76,6 +76,7 @@ MaybeFailure time_candidate(DeviceSession& session, DeviceProblem& problem, Exec
     // The gates check the output afterwards: it must come from these launches on these inputs.
     FATUNE_TRY_STATUS(program.bind(problem.addresses(problem.sets().front())));
     FATUNE_TRY_STATUS(fill_insides(problem.outputs(), kNanByte, stream));
+    FATUNE_TRY_STATUS(problem.fill_read_outputs(problem.sets().front()));
     return gpu::reset_persisting_lines();
   };
   if (const Status ready = prepare(); !ready) return failure_of(ready.error(), stream);

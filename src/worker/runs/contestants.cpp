@@ -82,6 +82,7 @@ Result<TimedProgram> Contestants::make_loops(OpenProgram program) {
   opened.program = std::move(program);
   if (opened.program->self_timed() != nullptr) return opened;
   const QueueWork work = [&] { return opened.program->queue(); };
+  FATUNE_TRY_STATUS(problem.fill_read_outputs(problem.sets().front()));
   FATUNE_TRY(opened.each, finished(sampler().estimate(work)));
   FATUNE_TRY(opened.loop, sampler().make_loop(work, opened.each));
   if (opened.program->begins_early()) {

@@ -84,6 +84,7 @@ class Rounds {
   Result<TurnTimes> turn(const TimedProgram& timed, int cold_launches) {
     if (SelfTimed* const timer = timed.program->self_timed())
       return timer->take_turn(cold_launches);
+    FATUNE_TRY_STATUS(all_.problem.fill_read_outputs(all_.problem.sets().front()));
     TurnTimes times;
     FATUNE_TRY_STATUS(time_warm(timed, times));
     if (timed.each.value >= kLongUs) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
+#include "model/problem/data_file.hpp"
 #include "worker/verify/not_finite.hpp"
 #include "worker/verify/quantize.hpp"
 
@@ -351,6 +352,12 @@ HostInputs with_magnitudes_of_v(HostInputs inputs) {
 std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCase& which) {
   std::vector<HostTensor> inputs;
   for (const TensorPlan& tensor : plan.inputs()) {
+    if (tensor.fill.kind == Fill::Kind::kFile) {
+      auto read = read_data(tensor.fill.file, tensor);
+      FATUNE_CHECK(static_cast<bool>(read), "data files stay as they were when the run began");
+      inputs.push_back({tensor.name, *std::move(read)});
+      continue;
+    }
     const Recipe recipe =
         declared_recipe(declared_streams(inputs.size()), which.distribution, tensor.fill);
     inputs.push_back({tensor.name, make_tensor(tensor, recipe, which.seed)});

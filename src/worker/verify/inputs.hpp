@@ -53,7 +53,8 @@ HostInputs with_magnitudes_of_v(HostInputs inputs);
 /// The inputs of a custom operation. The distribution changes inputs whose values are drawn.
 /// `normal` leaves them as declared. `uniform` draws from U[-1,1] instead. `outliers` adds N(0,100)
 /// to one draw in 1024. `zeros` draws zeros. Others count as normal. Integers stay as declared, but
-/// `zeros` gives the value nearest to 0. The bytes do not depend on the number of threads.
+/// `zeros` gives the value nearest to 0. Elements of a file are the same for every seed and
+/// distribution. The bytes do not depend on the number of threads.
 std::vector<HostTensor> declared_inputs(const OperationPlan& plan, const InputCase& which);
 
 /// Returns elements of integers or bool that are drawn from the random bits of `stream`.
