@@ -1,11 +1,13 @@
 // candidate.cpp: Computes a candidate's identity and macros, and why the candidate cannot run.
 #include "model/kernel/candidate.hpp"
 
+#include <algorithm>
 #include <numbers>
 
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/problem/rule.hpp"
 
@@ -69,8 +71,10 @@ void add_terms(const Candidate& candidate, const DeviceLimits& limits,
   const Manifest& manifest = candidate.kernel->manifest;
   if (manifest.terms.empty()) return;
   const Scope scope = scope_of(manifest, candidate.config, candidate.problem, limits);
+  const std::vector<std::string> runtime = runtime_names(manifest);
   for (const Term& term : manifest.terms) {
-    if (!mentions(*candidate.kernel, term.name)) continue;
+    if (!mentions(*candidate.kernel, term.name) || std::ranges::count(runtime, term.name) > 0)
+      continue;
     const Result<Expression> expression = Expression::parse(term.expanded, term.name);
     if (!expression) continue;
     const Result<double> value = expression->evaluate(scope);
@@ -110,7 +114,10 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   };
   for (const auto& [name, value] : candidate.config.settings) define(name, value.number);
   for (const auto& [name, value] : word_constants(candidate.kernel->manifest)) define(name, value);
-  for (const auto& [name, value] : named_sizes(problem)) define(name, value);
+  const std::vector<std::string> runtime = runtime_sizes(*candidate.kernel->manifest.operation);
+  for (const auto& [name, value] : named_sizes(problem)) {
+    if (std::ranges::count(runtime, name) == 0) define(name, value);
+  }
   define("DTYPE", static_cast<std::int64_t>(problem.dtype()));
   define("DTYPE_BYTES", size_of(problem.dtype()));
   if (const Attention* attention = problem.attention()) add_attention(*attention, macros);

@@ -52,6 +52,12 @@ class Scanner {
  public:
   explicit Scanner(std::string_view source) : spliced_(source), text_(spliced_.text) {}
 
+  std::vector<std::string> lines() {
+    std::vector<std::string> lines;
+    while (at_ < text_.size()) lines.push_back(next_line());
+    return lines;
+  }
+
   /// Calls `found` for each logical line that begins with # or %:, with its line number and its
   /// text without comments.
   template <typename Found>
@@ -185,6 +191,8 @@ std::vector<Include> includes_of(std::string_view text) {
   });
   return found;
 }
+
+std::vector<std::string> code_lines(std::string_view text) { return Scanner(text).lines(); }
 
 std::string spliced(std::string_view text) { return Spliced(text).text; }
 

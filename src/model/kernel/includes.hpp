@@ -19,6 +19,9 @@ struct Include {
 /// Returns each directive that a compiler takes for an include; skips comments and literals.
 std::vector<Include> includes_of(std::string_view text);
 
+/// Returns the logical lines without comments.
+std::vector<std::string> code_lines(std::string_view text);
+
 /// Joins each line that ends in a backslash with the next line.
 std::string spliced(std::string_view text);
 

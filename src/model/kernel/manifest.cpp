@@ -10,6 +10,7 @@
 #include "core/fields.hpp"
 #include "core/text.hpp"
 #include "model/kernel/manifest_check.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "model/kernel/vocabulary.hpp"
 
 namespace fatune {
@@ -171,6 +172,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
   FATUNE_TRY_STATUS(add_fault_rules(manifest));
   FATUNE_TRY_STATUS(check_rules(manifest.constraints, expression_names(manifest)));
   FATUNE_TRY_STATUS(check_launch(json, manifest));
+  FATUNE_TRY_STATUS(check_runtime_sizes(manifest));
   return manifest;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/text.hpp"
 #include "model/kernel/manifest_check.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/wisdom/scalar.hpp"
 
@@ -133,10 +134,17 @@ Status check_constants(const Manifest& manifest, const Checks& check) {
     if (!matches(each.symbol, "[A-Za-z_][A-Za-z0-9_:]*"))
       return check.error("constants",
                          fmt::format("has '{}', which is no variable's name", each.symbol));
-    if (contains(inputs, each.tensor)) continue;
-    return check.error(
-        "constants." + each.symbol,
-        fmt::format("is '{}', which is not one of the inputs {}", each.tensor, join(inputs, ", ")));
+    if (!contains(inputs, each.tensor))
+      return check.error("constants." + each.symbol,
+                         fmt::format("is '{}', which is not one of the inputs {}", each.tensor,
+                                     join(inputs, ", ")));
+    for (const std::string& extent : find_named(declared->tensors, each.tensor)->shape) {
+      if (depends_on(extent, runtime_sizes(*declared)))
+        return check.error("constants." + each.symbol,
+                           fmt::format("is '{}', whose extent '{}' has a run-time size; the size "
+                                       "of a variable is compiled in: pass it as an argument",
+                                       each.tensor, extent));
+    }
   }
   for (std::size_t i = 0; i < manifest.stages.size(); ++i) {
     if (manifest.stages[i].dependent == "0") continue;

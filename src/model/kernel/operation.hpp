@@ -18,8 +18,9 @@ namespace fatune {
 
 /// A size as declared; `--size` gives it a value.
 struct SizeSpec {
-  std::string name;  ///< name of the macro
+  std::string name;  ///< name of the macro, unless `runtime`
   std::string meaning;
+  bool runtime = false;  ///< an argument of the kernel, not part of its machine code
 };
 
 struct TensorSpec {

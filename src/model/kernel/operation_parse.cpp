@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "model/kernel/manifest_check.hpp"
 #include "model/kernel/operation.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "model/kernel/vocabulary.hpp"
 
 namespace fatune {
@@ -106,7 +107,9 @@ Status check_sizes(DeclaredOperation& operation, const Checks& check) {
   return {};
 }
 
-Status check_tensors(const std::vector<TensorSpec>& tensors, const Checks& check) {
+/// `runtime`: names of the run-time sizes.
+Status check_tensors(const std::vector<TensorSpec>& tensors,
+                     const std::vector<std::string>& runtime, const Checks& check) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string path = fmt::format("tensors[{}]", i);
     if (find_named(tensors, tensors[i].name) != &tensors[i]) {
@@ -114,6 +117,11 @@ Status check_tensors(const std::vector<TensorSpec>& tensors, const Checks& check
                          fmt::format("is '{}', which names another tensor", tensors[i].name));
     }
     FATUNE_TRY_STATUS(check.texts(path + ".shape", tensors[i].shape));
+    for (const std::string& extent : tensors[i].shape) {
+      const std::string fault = runtime_fault(extent, runtime);
+      if (!fault.empty())
+        return check.error(path + ".shape", fmt::format("is '{}', which {}", extent, fault));
+    }
   }
   if (std::ranges::none_of(tensors, &TensorSpec::output)) {
     return check.error("tensors",
@@ -216,6 +224,7 @@ static void fields(SizeSpec& x, FieldList& f) {
   f.by_hand();
   f("name", x.name).required().matching(kTemplateName, kTemplateNoun);
   f("meaning", x.meaning).filled();
+  f("runtime", x.runtime).about("An argument by value of the kernels, and no macro");
 }
 
 static void fields(TensorSpec& x, FieldList& f) {
@@ -295,7 +304,7 @@ Result<DeclaredOperation> parse_operation(const Json& root, const std::string& w
   Checks check{place};
   FATUNE_TRY_STATUS(check_sizes(operation, check));
   check.known = problem_names(operation);
-  FATUNE_TRY_STATUS(check_tensors(operation.tensors, check));
+  FATUNE_TRY_STATUS(check_tensors(operation.tensors, runtime_sizes(operation), check));
   FATUNE_TRY_STATUS(check_types(operation, where));
   FATUNE_TRY_STATUS(check_tolerance(operation, check));
   FATUNE_TRY_STATUS(check_least(operation, check));

@@ -82,6 +82,8 @@ class Linter {
     if (manifest_.role == Role::kFault) return std::move(findings_);  // faulty by intent
     check_static_shared();
     check_early_starts();
+    for (LintFinding& finding : lint_runtime_sizes(*kernel_))
+      findings_.push_back(std::move(finding));
     check_spaces();
     return std::move(findings_);
   }

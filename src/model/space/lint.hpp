@@ -27,6 +27,10 @@ struct LintCase {
 /// Reports each rule of a 'when' that was true, or false, for every config of every case.
 std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const LintCase> cases);
 
+/// Reports each file that uses a run-time size, or a term that depends on one, without declaring
+/// it.
+std::vector<LintFinding> lint_runtime_sizes(const Kernel& kernel);
+
 /// Runs the static half of `fatune kernels lint`: text against manifest, then the spaces of
 /// standard problems on typical devices of sm_80, sm_86, sm_90a and sm_120. Findings are in order
 /// of detection; empty for a clean kernel.

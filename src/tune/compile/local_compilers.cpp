@@ -43,21 +43,45 @@ Ticket CompileQueue::add_done(Compiled compiled) {
   return last_;
 }
 
+void CompileQueue::put_back(Ticket ticket) {
+  std::erase(given_, ticket);
+  waiting_.push_front(ticket);
+}
+
 std::optional<Ticket> CompileQueue::next() {
-  if (waiting_.empty()) return std::nullopt;
-  const Ticket ticket = waiting_.front();
-  waiting_.pop_front();
-  return ticket;
+  const auto key_of = [this](Ticket ticket) -> const std::string& { return order(ticket).key; };
+  const auto found = std::ranges::find_if(waiting_, [&](Ticket ticket) {
+    return std::ranges::count(given_, key_of(ticket), key_of) == 0;
+  });
+  if (found == waiting_.end()) return std::nullopt;
+  given_.push_back(*found);
+  waiting_.erase(found);
+  return given_.back();
 }
 
 void CompileQueue::finish(Ticket ticket, Compiled compiled) {
   compiled.ended = std::chrono::steady_clock::now();
-  done_[ticket] = std::move(compiled);
+  const std::string key = orders_.at(ticket).key;
+  std::erase(given_, ticket);
   orders_.erase(ticket);
+  if (!is_of_a_machine(compiled)) {
+    Compiled same = compiled;
+    same.from_cache = true;
+    same.seconds = 0;
+    same.process.reset();
+    std::erase_if(waiting_, [&](Ticket other) {
+      if (orders_.at(other).key != key) return false;
+      done_[other] = same;
+      orders_.erase(other);
+      return true;
+    });
+  }
+  done_[ticket] = std::move(compiled);
 }
 
 void CompileQueue::forget(Ticket ticket) {
   std::erase(waiting_, ticket);
+  std::erase(given_, ticket);
   orders_.erase(ticket);
   done_.erase(ticket);
 }

@@ -22,8 +22,9 @@ class CompileQueue {
   Ticket add(CompileOrder order);
   Ticket add_done(Compiled compiled);  ///< for a result known at once
   std::size_t waiting() const { return waiting_.size(); }
+  /// Skips tickets whose key another ticket compiles: finish() answers both.
   std::optional<Ticket> next();
-  void put_back(Ticket ticket) { waiting_.push_front(ticket); }  ///< makes the ticket the next one
+  void put_back(Ticket ticket);  ///< makes the ticket the next one
   const CompileOrder& order(Ticket ticket) const { return orders_.at(ticket); }
   void finish(Ticket ticket, Compiled compiled);
   void forget(Ticket ticket);
@@ -33,6 +34,7 @@ class CompileQueue {
  private:
   std::map<Ticket, CompileOrder> orders_;  ///< of all tickets that are not done
   std::deque<Ticket> waiting_;
+  std::vector<Ticket> given_;  ///< returned by next() and not done
   std::map<Ticket, Compiled> done_;
   Ticket last_ = 0;
 };

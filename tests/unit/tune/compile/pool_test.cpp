@@ -10,6 +10,7 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "support/captured_stderr.hpp"
+#include "support/custom_operation.hpp"
 #include "support/pool_fixture.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -79,6 +80,31 @@ TEST_CASE("a request becomes machine code, and the cache knows it from then on")
   REQUIRE(other);
   CHECK_FALSE(other->from_cache);
   CHECK(other->cubin_hash != first->cubin_hash);
+}
+
+TEST_CASE("problems that differ in a run-time size share one compilation") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder / "cache", 2);
+  const auto compilations = [&](std::string_view reference) {
+    const KernelRef kernel = test::load_custom(reference)->front();
+    std::vector<Ticket> tickets;  // of a problem and its edges
+    for (const std::int64_t rows : {512, 1, 3}) {
+      const Candidate candidate{kernel, default_config(kernel->manifest),
+                                test::custom_test_problem(rows)};
+      tickets.push_back(pool.submit(compile_request(candidate, *typical_limits({80, 0}))));
+    }
+    int compiled = 0;
+    for (const Ticket ticket : tickets) {
+      while (!pool.ready(ticket)) REQUIRE(pool.pump(200ms));
+      const Compiled done = pool.take(ticket);
+      CHECK(done.ok);
+      compiled += done.from_cache ? 0 : 1;
+    }
+    return compiled;
+  };
+  CHECK(compilations(test::kCustomReference) == 3);
+  CHECK(compilations(test::changed(test::kCustomReference, R"("meaning": "rows of x and y")",
+                                   R"("runtime": true)")) == 1);
 }
 
 TEST_CASE("the last pool that has a cache open prunes it") {

@@ -1,0 +1,69 @@
+// lint_runtime.cpp: Finds templates that use a run-time size as if it were a macro.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/tokens.hpp"
+#include "model/kernel/includes.hpp"
+#include "model/kernel/runtime_sizes.hpp"
+#include "model/space/lint.hpp"
+
+namespace fatune {
+namespace {
+
+/// Words that may stand before a name that they do not declare.
+constexpr std::array<std::string_view, 6> kNoTypes = {"return", "case",  "else",
+                                                      "goto",   "throw", "sizeof"};
+
+/// How a file uses a name.
+struct Use {
+  bool used = false;
+  bool declared = false;   ///< behind a word, as in "int n" and "#define n"
+  bool in_branch = false;  ///< in an #if, #ifdef or #elif
+};
+
+Use use_of(std::string_view name, std::string_view text) {
+  Use use;
+  std::string before;
+  for (const std::string& line : code_lines(text)) {
+    const auto tokens = tokens_of(line, Syntax::kManifest);
+    const bool branch = tokens.size() > 1 && tokens[0] == "#" &&
+                        (tokens[1].starts_with("if") || tokens[1] == "elif");
+    for (const std::string_view token : tokens) {
+      if (token == name) {
+        use.used = true;
+        use.in_branch = use.in_branch || branch;
+        use.declared = use.declared || (!branch && !before.empty() && starts_name(before.front()) &&
+                                        std::ranges::count(kNoTypes, before) == 0);
+      }
+      before = token;
+    }
+  }
+  return use;
+}
+
+}  // namespace
+
+std::vector<LintFinding> lint_runtime_sizes(const Kernel& kernel) {
+  std::vector<SourceFile> files = {kernel.source};
+  files.insert(files.end(), kernel.headers.begin(), kernel.headers.end());
+  std::vector<LintFinding> findings;
+  for (const std::string& name : runtime_names(kernel.manifest)) {
+    for (const SourceFile& file : files) {
+      const Use use = use_of(name, file.text);
+      if (!use.in_branch && (!use.used || use.declared)) continue;
+      findings.push_back(
+          {Severity::kError, file.path,
+           fmt::format("{} {}: a run-time size is no macro. Give the kernel a parameter of this "
+                       "name, and its stage the argument \"i64 {}\"",
+                       name,
+                       use.in_branch ? "is unknown to #if, which takes it for 0"
+                                     : "would be an undeclared identifier",
+                       name)});
+    }
+  }
+  return findings;
+}
+
+}  // namespace fatune
