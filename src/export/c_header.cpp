@@ -1,9 +1,11 @@
 // c_header.cpp: Writes a C header: comment, constants, declarations, functions, machine code.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "export/c_sizes.hpp"
 #include "export/exported_kernel.hpp"
 #include "export/formats.hpp"
 
@@ -33,6 +35,7 @@ constexpr const char* kIntroduction = R"( *
 #define @NAME@_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 @include@ <cuda.h>
 
@@ -58,11 +61,11 @@ CUresult @name@_unload(@name@_kernel *kernel);
 
 /* Device memory that a launch needs for itself. Its content need not be kept between launches, but
  * launches that run at the same time each need their own. */
-size_t @name@_scratch_bytes(void);
+size_t @name@_scratch_bytes(@sizes@);@zero@
 
 /* Queues the kernel on the stream and returns. @tensors@
  * @scratch@
- * CUDA_ERROR_INVALID_VALUE says that one of them is null or not aligned. May be captured into a
+ * CUDA_ERROR_INVALID_VALUE says that one of them is null or not aligned@limits@. May be captured into a
  * graph. */
 CUresult @name@_launch(
 @parameters@);
@@ -76,7 +79,6 @@ CUresult @name@_launch(
 #if defined(@NAME@_IMPLEMENTATION) && !defined(@NAME@_IMPLEMENTED)
 #define @NAME@_IMPLEMENTED
 
-#include <stdint.h>
 #include <string.h>
 
 #ifdef __cplusplus
@@ -113,7 +115,8 @@ std::string constants(const KernelFacts& facts) {
   };
   for (const NamedSize& size : named_sizes(p)) {
     if (!p.custom() && size.name == "CAUSAL") text += types;
-    define(p.custom() ? "SIZE_" + size.name : size.name, size.value);
+    const bool runtime = std::ranges::count(facts.runtime_sizes, size.name) > 0;
+    define(p.custom() ? (runtime ? "TUNED_" : "SIZE_") + size.name : size.name, size.value);
   }
   text += p.custom() ? types
                      : fmt::format("#define @NAME@_SCALE {:#}\n", static_cast<float>(facts.scale));
@@ -160,12 +163,16 @@ std::string tensors_text(const KernelFacts& facts) {
   if (attention == nullptr) {
     std::string text = "The tensors are contiguous, on 16\n * bytes each:";
     for (const TensorFacts& tensor : facts.tensors) {
-      text += fmt::format("\n *   d_{}: {} [{}], {}", tensor.name, tensor.type,
-                          fmt::join(tensor.shape, ", "),
+      const std::string shape = tensor.extents.empty()
+                                    ? fmt::format("{}", fmt::join(tensor.shape, ", "))
+                                    : join(tensor.extents, ", ");
+      text += fmt::format("\n *   d_{}: {} [{}], {}", tensor.name, tensor.type, shape,
                           tensor.filled   ? "read and written"
                           : tensor.output ? "written"
                                           : "read");
     }
+    for (const std::string& size : facts.runtime_sizes)
+      text += fmt::format("\n * size_{0} is {0}, from 1 to what grid and arguments hold.", size);
     for (const ConstantFacts& each : facts.constants) {
       text += fmt::format(
           "\n * Each launch copies d_{} to the constant {}: launches at the same time"
@@ -190,10 +197,13 @@ std::string tensors_text(const KernelFacts& facts) {
 /// Lists the parameters of the launch in lines of at most 100 columns.
 std::string parameters_text(const KernelFacts& facts) {
   std::string line = "    const @name@_kernel *kernel,", text;
-  std::vector<std::string> names = tensor_parameters(facts);
-  names.emplace_back("scratch");
-  for (const std::string& name : names) {
-    const std::string next = fmt::format(" CUdeviceptr {},", name);
+  std::vector<std::string> parameters;
+  for (const std::string& name : tensor_parameters(facts))
+    parameters.push_back("CUdeviceptr " + name);
+  for (const std::string& size : facts.runtime_sizes) parameters.push_back("int64_t size_" + size);
+  parameters.emplace_back("CUdeviceptr scratch");
+  for (const std::string& parameter : parameters) {
+    const std::string next = fmt::format(" {},", parameter);
     if (line.size() + next.size() > kParameterColumns) {
       text += line + "\n";
       line = "   ";
@@ -230,14 +240,16 @@ std::string c_header(const ExportedKernel& kernel) {
   const std::pair<const char*, std::string> marks[] = {
       {"@tensors@", tensors_text(facts)},
       {"@parameters@", parameters_text(facts)},
-      {"@scratch@", scratch_bytes(facts) > 0
+      {"@scratch@", has_scratch(facts)
                         ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."
                         : "scratch is not needed: pass 0."},
-      {"@scratch_bytes@", fmt::format("{}u", scratch_bytes(facts))},
+      {"@sizes@", facts.runtime_sizes.empty() ? "void" : c_size_parameters(facts)},
+      {"@zero@", facts.runtime_sizes.empty() ? "" : " /* 0 for sizes beyond a limit */"},
       {"@stages@", fmt::to_string(facts.stages.size())},
       {"@constants@", facts.constants.empty()
                           ? ""
                           : fmt::format("  CUdeviceptr constants[{}];\n", facts.constants.size())},
+      {"@limits@", facts.runtime_sizes.empty() ? "" : ", or that a size\n * is beyond a limit"},
       {"@include@", "#include"},
       {"@arch@", facts.arch},
       {"@NAME@", upper(kernel.name)},

@@ -5,19 +5,15 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "export/c_sizes.hpp"
 #include "export/formats.hpp"
 #include "model/wisdom/scalar.hpp"
 
 namespace fatune {
 namespace {
 
-constexpr std::int64_t kScratchAlignment = 256;  ///< alignment that cuMemAlloc gives
 constexpr int kRowAlignment = 16;    ///< bytes; required by vector loads and tensor maps
 constexpr int kFactorAlignment = 4;  ///< kernels read fp8 factors one by one
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
-}
 
 constexpr const char* kPrepare =
     R"(static CUresult @name@_prepare(
@@ -95,8 +91,6 @@ constexpr const char* kUnload = R"(CUresult @name@_unload(@name@_kernel *kernel)
   return code;
 }
 
-size_t @name@_scratch_bytes(void) { return @scratch_bytes@; }
-
 )";
 
 std::string element_constant(MapElement element) {
@@ -170,7 +164,7 @@ std::string check_pointers(const KernelFacts& facts) {
   }
   text += misaligned(rows, kRowAlignment);
   if (!factors.empty()) text += " ||\n      " + misaligned(factors, kFactorAlignment);
-  const bool uses_scratch = scratch_bytes(facts) > 0;
+  const bool uses_scratch = has_scratch(facts);
   if (uses_scratch) text += fmt::format(" || scratch == 0 || scratch % {} != 0", kScratchAlignment);
   text += ") {\n    return CUDA_ERROR_INVALID_VALUE;\n  }\n";
   if (!uses_scratch) text += "  (void)scratch;\n";
@@ -194,11 +188,9 @@ std::string map_storage(const KernelFacts& facts) {
 
 std::string scratch_pointers(const KernelFacts& facts) {
   std::string text;
-  std::int64_t offset = 0;
-  for (const ScratchFacts& scratch : facts.scratch) {
-    text += fmt::format("  CUdeviceptr scratch_{} = scratch + {}u;\n", scratch.name, offset);
-    offset += aligned(scratch.bytes);
-  }
+  for (std::size_t i = 0; i < facts.scratch.size(); ++i)
+    text += fmt::format("  CUdeviceptr scratch_{} = scratch + {};\n", facts.scratch[i].name,
+                        c_scratch_offset(facts, i));
   return text;
 }
 
@@ -229,13 +221,30 @@ std::string argument_value(const KernelFacts& facts, const std::string& argument
 }
 
 /// Defines the typed values among the arguments: "    int32_t value_3 = 1024;".
-std::string values_of(const StageFacts& stage) {
+std::string values_of(const StageFacts& stage, std::size_t index) {
   std::string text;
   for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
-    if (const auto scalar = read_scalar(stage.arguments[i]))
-      text += fmt::format("    {} value_{} = {};\n", scalar->type->c_type, i, scalar->literal);
+    const std::string& argument = stage.arguments[i];
+    if (!is_scalar(argument)) continue;
+    const std::string_view type = split_scalar(argument)->type->c_type;
+    const std::string value = is_runtime_value(argument)
+                                  ? fmt::format("({})value_{}_{}", type, index, i)
+                                  : read_scalar(argument)->literal;
+    text += fmt::format("    {} value_{} = {};\n", type, i, value);
   }
   return text;
+}
+
+/// Defines grid, block and cluster of a launch.
+std::string extents_of(const StageFacts& stage, std::size_t index) {
+  const std::string fixed = numbers(stage.block) + ", " + numbers(stage.cluster);
+  if (stage.extents.empty())
+    return fmt::format("    static const unsigned extents[9] = {{{}, {}}};\n", numbers(stage.grid),
+                       fixed);
+  return fmt::format(
+      "    const unsigned extents[9] = {{(unsigned)grid_{0}[0], (unsigned)grid_{0}[1],\n"
+      "                                 (unsigned)grid_{0}[2], {1}}};\n",
+      index, fixed);
 }
 
 std::string launch_stages(const KernelFacts& facts) {
@@ -244,11 +253,10 @@ std::string launch_stages(const KernelFacts& facts) {
     const StageFacts& stage = facts.stages[i];
     text += fmt::format(
         "  if (code == CUDA_SUCCESS) {{ /* {} */\n"
-        "    static const unsigned extents[9] = {{{}, {}, {}}};\n"
+        "{}"
         "    void *arguments[{}];\n",
-        stage.entry, numbers(stage.grid), numbers(stage.block), numbers(stage.cluster),
-        std::max<std::size_t>(stage.arguments.size(), 1));
-    text += values_of(stage);
+        stage.entry, extents_of(stage, i), std::max<std::size_t>(stage.arguments.size(), 1));
+    text += values_of(stage, i);
     for (std::size_t a = 0; a < stage.arguments.size(); ++a) {
       const bool value = is_scalar(stage.arguments[a]);
       text += fmt::format(
@@ -277,18 +285,12 @@ std::string copy_constants(const KernelFacts& facts) {
 
 std::string launch_function(const KernelFacts& facts) {
   return "CUresult @name@_launch(\n@parameters@) {\n  CUresult code = CUDA_SUCCESS;\n" +
-         map_storage(facts) + scratch_pointers(facts) + check_pointers(facts) +
-         describe_maps(facts) + copy_constants(facts) + launch_stages(facts) +
-         "  return code;\n}\n";
+         c_check_sizes(facts) + map_storage(facts) + scratch_pointers(facts) +
+         check_pointers(facts) + describe_maps(facts) + copy_constants(facts) +
+         launch_stages(facts) + "  return code;\n}\n";
 }
 
 }  // namespace
-
-std::int64_t scratch_bytes(const KernelFacts& facts) {
-  std::int64_t bytes = 0;
-  for (const ScratchFacts& scratch : facts.scratch) bytes += aligned(scratch.bytes);
-  return bytes;
-}
 
 std::vector<std::string> tensor_parameters(const KernelFacts& facts) {
   if (const Attention* attention = facts.problem.attention()) return attention_tensors(*attention);
@@ -298,12 +300,12 @@ std::vector<std::string> tensor_parameters(const KernelFacts& facts) {
 }
 
 std::string c_functions(const KernelFacts& facts) {
-  std::string text = std::string(kPrepare) + kLaunchStage;
+  std::string text = std::string(kPrepare) + kLaunchStage + c_size_helpers(facts);
   if (!facts.tensor_maps.empty()) {
     text +=
         replaced(kDescribeTensor, "@element@", element_constant(facts.tensor_maps.front().element));
   }
-  return text + load_function(facts) + kUnload + launch_function(facts);
+  return text + load_function(facts) + kUnload + c_scratch_function(facts) + launch_function(facts);
 }
 
 }  // namespace fatune

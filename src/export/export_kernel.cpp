@@ -12,6 +12,7 @@
 #include "core/hash.hpp"
 #include "core/text.hpp"
 #include "model/kernel/entry.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/space/rules.hpp"
 #include "worker/protocol/compilation.hpp"
@@ -33,6 +34,22 @@ TensorFacts facts_of(const TensorPlan& plan) {
   for (std::size_t i = plan.shape.size() - 1; i-- > 0;)
     tensor.strides[i] = tensor.strides[i + 1] * plan.shape[i + 1];
   return tensor;
+}
+
+/// Adds the run-time sizes, and the shapes that depend on one.
+Status add_runtime_sizes(const Candidate& candidate, const DeviceLimits& limits,
+                         KernelFacts& facts) {
+  const Manifest& manifest = candidate.kernel->manifest;
+  facts.runtime_sizes = runtime_sizes(*manifest.operation);
+  if (facts.runtime_sizes.empty()) return {};
+  const Evaluation evaluation(manifest,
+                              scope_of(manifest, candidate.config, candidate.problem, limits));
+  for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
+    TensorFacts& tensor = facts.tensors[i];
+    FATUNE_TRY(tensor.extents,
+               evaluation.extents(manifest.operation->declared()->tensors[i].shape, tensor.shape));
+  }
+  return {};
 }
 
 /// Refuses fault kernels and stages that fatune does not compile.
@@ -179,10 +196,12 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
     const Operation& operation = *candidate.kernel->manifest.operation;
     FATUNE_TRY(const OperationPlan tensors, operation.plan(candidate.problem));
     for (const TensorPlan& tensor : tensors.tensors) facts.tensors.push_back(facts_of(tensor));
+    FATUNE_TRY_STATUS(add_runtime_sizes(candidate, limits, facts));
   }
   if (attention) facts.scale = static_cast<double>(softmax_scale(*attention));
   facts.sm_count = limits.sm_count;
-  facts.stages.assign(plan.stages.begin(), plan.stages.end());
+  for (const StagePlan& stage : plan.stages)
+    facts.stages.emplace_back(stage).arguments = stage.exported_arguments;
   for (const TensorMapPlan& map : plan.tensor_maps)
     facts.tensor_maps.push_back(facts_of(map, candidate.problem));
   facts.scratch = plan.scratch;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text.hpp"
 #include "model/problem/suite.hpp"
 
 namespace fatune {
@@ -118,6 +119,7 @@ std::vector<std::string> provenance(const KernelFacts& facts) {
   if (!facts.verified) lines.emplace_back(kUnverified);
   if (facts.recorded) lines.emplace_back(kRecorded);
   lines.push_back(describe_computation(facts));
+  if (!facts.runtime_sizes.empty()) lines.push_back("run time: " + join(facts.runtime_sizes, ", "));
   lines.push_back(fmt::format("kernel:   {} {}", facts.kernel, facts.config));
   lines.push_back(fmt::format("id:       {}", facts.id));
   const std::string device =

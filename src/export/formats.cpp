@@ -80,8 +80,11 @@ std::string key_of(const KernelFacts& facts) {
   if (const CustomProblem* own = facts.problem.custom()) {
     std::string key = facts.kernel;
     if (own->dtype) key += fmt::format("-{}", name(*own->dtype));
-    for (std::size_t i = kDimensions; i < own->sizes.size(); ++i)
-      key += fmt::format("-{}{}", own->sizes[i].name, own->sizes[i].value);
+    for (std::size_t i = kDimensions; i < own->sizes.size(); ++i) {
+      const NamedSize& size = own->sizes[i];
+      if (std::ranges::count(facts.runtime_sizes, size.name) == 0)
+        key += fmt::format("-{}{}", size.name, size.value);
+    }
     return key;
   }
   const Attention& p = facts.problem.as_attention();

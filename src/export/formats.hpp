@@ -65,9 +65,7 @@ std::string c_header(const ExportedKernel& kernel);
 /// Returns helpers, load, unload and launch. `@name@` is a placeholder for the kernel's name.
 std::string c_functions(const KernelFacts& facts);
 /// Returns the names of the launch's parameters: q, k, v, out, lse, or "d_" and a declared tensor's
-/// name, because a plain tensor name may be a keyword of C.
+/// name, because a plain tensor name may be a keyword of C. Run-time sizes follow as size_NAME.
 std::vector<std::string> tensor_parameters(const KernelFacts& facts);
-/// Returns the size of one allocation for all scratch buffers, each aligned to 256 bytes.
-std::int64_t scratch_bytes(const KernelFacts& facts);
 
 }  // namespace fatune

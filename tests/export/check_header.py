@@ -119,15 +119,15 @@ def run(command, folder, **more):
     return done.stdout
 
 
-def programs(folder, include, factors):
-    """use_header.c with the header as C99 and as C++; the example, which passes no factors, as C99, without linking."""
+def programs(folder, include, factors, source=HERE / "use_header.c"):
+    """A source with its header as C99 and as C++; the example of attention, which passes no factors, as C99, without linking."""
     common = [*WARNINGS, "-isystem", include, "-I", ".", *(["-DWITH_FACTORS"] if factors else [])]
     run(["gcc", "-std=c99", *common, "-c", HERE / "fake_cuda.c", "-o", "fake.o"], folder)
     for name, compiler in {"c99": ["gcc", "-std=c99"], "c++": ["g++", "-std=c++11", "-x", "c++"]}.items():
-        run([*compiler, *common, "-c", HERE / "use_header.c", "-o", f"{name}.o"], folder)
+        run([*compiler, *common, "-c", source, "-o", f"{name}.o"], folder)
         run(["g++", f"{name}.o", "fake.o", "-o", name], folder)
         yield name
-    if not factors:
+    if not factors and source.name == "use_header.c":
         run(["gcc", "-std=c99", *common, "-c", ROOT / "examples" / "c" / "attention.c", "-o", "example.o"], folder)
 
 
@@ -154,6 +154,29 @@ def check_case(options, fatune, include, cache):
         return facts["kernel"]
 
 
+def check_runtime_sizes(fatune, include, cache):
+    """The header of a kernel that was tuned for 1000003 elements, at others: grid, scratch and arguments follow."""
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "total.json").write_text(json.dumps({"kernel": "total", "config": {"block_size": 256, "items": 8}}))
+        run([fatune, "export", "--kernel-dir", ROOT / "tests/data/own_runtime", "--config", "total.json", "--size", "n=1000003", "--arch", "sm_90a",
+             "--to", "header", "-o", ".", "--unverified", "--cache", cache], folder)
+        expected = ["load 7f454c46 aligned 1"]
+        for number, entry in enumerate(("total_parts", "total_sum"), 1):
+            expected += [f"function {number} {entry}", f"attribute {number} {DYNAMIC_SHARED} 0"]
+        for n in (1, 2048, 2049, 1000003, (1 << 31) + 5):
+            parts = -(-n // 2048)
+            launch = "block 256 1 1 shared 0 stream 7 extra 0 arguments"
+            expected += [f"n {n} scratch {round_up(4 * parts)}", f"launch 1 grid {parts} 1 1 {launch} p1048576 p3145728 l{n}",
+                         f"launch 2 grid 1 1 1 {launch} p3145728 p2097152 i{parts}", "launched 0"]
+        for n in (0, -1, 2048 * ((1 << 31) - 1) + 1, (1 << 63) - 1):
+            scratch = round_up(4 * -(-n // 2048)) if 0 < n <= 1 << 53 else 0
+            expected += [f"n {n} scratch {scratch}", f"launched {INVALID_VALUE}"]
+        expected += ["unload 1", "unloaded 0"]
+        for program in programs(folder, include, False, HERE / "use_sizes.c"):
+            got = run([f"./{program}"], folder, env={**os.environ, "FAKE_ARGUMENTS": "ppl,ppi"})
+            compare(got, expected, f"run-time sizes as {program}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fatune", required=True)
@@ -164,16 +187,17 @@ def main():
         return 77
     kernels = []
     with tempfile.TemporaryDirectory() as cache:
-        for options in CASES:
-            try:
+        try:
+            for options in CASES:
                 kernels.append(check_case(options, os.path.abspath(args.fatune), args.cuda_include, cache))
-            except RuntimeError as error:
-                if "(NVRTC) was not found" in str(error):
-                    print("NVRTC is not installed")
-                    return 77
-                print(error)
-                return 1
-    print(f"headers: {', '.join(kernels)}, each as C99 and C++")
+            check_runtime_sizes(os.path.abspath(args.fatune), args.cuda_include, cache)
+        except RuntimeError as error:
+            if "(NVRTC) was not found" in str(error):
+                print("NVRTC is not installed")
+                return 77
+            print(error)
+            return 1
+    print(f"headers: {', '.join(kernels)}, total, each as C99 and C++")
     return 0
 
 

@@ -1,7 +1,7 @@
 // fake_cuda.c: Writes the driver calls of an exported header to stdout instead of doing them.
 /*
- * FAKE_ARGUMENTS says what each stage's arguments are, as the driver cannot know: "ppm,pp" is two
- * pointers and a tensor map, then two pointers. FAKE_FAILS names a call that fails. */
+ * FAKE_ARGUMENTS says what each stage's arguments are, as the driver cannot know: "ppm,pi" is two
+ * pointers and a tensor map, then a pointer and an int; l is a long long. FAKE_FAILS names a call that fails. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,9 +98,9 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction funct
          (int)(uintptr_t)config->hStream, extra != NULL);
   print_attributes(config);
   printf(" arguments");
-  for (int i = 0; kind[i] == 'p' || kind[i] == 'm'; ++i) {
-    uint64_t value;
-    memcpy(&value, arguments[i], sizeof(value));
+  for (int i = 0; kind[i] != '\0' && kind[i] != ','; ++i) {
+    uint64_t value = 0;
+    memcpy(&value, arguments[i], kind[i] == 'i' ? 4 : sizeof(value));
     printf(" %c%llu", kind[i], (unsigned long long)value);
   }
   printf("\n");

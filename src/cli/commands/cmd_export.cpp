@@ -15,6 +15,7 @@
 #include "export/export_kernel.hpp"
 #include "export/exported_kernel.hpp"
 #include "export/formats.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "tune/sweep/best.hpp"
 
 namespace fatune::cli {
@@ -67,7 +68,11 @@ constexpr const char* kHeader = "header";
 std::string default_name(const ExportArgs& args, const Candidate& candidate) {
   const bool called = args.formats == std::vector<std::string>{kHeader};
   const bool attention = called && !candidate.problem.custom();
-  return export_name(attention ? "attention" : candidate.kernel->manifest.name, candidate.problem);
+  Problem problem = candidate.problem;
+  for (const std::string& size : runtime_sizes(*candidate.kernel->manifest.operation))
+    std::erase_if(problem.as_custom().sizes,
+                  [&](const NamedSize& each) { return each.name == size; });
+  return export_name(attention ? "attention" : candidate.kernel->manifest.name, problem);
 }
 
 Result<std::vector<ExportRequest>> requests_of(const ExportArgs& args,

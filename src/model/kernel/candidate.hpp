@@ -39,6 +39,8 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
 struct StagePlan : StageFacts {
   std::optional<GemmPlan> gemm;  ///< a library's product; the stage then has no entry
   bool counts_static = true;     ///< see StageSpec
+  /// Arguments of an exported kernel: values that depend on a run-time size are expressions.
+  std::vector<std::string> exported_arguments;
 };
 struct TensorMapPlan {
   std::string name, tensor;

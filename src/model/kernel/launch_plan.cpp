@@ -43,13 +43,16 @@ std::vector<std::string> arguments_of(const StageSpec& spec, const Problem& prob
   return arguments;
 }
 
-/// Replaces the expression of each argument by value by its number: "i32 1024".
-Status evaluate_scalars(const Evaluation& evaluation, const std::string& path,
-                        std::vector<std::string>& arguments) {
+/// Replaces the expression of each argument by value by its number: "i32 1024". Arguments of an
+/// exported kernel keep run-time sizes.
+Status evaluate_scalars(const Evaluation& evaluation, const std::string& path, StagePlan& stage) {
+  std::vector<std::string>& arguments = stage.arguments;
+  stage.exported_arguments = arguments;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!is_scalar(arguments[i])) continue;
     const auto split = split_scalar(arguments[i]);
     FATUNE_CHECK(split.has_value(), "the manifest's reader knows the type");
+    FATUNE_TRY(const std::string runtime, evaluation.runtime(split->value));
     const std::string place = fmt::format("{}[{}]", path, i), text(split->value);
     FATUNE_TRY(const double value, evaluation.number(text, place));
     auto stored = scalar_of(*split->type, value);
@@ -58,6 +61,8 @@ Status evaluate_scalars(const Evaluation& evaluation, const std::string& path,
           fmt::format("{}: '{}' {}", evaluation.place(place), text, stored.error().message));
     }
     arguments[i] = *std::move(stored);
+    stage.exported_arguments[i] =
+        runtime.empty() ? arguments[i] : fmt::format("{} {}", split->type->name, runtime);
   }
   return {};
 }
@@ -89,8 +94,9 @@ Result<StagePlan> plan_stage(const StageSpec& spec, const std::string& path,
   StagePlan stage;
   stage.entry = spec.entry;
   stage.arguments = arguments_of(spec, problem);
-  FATUNE_TRY_STATUS(evaluate_scalars(evaluation, path + ".arguments", stage.arguments));
+  FATUNE_TRY_STATUS(evaluate_scalars(evaluation, path + ".arguments", stage));
   FATUNE_TRY_STATUS(counts(evaluation, spec.grid, path + ".grid", stage.grid));
+  FATUNE_TRY(stage.extents, evaluation.extents(spec.grid, stage.grid));
   FATUNE_TRY_STATUS(counts(evaluation, spec.block, path + ".block", stage.block));
   FATUNE_TRY_STATUS(counts(evaluation, spec.cluster, path + ".cluster", stage.cluster));
   FATUNE_TRY(stage.shared_bytes, evaluation.count(spec.shared_bytes, path + ".shared_bytes"));
@@ -156,7 +162,8 @@ Result<LaunchPlan> launch_plan(const Candidate& candidate, const DeviceLimits& l
     const ScratchSpec& spec = manifest.scratch[i];
     FATUNE_TRY(const std::int64_t bytes,
                evaluation.count(spec.bytes, fmt::format("scratch[{}].bytes", i)));
-    plan.scratch.push_back({spec.name, bytes});
+    FATUNE_TRY(std::string extent, evaluation.runtime(spec.bytes));
+    plan.scratch.push_back({spec.name, bytes, std::move(extent)});
     scratch_bytes.push_back(bytes);
   }
   std::string why;

@@ -9,6 +9,7 @@
 
 #include "core/text.hpp"
 #include "model/kernel/manifest_check.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 
 namespace fatune {
 namespace {
@@ -188,6 +189,23 @@ Result<double> Evaluation::number(const std::string& text, const std::string& pa
   FATUNE_TRY(const Expression expression,
              Expression::parse(expand_terms(manifest_, text), place(path)));
   return expression.evaluate(scope_);
+}
+
+Result<std::string> Evaluation::runtime(std::string_view text) const {
+  return runtime_text(manifest_, text, scope_);
+}
+
+Result<std::vector<std::string>> Evaluation::extents(std::span<const std::string> texts,
+                                                     std::span<const std::int64_t> values) const {
+  std::vector<std::string> written;
+  bool runtime = false;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    FATUNE_TRY(std::string extent, this->runtime(texts[i]));
+    runtime = runtime || !extent.empty();
+    written.push_back(extent.empty() ? fmt::to_string(values[i]) : std::move(extent));
+  }
+  if (!runtime) written.clear();
+  return written;
 }
 
 }  // namespace fatune

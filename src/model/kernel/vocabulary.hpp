@@ -1,6 +1,7 @@
 // vocabulary.hpp: Defines the names that manifests and templates share, their values, and terms.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,11 @@ class Evaluation {
   std::string place(const std::string& path) const;
   Result<std::int64_t> count(const std::string& text, const std::string& path) const;
   Result<double> number(const std::string& text, const std::string& path) const;
+  /// See runtime_text().
+  Result<std::string> runtime(std::string_view text) const;
+  /// Writes extents over run-time sizes, `values` where an extent has none; empty if all have none.
+  Result<std::vector<std::string>> extents(std::span<const std::string> texts,
+                                           std::span<const std::int64_t> values) const;
 
  private:
   const Manifest& manifest_;

@@ -11,6 +11,7 @@
 
 #include "core/fields.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
 #include "model/problem/tensor.hpp"
 #include "model/wisdom/scalar.hpp"
 
@@ -27,6 +28,9 @@ constexpr std::int64_t kMostBox = 256;                      ///< cuTensorMapEnco
 constexpr std::size_t kMostTensorMaps = 256;  ///< chosen: parameters of a kernel have 4 or 32 KB
 /// Restricts names of entries, scratch and tensor maps: exporters write them into programs.
 constexpr const char* kIdentifier = "[A-Za-z_][A-Za-z0-9_]*";
+
+/// Restricts expressions over run-time sizes for the same reason.
+constexpr const char* kExpression = "[A-Za-z0-9_ .,+*/()-]+";
 
 std::string cluster_fault(const StageFacts& stage) {
   for (std::size_t i = 0; i < stage.grid.size(); ++i) {
@@ -102,6 +106,8 @@ std::string names_fault(const KernelFacts& facts) {
     for (const std::string& argument : stage.arguments) {
       if (!fault.empty() || known.contains(argument)) continue;
       if (attention == nullptr && read_scalar(argument)) continue;
+      if (!facts.runtime_sizes.empty() && split_scalar(argument) && matches(argument, kExpression))
+        continue;
       fault = fmt::format("stages argument '{}' of {} is no tensor, scratch or tensor map",
                           argument, stage.entry);
     }
@@ -193,20 +199,30 @@ void fields(TensorFacts& x, FieldList& f) {
   f("shape", x.shape).required().filled().at_least(1);
   f("strides", x.strides).required().filled().at_least(1).about("Elements");
   f("output", x.output);
-  f("filled", x.filled).about("Of an output that is read, too: the fill is in it before a launch");
+  f("filled", x.filled).omitted().about("Of an output that is read, too: the fill is in it before a launch");
+  f("shape_expressions", x.extents)
+      .omitted()
+      .matching(kExpression, "an expression")
+      .about("The shape over run-time sizes");
 }
 
 void fields(StageFacts& x, FieldList& f) {
   f.record("stage");
   f("entry", x.entry).required().matching(kIdentifier, "an identifier");
   f("grid", x.grid).required().range(1, kMost32).about("Blocks");
+  f("grid_expressions", x.extents)
+      .omitted()
+      .matching(kExpression, "an expression")
+      .about("The grid over run-time sizes");
   f("block", x.block).required().range(1, kMostThreads).about("Threads");
   f("cluster", x.cluster).required().range(1, kMostClusterBlocks).about("Blocks");
   f("shared_bytes", x.shared_bytes).required().range(0, kMost32).about("Dynamic");
   f("static_shared_bytes", x.static_shared_bytes).required().range(0, kMost32);
   f("dependent", x.dependent).about("Programmatic stream serialization is allowed");
   f("arguments", x.arguments)
-      .about("In the order of the kernel's parameters: names, or values as i32 1024 and f32 0.5");
+      .about(
+          "In the order of the kernel's parameters: names, or values as i32 1024, f32 0.5 and i64 "
+          "n");
   f.rule("block", [&x] { return product(x.block) > kMostThreads ? "has over 1024 threads" : ""; });
   f.rule("cluster", [&x] { return cluster_fault(x); });
 }
@@ -233,6 +249,10 @@ void fields(ScratchFacts& x, FieldList& f) {
   f.record("scratch");
   f("name", x.name).required().matching(kIdentifier, "an identifier");
   f("bytes", x.bytes).required().range(0, kMostBytes);
+  f("bytes_expression", x.extent)
+      .omitted()
+      .matching(kExpression, "an expression")
+      .about("The bytes over run-time sizes");
 }
 
 void fields(ConstantFacts& x, FieldList& f) {
@@ -278,6 +298,10 @@ void fields(KernelFacts& x, FieldList& f) {
   f.pair("min_compute", x.compute_major, x.compute_minor).required().range(0, 99);
   f("exact_compute", x.exact_compute).about("Not on later minor versions");
   f("cubin", x.cubin).required();
+  f("runtime_sizes", x.runtime_sizes)
+      .omitted()
+      .matching(kIdentifier, "an identifier")
+      .about("Sizes of a custom operation that a launch takes, each 1 or more");
   f("tensors", x.tensors)
       .omitted()
       .about(

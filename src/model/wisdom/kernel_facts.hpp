@@ -28,6 +28,7 @@ struct TensorFacts {
   std::vector<std::int64_t> strides;  ///< elements
   bool output = false;
   bool filled = false;  ///< an output that is read, too
+  std::vector<std::string> extents = {};  ///< shape over run-time sizes; empty: fixed
 };
 
 /// Extents in x, y, z: blocks of a grid or threads of a block.
@@ -38,10 +39,10 @@ inline std::int64_t product(const std::array<std::int64_t, 3>& extent) {
 /// One launch. Arguments are passed by name in this order. The tensors q, k, v, out and lse, or a
 /// custom operation's, are device pointers; lse is null if the problem has none. A scratch is a
 /// device pointer; a tensor map is a CUtensorMap by value. A custom operation also has numbers by
-/// value: "i32 1024" (scalar.hpp).
+/// value: "i32 1024" (scalar.hpp), or an expression over run-time sizes: "i32 n / 2".
 struct StageFacts {
   std::string entry;
-  std::array<std::int64_t, 3> grid{1, 1, 1};     ///< blocks
+  std::array<std::int64_t, 3> grid{1, 1, 1};     ///< blocks; of the tuned problem
   std::array<std::int64_t, 3> block{1, 1, 1};    ///< threads
   std::array<std::int64_t, 3> cluster{1, 1, 1};  ///< blocks; above 8 needs the non-portable size
   /// Dynamic shared memory in bytes; if not 0, the function also prefers the largest carveout.
@@ -49,6 +50,7 @@ struct StageFacts {
   std::int64_t static_shared_bytes = 0;
   bool dependent = false;  ///< programmatic stream serialization is allowed
   std::vector<std::string> arguments;
+  std::vector<std::string> extents = {};  ///< grid over run-time sizes; empty: fixed
 };
 
 enum class MapElement { kF16, kBf16, kByte };
@@ -76,7 +78,8 @@ TensorMapFacts scratch_map_of(const std::string& scratch, const std::array<std::
 /// bytes.
 struct ScratchFacts {
   std::string name;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;   ///< of the tuned problem
+  std::string extent = {};  ///< bytes over run-time sizes; empty: fixed
 };
 
 /// A __constant__ variable that a copy of a tensor fills before the launches.
@@ -116,6 +119,9 @@ struct KernelFacts {
   int compute_major = 0, compute_minor = 0;
   bool exact_compute = true;  ///< runs on this compute capability only, not on later minor versions
   CubinFacts cubin;
+  /// Sizes that a launch takes; `problem` has those that were tuned and verified. Expressions over
+  /// run-time sizes have + - * /, parentheses, ceil_div, floor_div, round_up, min and max.
+  std::vector<std::string> runtime_sizes;
   std::vector<TensorFacts> tensors;  ///< in the operation's order; empty: contiguous attention
   std::vector<StageFacts> stages;
   std::vector<TensorMapFacts> tensor_maps;

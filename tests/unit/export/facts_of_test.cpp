@@ -140,3 +140,33 @@ TEST_CASE("a custom operation tells its tensors, and no scale") {
   REQUIRE_FALSE(untold);
   CHECK(untold.error().message.find("'problem.operation'") != std::string::npos);
 }
+
+TEST_CASE("expressions over run-time sizes are told beside the tuned problem's numbers") {
+  using test::changed;
+  const auto kernels = test::load_custom(
+      changed(test::kCustomReference, "\"meaning\": \"rows of x and y\"", "\"runtime\": true"),
+      changed(test::kCustomKernel, R"("sums"])",
+              R"("sums", "rest", "i32 ROWS / 2", "i32 COLUMNS"]}],
+        "scratch": [{"name": "rest", "bytes": "4 * ROWS"}], "terms": [{"name": "ONE", "value": "1")"));
+  REQUIRE(kernels);
+  const KernelRef& kernel = kernels->front();
+  auto facts = facts_of({kernel, default_config(kernel->manifest), test::custom_test_problem(512)},
+                        test::limits_of("sm_90a"));
+  REQUIRE(facts);
+  CHECK(facts->runtime_sizes == std::vector<std::string>{"ROWS"});
+  CHECK(facts->tensors[0].extents == std::vector<std::string>{"ROWS", "64"});
+  CHECK(facts->tensors[1].extents.empty());
+  CHECK(facts->stages[0].grid[0] == 512);
+  CHECK(facts->stages[0].extents == std::vector<std::string>{"ROWS", "1", "1"});
+  CHECK(facts->stages[0].arguments[5] == "i32 ROWS / 2");
+  CHECK(facts->stages[0].arguments[6] == "i32 64");
+  CHECK(facts->scratch[0].bytes == 2048);
+  CHECK(facts->scratch[0].extent == "4 * ROWS");
+  facts->cubin = {"x.cubin", std::string(64, '0'), 1};
+  Json json = to_json(*facts);
+  const auto again = read_value<KernelFacts>(json, "x");
+  if (!again) FAIL(again.error().message);
+  CHECK(dump(to_json(*again)) == dump(json));
+  json["scratch"][0]["bytes_expression"] = "4; abort()";
+  CHECK_FALSE(read_value<KernelFacts>(json, "x"));
+}

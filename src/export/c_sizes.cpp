@@ -1,0 +1,161 @@
+// c_sizes.cpp: Writes the C code that computes and checks what depends on run-time sizes.
+#include "export/c_sizes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "core/tokens.hpp"
+#include "model/wisdom/scalar.hpp"
+
+namespace fatune {
+namespace {
+
+constexpr std::int64_t kLargest = std::int64_t{1} << 53;  ///< doubles hold it exactly
+constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
+
+/// Sizes are doubles, which hold whole numbers to 2^53 and never wrap.
+constexpr const char* kHelpers = R"(static inline double @name@_floor(double x) {
+  double whole;
+  if (!(x > -9007199254740992.0 && x < 9007199254740992.0)) return x;
+  whole = (double)(int64_t)x;
+  return whole > x ? whole - 1.0 : whole;
+}
+static inline double @name@_floor_div(double a, double b) { return @name@_floor(a / b); }
+static inline double @name@_ceil_div(double a, double b) { return -@name@_floor(-(a / b)); }
+static inline double @name@_round_up(double a, double b) { return @name@_ceil_div(a, b) * b; }
+static inline double @name@_min(double a, double b) { return a < b ? a : b; }
+static inline double @name@_max(double a, double b) { return a > b ? a : b; }
+static inline int @name@_whole(double x, double least, double most) {
+  return x >= least && x <= most && x == @name@_floor(x);
+}
+
+)";
+
+/// Writes an expression in C; every number is a double, and a size stands as n_SIZE.
+std::string in_c(std::string_view expression, const KernelFacts& facts) {
+  std::string text;
+  for (const std::string_view token : tokens_of(expression, Syntax::kManifest)) {
+    const bool size = std::ranges::count(facts.runtime_sizes, token) > 0;
+    const bool operation =
+        token.size() == 1 && std::string_view("+-*/").find(token.front()) != std::string_view::npos;
+    if (operation || token == ",") {
+      text += operation ? fmt::format(" {} ", token) : ", ";
+    } else if (starts_name(token.front())) {
+      text += fmt::format("{}{}", size ? "n_" : "@name@_", token);
+    } else {
+      const bool whole = std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; });
+      text += fmt::format("{}{}", token, whole ? ".0" : "");
+    }
+  }
+  return text;
+}
+
+std::string whole(const std::string& value, double least, double most) {
+  return fmt::format("!@name@_whole({}, {:.1f}, {:.1f})", value, least, most);
+}
+
+/// Appends conditions of a launch's grid: limits of CUDA, and that clusters divide it.
+void add_grid(std::size_t stage, const StageFacts& facts, std::vector<std::string>& wrong) {
+  for (std::size_t i = 0; i < kMaxGrid.size(); ++i) {
+    const std::string extent = fmt::format("grid_{}[{}]", stage, i);
+    wrong.push_back(whole(extent, 1, static_cast<double>(kMaxGrid[i])));
+    if (facts.cluster[i] > 1)
+      wrong.push_back(fmt::format("@name@_round_up({0}, {1}.0) != {0}", extent, facts.cluster[i]));
+  }
+}
+
+std::string refuse(const std::vector<std::string>& wrong, std::string_view code) {
+  return fmt::format("  if ({}) {{\n    return {};\n  }}\n", join(wrong, " ||\n      "), code);
+}
+
+/// Defines sizes and scratch bytes as doubles, and lists when these are no numbers for a launch.
+std::string define_scratch(const KernelFacts& facts, std::vector<std::string>& wrong) {
+  std::string text;
+  for (const std::string& size : facts.runtime_sizes) {
+    text += fmt::format("  const double n_{0} = (double)size_{0};\n  (void)n_{0};\n", size);
+    wrong.push_back(fmt::format("size_{0} < 1 || size_{0} > {1}", size, kLargest));
+  }
+  for (const ScratchFacts& scratch : facts.scratch) {
+    if (scratch.extent.empty()) continue;
+    text +=
+        fmt::format("  const double bytes_{} = {};\n", scratch.name, in_c(scratch.extent, facts));
+    wrong.push_back(whole("bytes_" + scratch.name, 0, static_cast<double>(kLargest)));
+  }
+  return text;
+}
+
+}  // namespace
+
+bool has_scratch(const KernelFacts& facts) {
+  return std::ranges::any_of(facts.scratch, [](const ScratchFacts& scratch) {
+    return scratch.bytes > 0 || !scratch.extent.empty();
+  });
+}
+
+bool is_runtime_value(std::string_view argument) {
+  return is_scalar(argument) && !read_scalar(argument);
+}
+
+std::string c_size_helpers(const KernelFacts& facts) {
+  return facts.runtime_sizes.empty() ? "" : kHelpers;
+}
+
+std::string c_size_parameters(const KernelFacts& facts) {
+  std::vector<std::string> sizes;
+  for (const std::string& size : facts.runtime_sizes) sizes.push_back("int64_t size_" + size);
+  return join(sizes, ", ");
+}
+
+std::string c_scratch_function(const KernelFacts& facts) {
+  const std::string sizes = c_size_parameters(facts);
+  std::vector<std::string> wrong;
+  const std::string defined = define_scratch(facts, wrong);
+  return fmt::format("size_t @name@_scratch_bytes({}) {{\n{}{}  return {};\n}}\n\n",
+                     sizes.empty() ? "void" : sizes, defined,
+                     wrong.empty() ? "" : refuse(wrong, "0"),
+                     c_scratch_offset(facts, facts.scratch.size()));
+}
+
+std::string c_scratch_offset(const KernelFacts& facts, std::size_t index) {
+  std::string text;
+  std::int64_t fixed = 0;
+  for (std::size_t i = 0; i < index; ++i) {
+    const ScratchFacts& scratch = facts.scratch[i];
+    if (scratch.extent.empty()) {
+      fixed += (scratch.bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+    } else {
+      text += fmt::format(" + (size_t)@name@_round_up(bytes_{}, {}.0)", scratch.name,
+                          kScratchAlignment);
+    }
+  }
+  return fmt::format("{}u{}", fixed, text);
+}
+
+std::string c_check_sizes(const KernelFacts& facts) {
+  if (facts.runtime_sizes.empty()) return "";
+  std::vector<std::string> wrong;
+  std::string text = define_scratch(facts, wrong);
+  for (std::size_t i = 0; i < facts.stages.size(); ++i) {
+    const StageFacts& stage = facts.stages[i];
+    if (!stage.extents.empty()) {
+      std::vector<std::string> extents;
+      for (const std::string& extent : stage.extents) extents.push_back(in_c(extent, facts));
+      text += fmt::format("  const double grid_{}[3] = {{{}}};\n", i, join(extents, ", "));
+      add_grid(i, stage, wrong);
+    }
+    for (std::size_t a = 0; a < stage.arguments.size(); ++a) {
+      if (!is_runtime_value(stage.arguments[a])) continue;
+      const auto split = split_scalar(stage.arguments[a]);
+      const std::string value = fmt::format("value_{}_{}", i, a);
+      text += fmt::format("  const double {} = {};\n", value, in_c(split->value, facts));
+      if (split->type->whole) wrong.push_back(whole(value, split->type->least, split->type->most));
+    }
+  }
+  return text + refuse(wrong, "CUDA_ERROR_INVALID_VALUE");
+}
+
+}  // namespace fatune
