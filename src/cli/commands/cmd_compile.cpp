@@ -15,6 +15,7 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "model/space/space.hpp"
 #include "search/strategies/strategy.hpp"
 #include "tune/compile/pool.hpp"
@@ -228,11 +229,13 @@ Result<int> run_compile(const SweepArgs& args, const Settings& settings) {
   }
   FATUNE_TRY(CompilePool pool, open_pool(settings, use.jobs));
   FATUNE_TRY(const auto results, compile_all(subject, task, pool, settings));
-  const CompileDocument document{settings.head, name(arch), pool.compiler_version(), results};
+  const CompileDocument document{settings.head, name(arch), pool.compiler_version(),
+                                 runtime_sizes(subject.kernels), results};
   print(settings.json
             ? dump_pretty(to_json(document))
-            : fmt::format("compiled for {} with NVRTC {}, nothing was run\n{}", document.arch,
-                          document.nvrtc, summary_text(results, settings.paint)));
+            : fmt::format("compiled for {} with NVRTC {}, nothing was run\n{}{}", document.arch,
+                          document.nvrtc, runtime_sizes_text(document.runtime_sizes),
+                          summary_text(results, settings.paint)));
   if (interrupted()) {
     log::warn("interrupted; what was compiled is in the cache, and the same command goes on");
     return kInterrupted;

@@ -10,6 +10,7 @@
 #include "cli/options/problems.hpp"
 #include "core/fields.hpp"
 #include "core/text.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "model/space/rules.hpp"
 #include "report/text/kernel_text.hpp"
 #include "search/strategies/importance.hpp"
@@ -78,6 +79,7 @@ InspectDocument document_of(const Subject& subject, const Settings& settings) {
   document.kernel = subject.kernel->manifest.name;
   document.arch = name(subject.limits.arch);
   document.problem = subject.problem;
+  document.runtime_sizes = runtime_sizes(*subject.kernel->manifest.operation);
   if (subject.config) document.config = to_json(*subject.config);
   return document;
 }
@@ -105,7 +107,8 @@ Result<int> inspect_space(const InspectArgs& args, const Settings& settings,
   if (settings.json) {
     print(dump_pretty(to_json(document)));
   } else {
-    print(settings.paint.fitted(fmt::format("{} at {} on {}: {}", document.kernel,
+    print(runtime_sizes_text(document.runtime_sizes) +
+          settings.paint.fitted(fmt::format("{} at {} on {}: {}", document.kernel,
                                             describe(subject.problem), document.arch,
                                             space_text(space, settings.paint))));
     if (args.inert) print("\n" + effects_text(document.parameters, settings.paint));
@@ -156,10 +159,10 @@ Result<int> inspect_config(const InspectArgs& args, const Settings& settings,
   if (settings.json) {
     print(dump_pretty(to_json(document)));
   } else {
-    print(
-        paint.fitted(fmt::format("{} {}\nat {} on {}\n", document.kernel, describe(*subject.config),
-                                 describe(subject.problem), document.arch)) +
-        "\n" + launch_text(plan, paint) + "\n" + forecast_text(*document.forecast, paint));
+    print(paint.fitted(fmt::format("{} {}\nat {} on {}\n{}", document.kernel,
+                                   describe(*subject.config), describe(subject.problem),
+                                   document.arch, runtime_sizes_text(document.runtime_sizes))) +
+          "\n" + launch_text(plan, paint) + "\n" + forecast_text(*document.forecast, paint));
     const std::string hopeless = compiled.ok ? hopeless_reason(compiled) : "";
     print(compiled.ok ? "\n" + resources_text(compiled, paint)
                       : "\ncompile_error: " + compiled.problem + "\n" + compiled.log);

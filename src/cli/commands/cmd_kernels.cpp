@@ -11,6 +11,7 @@
 #include "core/interrupt.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "model/kernel/runtime_sizes.hpp"
 #include "model/space/lint.hpp"
 #include "search/datasets/spaces.hpp"
 #include "tune/compile/inert.hpp"
@@ -162,7 +163,7 @@ Result<std::vector<LintFinding>> lint_all(const KernelsArgs& args, const Setting
   return findings;
 }
 
-int report_findings(const std::vector<LintFinding>& findings, std::size_t kernels,
+int report_findings(const std::vector<LintFinding>& findings, const std::vector<KernelRef>& kernels,
                     const Settings& settings) {
   std::string text;
   std::size_t errors = 0;
@@ -170,9 +171,12 @@ int report_findings(const std::vector<LintFinding>& findings, std::size_t kernel
     errors += finding.severity == Severity::kError ? 1 : 0;
     text += fmt::format("{}: {}: {}\n", name(finding.severity), finding.where, finding.message);
   }
-  text += fmt::format("{}, {}, {}", counted(kernels, "kernel"), counted(errors, "error"),
+  const std::vector<std::string> runtime = runtime_sizes(kernels);
+  text += runtime_sizes_text(runtime);
+  text += fmt::format("{}, {}, {}", counted(kernels.size(), "kernel"), counted(errors, "error"),
                       counted(findings.size() - errors, "warning"));
-  print(settings.json ? dump_pretty(to_json(LintDocument{settings.head, kernels, errors, findings}))
+  print(settings.json ? dump_pretty(to_json(
+                            LintDocument{settings.head, kernels.size(), errors, findings, runtime}))
                       : text);
   return errors == 0 ? kDone : kAnswerIsNo;
 }
@@ -221,7 +225,7 @@ Result<int> kernels(const KernelsArgs& args, const Settings& settings) {
     return list(kernels, settings);
   }
   FATUNE_TRY(const auto findings, lint_all(args, settings, kernels));
-  return report_findings(findings, kernels.size(), settings);
+  return report_findings(findings, kernels, settings);
 }
 
 OptionTable list_table(KernelsArgs& a) {

@@ -115,10 +115,15 @@ void fields(CompiledConfig& x, FieldList& f) {
   f("resources", x.resources);
 }
 
+static void runtime_field(std::vector<std::string>& names, FieldList& f) {
+  f("runtime_sizes", names).omitted().about("Sizes that machine code does not depend on");
+}
+
 void fields(CompileDocument& x, FieldList& f) {
   begin(f, "fatune.compile", x.head);
   f("arch", x.arch);
   f("nvrtc", x.nvrtc);
+  runtime_field(x.runtime_sizes, f);
   f("configs", x.configs);
 }
 
@@ -137,6 +142,7 @@ void fields(InspectDocument& x, FieldList& f) {
   f("kernel", x.kernel).omitted();
   f("arch", x.arch).omitted();
   f("problem", x.problem);
+  runtime_field(x.runtime_sizes, f);
   f("supported", x.supported).about("The kernel can do the problem");
   f("space", x.space);
   f.as<&effect_fields>("parameters", x.parameters).omitted();
@@ -180,6 +186,7 @@ void fields(LintDocument& x, FieldList& f) {
   f("kernels", x.kernels);
   f("errors", x.errors);
   f.as<&finding_fields>("findings", x.findings);
+  runtime_field(x.runtime_sizes, f);
 }
 
 void fields(SpaceDocument& x, FieldList& f) {

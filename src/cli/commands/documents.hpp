@@ -50,6 +50,7 @@ struct CompiledConfig {
 struct CompileDocument {
   DocumentHead head;
   std::string arch, nvrtc;
+  std::vector<std::string> runtime_sizes;
   std::vector<CompiledConfig> configs;
 };
 void fields(CompiledConfig& x, FieldList& f);
@@ -80,7 +81,8 @@ struct InspectDocument {
   std::string kernel;
   std::string arch;
   std::optional<Problem> problem;
-  std::optional<bool> supported;  ///< the kernel can do the problem
+  std::vector<std::string> runtime_sizes;  ///< sizes that machine code does not depend on
+  std::optional<bool> supported;           ///< the kernel can do the problem
   std::optional<SpaceSummary> space;
   std::vector<ParameterEffect> parameters;
   std::optional<Json> config;
@@ -124,6 +126,7 @@ struct LintDocument {
   DocumentHead head;
   std::size_t kernels = 0, errors = 0;
   std::vector<LintFinding> findings;
+  std::vector<std::string> runtime_sizes;
 };
 void fields(LintDocument& x, FieldList& f);
 

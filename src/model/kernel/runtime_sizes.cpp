@@ -100,6 +100,20 @@ std::vector<std::string> runtime_sizes(const Operation& operation) {
   return names;
 }
 
+std::vector<std::string> runtime_sizes(const std::vector<KernelRef>& kernels) {
+  std::vector<std::string> names;
+  for (const KernelRef& kernel : kernels) {
+    for (std::string& name : runtime_sizes(*kernel->manifest.operation)) {
+      if (!has(names, name)) names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+std::string runtime_sizes_text(const std::vector<std::string>& names) {
+  return names.empty() ? "" : fmt::format("run-time sizes: {}\n", join(names, ", "));
+}
+
 std::vector<std::string> runtime_names(const Manifest& manifest) {
   std::vector<std::string> names = runtime_sizes(*manifest.operation);
   if (names.empty()) return names;

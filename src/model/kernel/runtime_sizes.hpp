@@ -7,12 +7,17 @@
 
 #include "core/result.hpp"
 #include "model/kernel/expression.hpp"
+#include "model/kernel/kernel.hpp"
 #include "model/kernel/manifest.hpp"
 
 namespace fatune {
 
 /// Returns the names of the sizes that kernels of the operation take at run time.
 std::vector<std::string> runtime_sizes(const Operation& operation);
+/// Returns the run-time sizes of all kernels, each name once.
+std::vector<std::string> runtime_sizes(const std::vector<KernelRef>& kernels);
+/// Returns "run-time sizes: n, m" and a line break; empty without names.
+std::string runtime_sizes_text(const std::vector<std::string>& names);
 /// Returns the run-time sizes and the terms that depend on one: names that no macro has.
 std::vector<std::string> runtime_names(const Manifest& manifest);
 /// Tells whether the expression uses one of the names.
