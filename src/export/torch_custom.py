@@ -3,10 +3,10 @@
     import custom                  # this file
     y = custom.NAME(x, w)          # NAME: an operation; its inputs in order, on one CUDA device
 
-A kernel computes the one problem that it was tuned for: the inputs' shapes and types choose it, and others raise
-ValueError with what there is. Outputs are new tensors, in order. Also registered as torch.ops.fatune.NAME, without
-gradients; where this file has something of that NAME, as info or math, by that alone. Needs PyTorch 2.5 or newer and
-nothing else.
+The inputs' shapes and types choose a kernel, and others raise ValueError with what there is. Run-time sizes come from
+the shapes; a size that no shape has follows the inputs as an int. Outputs are new tensors, in order. Also registered as
+torch.ops.fatune.NAME, without gradients; where this file has something of that NAME, as info or math, by that alone.
+Needs PyTorch 2.5 or newer and nothing else.
 
     info()                  what is in this file: one dictionary a kernel
     python custom.py        prints the list
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import functools
 import hashlib
 import json
 import keyword

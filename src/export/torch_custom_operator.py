@@ -1,10 +1,5 @@
 # torch_custom_operator.py: Selects, launches and registers kernels of custom operations.
 
-def _scalar(kind, value):
-    """Returns the ctypes value of an argument by value, such as 'i32' and '1024'."""
-    return _SCALARS[kind](float(value) if kind[0] == "f" else int(value))
-
-
 class _Kernel(_Loaded):
     """One kernel of this file. A call with its inputs queues the kernel on the current stream."""
 
@@ -13,32 +8,53 @@ class _Kernel(_Loaded):
         self.operation = facts["problem"]["operation"]
         self.inputs = [tensor for tensor in facts["tensors"] if not tensor["output"] or tensor.get("filled")]
         self.outputs = [tensor for tensor in facts["tensors"] if tensor["output"]]
-        self.key = tuple((tuple(tensor["shape"]), _DTYPES[tensor["type"]]) for tensor in self.inputs)
+        self.key = tuple((tuple(tensor.get("shape_expressions", tensor["shape"])), _DTYPES[tensor["type"]])
+                         for tensor in self.inputs)
         self.constants = {}  # addresses by device and symbol
-        self.scalars = {text: _scalar(*text.split()) for stage in facts["stages"] for text in stage["arguments"]
-                        if " " in text}
+        self.sizes = facts.get("runtime_sizes", ())
+        self.places = {}  # (input, dimension) by run-time size
+        for place, (shape, _) in reversed(list(enumerate(self.key))):
+            self.places.update({name: (place, i) for i, name in enumerate(shape) if name in self.sizes})
+        self.asked = [name for name in self.sizes if name not in self.places]  # no shape tells them
+        self.plan = functools.lru_cache(64)(lambda *sizes: _Plan(facts, dict(zip(self.sizes, sizes))))
 
-    def new_outputs(self, like):
-        return tuple(torch.empty(tensor["shape"], dtype=_DTYPES[tensor["type"]], device=like.device)
-                     for tensor in self.outputs)
+    def sizes_of(self, inputs, given):
+        """Returns the run-time sizes by name, `given` where no shape has them; None if the kernel does not take the inputs."""
+        if [(tensor.dim(), tensor.dtype) for tensor in inputs] != [(len(shape), dtype) for shape, dtype in self.key]:
+            return None
+        found = {**dict(zip(self.asked, given)),
+                 **{name: inputs[place].shape[i] for name, (place, i) in self.places.items()}}
+        sizes = {name: found[name] for name in self.sizes}
+        fits = all(tuple(tensor.shape) == _shape(described, sizes) for tensor, described in zip(inputs, self.inputs))
+        return sizes if fits else None
 
-    def __call__(self, *inputs):
+    def distance(self, sizes):
+        """How far the sizes are from the tuned ones."""
+        tuned = self.facts["problem"].get("sizes", {})
+        return sum(abs(math.log(max(size, 1) / tuned[name])) for name, size in sizes.items())
+
+    def new_outputs(self, like, shapes):
+        return tuple(torch.empty(shape, dtype=_DTYPES[tensor["type"]], device=like.device)
+                     for tensor, shape in zip(self.outputs, shapes))
+
+    def __call__(self, inputs, sizes):
+        plan = self.plan(*sizes.values())
         index = inputs[0].device.index
         with torch.cuda.device(index):
             functions = self.on(index)
             inputs = [tensor if tensor.is_contiguous() and tensor.data_ptr() % _ALIGNMENT == 0
                       else tensor.clone(memory_format=torch.contiguous_format) for tensor in inputs]
-            outputs = self.new_outputs(inputs[0])
+            outputs = self.new_outputs(inputs[0], plan.outputs)
             for described, output in zip(self.outputs, outputs):
                 if described in self.inputs:  # it is read, too
                     output.copy_(inputs[self.inputs.index(described)])
-            scratch = torch.empty(self.memory_bytes, dtype=torch.uint8, device=inputs[0].device)
-            pointers = {name: scratch.data_ptr() + offset for name, offset in self.memory.items()}
+            scratch = torch.empty(plan.bytes, dtype=torch.uint8, device=inputs[0].device)
+            pointers = {name: scratch.data_ptr() + offset for name, offset in plan.scratch.items()}
             for described, tensor in zip(self.inputs + self.outputs, (*inputs, *outputs)):
                 pointers[described["name"]] = tensor.data_ptr()
             self.fill(functions[0], pointers, index)
-            values = {**self.scalars, **{name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}}
-            for function, stage in zip(functions, self.facts["stages"]):
+            values = {**plan.scalars, **{name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}}
+            for function, stage in zip(functions, plan.stages):
                 self.launch(function, stage, values, index)
         return outputs
 
@@ -64,47 +80,57 @@ class _Kernel(_Loaded):
 
 
 def _text(key):
-    return ", ".join(f"{list(shape)} {str(dtype).removeprefix('torch.')}" for shape, dtype in key)
+    return ", ".join(f"[{', '.join(map(str, shape))}] {str(dtype).removeprefix('torch.')}" for shape, dtype in key)
 
 
-def _kernel_for(operation, inputs):
-    """Returns the kernel for tensors of these shapes and types that the CUDA device can run."""
-    key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs)
-    known = [kernel for kernel in _kernels if kernel.operation == operation]
-    kernels = [kernel for kernel in known if kernel.key == key]
-    if not kernels:
-        there = "; ".join(sorted({_text(kernel.key) for kernel in known}))
+def _takers(operation, inputs, given):
+    """Yields each kernel that takes the inputs, with its run-time sizes."""
+    for kernel in _kernels:
+        sizes = kernel.sizes_of(inputs, given) if kernel.operation == operation else None
+        if sizes is not None:
+            yield kernel, sizes
+
+
+def _kernel_for(operation, inputs, given):
+    """Returns the kernel for tensors of these shapes and types that the CUDA device can run, and its run-time sizes."""
+    takers = list(_takers(operation, inputs, given))
+    if not takers:
+        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs)
+        there = "; ".join(sorted({_text(kernel.key) for kernel in _kernels if kernel.operation == operation}))
         raise ValueError(f"{operation}: no kernel takes {_text(key)}; there are kernels for {there}")
     device = inputs[0].device
     if any(tensor.device != device for tensor in inputs):
         raise ValueError(f"{operation}: the inputs are on several devices; move them to one")
     if device.type != "cuda":
         raise ValueError(f"{operation}: the inputs are on {device}; move them to a CUDA device")
-    kernels = [kernel for kernel in kernels if _runs_on(kernel.facts, torch.cuda.get_device_capability(device))]
-    if not kernels:
+    capability = torch.cuda.get_device_capability(device)
+    takers = [taker for taker in takers if _runs_on(taker[0].facts, capability)]
+    if not takers:
         raise RuntimeError(f"{operation}: no kernel of this file runs on {torch.cuda.get_device_name(device)}")
     name = torch.cuda.get_device_name(device)
-    return min(kernels, key=lambda kernel: kernel.rank(name))
+    return min(takers, key=lambda taker: (taker[0].distance(taker[1]), *taker[0].rank(name)))
 
 
 def _register(library, operation):
     """Registers the operator fatune::OPERATION."""
     example = next(kernel for kernel in _kernels if kernel.operation == operation)
-    single = len(example.outputs) == 1
+    single, count = len(example.outputs) == 1, len(example.inputs)
 
-    def compute(*inputs):
-        outputs = _kernel_for(operation, inputs)(*inputs)
+    def compute(*arguments):
+        kernel, sizes = _kernel_for(operation, arguments[:count], arguments[count:])
+        outputs = kernel(arguments[:count], sizes)
         return outputs[0] if single else outputs
 
-    def shapes(*inputs):
-        key = tuple((tuple(tensor.shape), tensor.dtype) for tensor in inputs)
-        found = next((kernel for kernel in _kernels if (kernel.operation, kernel.key) == (operation, key)), example)
-        outputs = found.new_outputs(inputs[0])
+    def shapes(*arguments):
+        kernel, sizes = next(_takers(operation, arguments[:count], arguments[count:]),
+                             (example, example.facts["problem"].get("sizes", {})))
+        outputs = kernel.new_outputs(arguments[0], [_shape(tensor, sizes) for tensor in kernel.outputs])
         return outputs[0] if single else outputs
 
-    names = [tensor["name"] + ("_" if keyword.iskeyword(tensor["name"]) else "") for tensor in example.inputs]
+    described = [("Tensor", tensor["name"]) for tensor in example.inputs] + [("SymInt", name) for name in example.asked]
+    parameters = ", ".join(f"{kind} {name}{'_' if keyword.iskeyword(name) else ''}" for kind, name in described)
     result = "Tensor" if single else f"({', '.join(['Tensor'] * len(example.outputs))})"
-    library.define(f"{operation}({', '.join('Tensor ' + name for name in names)}) -> {result}",
+    library.define(f"{operation}({parameters}) -> {result}",
                    tags=(torch.Tag.pt2_compliant_tag,))
     library.impl(operation, compute, "CompositeExplicitAutograd")
     torch.library.register_fake(f"fatune::{operation}", shapes, lib=library)

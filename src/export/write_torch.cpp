@@ -23,7 +23,8 @@ const std::vector<std::string_view> kAttentionParts = {
     "torch_launch.py",  "torch_choice.py", "torch_attention.py", "torch_operator.py",
     "torch_fp8.py",     "torch_check.py"};
 const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
-                                                    "torch_queue.py", "torch_custom_operator.py"};
+                                                    "torch_queue.py", "torch_sizes.py",
+                                                    "torch_custom_operator.py"};
 
 bool is_custom(const ExportedKernel& kernel) { return kernel.facts.problem.custom(); }
 

@@ -19,15 +19,27 @@ X, Y = ({"name": name, "type": "f32", "shape": [2, 4], "strides": [4, 1], "outpu
 def facts(operation):
     return {"id": operation, "kernel": operation, "problem": {"operation": operation}, "tensors": [X, Y], "scratch": [],
             "cubin": {"file": operation, "sha256": operation}, "verified": True,
-            "stages": [{"arguments": ["x", "y", "i32 4"]}]}
+            "stages": [{"grid": [1, 1, 1], "cluster": [1, 1, 1], "arguments": ["x", "y", "i32 4"]}]}
 
 
-def exported(folder, operations):
+def runtime_facts(operation, tuned):
+    """An operation of n elements and of a count that no shape tells, as fatune export describes it."""
+    x, y = ({"name": name, "type": "f32", "shape": [tuned], "strides": [1], "output": output, "shape_expressions": [extent]}
+            for name, output, extent in (("x", False, "n"), ("y", True, "ceil_div(n, 4) * count")))
+    stage = {"grid": [tuned // 4, 1, 1], "grid_expressions": ["ceil_div(n, 4)", "count", "1"], "cluster": [1, 1, 1],
+             "arguments": ["x", "y", "i64 n", "i32 ceil_div(n, 4)", "f32 1 / count"]}
+    scratch = {"name": "parts", "bytes": tuned, "bytes_expression": "4 * n"}
+    return {**facts(operation), "problem": {"operation": operation, "sizes": {"n": tuned, "count": 2}}, "tensors": [x, y],
+            "runtime_sizes": ["n", "count"], "stages": [stage], "scratch": [scratch], "measured": None,
+            "device": {"name": "any"}, "id": f"{operation}{tuned}"}
+
+
+def exported(folder, described):
     """The file, as fatune export makes it, but for machine code."""
-    parts = ("torch_custom", "torch_driver", "torch_queue", "torch_custom_operator")
+    parts = ("torch_custom", "torch_driver", "torch_queue", "torch_sizes", "torch_custom_operator")
     text = "\n\n".join((PARTS / f"{part}.py").read_text(encoding="utf-8") for part in parts)
-    filled = {'json.loads("[]")': f"json.loads({json.dumps([facts(each) for each in operations])!r})",
-              "_CUBINS: dict[str, str] = {}": f"_CUBINS = {dict.fromkeys(operations, '')}"}
+    filled = {'json.loads("[]")': f"json.loads({json.dumps(described)!r})",
+              "_CUBINS: dict[str, str] = {}": f"_CUBINS = { {each['cubin']['sha256']: '' for each in described} }"}
     for line, made in filled.items():
         text = text.replace(line, made)
     file = pathlib.Path(folder) / "custom.py"
@@ -38,13 +50,15 @@ def exported(folder, operations):
 class CustomTest(unittest.TestCase):
     def setUp(self):
         folder = self.enterContext(tempfile.TemporaryDirectory())
-        spec = importlib.util.spec_from_file_location("custom", exported(folder, NAMES))
+        spec = importlib.util.spec_from_file_location("custom", exported(folder, [facts(each) for each in NAMES] +
+                                                                                   [runtime_facts("halve", n) for n in (64, 4096)]))
         self.custom = importlib.util.module_from_spec(spec)
-        self.enterContext(unittest.mock.patch.dict(sys.modules, custom=self.custom))  # torch.compile looks it up
+        sys.modules["custom"] = self.custom  # torch.compile looks it up
+        self.addCleanup(sys.modules.pop, "custom")
         spec.loader.exec_module(self.custom)
 
     def test_operations_leave_the_files_own_names_and_pythons_alone(self):
-        self.assertEqual([row["id"] for row in self.custom.info()], list(NAMES))
+        self.assertEqual([row["id"] for row in self.custom.info()], [*NAMES, "halve64", "halve4096"])
         self.assertIs(self.custom.torch, torch)
         x = torch.empty(2, 4)
         for name in NAMES:
@@ -56,9 +70,9 @@ class CustomTest(unittest.TestCase):
     def test_values_are_passed_in_their_types(self):
         for text, value, size in (("i32 -1", -1, 4), ("u64 9007199254740992", 2**53, 8), ("f32 0.5", 0.5, 4),
                                   ("f64 1e-300", 1e-300, 8), ("bool 1", True, 1)):
-            passed = self.custom._scalar(*text.split())
+            passed = self.custom._scalar(text, {})
             self.assertEqual((passed.value, ctypes.sizeof(passed)), (value, size))
-        self.assertEqual([value.value for value in self.custom._kernels[0].scalars.values()], [4])
+        self.assertEqual([value.value for value in self.custom._kernels[0].plan().scalars.values()], [4])
 
     def test_constants_are_filled_on_the_queue(self):
         kernel, copies = self.custom._kernels[0], []
@@ -77,6 +91,42 @@ class CustomTest(unittest.TestCase):
         sizes = {"f32": 4, "f64": 8, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "bool": 1}
         self.assertEqual({name: self.custom._DTYPES[name].itemsize for name in sizes}, sizes)
         self.assertEqual({name: ctypes.sizeof(self.custom._SCALARS[name]) for name in sizes}, sizes)
+
+    def test_run_time_sizes_come_from_shapes_and_arguments(self):
+        halve, x = torch.ops.fatune.halve, torch.empty(1001)
+        self.assertEqual(str(halve.default._schema), "fatune::halve(Tensor x, SymInt count) -> Tensor")
+        with self.assertRaisesRegex(ValueError, "halve: the inputs are on cpu"):
+            halve(x, 3)
+        with self.assertRaisesRegex(ValueError, r"no kernel takes \[7, 7\] float32; there are kernels for \[n\] float32$"):
+            halve(torch.empty(7, 7), 3)
+        takers = list(self.custom._takers("halve", [x], [3]))
+        self.assertEqual([sizes for _, sizes in takers], [{"n": 1001, "count": 3}] * 2)
+        self.assertEqual(min(takers, key=lambda taker: taker[0].distance(taker[1]))[0].facts["id"], "halve4096")
+        plan = takers[0][0].plan(1001, 3)
+        self.assertEqual(plan.stages[0]["grid"], [251, 3, 1])
+        self.assertEqual((plan.bytes, plan.outputs), (4096, [(753,)]))
+        self.assertEqual([(type(value), value.value) for value in plan.scalars.values()],
+                         [(ctypes.c_int64, 1001), (ctypes.c_int32, 251), (ctypes.c_float, ctypes.c_float(1 / 3).value)])
+
+    def test_run_time_sizes_have_limits(self):
+        kernel = next(kernel for kernel in self.custom._kernels if kernel.operation == "halve")
+        for sizes, told in (((0, 1), "n is 0 for n=0, count=1, but must be a whole number from 1"),
+                            ((2**33, 1), "ceil_div.* is 2147483648 for .* to 2147483647"), ((4, 65536), "count is 65536 for")):
+            with self.subTest(sizes), self.assertRaisesRegex(ValueError, told):
+                kernel.plan(*sizes)
+        with self.assertRaisesRegex(ValueError, "n is 2147483648, which i32 does not hold"):
+            self.custom._scalar("i32 n", {"n": 2**31})
+
+    def test_shapes_of_outputs_follow_symbolic_sizes(self):
+        self.assertEqual(torch.ops.fatune.halve(torch.empty(1001, device="meta"), 3).shape, (753,))
+
+        class Halve(torch.nn.Module):
+            def forward(self, x):
+                return torch.ops.fatune.halve(x, 3)
+
+        exported = torch.export.export(Halve(), (torch.empty(1001),), dynamic_shapes=({0: torch.export.Dim("n", min=9)},))
+        (size,) = next(node.meta["val"].shape for node in exported.graph.nodes if node.target == torch.ops.fatune.halve.default)
+        self.assertIsInstance(size, torch.SymInt)
 
     def test_an_operation_is_a_member_of_the_file(self):
         for name in ("double", "sorted"):
