@@ -8,15 +8,28 @@ Wrong kernels of the operation must be caught, like the cheats of its self-test.
 import json
 import pathlib
 import shutil
+import subprocess
+import sys
 import tempfile
 
-from gpu_support import Checks, arguments, run_json
+from gpu_support import SKIPPED, Checks, arguments, run_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "rmsnorm"
 # Kernels as users have them, in folders of tests/data: values among arguments, other types of elements, and constant memory.
 USERS = {"own_values": ("vector_add", "n_elements=1000003"), "own_types": ("threshold", "n_values=1000003"),
-         "own_constants": ("smooth", "n_output=1000003"), "own_frames": ("smooth", "n_values=1000003")}
+         "own_constants": ("smooth", "n_output=1000003"), "own_frames": ("smooth", "n_values=1000003"),
+         "own_runtime": ("total", "n=1000003")}
+# Calls the exported operator of own_runtime at sizes that were not tuned.
+TOTAL = """import sys, torch
+sys.path.insert(0, sys.argv[1])
+import custom
+for n in (1, 4099, 2**26 + 5, 2**31 + 5):
+    x = torch.rand(n, device="cuda")
+    got, right = custom.total(x).item(), x.sum(dtype=torch.float64).item()
+    print(f"total of {n}: {got}, rightly {right}")
+    assert abs(got - right) <= 1e-4 * right
+"""
 SIZES = ["--size", "ROWS=4096,COLUMNS=1024"]
 # Changes to rmsnorm.cu, and the gate that must decide. They read a neighbour's weight, write a row behind the last one, change an
 # input, leave out a row, or do not wait.
@@ -118,6 +131,30 @@ def users_kernels(args, checks, folder):
             print(f"{name} {row['kernel']:22} {row['gate']:14} {row['outcome']:14} {row.get('reason', '')[:90]}")
 
 
+def other_sizes(args, checks, folder):
+    """The kernel that was tuned at one run-time size is right at others: verified, with the same machine code, and as an operator."""
+    kernels = ["--kernel-dir", str(ROOT / "tests" / "data" / "own_runtime")]
+    best = folder / "own_runtime" / "best.json"
+    winner = json.loads(best.read_text())["problems"][0]["best"]
+    config = folder / "total_config.json"
+    config.write_text(json.dumps({"kernel": "total", "config": winner["config"]}))
+    for n in (7, 2**26 + 5):
+        code, result, stderr = run_json(args.fatune, "verify", *kernels, "--config", str(config), "--size", f"n={n}")
+        told = [row.get("reason") for row in (result or {}).get("configs", [])]
+        checks.expect(code == 0, f"total at n={n}: exit {code} {told} {stderr[-500:]}")
+    for kind in ("torch", "cubin"):
+        code, _, stderr = run_json(args.fatune, "export", *kernels, "--config", str(best), "--to", kind, "--out", str(folder))
+        checks.expect(code == 0, f"export --to {kind}: {stderr[-500:]}")
+    facts = json.loads((folder / "total.json").read_text())
+    checks.expect(facts["verified"] and facts["runtime_sizes"] == ["n"], f"the exported kernel is verified: {facts}")
+    script = folder / "sizes.py"
+    script.write_text(TOTAL)
+    done = subprocess.run([sys.executable, str(ROOT / "tests" / "python" / "run.py"), str(script), str(folder)],
+                          capture_output=True, text=True, check=False)
+    print(done.stdout, end="")
+    checks.expect(done.returncode in (0, SKIPPED), f"the operator at other sizes: {done.stderr[-1000:]}")
+
+
 def main():
     args = arguments(__doc__.splitlines()[0])
     checks = Checks()
@@ -126,6 +163,7 @@ def main():
         verify_variants(args, checks, pathlib.Path(folder))
         catch_broken(args, checks, pathlib.Path(folder))
         users_kernels(args, checks, pathlib.Path(folder))
+        other_sizes(args, checks, pathlib.Path(folder))
     selftest(args, checks)
     checks.finish()
 

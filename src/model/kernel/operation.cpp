@@ -34,6 +34,11 @@ Result<std::vector<NamedSize>> in_order(const DeclaredOperation& operation,
                       join(names_of(operation.sizes), ", "),
                       operation.typical.empty() ? "" : "; for example " + operation.example()));
     }
+    if (!spec.runtime && size->value > kLargestSize) {
+      return usage_error(fmt::format(
+          "{} is {}, but a size without \"runtime\" is at most {}: templates count in 32 bits",
+          spec.name, size->value, kLargestSize));
+    }
     sizes.push_back(*size);
   }
   for (const NamedSize& size : given) {

@@ -275,10 +275,10 @@ void fields(DeclaredOperation& x, FieldList& f) {
   f("tensors", x.tensors).required().filled();
   f.keyed<&NamedSize::name, &NamedSize::value>("typical", x.typical)
       .filled()
-      .range(1, kLargestSize)
-      .about("Sizes that the operation is used with, by the names of their macros");
+      .range(1, kLargestRuntimeSize)
+      .about("Sizes that the operation is used with, by name");
   f.keyed<&NamedSize::name, &NamedSize::value>("edges", x.edges)
-      .range(1, kLargestSize)
+      .range(1, kLargestRuntimeSize)
       .about("Small problems that finalists must solve");
   f("hard_inputs", x.hard_inputs).one_of("uniform, outliers, zeros");
   f.as<tolerance_fields>("tolerance", x.tolerance);

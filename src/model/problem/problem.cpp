@@ -82,9 +82,9 @@ Result<NamedSize> parse_size(std::string_view part) {
   }
   const std::string_view digits = trim(part.substr(equals + 1));
   const auto value = parse_integer(digits);
-  if (!value || *value < 1 || *value > kLargestSize) {
+  if (!value || *value < 1 || *value > kLargestRuntimeSize) {
     return usage_error(fmt::format("{} is '{}', but must be a whole number from 1 to {}", size.name,
-                                   digits, kLargestSize));
+                                   digits, kLargestRuntimeSize));
   }
   size.value = *value;
   return size;
@@ -238,8 +238,8 @@ static void fields(CustomProblem& x, FieldList& f) {
   f("operation", x.operation).required().matching("[a-z][a-z0-9_]*", "an operation's name");
   f.keyed<&NamedSize::name, &NamedSize::value>("sizes", x.sizes)
       .required()
-      .range(1, kLargestSize)
-      .about("By the names of its macros");
+      .range(1, kLargestRuntimeSize)
+      .about("By name");
   f("bytes_read", x.bytes_read).at_least(0).about("What any right kernel moves");
   f("bytes_written", x.bytes_written).at_least(0);
   f("flops", x.flops).at_least(0).omitted().about("What any right kernel computes");

@@ -34,6 +34,8 @@ FieldWord<Quant> word_of(const Quant*);
 
 /// Largest value of a size: kernels count in 32 bits, rounded up to tiles of up to 2^16 rows.
 inline constexpr std::int64_t kLargestSize = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
+/// Largest run-time size of a declared operation: doubles, in which the host counts, hold it.
+inline constexpr std::int64_t kLargestRuntimeSize = std::int64_t{1} << 53;
 /// Largest tensor in bytes; chosen, beyond any device.
 inline constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;
 

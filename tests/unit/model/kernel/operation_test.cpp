@@ -83,7 +83,7 @@ TEST_CASE("sizes that make no problem are told with what would") {
         "ROWS=512,COLUMNS=64");
   CHECK(message({{"ROWS", 4}, {"COLUMNS", 4}, {"DEPTH", 1}}) ==
         "DEPTH is no size of scale, which has ROWS, COLUMNS");
-  CHECK(message({{"ROWS", 2147483647}, {"COLUMNS", 2147483647}}) == "x would be larger than 1 TiB");
+  CHECK(message({{"ROWS", 2147418112}, {"COLUMNS", 2147418112}}) == "x would be larger than 1 TiB");
 }
 
 TEST_CASE("expressions and templates know the sizes, and nothing of attention") {

@@ -50,6 +50,20 @@ TEST_CASE("a run-time size is no macro, but an argument, and sizes the grid") {
   CHECK(plan->stages[0].arguments[5] == "i32 511");
 }
 
+TEST_CASE("a run-time size may pass 2^31, another may not") {
+  const auto kernels = load_runtime();
+  REQUIRE(kernels);
+  const DeclaredOperation& operation = *kernels->front()->manifest.operation->declared();
+  const std::int64_t large = (std::int64_t{1} << 31) + 5;
+  const auto problem = operation.problem({{"ROWS", large}, {"COLUMNS", 1}}, Dtype::kF16);
+  REQUIRE(problem);
+  CHECK(problem->custom()->sizes[0].value == large);
+  const auto wide = operation.problem({{"ROWS", 1}, {"COLUMNS", large}}, Dtype::kF16);
+  REQUIRE_FALSE(wide);
+  CHECK(wide.error().message.find("COLUMNS is 2147483653, but a size without \"runtime\"") !=
+        std::string::npos);
+}
+
 TEST_CASE("what is fixed before the launch cannot depend on a run-time size") {
   const std::pair<const char*, const char*> cases[] = {
       {R"("block": ["THREADS", "1", "1"])", R"x("block": ["min(ROWS, THREADS)", "1", "1"])x"},

@@ -32,8 +32,8 @@ TEST_CASE("a wrong size is named with the flag") {
   CHECK(refused("4096") == "--size 4096: '4096' is not of the form NAME=NUMBER, say ROWS=4096");
   CHECK(refused("ROWS=1,ROWS=2") == "--size ROWS=1,ROWS=2: gives ROWS twice");
   CHECK(refused("2d=1").find("is not a size's name") != std::string::npos);
-  CHECK(refused("ROWS=0").find("a whole number from 1 to 2147418112") != std::string::npos);
-  CHECK(refused("ROWS=2147483648").find("ROWS is '2147483648'") != std::string::npos);
+  CHECK(refused("ROWS=0").find("a whole number from 1 to 9007199254740992") != std::string::npos);
+  CHECK(refused("ROWS=9007199254740993").find("ROWS is '9007199254740993'") != std::string::npos);
   CHECK(refused("ROWS=1.5").find("ROWS is '1.5'") != std::string::npos);
   CHECK(refused("ROWS=1,").find("'' is not of the form") != std::string::npos);
 }
@@ -81,7 +81,7 @@ TEST_CASE("what is wrong in JSON is named by file and field") {
   };
   CHECK(message(R"({"operation":"rmsnorm"})") == "x.json: field 'sizes' is missing");
   CHECK(message(R"({"operation":"rmsnorm","sizes":{"ROWS":0}})") ==
-        "x.json: field 'sizes.ROWS' is 0, but must be from 1 to 2147418112");
+        "x.json: field 'sizes.ROWS' is 0, but must be from 1 to 9007199254740992");
   CHECK(message(R"({"operation":"r","sizes":{"ROWS":1},"flops":-1})") ==
         "x.json: field 'flops' must be at least 0, but is -1");
   CHECK(message(R"({"operation":"r","sizes":{"ROWS":1},"dtype":"f64"})").find("'dtype'") !=
