@@ -232,8 +232,8 @@ std::string byte_array(std::string_view bytes) {
 std::string c_header(const ExportedKernel& kernel) {
   const KernelFacts& facts = kernel.facts;
   std::string text =
-      fmt::format("/* @name@.h - one {} kernel, for one {}: machine code and launch.\n *\n",
-                  operation_name(facts.problem), facts.problem.custom() ? "problem" : "shape");
+      fmt::format("/* @name@.h - one {} kernel, for {}: machine code and launch.\n *\n",
+                  operation_name(facts.problem), range_text(facts));
   for (const std::string& line : provenance(facts)) text += comment_line(line);
   text += kIntroduction + constants(facts) + kDeclarations + byte_array(kernel.cubin) + "\n" +
           c_functions(facts) + kEnd;

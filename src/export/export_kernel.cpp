@@ -162,9 +162,8 @@ void add_origin(const ExportRequest& request, bool same_code, KernelFacts& facts
 Result<std::string> source_of(const ExportRequest& request, const KernelFacts& facts) {
   FATUNE_TRY(const std::string code,
              flatten(*request.candidate.kernel, macros_of(request.candidate, request.limits)));
-  std::string text =
-      fmt::format("// {}.cu - one {} kernel, for one {}.\n//\n", request.name,
-                  operation_name(facts.problem), facts.problem.custom() ? "problem" : "shape");
+  std::string text = fmt::format("// {}.cu - one {} kernel, for {}.\n//\n", request.name,
+                                 operation_name(facts.problem), range_text(facts));
   for (const std::string& line : provenance(facts)) text += "// " + line + "\n";
   text += fmt::format("//\n// Options of NVRTC: --std=c++17 --gpu-architecture={}", facts.arch);
   if (request.candidate.kernel->manifest.needs_toolkit_headers)

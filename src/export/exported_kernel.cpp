@@ -37,8 +37,8 @@ std::string describe_computation(const KernelFacts& facts) {
       if (tensor.output) written.push_back(tensor.name);
       if (!tensor.output || tensor.filled) read.push_back(tensor.name);
     }
-    return fmt::format("{} of {} for {}", fmt::join(written, ", "), fmt::join(read, ", "),
-                       describe(p));
+    return fmt::format("{} of {} {} {}", fmt::join(written, ", "), fmt::join(read, ", "),
+                       facts.runtime_sizes.empty() ? "for" : "tuned for", describe(p));
   }
   std::string text = fmt::format("out = softmax({:.6g} q k^T) v for {}", facts.scale, describe(p));
   if (const auto cap = p.as_attention().softcap)
@@ -94,6 +94,11 @@ Status check_export_name(std::string_view name, std::string_view flag) {
       "{}: '{}' is no C identifier: letters, digits and '_', the first no digit", flag, name));
 }
 
+std::string range_text(const KernelFacts& facts) {
+  if (!facts.runtime_sizes.empty()) return "any " + join(facts.runtime_sizes, ", ");
+  return facts.problem.custom() ? "one problem" : "one shape";
+}
+
 std::string describe_time(const MeasuredFacts& measured) {
   if (!measured.us) return fmt::format("{:.2f} us", measured.hot_us);
   return fmt::format("{:.2f} us {}", *measured.us, describe(measured.time.value_or(Time::kHot)));
@@ -119,7 +124,6 @@ std::vector<std::string> provenance(const KernelFacts& facts) {
   if (!facts.verified) lines.emplace_back(kUnverified);
   if (facts.recorded) lines.emplace_back(kRecorded);
   lines.push_back(describe_computation(facts));
-  if (!facts.runtime_sizes.empty()) lines.push_back("run time: " + join(facts.runtime_sizes, ", "));
   lines.push_back(fmt::format("kernel:   {} {}", facts.kernel, facts.config));
   lines.push_back(fmt::format("id:       {}", facts.id));
   const std::string device =

@@ -32,6 +32,8 @@ Status check_export_name(std::string_view name, std::string_view flag);
 /// version of fatune. The first lines mark an unverified or recorded kernel. No line contains a
 /// line break.
 std::vector<std::string> provenance(const KernelFacts& facts);
+/// Returns what the kernel computes: "one shape", "one problem", or "any n" of run-time sizes.
+std::string range_text(const KernelFacts& facts);
 /// Returns the time that ranked the sweep: "83.32 us" or "98.99 us in layer".
 std::string describe_time(const MeasuredFacts& measured);
 /// Returns "6.28 us (95 % interval 6.28 to 6.29), 0.64 of cudnn's time". A time that is not hot

@@ -108,7 +108,9 @@ def _kernel_for(operation, inputs, given):
     if not takers:
         raise RuntimeError(f"{operation}: no kernel of this file runs on {torch.cuda.get_device_name(device)}")
     name = torch.cuda.get_device_name(device)
-    return min(takers, key=lambda taker: (taker[0].distance(taker[1]), *taker[0].rank(name)))
+    ranks = [kernel.rank(name) for kernel, _ in takers]
+    # Times of other sizes are not comparable.
+    return min(zip(takers, ranks), key=lambda row: (*row[1][:2], row[0][0].distance(row[0][1]), *row[1][2:]))[0]
 
 
 def _register(library, operation):

@@ -89,3 +89,14 @@ TEST_CASE("a kernel that was not measured is left out, and none at all is an err
   REQUIRE_FALSE(nothing);
   CHECK_THAT(nothing.error().message, ContainsSubstring("no kernel was measured"));
 }
+
+TEST_CASE("a file's name has no run-time size") {
+  const test::TemporaryFolder folder;
+  ExportedKernel kernel = exported(kLongKeys, 6.25);
+  kernel.facts.problem = CustomProblem{
+      .operation = "rows", .sizes = {{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}, {"n", 1000003}}};
+  kernel.facts.runtime_sizes = {"n"};
+  const auto files = write_kernel_launcher(std::vector{kernel}, folder.path());
+  REQUIRE(files);
+  CHECK(files->front() == folder / "fa_test-d4.wisdom");
+}

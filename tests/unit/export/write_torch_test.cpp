@@ -248,6 +248,7 @@ TEST_CASE("kernels of custom operations are a module of their own") {
   REQUIRE(module);
   CHECK_THAT(*module, ContainsSubstring("\"operation\":\"rmsnorm\""));
   CHECK_THAT(*module, ContainsSubstring("class _Kernel(_Loaded):"));
+  CHECK_THAT(*module, ContainsSubstring("class _Plan:"));
   CHECK(module->find("@fatune") == std::string::npos);
   CHECK(module->find("scaled_dot_product_attention") == std::string::npos);
   const test::TemporaryFolder folder;

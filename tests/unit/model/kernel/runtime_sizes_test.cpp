@@ -124,4 +124,6 @@ TEST_CASE("the lint tells a run-time size that is used as a macro from a paramet
   const auto branch = findings("__global__ void k(int ROWS) {\n#if ROWS > 4\n#endif\n}");
   REQUIRE(branch.size() == 1);
   CHECK(branch[0].message.starts_with("ROWS is unknown to #if"));
+  CHECK(findings("#define TWICE(ROWS) (2 * ROWS)").empty());
+  CHECK(findings("__device__ int rows() { return ROWS; }").size() == 1);
 }
