@@ -35,20 +35,59 @@ static inline int @name@_whole(double x, double least, double most) {
 
 )";
 
+using Tokens = std::vector<std::string_view>;
+
+/// Counts the arguments of a call whose parenthesis is `tokens[open]`.
+std::size_t arguments_of(const Tokens& tokens, std::size_t open) {
+  std::size_t arguments = 1, depth = 0;
+  for (std::size_t i = open; i < tokens.size(); ++i) {
+    if (tokens[i] == "(") ++depth;
+    if (tokens[i] == ")" && --depth == 0) break;
+    if (tokens[i] == "," && depth == 1) ++arguments;
+  }
+  return arguments;
+}
+
+std::string word_in_c(std::string_view token, const KernelFacts& facts) {
+  if (std::ranges::count(facts.runtime_sizes, token) > 0) return fmt::format("n_{}", token);
+  if (starts_name(token.front())) return fmt::format("@name@_{}", token);
+  const bool whole = std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; });
+  return fmt::format("{}{}", token, whole ? ".0" : "");
+}
+
+/// A parenthesis: min(a, b, c) becomes min(a, min(b, c)), and min(a) becomes (a).
+struct Call {
+  std::string function;  ///< empty for a parenthesis alone
+  std::size_t left;      ///< arguments to come
+  std::string closing = ")";
+};
+
 /// Writes an expression in C; every number is a double, and a size stands as n_SIZE.
 std::string in_c(std::string_view expression, const KernelFacts& facts) {
-  std::string text;
-  for (const std::string_view token : tokens_of(expression, Syntax::kManifest)) {
-    const bool size = std::ranges::count(facts.runtime_sizes, token) > 0;
-    const bool operation =
-        token.size() == 1 && std::string_view("+-*/").find(token.front()) != std::string_view::npos;
-    if (operation || token == ",") {
-      text += operation ? fmt::format(" {} ", token) : ", ";
-    } else if (starts_name(token.front())) {
-      text += fmt::format("{}{}", size ? "n_" : "@name@_", token);
+  const Tokens tokens = tokens_of(expression, Syntax::kManifest);
+  std::string text, function;
+  std::vector<Call> calls;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string_view token = tokens[i];
+    if (token == "(") {
+      calls.push_back({function, arguments_of(tokens, i) - 1});
+      text += (calls.back().left > 0 ? function : "") + "(";
+      function.clear();
+    } else if (token == ")") {
+      text += calls.back().closing;
+      calls.pop_back();
+    } else if (token == ",") {
+      Call& call = calls.back();
+      const bool nested = --call.left > 0;
+      text += ", " + (nested ? call.function + "(" : "");
+      if (nested) call.closing += ")";
+    } else if (token.size() == 1 &&
+               std::string_view("+-*/").find(token.front()) != std::string_view::npos) {
+      text += fmt::format(" {} ", token);
+    } else if (i + 1 < tokens.size() && tokens[i + 1] == "(") {
+      function = word_in_c(token, facts);
     } else {
-      const bool whole = std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; });
-      text += fmt::format("{}{}", token, whole ? ".0" : "");
+      text += word_in_c(token, facts);
     }
   }
   return text;

@@ -26,7 +26,7 @@ def runtime_facts(operation, tuned):
     """An operation of n elements and of a count that no shape tells, as fatune export describes it."""
     x, y = ({"name": name, "type": "f32", "shape": [tuned], "strides": [1], "output": output, "shape_expressions": [extent]}
             for name, output, extent in (("x", False, "n"), ("y", True, "ceil_div(n, 4) * count")))
-    stage = {"grid": [tuned // 4, 1, 1], "grid_expressions": ["ceil_div(n, 4)", "count", "1"], "cluster": [1, 1, 1],
+    stage = {"grid": [tuned // 4, 1, 1], "grid_expressions": ["ceil_div(n, 4)", "max(count, 1, min(1))", "1"], "cluster": [1, 1, 1],
              "arguments": ["x", "y", "i64 n", "i32 ceil_div(n, 4)", "f32 1 / count"]}
     scratch = {"name": "parts", "bytes": tuned, "bytes_expression": "4 * n"}
     return {**facts(operation), "problem": {"operation": operation, "sizes": {"n": tuned, "count": 2}}, "tensors": [x, y],
@@ -111,7 +111,7 @@ class CustomTest(unittest.TestCase):
     def test_run_time_sizes_have_limits(self):
         kernel = next(kernel for kernel in self.custom._kernels if kernel.operation == "halve")
         for sizes, told in (((0, 1), "n is 0 for n=0, count=1, but must be a whole number from 1"),
-                            ((2**33, 1), "ceil_div.* is 2147483648 for .* to 2147483647"), ((4, 65536), "count is 65536 for")):
+                            ((2**33, 1), "ceil_div.* is 2147483648 for .* to 2147483647"), ((4, 65536), "max.* is 65536 for")):
             with self.subTest(sizes), self.assertRaisesRegex(ValueError, told):
                 kernel.plan(*sizes)
         with self.assertRaisesRegex(ValueError, "n is 2147483648, which i32 does not hold"):

@@ -192,11 +192,11 @@ TEST_CASE("a custom operation is launched with its own tensors and sizes") {
 }
 
 TEST_CASE("a launch with run-time sizes computes and checks its grid") {
-  const auto kernels =
-      test::load_custom(test::changed(test::kCustomReference, "\"meaning\": \"rows of x and y\"",
-                                      "\"runtime\": true"),
-                        test::changed(test::kCustomKernel, R"("grid": ["ROWS")",
-                                      R"("cluster": ["2", "1", "1"], "grid": ["2 * ROWS")"));
+  const auto kernels = test::load_custom(
+      test::changed(test::kCustomReference, "\"meaning\": \"rows of x and y\"",
+                    "\"runtime\": true"),
+      test::changed(test::kCustomKernel, R"("grid": ["ROWS")",
+                    R"x("cluster": ["2", "1", "1"], "grid": ["2 * max(ROWS, 3, (min(ROWS)))")x"));
   REQUIRE(kernels);
   ExportedKernel kernel;
   kernel.name = "scale";
@@ -208,7 +208,9 @@ TEST_CASE("a launch with run-time sizes computes and checks its grid") {
   CHECK(contains(text, "#define SCALE_TUNED_ROWS 512\n#define SCALE_SIZE_COLUMNS 1024\n"));
   CHECK(contains(text, "CUdeviceptr d_sums, int64_t size_ROWS, CUdeviceptr scratch,"));
   CHECK(contains(text, " *   d_y: f16 [ROWS, 1024], written\n"));
-  CHECK(contains(text, "  const double grid_0[3] = {2.0 * n_ROWS, 1.0, 1.0};\n"));
+  CHECK(contains(text,
+                 "  const double grid_0[3] = {2.0 * scale_max(n_ROWS, scale_max(3.0, ((n_ROWS)))), "
+                 "1.0, 1.0};\n"));
   CHECK(contains(text, "      scale_round_up(grid_0[0], 2.0) != grid_0[0] ||\n"));
   CHECK(contains(text, "(unsigned)grid_0[2], 64, 1, 1, 2, 1, 1};\n"));
 }
