@@ -26,6 +26,7 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 
 /// Returns the first of the names that the text uses; empty if it uses none.
 std::string_view name_in(std::string_view text, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
   for (const std::string_view token : tokens_of(text, Syntax::kManifest)) {
     if (has(names, token)) return token;
   }
