@@ -126,9 +126,10 @@ Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const Device
     if (kernel->manifest.role == Role::kReference && space.default_point())
       FATUNE_TRY_STATUS(compile_forms(space, limits, pool, faults));
     for (const auto& [why, fault] : faults) {
-      findings.push_back({Severity::kError, kernel->manifest.where,
-                          fmt::format("{} cannot be run, such as {}: {}",
-                                      counted(fault.configs, "config"), fault.config, why)});
+      findings.push_back(
+          {Severity::kError, kernel->manifest.where,
+           fmt::format("{} cannot be run, such as {}: {}{}", counted(fault.configs, "config"),
+                       fault.config, why, runtime_hint(kernel->manifest, why))});
     }
     for (const ParameterEffect& effect : effects) {
       if (!effect.inert()) continue;

@@ -31,6 +31,9 @@ std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const 
 /// it.
 std::vector<LintFinding> lint_runtime_sizes(const Kernel& kernel);
 
+/// Returns why the compiler does not know a run-time size; empty for other problems.
+std::string runtime_hint(const Manifest& manifest, std::string_view compile_problem);
+
 /// Runs the static half of `fatune kernels lint`: text against manifest, then the spaces of
 /// standard problems on typical devices of sm_80, sm_86, sm_90a and sm_120. Findings are in order
 /// of detection; empty for a clean kernel.

@@ -50,6 +50,16 @@ Use use_of(std::string_view name, std::string_view text) {
 
 }  // namespace
 
+std::string runtime_hint(const Manifest& manifest, std::string_view compile_problem) {
+  for (const std::string& name : runtime_names(manifest)) {
+    if (compile_problem.find(fmt::format("identifier \"{}\" is undefined", name)) !=
+        std::string_view::npos)
+      return fmt::format("; {} is a run-time size, hence no macro but an argument: \"i64 {}\"",
+                         name, name);
+  }
+  return {};
+}
+
 std::vector<LintFinding> lint_runtime_sizes(const Kernel& kernel) {
   std::vector<SourceFile> files = {kernel.source};
   files.insert(files.end(), kernel.headers.begin(), kernel.headers.end());
