@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """custom_test.py: Builds the file of a custom operation's kernel for operations of any name."""
+import contextlib
 import ctypes
 import importlib.util
 import json
@@ -27,7 +28,7 @@ def runtime_facts(operation, tuned):
     x, y = ({"name": name, "type": "f32", "shape": [tuned], "strides": [1], "output": output, "shape_expressions": [extent]}
             for name, output, extent in (("x", False, "n"), ("y", True, "ceil_div(n, 4) * count")))
     stage = {"grid": [tuned // 4, 1, 1], "grid_expressions": ["ceil_div(n, 4)", "max(count, 1, min(1))", "1"], "cluster": [1, 1, 1],
-             "arguments": ["x", "y", "i64 n", "i32 ceil_div(n, 4)", "f32 1 / count"]}
+             "block": [32, 1, 1], "shared_bytes": 0, "dependent": False, "arguments": ["x", "y", "i64 n", "i32 ceil_div(n, 4)", "f32 1 / count"]}
     scratch = {"name": "parts", "bytes": tuned, "bytes_expression": "4 * n"}
     return {**facts(operation), "problem": {"operation": operation, "sizes": {"n": tuned, "count": 2}}, "tensors": [x, y],
             "runtime_sizes": ["n", "count"], "stages": [stage], "scratch": [scratch], "measured": None,
@@ -107,6 +108,23 @@ class CustomTest(unittest.TestCase):
         self.assertEqual((plan.bytes, plan.outputs), (4096, [(753,)]))
         self.assertEqual([(type(value), value.value) for value in plan.scalars.values()],
                          [(ctypes.c_int64, 1001), (ctypes.c_int32, 251), (ctypes.c_float, ctypes.c_float(1 / 3).value)])
+
+    def test_a_call_launches_for_its_sizes(self):
+        kernel, launches = next(self.custom._takers("halve", [torch.empty(7)], [3]))[0], []
+
+        def launch(config, function, arguments, _):
+            n, parts = (ctypes.cast(arguments[i], ctypes.POINTER(kind)).contents.value
+                        for i, kind in ((2, ctypes.c_int64), (3, ctypes.c_int32)))
+            launches.append((function, list(config._obj.sizes), n, parts))
+            return 0
+
+        names = type(kernel).launch.__globals__  # of the first such file of the process
+        device = unittest.mock.patch("torch.cuda.device", lambda index: contextlib.nullcontext())
+        with device, unittest.mock.patch.dict(names, _driver=unittest.mock.Mock(launch=launch), _raw_stream=lambda index: 5), \
+                unittest.mock.patch.object(kernel, "on", lambda index: ["halve"]):
+            shapes = [kernel([torch.empty(n)], {"n": n, "count": 3})[0].shape for n in (7, 1001)]
+        self.assertEqual(launches, [("halve", [2, 3, 1, 32, 1, 1], 7, 2), ("halve", [251, 3, 1, 32, 1, 1], 1001, 251)])
+        self.assertEqual(shapes, [(6,), (753,)])
 
     def test_run_time_sizes_have_limits(self):
         kernel = next(kernel for kernel in self.custom._kernels if kernel.operation == "halve")
