@@ -5,11 +5,12 @@ class _EveryRoute(_Route):
 
     tensors = ("q", "k", "v", "out", "bias", "lengths", "alibi", "sink", "lse")
 
-    def __call__(self, query, key, value, *more):
+    def __call__(self, query, key, value, bias, lengths, alibi, sink, *named):
         out, lse = self.new_output(query, value), None
         if self.kernel.facts["problem"].get("lse"):
             lse = torch.empty(query.shape[:3], dtype=torch.float32, device=query.device)
-        self.queue(*(0 if each is None else each.data_ptr() for each in (query, key, value, out, *more, lse)))
+        given = (query, key, value, out, bias, lengths, alibi, sink, lse, *named)
+        self.queue(*(0 if each is None else each.data_ptr() for each in given))
         return out, lse
 
 
@@ -20,36 +21,48 @@ _ROUTES[_EVERY] = _EveryRoute
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, mask: str | None = None,
               lengths: torch.Tensor | None = None, bias: torch.Tensor | None = None, alibi: torch.Tensor | None = None,
               sink: torch.Tensor | None = None, softcap: float | None = None, score: str | None = None,
-              scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False):
+              tensors: dict[str, torch.Tensor] | None = None, scale: float | None = None, enable_gqa: bool = False,
+              return_lse: bool = False):
     """Returns attention, with return_lse also the log-sum-exp of each row, fp32 (batch, heads, seq_q).
 
     mask and score are the texts of `fatune sweep`: "causal", "window:64,64", "k < 4 || q - k < 64". "padding",
     "padding-left" and "document" have no numbers here, and join others: "causal+padding". Their lengths are int32:
     the keys of each batch entry, or where each document begins, and the end. bias is added to scores, or hides keys
     where it is False. alibi has a slope for each head, fp32. sink has one logit for each head, in the type of query.
+    tensors has those that mask and score read by name, "doc[q] == doc[k]": contiguous int32 or fp32, of the shapes that a
+    kernel was tuned for.
     Without a kernel, operations of PyTorch compute the call in fp32. They know no expressions: such a call raises
     ValueError with the reason, as do tensors of other types or shapes.
     """
-    out, lse = _attention_function(query, key, value, mask, softcap, score, scale, enable_gqa, bias, lengths, alibi, sink, return_lse)
+    names = sorted(tensors or ())
+    named = [tensors[name] for name in names]
+    out, lse = _attention_function(query, key, value, named, mask, softcap, score, scale, enable_gqa, bias, lengths, alibi, sink,
+                                   return_lse, " ".join(names))
     return (out, lse) if return_lse else out
 
 
-def _attention_function(query, key, value, *rest):
+def _attention_function(query, key, value, named, *rest):
     """Calls the operator where it is traced without gradients."""
-    if _is_compiling() and not _needs_gradients(query, key, value, *(each for each in rest if isinstance(each, torch.Tensor))):
-        return torch.ops.fatune.attention(query, key, value, *rest, _INSTALLED)
-    return _attention(query, key, value, *rest)
+    if _is_compiling() and not _needs_gradients(query, key, value, *named, *(
+            each for each in rest if isinstance(each, torch.Tensor))):
+        return torch.ops.fatune.attention(query, key, value, named, *rest, _INSTALLED)
+    return _attention(query, key, value, named, *rest)
 
 
-def _attention(query, key, value, mask, softcap, score, scale, gqa, bias, lengths, alibi, sink, lse):
-    """Returns the output and the log-sum-exp, the latter None or what nobody asked for."""
+def _attention(query, key, value, named, mask, softcap, score, scale, gqa, bias, lengths, alibi, sink, lse, names):
+    """Returns the output and the log-sum-exp, the latter None or what nobody asked for. `named` are the tensors of
+    expressions, `names` theirs with spaces between."""
     _refuse_others(query, key, value)
+    named = dict(zip(names.split(), named))
+    for name, tensor in named.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"attention: tensors[{name!r}] must be a torch.Tensor, not {type(tensor).__name__}")
     if torch.is_autocast_enabled(query.device.type):
         query, key, value = (_autocast(tensor) for tensor in (query, key, value))
     more = {"bias": bias, "lengths": lengths, "alibi": alibi, "sink": sink}
-    route, why = _every_route(query, key, value, mask, softcap, score, scale, gqa, more, lse)
+    route, why = _every_route(query, key, value, mask, softcap, score, scale, gqa, more, named, lse)
     if route is not None:
-        return route(query, key, value, *more.values())
+        return route(query, key, value, *more.values(), *named.values())
     name = _checked_name(query, key, mask, more)
     if score or not _has_name(_parted(name)[0]):
         raise ValueError(f"attention: {why}, and PyTorch's operations know no expressions")
@@ -57,26 +70,28 @@ def _attention(query, key, value, mask, softcap, score, scale, gqa, bias, length
                           alibi=alibi, sink=sink)
 
 
-def _every_route(query, key, value, mask, softcap, score, scale, gqa, more, lse):
+def _every_route(query, key, value, mask, softcap, score, scale, gqa, more, named, lse):
     """Returns the route of a call, or None and the reason; counts the call."""
-    if _needs_gradients(query, key, value, *more.values()):
+    given = (query, key, value, *more.values(), *named.values())
+    if _needs_gradients(*given):
         _count(_WANTS_GRADIENTS, query, key, value, mask, scale)
         return None, _WANTS_GRADIENTS
     if not _is_real(query, key, value):
         return None, "it is traced or transformed"
-    given = (query, key, value, *more.values())
     misaligned = any(tensor is not None and tensor.data_ptr() % _ALIGNMENT for tensor in given[:4])
     asked = (_EVERY, *(None if each is None else (each.shape, each.stride(), each.dtype, each.device) for each in given),
-             mask, softcap, score, scale, gqa, lse, misaligned)
+             *named, mask, softcap, score, scale, gqa, lse, misaligned)
     table = _service.table
     found = table.routes.get(asked)
     if found is None:
-        word = _word_of(_checked_name(query, key, mask, more), [each for each in ("alibi", "sink") if more[each] is not None],
-                        softcap, score) or ""
+        forms = [_form_of(*each) for each in named.items()]
+        word = _word_of(_checked_name(query, key, mask, more),
+                        [*(each for each in ("alibi", "sink") if more[each] is not None), *forms], softcap, score) or ""
         if more["bias"] is not None:
             word = _bias_name(more["bias"], query, key) + (_BESIDE if word and not word.startswith(" ") else "") + word
         kernels = [kernel for kernel in table.kernels if not lse or kernel.facts["problem"].get("lse")]
         tensors = {"q": query, "k": key, "v": value}
+        _refuse_named(_alike(kernels, tensors, word, gqa), named, f"{mask} {score}", query.device)
         route, why = _tensor_route(kernels, tensors, word, scale, gqa, misaligned, _EVERY)
         found = table.remember(asked, (route, why, _counter(query, key, word, scale, why)))
     next(found[2])
@@ -110,6 +125,31 @@ def _refuse_shapes(query, key, name, more):
         if tensor is not None and (tensor.dtype != dtype or tuple(tensor.shape) != shape or tensor.device != query.device
                                    or not tensor.is_contiguous()):
             raise ValueError(f"attention: {each} must be contiguous {dtype} {shape} on {query.device}")
+
+
+def _alike(kernels, tensors, word, gqa):
+    """Returns the kernels for these sizes, types and texts, whatever tensors they read."""
+    def key_of(key):
+        return key and (*key[:-1], *key[-1][:3], *key[-1][4:])
+
+    query, key, value = tensors.values()
+    found = key_of(_problem_key(query.shape, key.shape, value.shape, query.dtype, word, gqa))
+    return [kernel for kernel in kernels if key_of(kernel.key) == found]
+
+
+def _refuse_named(kernels, named, texts, device):
+    """Refuses tensors of expressions that are missing or in excess, or that none of the kernels for their texts takes."""
+    read = dict.fromkeys(re.findall(r"([A-Za-z_]\w*)\s*\[", texts))
+    for name in [name for name in read if name not in named]:
+        raise ValueError(f"attention: mask or score reads {name}[...]; give tensors={{{name!r}: TENSOR}}")
+    for name, tensor in named.items():
+        if name not in read:
+            raise ValueError(f"attention: tensors has {name!r}, which neither mask nor score reads; leave it out")
+        forms = {form: _type_and_shape(form) for kernel in kernels for form in kernel.forms if form.partition("=")[0] == name}
+        fits = _form_of(name, tensor) in forms if forms else tensor.dtype in _ELEMENTS.values()
+        if not fits or tensor.device != device or not tensor.is_contiguous():
+            wanted = [f"{dtype} {shape}" for dtype, shape in forms.values()] or map(str, _ELEMENTS.values())
+            raise ValueError(f"attention: tensors[{name!r}] must be contiguous {' or '.join(wanted)} on {device}")
 
 
 def _seen_keys(name, lengths, query, key):
@@ -153,24 +193,25 @@ def _by_operations(query, key, value, scale, gqa, cap=None, seen=None, bias=None
         return (F.dropout(weights, dropout_p) @ value.to(wide)).to(query.dtype), scores.logsumexp(-1).float()
 
 
-def _attention_operator(query, key, value, mask=None, softcap=None, score=None, scale=None, enable_gqa=False, bias=None,
-                        lengths=None, alibi=None, sink=None, return_lse=False, installed=False):
+def _attention_operator(query, key, value, named, mask=None, softcap=None, score=None, scale=None, enable_gqa=False,
+                        bias=None, lengths=None, alibi=None, sink=None, return_lse=False, names="", installed=False):
     """Runs fatune::attention, which always returns two tensors; the second is empty where nobody asked for it."""
     out, lse = _functions_of(installed)["_attention"](
-        query, key, value, mask, softcap, score, scale, enable_gqa, bias, lengths, alibi, sink, return_lse)
+        query, key, value, named, mask, softcap, score, scale, enable_gqa, bias, lengths, alibi, sink, return_lse, names)
     promised = _new_output(query, value)
     out = out if out.stride() == promised.stride() else promised.copy_(out)
     return out, lse if return_lse else out.new_empty(0, dtype=torch.float32)
 
 
 def _define_attention(library, tags):
-    library.define("attention(Tensor query, Tensor key, Tensor value, str? mask=None, float? softcap=None, str? score=None, "
-                   "float? scale=None, bool enable_gqa=False, Tensor? bias=None, Tensor? lengths=None, Tensor? alibi=None, "
-                   "Tensor? sink=None, bool return_lse=False, bool installed=False) -> (Tensor, Tensor)", tags=tags)
+    library.define("attention(Tensor query, Tensor key, Tensor value, Tensor[] named, str? mask=None, float? softcap=None, "
+                   "str? score=None, float? scale=None, bool enable_gqa=False, Tensor? bias=None, Tensor? lengths=None, "
+                   "Tensor? alibi=None, Tensor? sink=None, bool return_lse=False, str names='', bool installed=False) "
+                   "-> (Tensor, Tensor)", tags=tags)
     library.impl("attention", _attention_operator, "CompositeExplicitAutograd")
 
     @torch.library.register_fake("fatune::attention", lib=library)
-    def fake(query, key, value, mask=None, softcap=None, score=None, scale=None, enable_gqa=False, bias=None,
-             lengths=None, alibi=None, sink=None, return_lse=False, installed=False):
+    def fake(query, key, value, named, mask=None, softcap=None, score=None, scale=None, enable_gqa=False, bias=None,
+             lengths=None, alibi=None, sink=None, return_lse=False, names="", installed=False):
         lse = query.new_empty(query.shape[:3] if return_lse else 0, dtype=torch.float32)
         return _new_output(query, value), lse

@@ -15,6 +15,7 @@ def _describe(facts):
     more = (f" to {p['out_dtype']}" if "out_dtype" in p else "") + (f" {p['quant']}" if "quant" in p else "")
     more += "".join(f" {name} {p[name]}" for name in ("softcap", "bias", "score") if p.get(name))
     more += "".join(f" {name}" for name in ("alibi", "sink") if p.get(name))
+    more += "".join(f" tensor {text.partition(':')[0]}" for text in p.get("tensors", ()))
     more += ("" if p["mask"] == "none" else f" {p['mask']}") + (f" {p['layout']}" if "layout" in p else "")
     notes = ", recorded" if facts["recorded"] else ""
     notes += "" if facts["verified"] else ", NOT VERIFIED"
@@ -108,8 +109,21 @@ def _arguments_for(kernel):
             "softcap": p.get("softcap"), "score": p.get("score"), "return_lse": p.get("lse", False),
             "lengths": torch.tensor(numbers, dtype=torch.int32, device="cuda") if kind else None,
             "bias": _bias_for(kernel) if kernel.bias else None,
+            "tensors": dict(map(_recorded, p.get("tensors", ()))),
             "alibi": torch.rand(heads, device="cuda") / 8 if p.get("alibi") else None,
             "sink": torch.randn(heads, device="cuda").to(kernel.dtype) if p.get("sink") else None}
+
+
+def _recorded(text):
+    """Returns the name of a problem's tensor, and the tensor with its recorded values; without any, of random ones."""
+    form, _, told = text.partition(":")
+    dtype, shape = _type_and_shape(form)
+    if not told:
+        return form.partition("=")[0], torch.randn(shape, device="cuda")
+    runs = [run.partition("*") for run in told.split(",")]
+    values = torch.tensor([float(value) for value, _, _ in runs], dtype=torch.float64, device="cuda")
+    counts = torch.tensor([int(count or 1) for _, _, count in runs], device="cuda")
+    return form.partition("=")[0], values.repeat_interleave(counts).to(dtype).reshape(shape)
 
 
 def _check_every(kernel, tensors):

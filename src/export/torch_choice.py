@@ -222,10 +222,10 @@ def _refuse_misuse(query, key, value):
         raise ValueError(f"sdpa: query has head_dim {query.shape[-1]}, key {key.shape[-1]}; they must agree")
 
 
-def _attend(query, key, value, mask, scale, gqa, bias=None, kind=None):
+def _attend(query, key, value, mask, scale, gqa, bias=None, kind=None, named=()):
     """Returns a kernel's result for real tensors without gradients, or None if PyTorch shall
     compute. `bias` is a tensor that is added to scores, or hides keys. `kind` is a key of _ROUTES; one of
-    flex_attention's checks no arguments and computes nothing by itself."""
+    flex_attention's checks no arguments and computes nothing by itself. `named` are the tensors that the word declares."""
     if scale is not None:
         scale = float(scale)
     try:
@@ -253,4 +253,4 @@ def _attend(query, key, value, mask, scale, gqa, bias=None, kind=None):
     next(counter)
     if route is None:
         return None
-    return route(query, key, value, q, k, v) if bias is None else route(query, key, value, q, k, v, bias)
+    return route(query, key, value, q, k, v) if bias is None and not named else route(query, key, value, q, k, v, bias, *named)

@@ -25,8 +25,12 @@ class _Kernel(_Loaded):
         name = None if problem["mask"] == "none" else problem["mask"]
         if self.bias:
             name = _BIAS + self.bias + (_BESIDE + name if name else "")
-        self.mask = _word_of(name, [each for each in ("alibi", "sink") if problem.get(each)], problem.get("softcap"),
-                             problem.get("score"))
+        declared = {text.partition("=")[0]: text.partition(":")[0] for text in problem.get("tensors", ())}
+        self.named = sorted(declared)
+        """Tensors that expressions read, in the order of calls."""
+        self.forms = [declared[name] for name in self.named]
+        self.mask = _word_of(name, [*(each for each in ("alibi", "sink") if problem.get(each)), *self.forms],
+                             problem.get("softcap"), problem.get("score"))
         self.key = _problem_key(query, key, value, self.dtype, self.mask, True)
         self.shapes = {"q": query, "k": key, "v": value, "out": (*query[:3], columns)}
         self.strides = {name: _strides_seen(shape, facts["strides"][name], shape[1])  # compiled-in strides
@@ -65,8 +69,8 @@ class _Kernel(_Loaded):
 
 
 class _Route:
-    """A kernel on a device for tensors of certain strides. A call with tensors and addresses queues
-    the kernel on the current stream. Launches are cached by address, because PyTorch's allocator
+    """A kernel on a device for tensors of certain strides. A call with tensors and addresses, and with the tensors of
+    expressions by their names' order, queues the kernel on the current stream. Launches are cached by address, because PyTorch's allocator
     soon reuses addresses. Cached launches are constant, so threads can share them."""
 
     tensors = ("q", "k", "v", "out", "bias")
@@ -75,16 +79,17 @@ class _Route:
         """`seen` has the strides of q, k and v from _Kernel.reads."""
         self.kernel, self.index, self.seen = kernel, index, seen
         self.functions, self.launches = kernel.on(index), {}
+        self.names = (*self.tensors, *(f"tensor_{name}" for name in kernel.named))
         same = kernel.shapes["q"] == kernel.shapes["out"]
         self.new_output = (lambda query, _: torch.empty_like(query)) if same else _new_output
 
-    def __call__(self, query, key, value, q, k, v, bias=None):
+    def __call__(self, query, key, value, q, k, v, bias=None, *named):
         out = self.new_output(query, value)
-        self.queue(q, k, v, out.data_ptr(), 0 if bias is None else bias.data_ptr())
+        self.queue(q, k, v, out.data_ptr(), 0 if bias is None else bias.data_ptr(), *(each.data_ptr() for each in named))
         return out
 
     def queue(self, *pointers):
-        """Queues the kernel; `pointers` has an address for each of `tensors`."""
+        """Queues the kernel; `pointers` has an address for each of `names`."""
         if _current_device() != self.index:
             with torch.cuda.device(self.index):
                 return self.queue(*pointers)
@@ -103,7 +108,7 @@ class _Route:
         """Caches the arguments of cuLaunchKernelEx and the memory that they point to."""
         *pointers, scratch, stream = place
         memory = {name: scratch + offset for name, offset in self.kernel.memory.items()}
-        pointers = {"lse": 0, **memory, **dict(zip(self.tensors, pointers))}
+        pointers = {"lse": 0, **memory, **dict(zip(self.names, pointers))}
         strides = {name: [step * self.kernel.element for step in steps] for name, steps in self.seen.items()}
         if len(self.launches) >= _MAX_REMEMBERED:
             self.launches.clear()
@@ -123,9 +128,10 @@ class _LseRoute(_Route):
 
     tensors = (*_Route.tensors, "lse")
 
-    def __call__(self, query, key, value, q, k, v, bias=None):
+    def __call__(self, query, key, value, q, k, v, bias=None, *named):
         out, lse = self.new_output(query, value), torch.empty(query.shape[:3], dtype=torch.float32, device=query.device)
-        self.queue(q, k, v, out.data_ptr(), 0 if bias is None else bias.data_ptr(), lse.data_ptr())
+        self.queue(q, k, v, out.data_ptr(), 0 if bias is None else bias.data_ptr(), lse.data_ptr(),
+                   *(each.data_ptr() for each in named))
         return out, lse
 
 

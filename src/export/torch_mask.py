@@ -1,6 +1,6 @@
 # torch_mask.py: Says which keys a problem's mask lets a query see, as numbers, as a tensor and by reading a tensor.
 # The word of a call is the name of its mask, or a bias, then its tensors, its softcap and its change of scores: "causal",
-# "causal+padding with alibi sink", "bias 4,1,1,512:bool beside causal softcap 30.0". A mask without a name is an
+# "causal+padding with alibi sink", "doc[q] == doc[k] with doc=i32[64]", "bias 4,1,1,512:bool beside causal softcap 30.0". A mask without a name is an
 # expression. Tensors, and masks beside a bias, are of attention() and flex_attention alone.
 
 _BIAS, _BESIDE, _WITH, _CAP, _SCORE = "bias ", " beside ", " with ", " softcap ", " score "
@@ -17,6 +17,19 @@ def _word_of(name, tensors, softcap, score):
     """Returns the word of a mask by its name and of all changes of scores but a bias."""
     name = None if name == "none" else name
     return _with_cap(f"{name or ''}{_WITH}{' '.join(tensors)}" if tensors else name, softcap, score)
+
+
+def _form_of(name, tensor):
+    """Returns a tensor that expressions read as problems declare it: "doc=i32[4096]". One of a type that no kernel reads
+    has the type "?"."""
+    kind = next((kind for kind, dtype in _ELEMENTS.items() if dtype == tensor.dtype), "?")
+    return f"{name}={kind}" + "".join(f"[{size}]" for size in tensor.shape)
+
+
+def _type_and_shape(form):
+    """Returns the element type and the shape of a declared tensor."""
+    kind, *sizes = form.partition("=")[2].replace("]", "").split("[")
+    return _ELEMENTS[kind], tuple(map(int, sizes))
 
 
 def _named_alone(mask):

@@ -282,7 +282,7 @@ def load(device: torch.device | int | None = None) -> int:
 # attention, never a function that fatune.capture() installed. Files imported by hand serve
 # together; files of fatune.install() serve while installed.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "shared_11", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
+    "shared_12", {"kernels": {}, "services": {False: _Service(), True: _Service()}, "pytorch": getattr(
         F.scaled_dot_product_attention, "_recorded", F.scaled_dot_product_attention)})
 _services, _pytorch = _shared["services"], _shared["pytorch"]
 _service = _services[_INSTALLED]

@@ -11,7 +11,8 @@ the query, counted from the last query and key; -1 is no bound. softcap=X lets s
 function is also the operator torch.ops.fatune.sdpa. value may have another head_dim.
 Needs PyTorch 2.5 or newer and nothing else.
 
-    attention() says what PyTorch's function has no arguments for: lengths, slopes, sinks, and masks by their names
+    attention() says what PyTorch's function has no arguments for: lengths, slopes, sinks, masks by their names,
+                and expressions with the tensors that they read
     sdpa_fp8()  attention by the file's fp8 kernels: of fp8 tensors with factors, or of 16-bit tensors, which they quantize
     info()      lists the kernels of this file, one dictionary each
     load()      loads all kernels that a device can run; without it each is loaded at its first call
@@ -27,6 +28,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 import sys
 import threading
 import warnings
@@ -43,6 +45,7 @@ _FACTS = json.loads("[]")  # @fatune: facts
 _CUBINS: dict[str, str] = {}  # @fatune: cubins
 
 _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+_ELEMENTS = {"i32": torch.int32, "f32": torch.float32}  # of tensors that expressions read
 _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 _UPPER_LEFT, _LOWER_RIGHT = "causal-upper-left", "causal"  # masks of problems; is_causal means the former
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})

@@ -150,14 +150,6 @@ Result<std::string> torch_module(std::span<const ExportedKernel> kernels) {
         "--to torch: kernels of attention and of custom operations are different modules; export "
         "them one after the other");
   }
-  for (const ExportedKernel& each : kernels) {
-    const Attention* const attention = each.facts.problem.attention();
-    if (attention != nullptr && !attention->tensors.empty())
-      return usage_error(
-          fmt::format("--to torch: {} reads named tensors, which the module has no arguments for; "
-                      "export it --to header or cubin",
-                      each.name));
-  }
   std::string module;
   for (const std::string_view part : customs == 0 ? kAttentionParts : kCustomParts) {
     if (!module.empty()) module += "\n\n";

@@ -43,6 +43,10 @@ SCORES = [("--bias", "4,1,1,512:bool"), ("--bias", "1,8,512,512@0:1:4096:8"), ("
 EVERY = [("--mask", "causal+padding:512,9,0,77", "--sink", "--lse"), ("--mask", "causal-window:128", "--sink"),
          ("--causal", "--alibi", "--bias", "4,1,1,512:bool"), ("--mask", "padding-left:300", "--softcap", "30"),
          ("--value-dim", "32", "--causal", "--lse"), ("--mask", "causal && (k < 4 || q - k < 64)", "--score", "score + 0.1 * h")]
+NAMED = [(("--mask", "doc[q] == doc[k] && k < left[b]", "--tensor", "doc=i32[512]:0*100,1*400,7*12", "--tensor",
+           "left=i32[4]:512,0,77,300"), lambda t, s, b, h, q, k: s.masked_fill((t["doc"][q] != t["doc"][k]) | (k >= t["left"][b]), -math.inf)),
+         (("--score", "score + table[h][k - q + 511]", "--tensor", "table=f32[8][1023]"),
+          lambda t, s, b, h, q, k: s + t["table"][h, k - q + 511])]
 PROBLEMS = 30
 SEED = 42
 CALLS = 40  # in a graph, and in a row
@@ -240,6 +244,29 @@ def check_every(args, folder, checks):
         checks.expect(module._check_every(kernel, list(module._tensors_for(kernel).values())), f"{words}: is wrong")
 
 
+def check_named(args, folder, checks):
+    """Kernels read named tensors at run time, also in a graph."""
+    for number, (config, (words, change)) in enumerate((config, each) for config in CONFIGS for each in NAMED):
+        module = imported(exported(args.fatune, folder / f"named_{number}.py", "--config", config, "--shape",
+                                   ",".join(map(str, SHAPE)), "--arch", "sm_90a", *words), f"named_{number}")
+        kernel, = module._own
+        (q, k, v), asked = cases.tensors_of(kernel.facts), module._arguments_for(kernel)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            replayed = module.attention(q, k, v, **asked)
+        places = [torch.arange(size, device="cuda").view([-1 if i == j else 1 for j in range(4)])
+                  for i, size in enumerate((*q.shape[:3], k.shape[2]))]
+        for turn in range(3):
+            for tensor in asked["tensors"].values():
+                tensor.copy_(tensor.roll(turn, -1))
+            graph.replay()
+            scores = change(asked["tensors"], q.double() @ k.double().transpose(-1, -2) * q.shape[-1]**-0.5, *places)
+            wanted = scores.softmax(-1).nan_to_num(0.0) @ v.double()
+            for out in (module.attention(q, k, v, **asked), replayed):
+                checks.expect(cases.difference(out, wanted) <= 2e-3, f"{words}: differs by {cases.difference(out, wanted):.1e}")
+        print(f"{' '.join(words):56} {kernel.facts['kernel']}", flush=True)
+
+
 def text_of(row):
     p = row["problem"]
     heads = str(p["heads"]) if p["heads"] == p["kv_heads"] else f"{p['heads']}/{p['kv_heads']}"
@@ -299,6 +326,7 @@ def main():
             check_layouts(module, checks)
             check_scores(args, pathlib.Path(folder), checks)
             check_every(args, pathlib.Path(folder), checks)
+            check_named(args, pathlib.Path(folder), checks)
         said = run_cases(module, checks)
         result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
                   "kernels": loaded, "rows": rows, "graph_ratio_geomean": ratio, "cases": said,

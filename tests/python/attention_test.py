@@ -34,6 +34,9 @@ CASES = (  # of the problem; arguments of the call
 EXPRESSIONS = (
     ({"mask": "(q + k) % 4 != 3"}, {"mask": "(q+k) % 4 != 3"}),
     ({"mask": "none", "score": "score + h * (k - q)"}, {"score": "score + h*(k - q)"}),
+    ({"mask": "doc[q] == doc[k]", "tensors": ["doc=i32[24]:0*9,5*8,1*7"]}, {"mask": "doc[q]==doc[k]"}),
+    ({"mask": "k <= q && k < left[b]", "score": "score + table[h][k - q + 23]",
+      "tensors": [f"table=f32[{HEADS}][47]", f"left=i32[{BATCH}]:9,24,0,7"], "lse": True}, {"return_lse": True}),
 )
 
 
@@ -121,12 +124,44 @@ class AttentionTest(unittest.TestCase):
         self.assertEqual(launched, 0)
 
     def test_expressions_without_a_kernel_are_refused(self):
-        for problem, given in EXPRESSIONS:
+        for problem, given in EXPRESSIONS[:2]:
             tensors = [each[:2].contiguous() for each in self.inputs(problem)]
             with self.assertRaisesRegex(ValueError, "no kernel is for these sizes.*PyTorch's operations know no expressions"):
                 self.module.attention(*tensors, **given)
         with self.assertRaisesRegex(ValueError, "gradients are wanted"):
             self.module.attention(*[each.requires_grad_() for each in self.inputs({})], mask="k < 4")
+
+    def test_named_tensors_that_differ_are_refused_by_name(self):
+        documents, table = torch.zeros(TOKENS, dtype=torch.int32), torch.zeros(HEADS, 2 * TOKENS - 1)
+        left = torch.full((BATCH,), TOKENS, dtype=torch.int32)
+        both = {"mask": "k <= q && k < left[b]", "score": "score + table[h][k - q + 23]"}
+        for tensors, options, why in (
+                (None, {}, r"attention: mask or score reads doc\[...\]; give tensors={'doc': TENSOR}"),
+                ({"doc": documents, "other": documents}, {}, "has 'other', which neither mask nor score reads; leave it out"),
+                ({"doc": documents.long()}, {}, r"tensors\['doc'\] must be contiguous torch.int32 \(24,\) on cpu"),
+                ({"doc": documents[1:]}, {}, r"tensors\['doc'\] must be contiguous torch.int32 \(24,\) on cpu"),
+                ({"doc": torch.zeros(48, dtype=torch.int32)[::2]}, {}, "must be contiguous torch.int32"),
+                ({"doc": documents.to("meta")}, {}, r"must be contiguous torch.int32 \(24,\) on cpu"),
+                ({"doc": [0]}, {}, r"tensors\['doc'\] must be a torch.Tensor, not list"),
+                ({"left": left, "table": table.double()}, both, r"\['table'\] must be contiguous torch.float32 \(8, 47\) on cpu"),
+                ({"left": left}, both, "reads table"),
+                ({"doc": documents.double()}, {"mask": "doc[q] < doc[k]"}, "contiguous torch.int32 or torch.float32 on cpu"),
+                ({"doc": documents}, {"mask": "doc[q] < doc[k]"}, "no kernel is for these sizes.*know no expressions"),
+                ({"doc": documents}, {"scale": 2.0}, "no kernel for it has the scale 2.0, and")):
+            with self.subTest(why), self.assertRaisesRegex((ValueError, TypeError), why):
+                self.module.attention(*self.inputs({}), **{"mask": "doc[q] == doc[k]", **options}, tensors=tensors)
+
+    def test_values_of_named_tensors_are_not_remembered(self):
+        tensors, documents = self.inputs({}), torch.zeros(TOKENS, dtype=torch.int32)
+        outs = [self.module.attention(*tensors, mask="doc[q] == doc[k]", tensors={"doc": documents})]
+        for each in (documents.fill_(3), torch.arange(TOKENS).int(), torch.arange(TOKENS).int()):
+            outs.append(self.module.attention(*tensors, mask="doc[q] == doc[k]", tensors={"doc": each}))
+        self.assertTrue(torch.equal(outs[0], outs[1]) and torch.equal(outs[2], outs[3]))
+        torch.testing.assert_close(outs[2], tensors[2])
+        self.assertEqual([row["calls"] for row in self.module.counts() if "doc=i32[24]" in row["call"]], [4])
+        with self.assertRaisesRegex(ValueError, "gradients are wanted"):
+            self.module.attention(*tensors, mask="k <= q && k < left[b]", score="score + table[h][k - q + 23]", tensors={
+                "left": torch.zeros(BATCH, dtype=torch.int32), "table": torch.zeros(HEADS, 47, requires_grad=True)})
 
     def test_expressions_that_name_heads_know_the_batch(self):
         tensors = [each.view(2, 16, TOKENS, -1) for each in self.inputs({})]
@@ -155,7 +190,7 @@ class AttentionTest(unittest.TestCase):
         self.assertEqual(fakes.Route.launched, before)
 
     def test_compiled_code_calls_the_operator(self):
-        for problem, given in (CASES[1], CASES[9]):
+        for problem, given in (CASES[1], CASES[9], EXPRESSIONS[3]):
             tensors, asked = self.inputs(problem), self.asked(problem, given)
             compiled = torch.compile(lambda *inputs: self.module.attention(*inputs, **asked), backend="aot_eager", fullgraph=True)
             with unittest.mock.patch.dict(sys.modules, sdpa=self.module):

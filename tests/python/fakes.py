@@ -28,7 +28,7 @@ class Route:
     def __call__(self, query, key, value, *pointers):
         Route.launched += 1
         Route.biases.append(pointers[3] if len(pointers) > 3 else None)
-        problem = self.kernel.facts["problem"]
+        problem, named = self.kernel.facts["problem"], dict(zip(self.kernel.named, pointers[4:]))
         name, cap, change = problem["mask"], problem.get("softcap"), problem.get("score")
         heads = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(heads, dim=1) for each in (key, value))
@@ -37,8 +37,8 @@ class Route:
         if Route.biases[-1] is not None:
             bias = Route.biases[-1]
             scores = scores.masked_fill(~bias, -torch.inf) if bias.dtype == torch.bool else scores + bias
-        scores = eval(change, {**places_of(scores.shape), "score": scores}) if change else scores
-        scores = scores.masked_fill(~seen_by(name, *scores.shape), -torch.inf)
+        scores = value_of(change, {**places_of(scores.shape), **named, "score": scores}) if change else scores
+        scores = scores.masked_fill(~seen_by(name, *scores.shape, **named), -torch.inf)
         lse = scores.logsumexp(-1).float()
         out = (scores.softmax(-1).nan_to_num(0.0) @ value.double() + self.wrong_by).to(query.dtype)
         out = torch.empty_like(query).copy_(out) if value.shape == key.shape else out.contiguous()
@@ -52,9 +52,9 @@ class LseRoute(Route):
 class EveryRoute(Route):
     """The same of attention(), for tensors of every kind, row by row."""
 
-    def __call__(self, query, key, value, bias, lengths, alibi, sink):
+    def __call__(self, query, key, value, bias, lengths, alibi, sink, *named):
         Route.launched += 1
-        problem = self.kernel.facts["problem"]
+        problem, named = self.kernel.facts["problem"], dict(zip(self.kernel.named, named))
         batch, heads, rows, _ = query.shape
         keys, group = key.shape[2], heads // key.shape[1]
         out = torch.empty_like(query) if value.shape == key.shape else query.new_empty((*query.shape[:3], value.shape[3]))
@@ -75,8 +75,8 @@ class EveryRoute(Route):
             if alibi is not None:
                 score = score - alibi[h].double() * (i + keys - rows - j).abs()
             if problem.get("score"):
-                score = eval(problem["score"], {"score": score, "b": b, "h": h, "q": i, "k": j})
-            seen = seen_by(mask, batch, heads, rows, keys).expand(batch, heads, rows, keys)[b, h, i]
+                score = eval(problem["score"], {"score": score, "b": b, "h": h, "q": i, "k": j, **named})
+            seen = seen_by(mask, batch, heads, rows, keys, **named).expand(batch, heads, rows, keys)[b, h, i]
             if kind == "padding":
                 seen = seen & (j < lengths[b])
             elif kind == "padding-left":
@@ -97,10 +97,11 @@ def places_of(shape):
             for i, (name, size) in enumerate(zip("bhqk", shape))}
 
 
-def seen_by(mask, *sizes):
-    """Which keys (columns) each query (row) sees under a problem's mask, as its definition has it."""
+def seen_by(mask, *sizes, **named):
+    """Which keys (columns) each query (row) sees under a problem's mask, as its definition has it. `named` are the
+    tensors that it reads."""
     if " " in mask:
-        return eval(mask, places_of(sizes))
+        return value_of(mask, {**places_of(sizes), **named})
     rows, columns = sizes[-2:]
     kind, _, told = mask.partition(":")
     numbers = [int(number) for number in told.split(",")] if told else []
@@ -113,6 +114,11 @@ def seen_by(mask, *sizes):
     if kind == "prefix":
         return (key <= place) | (key < numbers[0])
     return {"none": key >= 0 * query, "causal": key <= place, "causal-upper-left": key <= query}[kind]
+
+
+def value_of(text, names):
+    """The value of an expression of C, whose conditions are joined by && alone, for tensors of places."""
+    return eval(f"({text})".replace("&&", ") & (").replace("][", ", "), names)
 
 
 _CHANGES = ("bias", "softcap", "score")
