@@ -20,7 +20,7 @@ _TRANSFORMERS = "transformers.integrations.flex_attention"
 HOME = "torch.nn.attention.flex_attention"
 _MOST_OF_A_MASK = 64 << 20  # bytes; chosen
 MARK = "_fatune_checked"  # the attribute with the text and the sizes for which blocks were checked
-_MARKED = "_fatune_marked"  # such a mark with the tensor that a mask_mod reads, and the blocks
+_MARKED = "_fatune_marked"  # such a mark with the tensors that a mask_mod reads, and the blocks
 _PROVEN = "_fatune_proven"  # the attribute with the latest rule, sizes and blocks that were checked
 UNMASKED = ("", (1, 1))  # such a mark of a call without a mask
 
@@ -94,19 +94,18 @@ def _fault(block_mask: Any, rule: Rule, shape: Sequence[int]) -> str:
 
 
 def _mark(block_mask: Any, rule: Rule, sizes: Sizes) -> None:
-    read = None if rule.read is None else (weakref.ref(rule.read), stamp(rule.read))
+    held = [(weakref.ref(each), stamp(each)) for each in rule.held]
     # The mark alone would say that there is no tensor.
-    setattr(block_mask, MARK, None if read else (rule.mask, sizes))
-    setattr(block_mask, _MARKED, (rule.mask, sizes, read, _blocks_of(block_mask)))
+    setattr(block_mask, MARK, None if held else (rule.mask, sizes))
+    setattr(block_mask, _MARKED, (rule.mask, sizes, held, _blocks_of(block_mask)))
 
 
 def _is_marked(block_mask: Any, rule: Rule, sizes: Sizes) -> bool:
-    text, its_sizes, read, blocks = vars(block_mask).get(_MARKED) or ("", None, None, ())
-    if (text, its_sizes) != (rule.mask, sizes) or not _has(block_mask, blocks):
+    text, its_sizes, held, blocks = vars(block_mask).get(_MARKED) or ("", None, (), ())
+    if ((text, its_sizes, len(held)) != (rule.mask, sizes, len(rule.held))
+            or not _has(block_mask, blocks)):
         return False
-    if read is None or rule.read is None:
-        return read is rule.read
-    return read[0]() is rule.read and read[1] == stamp(rule.read)
+    return all(ref() is each and before == stamp(each) for (ref, before), each in zip(held, rule.held))
 
 
 class Fault(Refused):

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
-from . import block_masks, layouts, masks, real, support
+from . import block_masks, layouts, masks, named_tensors, real, support
 from .benchmarks.problems import Problem
 from .expressions import Refused
 from .flex_rules import Rule
@@ -66,7 +66,8 @@ class Mask:
 class Call:
     """Facts of a call and its origin: `site` is FILE:LINE, `module` a path with * for numbers.
     `unread` is the reason of a call without q, k and v. `score` is the text of a score_mod without
-    its softcap and bias. `lse`: the call returns the log-sum-exp, too."""
+    its softcap and bias. `lse`: the call returns the log-sum-exp, too. `tensors` are declarations
+    of those that the texts read, and `read` are the tensors."""
 
     function: str
     query: Optional[Tensor]
@@ -85,15 +86,19 @@ class Call:
     score: str = ""
     softcap: Optional[float] = None
     lse: bool = False
+    tensors: Tuple[str, ...] = ()
+    read: Tuple[torch.Tensor, ...] = dataclasses.field(default=(), compare=False, repr=False)
 
     def to_json(self) -> Dict[str, Any]:
         """Returns the members by name; q, k and v are null where a call has another form."""
-        members = dataclasses.asdict(self)
+        members = dataclasses.asdict(dataclasses.replace(self, read=()))
         for tensor in filter(None, (members[name] for name in ("query", "key", "value"))):
             del tensor["aligned"]
-        del members["unread"], members["mask"]["unread"]
+        del members["unread"], members["read"], members["mask"]["unread"]
         if self.function != FLEX:
-            del members["mask"]["rule"], members["mask"]["untold"], members["score"], members["softcap"], members["lse"]
+            for name in ("score", "softcap", "lse", "tensors"):
+                del members[name]
+            del members["mask"]["rule"], members["mask"]["untold"]
         return members
 
 
@@ -201,14 +206,14 @@ def _flex(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, score_mod
 def _mask_of_rule(rule: Rule, form: str, query: torch.Tensor, key: torch.Tensor,
                   block_mask: Any) -> Mask:
     """Describes the mask and the bias of a rule. The mask has a kind by its values where they are
-    few enough to be looked at; else the program finds it from the text."""
+    few enough to be looked at and those of no tensor; else the program finds it from the text."""
     found = Mask(rule.mask or masks.NONE, form, rule=rule.mask)
     if rule.bias is not None:
-        return Mask(rule.mask or masks.BIAS, form if rule.read is not None else "score_mod",
+        return Mask(rule.mask or masks.BIAS, form if rule.bias.dtype == torch.bool else "score_mod",
                     *_form_of(rule.bias), *masks.as_bias(
                         rule.bias, (*query.shape[:3], key.shape[2]), _type_seen(query)), rule.mask)
     sizes = block_masks.sizes_of(rule.mask, query.shape)
-    if rule.mask and not block_masks.why_unread(block_mask, sizes):
+    if rule.mask and not rule.held and not block_masks.why_unread(block_mask, sizes):
         kind = masks.kind_of(block_masks.dense(block_mask, sizes), query.shape[2], key.shape[2])
         found = dataclasses.replace(found, kind=kind if masks.is_of_problems(kind) else rule.mask)
     return found
@@ -272,12 +277,15 @@ def _described(blank: Call, found: Dict[str, Any], kind_of: KindOf) -> Call:
     rule = found.get("rule") or Rule()
     return dataclasses.replace(
         blank, query=_tensor(query), key=_tensor(key), value=_tensor(value), score=rule.score,
+        tensors=tuple(each.form for each in rule.tensors),
+        read=tuple(each.tensor for each in rule.tensors),
         softcap=rule.softcap, lse=found.get("lse", False), packed=_are_packed(query, key, value), mask=mask, dropout=float(found["dropout"]),
         scale=scale, gqa=bool(found["gqa"]),
         gradients=torch.is_grad_enabled() and any(
             each.requires_grad for each in (query, key, value)) or (
                 isinstance(given, torch.Tensor) and masks.is_learned(given)) or (
-                    rule.bias is not None and masks.is_learned(rule.bias)),
+                    rule.bias is not None and masks.is_learned(rule.bias)) or any(
+                        masks.is_learned(each.tensor) for each in rule.tensors),
         autocast=torch.is_autocast_enabled(query.device.type))
 
 
@@ -367,7 +375,8 @@ def problem_of(call: Call) -> Tuple[Optional[Dict[str, Any]], str]:
                       call.mask.kind if told else masks.NONE,
                       None if usual else call.scale, layout, call.mask.bias, call.score,
                       call.softcap, call.lse,
-                      value.shape[3] if value.shape[3] != key.shape[3] else None)
+                      value.shape[3] if value.shape[3] != key.shape[3] else None,
+                      tuple(map(named_tensors.with_values, call.tensors, call.read)))
     reason = problem.fault() or support.why_no_kernel(problem.entry())
     if reason:
         return None, reason

@@ -27,7 +27,7 @@ _FORM = {
         "torch": str, "device": str, "clock": str, "step_us": float, "attention_share": float,
         "waits_for_python": bool, "calls": [{
             "function": str, "query?": _TENSOR, "key?": _TENSOR, "mask": {"kind": str, "form": str, "rule?": str, "untold?": str},
-            "score?": str, "softcap?": float, "lse?": bool,
+            "score?": str, "softcap?": float, "lse?": bool, "tensors?": [str],
             "gradients": bool, "site": str, "module": str, "paths?": [str], "problem?": str, "reason": str,
             "counts": [int], "us": float, "share": float, "differs": bool,
             "backends_us?": [{"backend": str, "us": float, "ratio_ci95?": [float]}]}]}}

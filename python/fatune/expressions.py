@@ -15,6 +15,7 @@ _LEVELS = {word: level for level, words in enumerate(
     ("?", "||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %", "neg ! ~"))
     for word in words.split()}
 _TIGHTEST = len(_LEVELS)
+LEAVES = ("name", "number", "lookup", "element")
 
 
 class Refused(Exception):
@@ -22,8 +23,8 @@ class Refused(Exception):
 
 
 class Symbol:
-    """A value: an operation and its operands, which are Symbols. A `number`, a `name` and a
-    `lookup` in a tensor have other operands. `natural`: it is an integer and never negative."""
+    """A value: an operation and its operands, which are Symbols. A `number`, a `name`, a `lookup`
+    in a tensor and an `element` of one that has a name have other operands. `natural`: it is an integer and never negative."""
 
     def __init__(self, operation: str, operands: Tuple[Any, ...], kind: int,
                  natural: bool = False) -> None:
@@ -93,7 +94,7 @@ def is_number(node: Symbol, value: Any) -> bool:
 
 def nodes(node: Symbol) -> List[Symbol]:
     """Returns a node and all below it, but not the places of lookups."""
-    inner = () if node.operation in ("name", "number", "lookup") else node.operands
+    inner = () if node.operation in LEAVES else node.operands
     return [node, *(below for each in inner for below in nodes(each))]
 
 
@@ -108,6 +109,8 @@ def text_of(node: Symbol, least: int = 0) -> str:
         return f"({text})" if text[0] == "-" and least > _LEVELS["+"] else text
     if word == "lookup":
         return f"a tensor of {tuple(operands[0].shape)}[{', '.join(map(text_of, operands[1]))}]"
+    if word == "element":
+        return f"{operands[0]}[{']['.join(map(text_of, operands[1]))}]"
     if word not in _LEVELS:
         return f"{word}({', '.join(map(text_of, operands))})"
     level = _LEVELS[word]

@@ -100,7 +100,7 @@ def _name_of(hop: Any, told: str, query: Any, key: Any, value: Any,
     except Refused:
         return None
     asked = rule.asked(query, key)
-    if (rule.bias is not None or asked not in words
+    if (rule.bias is not None or rule.tensors or asked not in words
             or checked != str((rule.mask, block_masks.sizes_of(rule.mask, query.shape)))
             or not exported._may_have_kernel(query, key, value, words[asked], scale, True)):
         return None

@@ -1,88 +1,46 @@
 """flex_rules.py: Turns FlexAttention's mask_mod and score_mod into the texts of a problem's mask and score."""
 from __future__ import annotations
 
+import re
 from types import FunctionType
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import torch
 
 from . import remembering
-from .expressions import BOOL, FLOAT, Calls, Refused, Symbol, is_number, nodes, text_of, traced
+from .expressions import (BOOL, FLOAT, LEAVES, Calls, Refused, Symbol, is_number, nodes, text_of,
+                          traced)
+from .named_tensors import Read, named, read
 
 _PLACES = ("b", "h", "q", "k")
-
-
-def _lookups(node: Symbol) -> List[Symbol]:
-    return [each for each in nodes(node) if each.operation == "lookup"]
-
-
-def _why_tensors(node: Symbol) -> Optional[str]:
-    """Returns what is missing for an expression that reads tensors; None where it reads none."""
-    if not _lookups(node):
-        return None
-    for each in nodes(node):
-        told = next((words for form, words in _WITH_TENSORS if form(each)), None)
-        if told:
-            return told
-    read = ", ".join(dict.fromkeys(map(text_of, _lookups(node))))
-    return f"reads {read}, and kernels read no tensor of that form"
-
-
-def _places_of(node: Symbol) -> str:
-    """Returns the places of a lookup as one word; "" for any other node."""
-    return "".join(map(text_of, node.operands[1])) if node.operation == "lookup" else ""
-
-
-def _is_padding(node: Symbol) -> bool:
-    return (node.operation in ("<", "<=", ">", ">=")
-            and {text_of(each) if each.operation == "name" else _places_of(each)
-                 for each in node.operands} == {"k", "b"})
-
-
-def _is_documents(node: Symbol) -> bool:
-    return node.operation == "==" and sorted(map(_places_of, node.operands)) in (
-        ["k", "q"], ["bk", "bq"])
-
-
-def _is_alibi(node: Symbol) -> bool:
-    return (node.operation == "*" and "h" in map(_places_of, node.operands)
-            and any(text_of(each) in _DISTANCES for each in node.operands))
-
-
-_DISTANCES = ("k - q", "q - k", "abs(q - k)", "abs(k - q)", "-abs(q - k)", "-abs(k - q)")
-_WITH_TENSORS: Tuple[Tuple[Callable[[Symbol], bool], str], ...] = (
-    (_is_padding, "compares k with a length of each batch entry; fatune tunes that as --mask "
-                  "padding:N,..., but the torch module passes no lengths"),
-    (_is_documents, "compares documents of q and k; fatune tunes that as --mask document:N,..., "
-                    "but the torch module passes no lengths"),
-    (_is_alibi, "adds a slope of each head times the distance; fatune tunes that as --alibi, but "
-                "the torch module passes no slopes"))
-"""Forms that problems have and calls cannot be given, with what is missing."""
 
 
 class Rule(NamedTuple):
     """The mask and the changes of scores of a call, as a problem says them. Texts are empty where
     there is none. `bias` is a tensor (batch, heads, queries, keys) that is added, or a bool tensor
-    that hides keys beside the mask; dimensions of size 1 stand for all. `read` is the tensor that
-    the mask_mod holds for the latter."""
+    that hides keys beside the mask; dimensions of size 1 stand for all. `tensors` are those that
+    the texts read. `held` are all that the mask_mod reads."""
 
     mask: str = ""
     score: str = ""
     softcap: Optional[float] = None
     bias: Optional[torch.Tensor] = None
-    read: Optional[torch.Tensor] = None
+    tensors: Tuple[Read, ...] = ()
+    held: Tuple[torch.Tensor, ...] = ()
 
     def asked(self, query: torch.Tensor, key: torch.Tensor) -> "Asked":
         """Returns what kernels are found by."""
-        mask, score, softcap, bias, _ = self
-        return Asked(mask, score, softcap, bias is not None, query.shape[2], key.shape[2])
+        mask, score, softcap, bias, tensors, _ = self
+        return Asked(mask, score, softcap, bias is not None, query.shape[2], key.shape[2],
+                     tuple([each.form for each in tensors]))
 
 
 UNCHANGED = Rule()
 
 
 class Asked(NamedTuple):
-    """A rule's texts, whether it has a bias, and the lengths."""
+    """A rule's texts, whether it has a bias, the lengths, and declarations of the tensors that the
+    texts read."""
 
     mask: str
     score: str
@@ -90,6 +48,7 @@ class Asked(NamedTuple):
     biased: bool
     seq_q: int
     seq_kv: int
+    tensors: Tuple[str, ...]
 
 
 def rule_of(mask_mod: Optional[Callable[..., Any]], score_mod: Optional[Callable[..., Any]],
@@ -116,22 +75,27 @@ def of_mask(mask_mod: Callable[..., Any], lengths: Tuple[int, int]) -> Rule:
 
 
 def joined(score: Rule, mask: Rule) -> Rule:
-    """Returns the rule of a score_mod and a mask_mod."""
+    """Returns the rule of a score_mod and a mask_mod. The mask's tensors are the first."""
     if score.bias is None and score.softcap is None and not score.score:
         return mask
-    if mask.bias is None:
-        return score._replace(mask=mask.mask)
-    if score.bias is not None:
-        raise Refused("its score_mod and its mask_mod read a tensor each, and kernels read one")
-    return score._replace(mask=mask.mask, bias=mask.bias, read=mask.read)
+    if score.bias is not None and mask.bias is not None:
+        raise Refused("its score_mod adds a tensor and its mask_mod hides keys by one, and kernels "
+                      "take one bias")
+    first = len(mask.tensors)
+    text = re.sub(r"\bt(\d+)\[", lambda found: f"t{first + int(found[1])}[", score.score)
+    more = (each.numbered(first + i) for i, each in enumerate(score.tensors))
+    bias = score.bias if mask.bias is None else mask.bias
+    return Rule(mask.mask, text, score.softcap, bias, (*mask.tensors, *more), mask.held)
 
 
 class _Form(NamedTuple):
-    """A rule and the lookup of its bias, which the rule lacks. The lookup's tensor may be its place
-    among those that a function holds. `hides`: the lookup is a condition of a mask_mod."""
+    """A rule without its bias and tensors, the lookup of the bias, and the tensors that the texts
+    read. A tensor may be its place among those that a function holds. `hides`: it is of a mask_mod.
+    """
 
     rule: Rule
     lookup: Optional[Symbol] = None
+    tensors: Tuple[Any, ...] = ()
     hides: bool = False
 
 
@@ -177,31 +141,43 @@ def _found(memory: remembering.Memory, role: str, function: Any, find: Callable[
 
 def _filled_in(form: _Form, tensors: List[torch.Tensor], lengths: Tuple[int, int]) -> Rule:
     """Returns the rule of a form with the tensors that a function holds now."""
-    if form.lookup is None:
-        return form.rule
-    tensor, its_places = form.lookup.operands
-    tensor = tensors[tensor] if isinstance(tensor, int) else tensor
-    bias = _bias(Symbol("lookup", (tensor, its_places), form.lookup.kind), *lengths)
-    return form.rule._replace(bias=bias, read=tensor if form.hides else None)
+    def found(tensor: Any) -> torch.Tensor:
+        return tensors[tensor] if isinstance(tensor, int) else tensor
+
+    given = [found(each) for each in form.tensors]
+    rule = form.rule._replace(tensors=tuple(read(i, each) for i, each in enumerate(given)))
+    if form.lookup is not None:
+        tensor, its_places = form.lookup.operands
+        given.append(found(tensor))
+        lookup = Symbol("lookup", (given[-1], its_places), form.lookup.kind)
+        rule = rule._replace(bias=_bias(lookup, *lengths))
+    return rule._replace(held=tuple(given)) if form.hides else rule
 
 
 def _emptied(form: Any, tensors: List[torch.Tensor]) -> Any:
     """Returns a form without the tensors that a function holds, or Refused."""
-    if isinstance(form, Refused) or form.lookup is None:
+    if isinstance(form, Refused):
+        return form
+
+    def place_of(tensor: torch.Tensor) -> Any:
+        return next((i for i, each in enumerate(tensors) if each is tensor), tensor)
+
+    form = form._replace(tensors=tuple(map(place_of, form.tensors)))
+    if form.lookup is None:
         return form
     tensor, its_places = form.lookup.operands
-    place = next((i for i, each in enumerate(tensors) if each is tensor), tensor)
-    return form._replace(lookup=Symbol("lookup", (place, its_places), form.lookup.kind))
+    return form._replace(lookup=Symbol("lookup", (place_of(tensor), its_places), form.lookup.kind))
 
 
 def _mask_rule(mask_mod: Callable[..., Any], calls: Calls) -> _Form:
-    """Takes a bool tensor that is one of the conditions of a mask_mod as a bias."""
+    """Takes a bool tensor that is one of the conditions of a mask_mod as a bias: that of most
+    dimensions."""
     conditions = _conditions(traced(mask_mod, _PLACES, calls))
-    tensors = [each for each in conditions if each.operation == "lookup" and each.kind == BOOL]
-    if len(tensors) != 1:
-        return _Form(Rule(_mask_text(conditions)))
-    rest = [each for each in conditions if each is not tensors[0]]
-    return _Form(Rule(_mask_text(rest)), tensors[0], True)
+    bias = max((each for each in conditions if each.kind == BOOL and _is_bias(each)),
+               key=lambda each: each.operands[0].dim(), default=None)
+    tensors: List[torch.Tensor] = []
+    text = _mask_text([named(each, tensors) for each in conditions if each is not bias])
+    return _Form(Rule(text), bias, tuple(tensors), True)
 
 
 def _conditions(node: Symbol) -> List[Symbol]:
@@ -218,9 +194,6 @@ def _mask_text(conditions: List[Symbol]) -> str:
     node = conditions[0]
     for each in conditions[1:]:
         node = Symbol("&&", (node, each), BOOL)
-    reads = _why_tensors(node)
-    if reads:
-        raise Refused(reads)
     if node.kind != BOOL:
         raise Refused("returns a number")
     if any(each.kind == FLOAT for each in nodes(node)):
@@ -238,10 +211,10 @@ def _score_rule(score_mod: Callable[..., Any], calls: Calls) -> _Form:
         raise Refused("returns a bool")
     node, softcap = _without(node, _softcap_of)
     node, lookup = _without(node, _added_to_score)
-    reads = _why_tensors(node)
-    if reads:
-        raise Refused(reads)
-    return _Form(Rule("", "" if _is_score(node) else text_of(node), softcap), lookup)
+    tensors: List[torch.Tensor] = []
+    node = named(node, tensors)
+    text = "" if _is_score(node) else text_of(node)
+    return _Form(Rule("", text, softcap), lookup, tuple(tensors))
 
 
 def _is_score(node: Symbol) -> bool:
@@ -254,12 +227,12 @@ def _without(node: Symbol, found_in: Callable[[Symbol], Any]) -> Tuple[Symbol, A
     part = next((each for each in nodes(node) if found_in(each) is not None), None)
     if part is None:
         return node, None
-    text, done = text_of(part), Symbol("name", ("",), FLOAT)
+    found, done = _told(part), Symbol("name", ("",), FLOAT)
 
     def replaced(each: Symbol) -> Symbol:
-        if text_of(each) == text:
+        if _told(each) == found:
             return done
-        if each.operation in ("name", "number", "lookup"):
+        if each.operation in LEAVES:
             return each
         return Symbol(each.operation, tuple(map(replaced, each.operands)), each.kind, each.natural)
 
@@ -268,6 +241,12 @@ def _without(node: Symbol, found_in: Callable[[Symbol], Any]) -> Tuple[Symbol, A
         return node, None
     done.operands = ("score",)
     return rest, found_in(part)
+
+
+def _told(node: Symbol) -> Tuple[str, List[int]]:
+    """Returns what is equal for equal expressions."""
+    return text_of(node), [
+        id(each.operands[0]) for each in nodes(node) if each.operation == "lookup"]
 
 
 def _softcap_of(node: Symbol) -> Optional[float]:
@@ -284,12 +263,22 @@ def _softcap_of(node: Symbol) -> Optional[float]:
 
 
 def _added_to_score(node: Symbol) -> Optional[Symbol]:
-    """Returns the lookup of score + tensor[...]."""
+    """Returns the lookup of score + tensor[b, h, q, k]."""
     if node.operation == "+":
         for one, other in (node.operands, node.operands[::-1]):
-            if _is_score(one) and other.operation == "lookup" and other.kind == FLOAT:
+            if _is_score(one) and other.kind == FLOAT and _is_bias(other):
                 return other
     return None
+
+
+def _is_bias(node: Symbol) -> bool:
+    """Whether a node reads a tensor at its key, and at fixed or other places."""
+    if node.operation != "lookup":
+        return False
+    names = [each.operands[0] for each in node.operands[1] if each.operation == "name"]
+    fixed = sum(each.operation == "number" for each in node.operands[1])
+    return ("k" in names and len(names) == len(set(names))
+            and len(names) + fixed == len(node.operands[1]))
 
 
 def _bias(lookup: Symbol, seq_q: int, seq_kv: int) -> torch.Tensor:
@@ -303,8 +292,6 @@ def _bias(lookup: Symbol, seq_q: int, seq_kv: int) -> torch.Tensor:
                 raise Refused(f"reads {text_of(lookup)}, and has {tensor.shape[i]} elements there")
             tensor = tensor.select(i, place.operands[0])
             continue
-        if place.operation != "name" or place.operands[0] in names:
-            raise Refused(f"reads {text_of(lookup)}, which is no bias[b, h, q, k]")
         names.append(place.operands[0])
         i += 1
     tensor = tensor.permute([names.index(name) for name in _PLACES if name in names])

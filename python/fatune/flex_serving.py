@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from . import block_masks, flex_compiled, masks, real
+from . import block_masks, flex_compiled, masks, named_tensors, real
 from .calls import FLEX
 from .capturing import Suite
 from .expressions import Refused
@@ -36,7 +36,7 @@ class Flex:
             if problem and row["mask"].get("rule") is not None:
                 asked = Asked(row["mask"]["rule"], row["score"], row["softcap"],
                               bool(row["mask"]["bias"]), row["query"]["shape"][2],
-                              row["key"]["shape"][2])
+                              row["key"]["shape"][2], tuple(row["tensors"]))
                 self.words[asked] = self._word(problem)
         # The name is empty while the kernels are not in place; compiled code checks that.
         self.state, self._name = {"name": ""}, ""
@@ -49,8 +49,9 @@ class Flex:
         mask = None if problem["mask"] == masks.NONE else problem["mask"]
         if mask and problem.get("bias"):
             mask = self.exported._BESIDE + mask
-        word: Optional[str] = self.exported._with_cap(mask, problem.get("softcap"),
-                                                      problem.get("score"))
+        forms = sorted(text.partition(":")[0] for text in problem.get("tensors", ()))
+        word: Optional[str] = self.exported._word_of(mask, forms, problem.get("softcap"),
+                                                     problem.get("score"))
         return word
 
     def stand_ins(self) -> Dict[Callable[..., Any], Callable[..., Any]]:
@@ -100,6 +101,7 @@ class Flex:
         exported = self.exported
         lse = bool(return_lse or getattr(return_aux, "lse", False))
         reason, rule, word = real.why_not((query, key, value)), UNCHANGED, None
+        named: List[torch.Tensor] = []
         if reason:
             return None  # what is traced shows no call
         if getattr(return_aux, "max_scores", False):
@@ -110,13 +112,19 @@ class Flex:
             reason = _UNCAPTURED
         else:
             rule, word, reason = self._asked(query, key, score_mod, block_mask)
-        if not reason and exported._needs_gradients(query, key, value, rule.bias):
+        read = [each.tensor for each in rule.tensors]
+        if not reason and exported._needs_gradients(query, key, value, rule.bias, *read):
             reason = _GRADIENTS
+        if not reason:
+            try:
+                named = [named_tensors.ready(each, query.device) for each in read]
+            except Refused as why:
+                reason = str(why)
         if reason:
             exported._count(f"flex_attention: {reason}", query, key, value, rule.mask or None, scale)
             return None
         kind = exported._WITH_LSE if lse else exported._FLEX
-        out = exported._attend(query, key, value, word, scale, gqa, rule.bias, kind)
+        out = exported._attend(query, key, value, word, scale, gqa, rule.bias, kind, named)
         if out is None or not lse:
             return out
         return out if return_aux is None else (out[0], _auxiliary(out[1]))

@@ -83,14 +83,17 @@ class Result:
 
 
 def default_folder(suite: Suite) -> Path:
-    """Returns runs/NAME-HASH below the current folder. The hash is of the problems, so that the
-    same suite resumes its run."""
+    """Returns runs/NAME-HASH below the current folder. The hash is of the problems without values
+    of their tensors, so that the same suite resumes its run."""
     digest = hashlib.sha256(_problems_text(suite).encode()).hexdigest()
     return Path("runs") / f"{suite.name.replace('/', '-')}-{digest[:8]}"
 
 
 def _problems_text(suite: Suite) -> str:
-    return json.dumps([{**problem, "source": ""} for problem in suite.problems], sort_keys=True)
+    return json.dumps([
+        {**problem, "source": "",
+         "tensors": [text.partition(":")[0] for text in problem.get("tensors", ())]}
+        for problem in suite.problems], sort_keys=True)
 
 
 def suite_file(folder: Path) -> Path:

@@ -132,14 +132,15 @@ class CaptureTest(unittest.TestCase):
         q, k, v = models.packed()
         lengths = torch.tensor([9, 12])
         seen = torch.arange(16) < lengths[:, None]
-        told = "install() leaves it as it is: its mask_mod compares k with a length"
+        told = "install() leaves it as it is: its mask_mod reads a tensor of float64"
         for heads, mask_mod, mask, rule in (
                 (1, None, {}, ""), (1, lambda b, h, i, j: i >= j, {"causal": True}, "q >= k"),
                 (4, lambda b, h, i, j: (i >= j) & (i - j < 5), {"mask": "causal-window:5"}, "q >= k && q - k < 5"),
                 (4, lambda b, h, i, j: (i - j) % (h + 2) == 0, {"mask": "floor_mod(q - k, h + 2) == 0"},
                  "floor_mod(q - k, h + 2) == 0"),
                 (1, lambda b, h, i, j: (j <= i) & seen[b, j], {"causal": True, "bias": "2,1,1,16:bool"}, "k <= q"),
-                (1, lambda b, h, i, j: j < lengths[b], {"bias": "2,1,1,16:bool"}, None)):
+                (1, lambda b, h, i, j: j < lengths[b], {"mask": "k < t0[b]", "tensors": ["t0=i32[2]:9,12"]}, "k < t0[b]"),
+                (1, lambda b, h, i, j: j < lengths.double()[b], {"bias": "2,1,1,16:bool"}, None)):
             blocks = mask_mod and module.create_block_mask(mask_mod, 2, heads, 16, 16, device="cpu")
             suite = fatune.capture(lambda: module.flex_attention(q, k, v, block_mask=blocks))
             (call,), (problem,) = suite.calls, suite.problems
@@ -151,8 +152,10 @@ class CaptureTest(unittest.TestCase):
     def test_flex_attention_has_the_softcap_bias_and_lse_that_it_asks_for(self):
         from torch.nn.attention import flex_attention as module
         q, k, v = models.packed()
-        bias = torch.randn(4, 16, 16)
+        bias, table = torch.randn(4, 16, 16), torch.randn(4, 31)
         for score_mod, lse, change in (
+                (lambda score, b, h, i, j: score + table[h][j - i + 15], False,
+                 {"score": "score + t0[h][k - q + 15]", "tensors": ["t0=f32[4][31]"]}),
                 (lambda score, b, h, i, j: 20 * torch.tanh(score / 20), False, {"softcap": 20.0}),
                 (lambda score, b, h, i, j: score + 0.5 * (j - i), False, {"score": "score + 0.5 * (k - q)"}),
                 (None, True, {"lse": True}), (lambda score, b, h, i, j: score, False, {}),
@@ -172,6 +175,23 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual([row["mask"]["rule"] for row in suite.calls].count("q >= k"), 1)
         self.assertEqual([problem.get("causal") for problem in suite.problems], [True])
 
+    def test_tensors_that_flex_attention_reads_are_of_a_problem_whatever_they_hold(self):
+        from torch.nn.attention import flex_attention as module
+        (q, k, v), steps = models.packed(), []
+
+        def step():
+            documents = torch.arange(16) // (len(steps) + 5)
+            steps.append(module.create_block_mask(lambda b, h, i, j: documents[i] == documents[j], None, None, 16, 16, device="cpu"))
+            return module.flex_attention(q, k, v, block_mask=steps[-1])
+
+        suite = fatune.capture(step)
+        (call,), (problem,) = suite.calls, suite.problems
+        self.assertEqual((call["counts"], call["tensors"], call["mask"]["kind"]), ([1, 1], ["t0=i32[16]"], "t0[q] == t0[k]"))
+        self.assertEqual((problem["mask"], problem["tensors"]), ("t0[q] == t0[k]", ["t0=i32[16]:0*5,1*5,2*5,3"]))
+        one = torch.zeros(16, dtype=torch.int32)
+        blocks = module.create_block_mask(lambda b, h, i, j: one[i] == one[j], None, None, 16, 16, device="cpu")
+        self.assertEqual(only_problem(lambda: module.flex_attention(q, k, v, block_mask=blocks))["mask"], "t0[q] == t0[k]")
+
     def test_flex_attention_that_was_compiled_alone_is_seen(self):
         from torch.nn.attention import flex_attention as module
         q, k, v = models.packed()
@@ -186,7 +206,7 @@ class CaptureTest(unittest.TestCase):
         from torch.nn.attention import flex_attention as module
         q, k, v = models.packed()
         lengths = torch.tensor([9, 12])
-        ragged = module.create_block_mask(lambda b, h, i, j: j < lengths[b], 2, 1, 16, 16, device="cpu")
+        ragged = module.create_block_mask(lambda b, h, i, j: j < lengths.double()[b], 2, 1, 16, 16, device="cpu")
         before = module.create_block_mask(lambda b, h, i, j: i <= j, 1, 1, 16, 16, device="cpu")
         other = module.BlockMask.from_kv_blocks(torch.zeros(1, 1, 1, dtype=torch.int32), torch.zeros(1, 1, 1, 1, dtype=torch.int32),
                                                 mask_mod=lambda b, h, i, j: i >= j, seq_lengths=(16, 16))
@@ -197,7 +217,9 @@ class CaptureTest(unittest.TestCase):
                 ({"return_aux": module.AuxRequest(max_scores=True)}, "it returns the largest scores, too"),
                 ({"block_mask": other}, "the blocks of its BlockMask are not those that its mask_mod says"),
                 ({"block_mask": one_head}, "the blocks of its BlockMask are not those that its mask_mod says"),
-                ({"block_mask": ragged}, "its mask_mod compares k with a length"),
+                ({"block_mask": ragged}, "its mask_mod reads a tensor of float64"),
+                ({"score_mod": lambda score, b, h, i, j: score + lengths[i]},
+                 "score 'score + t0[q]': index 1 of 't0' is from 0 to 15, but must be from 0 to 1: use min and max"),
                 ({"block_mask": before}, "its mask_mod says more than 0 MiB of a mask, so its BlockMask is not checked")):
             size = 255 if options.get("block_mask") in (ragged, before) else block_masks._MOST_OF_A_MASK
             with self.subTest(reason), unittest.mock.patch.object(block_masks, "_MOST_OF_A_MASK", size):

@@ -15,7 +15,7 @@ import unittest.mock
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import block_masks, documents, exact, flex_rules, flex_serving, program
+from fatune import block_masks, documents, exact, flex_rules, flex_serving, named_tensors, program
 from fatune.flex_rules import Refused, rule_of
 from torch.nn.attention import flex_attention as module
 
@@ -93,23 +93,39 @@ REFUSED = {
     "its mask_mod divides by zero": (lambda b, h, q, k: q // 0 == k, None),
     "its mask_mod uses 4294967296, which has more than 32 bits": (lambda b, h, q, k: q < 1 << 32, None),
     "its mask_mod does not run on symbols: no": (unittest.mock.Mock(side_effect=ValueError("no\nmore")), None),
-    "its mask_mod compares k with a length of each batch entry": (lambda b, h, q, k: k < LENGTHS[b], None),
-    "its mask_mod compares documents of q and k": (
-        lambda b, h, q, k: (q >= k) & (DOCUMENTS[q] == DOCUMENTS[k]), None),
-    "its mask_mod reads a tensor of (2, 6)[b, k], a tensor of (2, 6)[b, q], and": (
-        lambda b, h, q, k: (q >= k) & PADDED[b, k] & PADDED[b, q], None),
-    "its score_mod and its mask_mod read a tensor each": (
+    "its score_mod adds a tensor and its mask_mod hides keys by one": (
         lambda b, h, q, k: PADDED[b, k], lambda s, b, h, q, k: s + BIAS[b, h, q, k]),
-    "its mask_mod reads a tensor of (6,)[q - k]": (lambda b, h, q, k: DOCUMENTS[q - k] == 1, None),
+    "its mask_mod reads a tensor of float64, and kernels read whole numbers": (
+        lambda b, h, q, k: k < LENGTHS.double()[b], None),
     "its mask_mod takes an element in another form than tensor[b, h, q, k]": (lambda b, h, q, k: SPARSE[b, k], None),
     "its mask_mod takes a row of a tensor": (lambda b, h, q, k: BIAS[b] > 0, None),
-    "its score_mod adds a slope of each head times the distance": (None, lambda s, b, h, q, k: s + SLOPES[h] * (k - q)),
-    "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, k]": (None, lambda s, b, h, q, k: s * BIAS[b, h, q, k]),
-    "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, q], which is no bias": (
+    "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, k], and expressions read tensors of up to 3 dimensions": (
+        None, lambda s, b, h, q, k: s * BIAS[b, h, q, k]),
+    "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, q], and expressions": (
         None, lambda s, b, h, q, k: s + BIAS[b, h, q, q]),
     "its score_mod reads a tensor of (2, 3, 5, 6)[b, 3, q, k], and has 3 elements there": (
         None, lambda s, b, h, q, k: s + BIAS[b, 3, q, k]),
     "its score_mod returns a bool": (None, lambda s, b, h, q, k: q >= k),
+}
+TABLE, COUNTS, LEFT = torch.randn(3, 11), torch.tensor([3, 0, 2, 5, 1, 4], dtype=torch.int32), LENGTHS[:2]
+NAMED = {  # mask_mods and score_mods that read tensors, by their texts; with the tensors
+    ("t0[q] == t0[k]", ""): ((lambda b, h, q, k: DOCUMENTS[q] == DOCUMENTS[k], None), ("i32[6]", DOCUMENTS)),
+    ("q >= k && t0[q] == t0[k]", ""): (
+        (module.and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: COUNTS[q] == COUNTS[k]), None), ("i32[6]", COUNTS)),
+    ("k < t0[b]", ""): ((lambda b, h, q, k: k < LEFT[b], None), ("i32[2]", LEFT)),
+    ("k < t0[b] || t1[q] != t1[k]", ""): ((lambda b, h, q, k: (k < LEFT[b]) | (COUNTS[q] != COUNTS[k]), None),
+                                          ("i32[2]", LEFT), ("i32[6]", COUNTS)),
+    ("!t0[b][q] || k < 2", ""): ((lambda b, h, q, k: ~PADDED[b, q] | (k < 2), None), ("i32[2][6]", PADDED)),
+    ("t0[max(min(t0[q], 5), 0)] > k", ""): (
+        (lambda b, h, q, k: COUNTS[torch.clamp(torch.clamp(COUNTS[q], max=5), min=0)] > k, None), ("i32[6]", COUNTS)),
+    ("", "score + t0[h] * (k - q)"): ((None, lambda s, b, h, q, k: s + SLOPES[h] * (k - q)), ("f32[3]", SLOPES)),
+    ("", "score + t0[h]"): ((None, lambda s, b, h, q, k: s + SLOPES[h]), ("f32[3]", SLOPES)),
+    ("", "score + t0[h][k - q + 4]"): ((None, lambda s, b, h, q, k: s + TABLE[h, k - q + 4]), ("f32[3][11]", TABLE)),
+    ("", "score + t0[k] + (score + t1[k])"): (
+        (None, lambda s, b, h, q, k: (s + TABLE[0][k]) + (s + TABLE[1][k])), ("f32[11]", TABLE[0]), ("f32[11]", TABLE[1])),
+    ("t0[q] == t0[k]", "score * t1[h][0]"): (
+        (lambda b, h, q, k: DOCUMENTS[q] == DOCUMENTS[k], lambda s, b, h, q, k: s * TABLE[h, 0]),
+        ("i32[6]", DOCUMENTS), ("f32[3][11]", TABLE)),
 }
 SIZES = (2, 3, 5, 6)
 
@@ -142,16 +158,83 @@ class TranslateTest(unittest.TestCase):
     def test_the_program_takes_each_text(self):
         problems = [{"mask": text} for text in MASKS if text]
         problems += [{"score": text} for text, _ in SCORES if text]
+        problems += [{**{name: text for name, text in zip(("mask", "score"), texts) if text}, "tensors": [
+            f"t{i}={form}" + (f":1*{tensor.numel()}" if "i32" in form else "") for i, (form, tensor) in enumerate(tensors)]}
+            for texts, (_, *tensors) in NAMED.items()]
         problems += [{"mask": "q >= k && q - k < 4", "score": "score * 2", "softcap": 30.0}]
         with tempfile.TemporaryDirectory() as folder:
             for problem in problems:
                 with self.subTest(problem):
-                    entry = {"name": "asked", "shape": "2,8,32,64", **problem}
+                    entry = {"name": "asked", "shape": "2,3,5,64" if "tensors" in problem else "2,8,32,64",
+                             **({"seq_kv": 6} if "tensors" in problem else {}), **problem}
                     path = documents.write_text(pathlib.Path(folder) / "suite.json", json.dumps(
                         {"schema": "fatune.problems/1", "name": "asked", "summary": "asked", "problems": [entry]}))
                     answer = program.run(["inspect", "--suite", str(path), "--kernel", "naive"], accept=(0, 1))
                     self.assertTrue(answer["supported"], answer)
         self.assertEqual(answer["problem"]["mask"], "causal-window:4")  # of the last one
+
+    def test_tensors_have_names_in_the_order_of_their_first_use(self):
+        for (mask, score), ((mask_mod, score_mod), *tensors) in NAMED.items():
+            with self.subTest(mask=mask, score=score):
+                rule = rule_of(mask_mod, score_mod, 5, 6)
+                self.assertEqual((rule.mask, rule.score, rule.bias), (mask, score, None))
+                self.assertEqual([each.form for each in rule.tensors], [f"t{i}={form}" for i, (form, _) in enumerate(tensors)])
+                for each, (_, tensor) in zip(rule.tensors, tensors):
+                    self.assertTrue(torch.equal(each.tensor, tensor))
+                named = {each.form.partition("=")[0]: each.tensor for each in rule.tensors}
+                for place in itertools.product(*map(range, SIZES)):
+                    names, given = {**named, **dict(zip("bhqk", place)), "score": 0.7}, list(map(torch.tensor, place))
+                    if mask:
+                        self.assertEqual(bool(value_of(mask, names)), bool(mask_mod(*given)), place)
+                    if score:
+                        self.assertAlmostEqual(float(value_of(score, names)), float(score_mod(torch.tensor(0.7), *given)), 5)
+
+    def test_a_text_with_tensors_is_made_once_whatever_they_hold(self):
+        def of_documents(documents):
+            return lambda b, h, q, k: documents[q] == documents[k]
+
+        flex_rules._memories["mask_mod"].forms.clear()
+        with unittest.mock.patch.object(flex_rules, "_mask_rule", wraps=flex_rules._mask_rule) as traced:
+            documents = torch.arange(6)
+            mask_mod = of_documents(documents)
+            first = rule_of(mask_mod, None, 5, 6)
+            self.assertIs(rule_of(mask_mod, None, 5, 6), first)
+            documents.fill_(3)
+            self.assertIsNot(rule_of(mask_mod, None, 5, 6), first)
+            other = torch.zeros(6, dtype=torch.int64)
+            self.assertIs(rule_of(of_documents(other), None, 5, 6).tensors[0].tensor, other)
+            self.assertEqual(traced.call_count, 1)
+            self.assertEqual(rule_of(of_documents(torch.zeros(7).int()), None, 5, 6).tensors[0].form, "t0=i32[7]")
+
+    def test_kernels_read_copies_that_are_made_once_for_each_version(self):
+        cpu = torch.device("cpu")
+        for tensor in (torch.zeros(6).int(), torch.zeros(2, 3)):
+            self.assertIs(named_tensors.ready(tensor, cpu), tensor)
+        for tensor, dtype in ((torch.arange(6), torch.int32), (torch.arange(6).int()[::2], torch.int32), (PADDED, torch.int32),
+                              (torch.arange(4).half(), torch.float32), (torch.randn(3, 2).T, torch.float32)):
+            copy = named_tensors.ready(tensor, cpu)
+            self.assertEqual((copy.dtype, copy.is_contiguous()), (dtype, True))
+            self.assertTrue(torch.equal(copy.double(), tensor.double()))
+            self.assertIs(named_tensors.ready(tensor, cpu), copy)
+        tensor[0] = 7
+        self.assertEqual(named_tensors.ready(tensor, cpu)[0, 0], 7)
+        with torch.inference_mode():  # which hides that a tensor was written to
+            tensor = torch.arange(6)
+            named_tensors.ready(tensor, cpu)
+            tensor[0] = 7
+            self.assertEqual(named_tensors.ready(tensor, cpu)[0], 7)
+        for wrong, why in ((torch.tensor([1 << 30]), "reads numbers beyond 1073741823"), (tensor.to("meta"), "a tensor on meta, and q is on cpu")):
+            with self.assertRaisesRegex(Refused, why):
+                named_tensors.ready(wrong, cpu)
+
+    def test_values_for_tuning_are_runs(self):
+        for tensor, text in ((torch.tensor([[0, 0], [0, 5]]), "t=i32[2][2]:0*3,5"), (PADDED[1], "t=i32[6]:1*4,0*2"),
+                             (torch.tensor([1 << 40, -1]), "t=i32[2]:1073741823,-1"), (SLOPES, "t=f32[3]")):
+            form = named_tensors.read(0, tensor).form.replace("t0", "t")
+            self.assertEqual(named_tensors.with_values(form, tensor), text)
+        said = named_tensors.with_values("t=i32[10000]", torch.arange(10000))
+        self.assertTrue(said.startswith("t=i32[10000]:0*3,3*3,6*3,"), said[:40])
+        self.assertTrue(said.endswith(",9996*3,9999"), said[-40:])
 
     def test_what_has_no_text_is_named(self):
         for why, mods in REFUSED.items():
@@ -178,7 +261,7 @@ class TranslateTest(unittest.TestCase):
         for mask_mod, text in ((lambda b, h, q, k: PADDED[b, k], ""), (lambda b, h, q, k: (q >= k) & PADDED[b, k], "q >= k"),
                                (module.and_masks(lambda b, h, q, k: PADDED[b, k], nested(4)), "q >= k && q - k < 4")):
             rule = rule_of(mask_mod, None, 5, 6)
-            self.assertEqual((rule.mask, tuple(rule.bias.shape), rule.read is PADDED), (text, (2, 1, 1, 6), True))
+            self.assertEqual((rule.mask, tuple(rule.bias.shape), rule.held == (PADDED,)), (text, (2, 1, 1, 6), True))
             self.assertTrue(torch.equal(rule.bias[:, 0, 0], PADDED))
 
     def test_a_function_is_called_again_when_what_it_holds_changes(self):
@@ -278,7 +361,9 @@ WORDS = {  # of kernels, by the texts of rules without a bias
     ("q >= k", "", None): "causal", ("q - k < 5 << h", "", None): "q - k < 5 << h",
     ("", "score + (k - q) * 0.5", None): " score score + (k - q) * 0.5", ("", "", 2.0): " softcap 2.0", ("", "", None): None}
 BESIDE = {("", "", None, True): None, ("q >= k", "", None, True): " beside causal"}
-KINDS = ("none", "causal", "q - k < 5 << h", "score score + (k - q) * 0.5", "softcap 2.0", "bias 1,8,32,32:f32", "lse none",
+OF_DOCUMENTS = {"mask": "t0[q] == t0[k]", "tensors": ["t0=i32[32]:0*32"]}
+OF_LENGTHS = {"mask": "k < t0[b]", "score": "score + t1[h][k - q + 31]", "tensors": ["t0=i32[4]:0*4", "t1=f32[8][63]"], "lse": True}
+KINDS = (OF_DOCUMENTS, OF_LENGTHS, "none", "causal", "q - k < 5 << h", "score score + (k - q) * 0.5", "softcap 2.0", "bias 1,8,32,32:f32", "lse none",
          "lse causal", "bias 4,1,1,32:bool beside causal", "bias 1,8,32,32:f32 beside causal")
 
 
@@ -316,8 +401,8 @@ class ServeTest(unittest.TestCase):
     def install(self):
         self.enterContext(fakes.on_the_cpu(TOKENS, KINDS))
         installed = self.enterContext(fatune.install(self.result, unverified=True))
-        installed.flex.words.update({(*texts, False, TOKENS, TOKENS): word for texts, word in WORDS.items()})
-        installed.flex.words.update({(*texts, TOKENS, TOKENS): word for texts, word in BESIDE.items()})
+        installed.flex.words.update({(*texts, False, TOKENS, TOKENS, ()): word for texts, word in WORDS.items()})
+        installed.flex.words.update({(*texts, TOKENS, TOKENS, ()): word for texts, word in BESIDE.items()})
         installed.recount()
         return installed
 
@@ -340,19 +425,20 @@ class ServeTest(unittest.TestCase):
     def test_rules_are_found_by_the_texts_that_were_captured(self):
         def row(problem, rule, bias="", **changes):
             return {"function": "flex_attention", "problem": problem, "mask": {"rule": rule, "bias": bias}, "score": "",
-                    "softcap": None, "query": {"shape": [1, 1, 8, 64]}, "key": {"shape": [1, 1, 9, 64]}, **changes}
+                    "softcap": None, "tensors": [], "query": {"shape": [1, 1, 8, 64]}, "key": {"shape": [1, 1, 9, 64]}, **changes}
 
         calls = [row("a", "q >= k"), row("b", "q >= k", "1,1,1,9:bool"), row("c", "", score="score*2", softcap=3.0),
-                 row("d", "q - k < 2 << h"), row("e", None), row("not tuned", "q == k"), {**row("a", "k == q"), "function": "sdpa"}]
+                 row("f", "t0[q] == t0[k]", tensors=["t0=i32[32]"]), row("d", "q - k < 2 << h"), row("e", None), row("not tuned", "q == k"), {**row("a", "k == q"), "function": "sdpa"}]
         problems = [{"name": name, "best": {"kernel": "naive"}, "problem": problem} for name, problem in (
             ("a", {"mask": "causal"}), ("b", {"mask": "causal", "bias": "1,1,1,9:bool"}), ("e", {"mask": "causal"}),
-            ("c", {"mask": "none", "score": "score * 2", "softcap": 3.0}), ("d", {"mask": "q - k < 2 << h"}))]
+            ("f", OF_DOCUMENTS), ("c", {"mask": "none", "score": "score * 2", "softcap": 3.0}), ("d", {"mask": "q - k < 2 << h"}))]
         suite = fatune.Suite({"name": "s", "problems": [], "capture": {"calls": calls}})
         flex = flex_serving.Flex(self.install().exported, suite, [*problems, {"name": "not tuned", "best": None}])
         self.assertEqual(flex.words, {
-            ("q >= k", "", None, False, 8, 9): "causal", ("q >= k", "", None, True, 8, 9): " beside causal",
-            ("", "score*2", 3.0, False, 8, 9): " softcap 3.0 score score * 2",
-            ("q - k < 2 << h", "", None, False, 8, 9): "q - k < 2 << h"})
+            ("q >= k", "", None, False, 8, 9, ()): "causal", ("q >= k", "", None, True, 8, 9, ()): " beside causal",
+            ("", "score*2", 3.0, False, 8, 9, ()): " softcap 3.0 score score * 2",
+            ("q - k < 2 << h", "", None, False, 8, 9, ()): "q - k < 2 << h",
+            ("t0[q] == t0[k]", "", None, False, 8, 9, ("t0=i32[32]",)): "t0[q] == t0[k] with t0=i32[32]"})
 
     def test_each_rule_has_its_kernel(self):
         bias, window = torch.randn(models.HEADS, TOKENS, TOKENS), 5
@@ -380,12 +466,52 @@ class ServeTest(unittest.TestCase):
             lambda b, h, q, k: q - k < window << h, None, models.HEADS, TOKENS, TOKENS, device="cpu"))
         self.assertEqual(self.served(installed), (0, [f"flex_attention: {flex_serving._UNCAPTURED}"]))
 
+    def test_tensors_that_functions_read_may_change(self):
+        q, k, v = self.qkv()
+        before = torch.arange(TOKENS) // 9
+        installed = self.install()
+        for problem in (OF_DOCUMENTS, OF_LENGTHS):
+            forms = tuple(each.partition(":")[0] for each in problem["tensors"])
+            installed.flex.words[flex_rules.Asked(problem["mask"], problem.get("score", ""), None, False, TOKENS, TOKENS, forms)] = (
+                installed.flex._word(problem))
+
+        def blocks(documents):
+            return module.create_block_mask(lambda b, h, q, k: documents[q] == documents[k], None, None, TOKENS, TOKENS, device="cpu")
+
+        with unittest.mock.patch.object(block_masks, "check_blocks", wraps=block_masks.check_blocks) as checked:
+            for documents in (before, (before + 1).int(), torch.stack((before, before), 1)[:, 0], torch.arange(TOKENS) % 2 == 0):
+                made = blocks(documents)
+                theirs = self.pytorch[0](q, k, v, block_mask=made)
+                for _ in range(2):
+                    torch.testing.assert_close(module.flex_attention(q, k, v, block_mask=made), theirs, atol=4e-3, rtol=0)
+                self.assertEqual(self.served(installed), (2, []))
+            self.assertEqual(checked.call_count, 0)
+            made = blocks(before)
+            before[3:] = 2  # the blocks are those of the former values; all of one block here
+            torch.testing.assert_close(module.flex_attention(q, k, v, block_mask=made), self.pytorch[0](q, k, v, block_mask=made), atol=4e-3, rtol=0)
+            self.assertEqual((checked.call_count, self.served(installed)), (1, (1, [])))
+        lengths, half = torch.tensor([32, 5, 17, 1]), torch.randn(models.HEADS, 2 * TOKENS - 1).half()
+        padded = module.create_block_mask(lambda b, h, q, k: k < lengths[b], models.BATCH, None, TOKENS, TOKENS, device="cpu")
+        for table in (half, half.float() * 2):
+            options = {"block_mask": padded, "score_mod": lambda s, b, h, q, k: s + table[h, k - q + 31]}
+            for ours, theirs in zip(module.flex_attention(q, k, v, return_lse=True, **options), self.pytorch[0](q, k, v, return_lse=True, **options)):
+                torch.testing.assert_close(ours, theirs, atol=4e-3, rtol=0)
+        self.assertEqual(self.served(installed), (2, []))
+        for documents, reason in ((torch.arange(TOKENS + 1), flex_serving._UNCAPTURED), (before + (1 << 40), "reads numbers beyond")):
+            module.flex_attention(q, k, v, block_mask=blocks(documents))
+            served, (why,) = self.served(installed)
+            self.assertEqual(served, 0)
+            self.assertIn(reason, why)
+        table = half.float().requires_grad_()
+        module.flex_attention(q, k, v, **options)
+        self.assertIn("gradients are wanted", self.served(installed)[1][0])
+
     def test_other_calls_are_pytorchs_and_counted_with_the_reason(self):
         q, k, v = self.qkv()
         held = module.create_block_mask(lambda b, h, q, k: k < LENGTHS[b], models.BATCH, None, TOKENS, TOKENS, device="cpu")
         installed = self.install()
         for inputs, options, reason in (
-                ((q, k, v), {"block_mask": held}, "a length of each batch entry"),
+                ((q, k, v), {"block_mask": held}, flex_serving._UNCAPTURED),
                 ((q, k, v), {"score_mod": lambda s, b, h, q, k: s * 3}, flex_serving._UNCAPTURED),
                 ((q.float(), k.float(), v.float()), {}, "no kernel is for these sizes, type and mask"),
                 ((q[:2], k[:2], v[:2]), {}, "no kernel is for these sizes, type and mask"),
@@ -597,7 +723,7 @@ class ServeTest(unittest.TestCase):
         second = fatune.install(self.result, unverified=True)
         self.assertIsNot(module.flex_attention, shown)
         first.undo()
-        second.flex.words.update({("", "", None, False, TOKENS, TOKENS): None})
+        second.flex.words.update({("", "", None, False, TOKENS, TOKENS, ()): None})
         module.flex_attention(q, k, v)
         self.assertEqual(second.why().served, 1)
         second.undo()

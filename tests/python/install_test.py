@@ -169,6 +169,11 @@ class TuneTest(Recorded):
         self.assertNotEqual(folders[0], folders[2])
         other.document["name"] = "../x"
         self.assertEqual(tuning.default_folder(other).parent, pathlib.Path("runs"))
+        named = []
+        for text in ("t0=i32[16]:0*16", "t0=i32[16]:1*16", "t0=i32[8]:1*8"):
+            other.document["problems"][0]["tensors"] = [text]
+            named.append(tuning.default_folder(other))
+        self.assertEqual((named[0] == named[1], named[1] == named[2]), (True, False))  # values do not count
 
 
 class InstallTest(Recorded):

@@ -37,6 +37,8 @@ class Problem:
     lse: bool = False
     value_dim: Optional[int] = None
     """Columns of v and out, if not head_dim."""
+    tensors: Tuple[str, ...] = ()
+    """Those that expressions read: "doc=i32[4096]:0*700,1*3396"."""
 
     @classmethod
     def of_record(cls, record: Dict[str, Any]) -> "Problem":
@@ -46,7 +48,7 @@ class Problem:
                    record["head_dim"], record["dtype"], record.get("mask", "none"),
                    record.get("scale"), record.get("layout", "bhsd"), record.get("bias", ""),
                    record.get("score", ""), record.get("softcap"), record.get("lse", False),
-                   record.get("value_dim"))
+                   record.get("value_dim"), tuple(record.get("tensors", ())))
 
     @property
     def causal(self) -> bool:
@@ -87,6 +89,7 @@ class Problem:
         text += f" {self.mask}" if self.mask != "none" else ""
         text += f" bias {self.bias}" if self.bias else ""
         text += f" score {self.score}" if self.score else ""
+        text += "".join(f" tensor {each.partition(':')[0]}" for each in self.tensors)
         text += f" softcap {number_text(self.softcap)}" if self.softcap is not None else ""
         text += " lse" if self.lse else ""
         text += f" scale {number_text(self.scale)}" if self.scale is not None else ""
@@ -115,6 +118,8 @@ class Problem:
             made["bias"] = self.bias
         if self.score:
             made["score"] = self.score
+        if self.tensors:
+            made["tensors"] = list(self.tensors)
         if self.softcap is not None:
             made["softcap"] = self.softcap
         if self.lse:
