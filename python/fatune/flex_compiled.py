@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import weakref
 from types import ModuleType
 from typing import Any, Callable, Dict, Optional, Tuple
 
@@ -40,8 +41,17 @@ class _Call:
         return (out[0], out[1] / math.log(2)) if self.lse else (out, _lse_of(query))
 
 
-_served: Dict[str, Tuple[ModuleType, _Rules]] = {}  # files and words of installations, by name
-_calls: Dict[str, _Call] = {}  # of compiled code, by name; code of other processes has other names
+class Serving:
+    """The file and the words of an installation, and the calls of code that was compiled for it. Code
+    knows them by `name` as long as the installation lives; that of other processes has other names."""
+
+    def __init__(self, exported: ModuleType, words: _Rules) -> None:
+        self.exported, self.words = exported, words
+        self.name = f"{os.getpid()}-{os.urandom(4).hex()}"  # a cache of compiled code holds it, too
+        self.calls: Dict[str, _Call] = {}
+
+
+_servings: "weakref.WeakValueDictionary[str, Serving]" = weakref.WeakValueDictionary()
 
 
 def option(kernel_options: Any, name: str, lse: bool, checked: Any) -> Dict[str, Any]:
@@ -50,14 +60,14 @@ def option(kernel_options: Any, name: str, lse: bool, checked: Any) -> Dict[str,
     return {**(kernel_options or {}), _OPTION: f"{name}|{lse}|{checked}"}
 
 
-def begin(exported: ModuleType, words: _Rules, hop: Any) -> str:
-    """Lets calls with the returned name be served by the kernels of a file."""
-    name = f"{os.getpid()}-{os.urandom(4).hex()}"  # a cache of compiled code holds the name, too
-    _served[name] = exported, words
+def begin(exported: ModuleType, words: _Rules, hop: Any) -> Serving:
+    """Lets the kernels of a file serve calls with the name of what it returns."""
+    serving = Serving(exported, words)
+    _servings[serving.name] = serving
     kind = type(hop)
     if not hasattr(kind.__call__, "_fatune_original"):
         kind.__call__ = _looking_first(kind.__call__)
-    return name
+    return serving
 
 
 def _looking_first(before: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,15 +93,16 @@ def _looking_first(before: Callable[..., Any]) -> Callable[..., Any]:
 def _name_of(hop: Any, told: str, query: Any, key: Any, value: Any,
              rest: Tuple[Any, ...]) -> Optional[str]:
     """Returns the name of a call that a kernel may serve, None of another."""
-    serving, lse, checked = told.split("|", 2)
+    name, lse, checked = told.split("|", 2)
+    serving = _servings.get(name)
     score_mod, block_mask, scale, options, *buffers = rest
     is_exporting = getattr(torch.compiler, "is_exporting", lambda: False)
-    if (serving not in _served or any(buffers) or is_exporting()
+    if (serving is None or any(buffers) or is_exporting()
             or torch.is_autocast_enabled(query.device.type) or options.get("OUTPUT_MAX")
             or torch.is_grad_enabled() and any(
                 each.requires_grad for each in (query, key, value))):
         return None
-    exported, words = _served[serving]
+    exported, words = serving.exported, serving.words
     if not exported._are_known((query, key, value)):
         return None
     mask_mod = block_mask[-1]
@@ -109,9 +120,17 @@ def _name_of(hop: Any, told: str, query: Any, key: Any, value: Any,
     def computed(q: Any, k: Any, v: Any, factor: float) -> Any:
         return dense(q, k, v, score_mod, (mask_mod,), factor, options)
 
-    name = f"{told}|{len(_calls)}"
-    _calls[name] = _Call(exported, words[asked], lse == "True", computed)
+    name = f"{told}|{len(serving.calls)}"
+    serving.calls[name] = _Call(exported, words[asked], lse == "True", computed)
     return name
+
+
+def _called(name: str) -> _Call:
+    serving = _servings.get(name.partition("|")[0])
+    if serving is None:
+        raise RuntimeError("fatune: this code was compiled for kernels that are no longer installed; "
+                           "compile it again")
+    return serving.calls[name]
 
 
 def _lse_of(query: Any) -> Any:
@@ -119,11 +138,11 @@ def _lse_of(query: Any) -> Any:
 
 
 def _run(query: Any, key: Any, value: Any, scale: float, name: str) -> Result:
-    return _calls[name](query, key, value, scale)
+    return _called(name)(query, key, value, scale)
 
 
 def _fake(query: Any, key: Any, value: Any, scale: float, name: str) -> Result:
-    return _calls[name].exported._new_output(query, value), _lse_of(query)
+    return _called(name).exported._new_output(query, value), _lse_of(query)
 
 
 _LIBRARY.define("_flex(Tensor query, Tensor key, Tensor value, float scale, str name) -> (Tensor, Tensor)",

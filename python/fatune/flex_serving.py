@@ -39,11 +39,12 @@ class Flex:
                               row["key"]["shape"][2], tuple(row["tensors"]))
                 self.words[asked] = self._word(problem)
         # The name is empty while the kernels are not in place; compiled code checks that.
-        self.state, self._name = {"name": ""}, ""
+        self.state = {"name": ""}
+        self._compiled: Optional[flex_compiled.Serving] = None
 
     def put(self, in_place: bool) -> None:
         """Tells compiled code whether the kernels are in place."""
-        self.state["name"] = self._name if in_place else ""
+        self.state["name"] = self._compiled.name if in_place and self._compiled else ""
 
     def _word(self, problem: Dict[str, Any]) -> Optional[str]:
         mask = None if problem["mask"] == masks.NONE else problem["mask"]
@@ -61,7 +62,7 @@ class Flex:
             return {}
         own = importlib.import_module(block_masks.HOME)
         shown = [own.flex_attention, *block_masks.beside(own.flex_attention)]
-        self._name = flex_compiled.begin(self.exported, self.words, own.flex_attention_hop)
+        self._compiled = flex_compiled.begin(self.exported, self.words, own.flex_attention_hop)
         found = {each: self._attention(each) for each in map(block_masks.original_of, shown)}
         create = block_masks.original_of(own.create_block_mask)
         return {**found, create: block_masks.marking(create, block_masks.compiling_once(create))}

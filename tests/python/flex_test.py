@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """flex_test.py: Translates mask_mods and score_mods, and serves calls of flex_attention by kernels that are CPU functions."""
 import contextlib
+import gc
 import itertools
 import json
 import math
@@ -11,11 +12,13 @@ import tempfile
 import types
 import unittest
 import unittest.mock
+import weakref
 
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import block_masks, documents, exact, flex_rules, flex_serving, named_tensors, program
+from fatune import (block_masks, documents, exact, flex_compiled, flex_rules, flex_serving, installing, named_tensors,
+                    program)
 from fatune.flex_rules import Refused, rule_of
 from torch.nn.attention import flex_attention as module
 
@@ -715,6 +718,25 @@ class ServeTest(unittest.TestCase):
                 self.assertEqual(fakes.Route.launched - before, launches)
                 torch.testing.assert_close(out, self.pytorch[0](
                     q, k, v, score_mod=lambda s, b, h, q, k: s + (k - q) * 0.5), atol=4e-3, rtol=0)
+
+    def test_nothing_is_kept_of_an_installation_that_is_gone(self):
+        q, k, v = self.qkv()
+
+        def serve():
+            with fakes.on_the_cpu(TOKENS, KINDS), fatune.install(self.result, unverified=True) as installed, torch.no_grad():
+                installed.flex.words.update({("", "", None, False, TOKENS, TOKENS, ()): None})
+                torch.compile(lambda q, k, v: module.flex_attention(q, k, v), backend="aot_eager", fullgraph=True)(q, k, v)
+                self.assertEqual(fakes.Route.launched, 1)
+                *_, name = installed.flex._compiled.calls
+            return name, weakref.ref(installed.flex._compiled.calls[name])
+
+        name, call = serve()
+        torch._dynamo.reset()
+        installing._last = None  # which why() tells of
+        gc.collect()
+        self.assertEqual((call(), name.partition("|")[0] in flex_compiled._servings), (None, False))
+        with self.assertRaisesRegex(RuntimeError, "compiled for kernels that are no longer installed"):
+            torch.ops.fatune._flex(q, k, v, 1.0, name)
 
     def test_installations_end_in_any_order(self):
         q, k, v = self.qkv()
