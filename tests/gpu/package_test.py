@@ -83,6 +83,41 @@ def compare(checks, installed, name, tensors, by_kernel):
     return {"name": name, "kernel": by_kernel, "us": ours_us, "pytorch_us": theirs_us}
 
 
+def check_flex(checks, folder):
+    """A kernel reads the tensors of flex_attention's functions: other ones, and in a graph those of the replay."""
+    from torch.nn.attention import flex_attention as module
+    (q, k, v), table = torch.randn(3, 2, 4, 512, 64, device="cuda").half(), torch.randn(4, 1023, device="cuda")
+    documents, place = torch.arange(512, device="cuda") // 100, torch.arange(512, device="cuda")
+
+    def blocks(documents):
+        return module.create_block_mask(lambda b, h, i, j: documents[i] == documents[j], None, None, 512, 512, device="cuda")
+
+    def step(made):
+        return module.flex_attention(q, k, v, block_mask=made, score_mod=lambda s, b, h, i, j: s + table[h, j - i + 511])
+
+    def expect(out, documents, what):
+        scores = q.double() @ k.double().transpose(-1, -2) / 8 + table[:, place - place[:, None] + 511]
+        wanted = scores.masked_fill(documents[:, None] != documents, -torch.inf).softmax(-1) @ v.double()
+        error = (torch.linalg.vector_norm(out - wanted) / torch.linalg.vector_norm(wanted)).item()
+        checks.expect(error <= 2e-3, f"flex_attention, {what}: differs by {error:.1e}")
+
+    suite = fatune.capture(lambda: step(blocks(documents)), name="flex")
+    result = fatune.tune(suite, out=pathlib.Path(folder) / "flex", budget=20, baselines="none", quiet=True)
+    with fatune.install(result) as installed:
+        for tensor in (documents, documents.int(), place // 33):
+            made = blocks(tensor)
+            for _ in range(2):
+                expect(step(made), tensor, "called")
+        graph, made = torch.cuda.CUDAGraph(), blocks(documents)
+        with torch.cuda.graph(graph):
+            out = step(made)
+        for size in (100, 77):
+            documents.copy_(place // size)
+            graph.replay()
+            expect(out, documents, "in a graph")
+        checks.expect((installed.why().served, installed.why().unserved) == (7, 0), str(installed.why()))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fatune", required=True, help="the program under test")
@@ -100,6 +135,9 @@ def main():
         q, k, v = torch.randn(3, *(models.BATCH, models.HEADS, models.TOKENS, models.DIM), device="cuda").half()
         rows = [compare(checks, installed, "contiguous", (q, k, v), True),
                 compare(checks, installed, "another length", (q[:, :, :256].contiguous(), k, v), False)]
+        for inference in (True, False):
+            with torch.inference_mode(inference):
+                check_flex(checks, folder)
     if args.json:
         args.json.write_text(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__,
                                          "layers": LAYERS, "capture_s": beside_s, "calls": rows}, indent=1) + "\n",
