@@ -1,7 +1,7 @@
 """named_tensors.py: Turns tensors that a mask_mod or score_mod reads into tensors that kernels read."""
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Sequence
+from typing import Any, List, NamedTuple
 
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary

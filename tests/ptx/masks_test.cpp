@@ -195,7 +195,9 @@ const MaskCase kWithTensors[] = {
      "t=f32[4][300]"},
     {kPlainWgmma, "1,2,300,64 f16 causal&&doc[q]==doc[k] tensor doc=i32[300]:0*90,4*100,2*110"},
     {kPlainWgmma, "1,2,130,64 f16 none lse score score+t[h][k-q+129] tensor t=f32[2][259]"},
-    {kWgmmaLate, "1,1,200,64 f16 s[d[k]]>q tensor d=i32[200]:0*100,1*100 tensor s=i32[2]:70,201"},
+    {kWgmmaLate,
+     "1,1,200,64 f16 s[max(0,min(d[k],1))]>q tensor d=i32[200]:0*100,1*100 tensor "
+     "s=i32[2]:70,201"},
     {kWgmmaSplits, "1,1,200,64 f16 doc[q]==doc[k] sink tensor doc=i32[200]:0*64,1*136"},
     {kWgmmaPacked,
      "1,4(kv 2),100,64 f16 doc[q]==doc[k] score score-t[h] tensor "

@@ -207,6 +207,8 @@ class CaptureTest(unittest.TestCase):
         q, k, v = models.packed()
         lengths = torch.tensor([9, 12])
         ragged = module.create_block_mask(lambda b, h, i, j: j < lengths.double()[b], 2, 1, 16, 16, device="cpu")
+        table = torch.randn(16)
+        divided = module.create_block_mask(lambda b, h, i, j: i // lengths[b] == 0, 2, 1, 16, 16, device="cpu")
         before = module.create_block_mask(lambda b, h, i, j: i <= j, 1, 1, 16, 16, device="cpu")
         other = module.BlockMask.from_kv_blocks(torch.zeros(1, 1, 1, dtype=torch.int32), torch.zeros(1, 1, 1, 1, dtype=torch.int32),
                                                 mask_mod=lambda b, h, i, j: i >= j, seq_lengths=(16, 16))
@@ -220,6 +222,9 @@ class CaptureTest(unittest.TestCase):
                 ({"block_mask": ragged}, "its mask_mod reads a tensor of float64"),
                 ({"score_mod": lambda score, b, h, i, j: score + lengths[i]},
                  "score 'score + t0[q]': index 1 of 't0' is from 0 to 15, but must be from 0 to 1: use min and max"),
+                ({"score_mod": lambda score, b, h, i, j: score + table[lengths[b]]},  # which holds for these values
+                 "index 1 of 't0' is from -1073741823 to 1073741823, but must be from 0 to 15: use min and max"),
+                ({"block_mask": divided}, "may divide by 0"),
                 ({"block_mask": before}, "its mask_mod says more than 0 MiB of a mask, so its BlockMask is not checked")):
             size = 255 if options.get("block_mask") in (ragged, before) else block_masks._MOST_OF_A_MASK
             with self.subTest(reason), unittest.mock.patch.object(block_masks, "_MOST_OF_A_MASK", size):

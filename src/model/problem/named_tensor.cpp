@@ -18,12 +18,10 @@ namespace fatune {
 namespace {
 
 constexpr std::string_view kArgumentPrefix = "tensor_";
-constexpr std::size_t kLongestName = 64;                          // chosen
-constexpr std::size_t kMostTensors = 8;                           // chosen
-constexpr std::size_t kMostSizes = 3;                             // chosen
-constexpr std::size_t kMostRuns = 4096;                           // chosen: records repeat the text
-constexpr std::int64_t kMostElements = std::int64_t{1} << 24;     // chosen
-constexpr std::int64_t kMostWhole = (std::int64_t{1} << 30) - 1;  // sums of two have 32 bits
+constexpr std::size_t kLongestName = 64;                       // chosen
+constexpr std::size_t kMostSizes = 3;                          // chosen
+constexpr std::size_t kMostRuns = 4096;                        // chosen: records repeat the text
+constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // chosen
 constexpr std::array<std::string_view, 2> kTensorTypes = {"i32", "f32"};
 constexpr std::string_view kTensorForm =
     "NAME=TYPE[SIZE]:VALUES, such as doc=i32[4096]:0*700,1*3396";
@@ -38,6 +36,10 @@ std::string tensor_name_fault(std::string_view name) {
   if (name.starts_with("padding") || name.starts_with("document"))
     return fmt::format("has '{}' for a name, which begins like a mask's lengths", name);
   return {};
+}
+
+Error refused(std::string_view text, const std::string& why) {
+  return usage_error(fmt::format("tensor '{}' {}", excerpt(trim(text)), why));
 }
 
 /// Parses "i32[16][1023]".
@@ -143,10 +145,21 @@ void NamedTensor::append(double value, std::int64_t count) {
   runs.back().end = begin + count;
 }
 
-std::string name(const NamedTensor& tensor) {
+std::string declaration_of(const NamedTensor& tensor) {
   std::string text =
       fmt::format("{}={}", tensor.name, kTensorTypes.at(static_cast<std::size_t>(tensor.type)));
   for (const std::int64_t size : tensor.shape) text += fmt::format("[{}]", size);
+  return text;
+}
+
+NamedTensor without_values(NamedTensor tensor) {
+  tensor.runs.clear();
+  if (tensor.type == NamedTensor::Type::kI32) tensor.append(0, tensor.elements());
+  return tensor;
+}
+
+std::string name(const NamedTensor& tensor) {
+  std::string text = declaration_of(tensor);
   std::int64_t begin = 0;
   for (const NamedTensor::Run& run : tensor.runs) {
     text += begin == 0 ? ":" : ",";
@@ -160,25 +173,30 @@ std::string name(const NamedTensor& tensor) {
   return text;
 }
 
-Result<NamedTensor> parse_named_tensor(std::string_view text) {
+Result<NamedTensor> parse_declaration(std::string_view text) {
   text = trim(text);
-  const auto refused = [&](const std::string& why) {
-    return usage_error(fmt::format("tensor '{}' {}", excerpt(text), why));
-  };
   const std::size_t equals = text.find('='), colon = text.find(':');
   if (equals == std::string_view::npos || colon < equals)
-    return refused(fmt::format("is not of the form {}", kTensorForm));
+    return refused(text, fmt::format("is not of the form {}", kTensorForm));
   NamedTensor tensor{.name = std::string(trim(text.substr(0, equals)))};
   if (const std::string fault = tensor_name_fault(tensor.name); !fault.empty())
-    return refused(fault);
+    return refused(text, fault);
   const std::string_view type = trim(text.substr(equals + 1, colon - equals - 1));
   if (const Status parsed = parse_type(type, tensor); !parsed)
-    return refused(parsed.error().message);
+    return refused(text, parsed.error().message);
+  return without_values(std::move(tensor));
+}
+
+Result<NamedTensor> parse_named_tensor(std::string_view text) {
+  FATUNE_TRY(NamedTensor tensor, parse_declaration(text));
+  tensor.runs.clear();
+  const std::size_t colon = text.find(':');
   const bool has_values = colon != std::string_view::npos;
   if (!has_values && tensor.type == NamedTensor::Type::kI32)
-    return refused(fmt::format("has no values; give i32 some, such as :0*{}", tensor.elements()));
+    return refused(text,
+                   fmt::format("has no values; give i32 some, such as :0*{}", tensor.elements()));
   const Status parsed = has_values ? parse_values(text.substr(colon + 1), tensor) : Status();
-  if (!parsed) return refused(parsed.error().message);
+  if (!parsed) return refused(text, parsed.error().message);
   return tensor;
 }
 

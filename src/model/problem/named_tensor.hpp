@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,6 +15,10 @@ namespace fatune {
 
 struct Attention;
 struct TensorPlan;
+
+/// Bound of i32 elements and of their negatives, for which sums of two have 32 bits.
+inline constexpr std::int64_t kMostWhole = (std::int64_t{1} << 30) - 1;
+inline constexpr std::size_t kMostTensors = 8;  ///< of a problem; chosen
 
 /// A contiguous tensor that kernels read at run time. Machine code depends on all but `runs`.
 struct NamedTensor {
@@ -48,6 +53,12 @@ std::string name(const NamedTensor& tensor);
 /// Parses name(); `v*n` stands for n times v.
 Result<NamedTensor> parse_named_tensor(std::string_view text);
 FieldWord<NamedTensor> word_of(const NamedTensor*);
+/// Returns all that machine code depends on: "doc=i32[4096]".
+std::string declaration_of(const NamedTensor& tensor);
+/// Parses declaration_of() or name(). Values are not kept: those of i32 are 0.
+Result<NamedTensor> parse_declaration(std::string_view text);
+/// Returns the tensor with values as parse_declaration() has them.
+NamedTensor without_values(NamedTensor tensor);
 
 /// Returns the kernel's argument: "tensor_doc".
 std::string argument_of(const NamedTensor& tensor);

@@ -56,8 +56,9 @@ bool is_wide(const Range& range) {
   return range.lo < -kMost || range.hi > kMost;
 }
 
-/// Returns the range of a tensor's elements at indices of these ranges. Sets `fault` if an index
-/// may be outside.
+/// Returns the range of a tensor's elements at indices of these ranges. With a `fault`, which is
+/// set if an index may be outside, the range is that of all elements that a tensor can have:
+/// kernels read other values at run time.
 Range range_of_elements(const RuleNode& node, const Attention& problem,
                         std::span<const Range> indices, std::string* fault) {
   const NamedTensor* const tensor = find_tensor(problem, node.tensor);
@@ -84,6 +85,7 @@ Range range_of_elements(const RuleNode& node, const Attention& problem,
     last = last * size + indices[i].hi;
   }
   if (node.is_float) return {0, 1};
+  if (fault != nullptr) return {-kMostWhole, kMostWhole};
   const NamedTensor::Values values = tensor->values(first, last);
   return {values.least, values.most};
 }

@@ -46,6 +46,13 @@ TEST_CASE("a named tensor has one spelling") {
     CHECK(tensor_of(text) == tensor_of(name(tensor_of(text))));
 }
 
+TEST_CASE("a declaration has no values") {
+  CHECK(declaration_of(tensor_of("t=i32[2][3]:-7*6")) == "t=i32[2][3]");
+  CHECK(*parse_declaration(" t = i32[2][3]") == tensor_of("t=i32[2][3]:0*6"));
+  CHECK(*parse_declaration("t=f32[3]:0.1,-2,1e30") == tensor_of("t=f32[3]"));
+  CHECK(without_values(tensor_of("t=i32[2]:4,5")) == *parse_declaration("t=i32[2]"));
+}
+
 TEST_CASE("texts of named tensors are refused with what would be right") {
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"doc", "is not of the form NAME=TYPE[SIZE]:VALUES"},
@@ -77,7 +84,7 @@ TEST_CASE("indices of named tensors are proven") {
   const std::string doc = "doc=i32[90]:0*40,1*50", table = "table=f32[4][159]";
   CHECK(fault_of("doc[q] == doc[k]", "", {doc}).empty());
   CHECK(fault_of("none", "score + table[h][k - q + 69]", {table}).empty());
-  CHECK(fault_of("two[doc[k]] > q", "", {doc, "two=i32[2]:40,90"}).empty());
+  CHECK(fault_of("two[max(0, min(doc[k], 1))] > q", "", {doc, "two=i32[2]:40,90"}).empty());
   CHECK(fault_of("none", "score + min(doc[k], 3.5)", {doc}).empty());
   CHECK(fault_of("none", "score + table[h][k - q]", {table}) ==
         "score 'score + table[h][k - q]': index 2 of 'table' is from -69 to 89, but must be from 0 "
@@ -89,6 +96,7 @@ TEST_CASE("indices of named tensors are proven") {
   CHECK_THAT(fault_of("doc[q][0] == 1", "", {doc}),
              ContainsSubstring("'doc' has an index for each size: 1, not 2"));
   CHECK_THAT(fault_of("k / doc[q] < 3", "", {doc}), ContainsSubstring("may divide by 0"));
+  CHECK(fault_of("doc[q] - doc[k] < 3", "", {doc}).empty());
   CHECK_THAT(fault_of("table[h][k] < 3", "", {table}),
              ContainsSubstring("'table' is f32, but masks read i32 only"));
   CHECK_THAT(fault_of("none", "score + doc[score]", {doc}),
@@ -97,6 +105,14 @@ TEST_CASE("indices of named tensors are proven") {
       fault_of("none", "score", {doc}),
       ContainsSubstring("tensors has 'doc', which neither mask nor score reads as doc[...]"));
   CHECK_THAT(fault_of("doc[k] == 0", "", {doc, doc}), ContainsSubstring("tensors has 'doc' twice"));
+}
+
+TEST_CASE("proofs hold for all values, which kernels read at run time") {
+  const std::string ones = "doc=i32[90]:1*90";
+  CHECK_THAT(fault_of("k / doc[q] < 3", "", {ones}), ContainsSubstring("may divide by 0"));
+  CHECK_THAT(fault_of("two[doc[k]] > q", "", {ones, "two=i32[2]:40,90"}),
+             ContainsSubstring("index 1 of 'two' is from -1073741823 to 1073741823, but must be"));
+  CHECK_THAT(fault_of("doc[q] * 4 > k", "", {ones}), ContainsSubstring("numbers have 32 bits"));
 }
 
 TEST_CASE("expressions with tensors become text, code and calls") {
