@@ -86,7 +86,7 @@ static int is_contiguous(const fatune_rt_problem *p) {
 static int has_reference(const fatune_rt_problem *p) {
   return (p->dtype == FATUNE_RT_F16 || p->dtype == FATUNE_RT_BF16) &&
          (p->mask == NULL || is_causal(p)) && p->bias == NULL && p->score == NULL &&
-         p->softcap == 0 && p->value_dim == 0 && !p->alibi && !p->sink;
+         p->softcap == 0 && p->value_dim == 0 && !p->alibi && !p->sink && p->tensors == NULL;
 }
 
 static void print_problem(const fatune_rt_problem *p) {

@@ -69,11 +69,14 @@ Strides stepped_strides(const Attention& problem, const char* tensor) {
   return strides;
 }
 
-/// Leaves out what a kernel does not depend on: the numbers of lengths, but not how many documents.
+/// Leaves out what a kernel does not depend on: the numbers of lengths, but not how many documents,
+/// and values and order of named tensors.
 Attention without_numbers(Attention problem) {
   Lengths& lengths = problem.mask.lengths;
   if (lengths.repeats()) lengths.numbers.resize(1);
   std::ranges::fill(lengths.numbers, problem.seq_kv);
+  for (NamedTensor& each : problem.tensors) each.runs.clear();
+  std::ranges::sort(problem.tensors, {}, &NamedTensor::name);
   return problem;
 }
 

@@ -64,7 +64,7 @@ Attention with_named_layouts(Attention problem);
 ///
 /// Tensors that are not contiguous must have the kernel's layout and its very problem, and so must
 /// problems with optional tensors or expressions, which know batch entry, head and row. Numbers of
-/// lengths may differ, since kernels read them at run time.
+/// lengths and values of named tensors may differ, since kernels read them at run time.
 ///
 /// In contiguous tensors, head (b, h) of q is block b * heads + h of seq_q * head_dim elements. In
 /// k and v it is block b * kv_heads + h / group of seq_kv * head_dim, where group = heads /
@@ -108,7 +108,7 @@ struct Wish {
 struct StoredKernel {
   KernelFacts facts;
   std::string cubin;
-  std::string mask = {}, bias = {};  ///< texts of fatune_rt_problem; empty: none
+  std::string mask = {}, bias = {}, tensors = {};  ///< texts of fatune_rt_problem; empty: none
 };
 
 struct Choice {

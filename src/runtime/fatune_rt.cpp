@@ -70,6 +70,7 @@ fatune_rt_problem to_c(const StoredKernel& kernel) {
           kernel.mask.empty() ? nullptr : kernel.mask.c_str(),
           kernel.bias.empty() ? nullptr : kernel.bias.c_str(),
           problem.score.empty() ? nullptr : problem.score.c_str(),
+          kernel.tensors.empty() ? nullptr : kernel.tensors.c_str(),
           problem.softcap.value_or(0),
           kernel.facts.scale,
           problem.value_dim.value_or(0),

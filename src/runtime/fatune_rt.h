@@ -43,7 +43,7 @@ extern "C" {
 #endif
 
 /* Increases when a struct or function of this header changes its meaning or layout. */
-#define FATUNE_RT_ABI 4
+#define FATUNE_RT_ABI 5
 
 /* Returns FATUNE_RT_ABI of the loaded library. A program that opens the library by dlopen should
  * compare it with the header's before any other call; linked programs rely on the soname. */
@@ -99,7 +99,8 @@ typedef struct fatune_rt_strides {
  * mask, bias and score are the texts of `fatune sweep` (docs/attention.md), and must say what the
  * kernel computes. Lengths are read at run time, so their numbers are not compared: "causal+padding"
  * has none, and "document:9,9" only says that there are two documents. A kernel for more documents
- * than there are takes the end once more for each. Functions keep no pointer to a text. */
+ * than there are takes the end once more for each. tensors declares those that mask and score read
+ * by name, in any order, with spaces between. Functions keep no pointer to a text. */
 typedef struct fatune_rt_problem {
   int64_t batch, heads, kv_heads, seq_q, seq_kv, head_dim; /* at least 1; kv_heads divides heads */
   int32_t dtype;                                           /* a fatune_rt_dtype */
@@ -107,6 +108,7 @@ typedef struct fatune_rt_problem {
   const char *mask;  /* "causal", "window:64,64", "causal && (k < 4 || q - k < 128)"; null: none */
   const char *bias;  /* shape, type and strides: "1,16,512,512:f32"; null: none */
   const char *score; /* what scores become: "score + 0.5 * (k - q)"; null: they stay */
+  const char *tensors; /* "doc=i32[4096] table=f32[16][1023]"; null: none */
   double softcap;    /* scores become softcap * tanh(score / softcap), before a bias; 0: none */
   double scale;      /* 0: 1 / sqrt(head_dim); must equal the scale compiled into the kernel */
   int64_t value_dim; /* 0: head_dim */
@@ -184,7 +186,7 @@ typedef struct fatune_rt_plan_info {
 
 FATUNE_RT_API void fatune_rt_describe(const fatune_rt_plan *plan, fatune_rt_plan_info *info);
 
-/* Memory of the current context's device, aligned to 16 bytes; lengths, alibi and sink to an
+/* Memory of the current context's device, aligned to 16 bytes; lengths, alibi, sink and named to an
  * element. Tensors that the problem has not are null. */
 typedef struct fatune_rt_tensors {
   const void *q, *k, *v;
@@ -196,6 +198,7 @@ typedef struct fatune_rt_tensors {
   const int32_t *lengths; /* padding: (batch) keys; document: where each begins, and the end */
   const float *alibi;     /* (heads) */
   const void *sink;       /* (heads), of q's type */
+  const void *const *named; /* an address for each of the problem's `tensors`, in their order */
 } fatune_rt_tensors;
 
 /* Queues the kernel, which reads and writes the tensors in stream order. The device must be the one

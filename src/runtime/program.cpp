@@ -64,6 +64,25 @@ Failure bad(std::string message) { return {FATUNE_RT_BAD_ARGUMENT, std::move(mes
 
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
+/// Adds the named tensors in the kernel's order.
+Outcome<Done> add_named(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors,
+                        Addresses& addresses) {
+  if (plan.named.empty() != (tensors.named == nullptr))
+    return bad(plan.named.empty() ? "tensors.named is not null, but the problem has none"
+                                  : "tensors.named is null, but the problem has tensors");
+  for (std::size_t i = 0; i < plan.named.size(); ++i) {
+    constexpr CUdeviceptr kElementBytes = 4;
+    const std::size_t place = plan.named[i];
+    const CUdeviceptr found = address(tensors.named[place]);
+    if (found == 0) return bad(fmt::format("tensors.named[{}] is null", place));
+    if (found % kElementBytes != 0)
+      return bad(fmt::format("tensors.named[{}]: {:#x} is no multiple of {} bytes", place, found,
+                             kElementBytes));
+    addresses[kTensors + i] = found;
+  }
+  return Done{};
+}
+
 /// Bytes, in the order of kTensorNames. The last three tensors are read element by element.
 constexpr std::array<std::uint64_t, kTensors> kAlignments = {kTensorAlignment,
                                                              kTensorAlignment,
@@ -76,10 +95,9 @@ constexpr std::array<std::uint64_t, kTensors> kAlignments = {kTensorAlignment,
                                                              2};
 
 Outcome<Addresses> addresses_of(const fatune_rt_plan& plan, const fatune_rt_tensors& tensors) {
-  const Addresses addresses = {
-      address(tensors.q),       address(tensors.k),     address(tensors.v),
-      address(tensors.out),     address(tensors.lse),   address(tensors.bias),
-      address(tensors.lengths), address(tensors.alibi), address(tensors.sink)};
+  Addresses addresses = {address(tensors.q),       address(tensors.k),     address(tensors.v),
+                         address(tensors.out),     address(tensors.lse),   address(tensors.bias),
+                         address(tensors.lengths), address(tensors.alibi), address(tensors.sink)};
   for (std::size_t i = 0; i < kTensors; ++i) {
     if (addresses[i] % kAlignments[i] != 0) {
       return bad(fmt::format("tensors.{}: {:#x} is no multiple of {} bytes, as kernels need it",
@@ -90,6 +108,7 @@ Outcome<Addresses> addresses_of(const fatune_rt_plan& plan, const fatune_rt_tens
     if (!plan.has[i] && addresses[i] != 0)
       return bad(fmt::format("tensors.{} is not null, but the problem has none", kTensorNames[i]));
   }
+  FATUNE_TRY_STATUS(add_named(plan, tensors, addresses));
   return addresses;
 }
 
@@ -285,6 +304,11 @@ Program::Argument Program::argument(const KernelFacts& facts, const std::string&
   };
   const std::size_t tensor = tensor_named(name);
   if (tensor < kTensors) return made(Argument::kAddress, tensor);
+  if (is_named_tensor(name)) {
+    const auto& named = facts.problem.as_attention().tensors;
+    const auto found = std::ranges::find(named, name, argument_of);
+    return made(Argument::kAddress, kTensors + static_cast<std::size_t>(found - named.begin()));
+  }
   const std::size_t scratch = index_of(facts.scratch, name);
   if (scratch < facts.scratch.size()) return made(Argument::kScratch, scratch);
   return made(Argument::kMap, index_of(facts.tensor_maps, name));  // the name was checked

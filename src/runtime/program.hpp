@@ -32,7 +32,8 @@ Outcome<CUdevice> current_device(const Driver& driver);
 enum Tensor : std::uint8_t { kQ, kK, kV, kOut, kLse, kBias, kLengths, kAlibi, kSink, kTensors };
 constexpr std::array<const char*, kTensors> kTensorNames = {
     "q", "k", "v", "out", "lse", "bias", "lengths", "alibi", "sink"};
-using Addresses = std::array<CUdeviceptr, kTensors>;
+/// Addresses of these, and of the kernel's named tensors.
+using Addresses = std::array<CUdeviceptr, kTensors + kMostTensors>;
 
 constexpr std::size_t kMostMaps = 8;  ///< per kernel; our kernels have at most 4
 using Maps = std::array<CUtensorMap, kMostMaps>;
@@ -118,6 +119,7 @@ struct fatune_rt_plan {
   fatune::rt::Fit fit;
   fatune::rt::PartBytes parts;
   std::array<bool, fatune::rt::kTensors> has{};  ///< the tensors of the problem
+  std::vector<std::size_t> named;  ///< places of the kernel's named tensors among the problem's
 };
 
 namespace fatune::rt {

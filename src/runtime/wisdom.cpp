@@ -10,6 +10,7 @@
 
 #include "core/file.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
 #include "model/problem/scores.hpp"
 
 namespace fatune::rt {
@@ -73,6 +74,17 @@ Outcome<std::optional<Bias>> bias_of(const fatune_rt_problem& given) {
   return std::optional(*bias);
 }
 
+Outcome<std::vector<NamedTensor>> tensors_of(const fatune_rt_problem& given) {
+  std::vector<NamedTensor> tensors;
+  for (const std::string& text : split(text_of(given.tensors), ' ')) {
+    if (text.empty()) continue;
+    Result<NamedTensor> tensor = parse_declaration(text);
+    if (!tensor) return bad_field(tensor.error().message);
+    tensors.push_back(*std::move(tensor));
+  }
+  return tensors;
+}
+
 /// Converts and checks sizes and types; errors name the field.
 Outcome<Attention> checked_sizes(const fatune_rt_problem& given) {
   if (given.dtype < FATUNE_RT_F16 || given.dtype > FATUNE_RT_E5M2)
@@ -100,6 +112,7 @@ Outcome<Attention> problem_of(const fatune_rt_problem& given) {
   FATUNE_TRY(Attention problem, checked_sizes(given));
   FATUNE_TRY(problem.mask, mask_of(given));
   FATUNE_TRY(problem.bias, bias_of(given));
+  FATUNE_TRY(problem.tensors, tensors_of(given));
   if (const Status set = set_score(problem, text_of(given.score)); !set)
     return bad_field(set.error().message);
   problem.layouts = {layout_of(given.q), layout_of(given.k), layout_of(given.v),
@@ -126,7 +139,10 @@ Outcome<std::vector<StoredKernel>> load_kernels(const std::filesystem::path& fol
     const Attention& tuned = each.problem.as_attention();
     std::string mask = tuned.mask == Mask::kNone ? "" : name(tuned.mask);
     std::string bias = tuned.bias ? name(*tuned.bias) : "";
-    kernels.push_back({std::move(each), std::move(cubin), std::move(mask), std::move(bias)});
+    std::vector<std::string> named;
+    for (const NamedTensor& tensor : tuned.tensors) named.push_back(declaration_of(tensor));
+    kernels.push_back(
+        {std::move(each), std::move(cubin), std::move(mask), std::move(bias), join(named, " ")});
   }
   return kernels;
 }
@@ -150,9 +166,9 @@ Outcome<std::vector<StoredKernel>> load_wisdom(const std::filesystem::path& fold
 /// the device.
 static std::string query_of(fatune_rt_problem problem, const fatune_rt_options& options,
                             CUdevice device) {
-  static_assert(sizeof(problem) == 208 && sizeof(options) == 8, "no padding: bytes decide");
+  static_assert(sizeof(problem) == 216 && sizeof(options) == 8, "no padding: bytes decide");
   std::string query;
-  for (const char** text : {&problem.mask, &problem.bias, &problem.score}) {
+  for (const char** text : {&problem.mask, &problem.bias, &problem.score, &problem.tensors}) {
     query += text_of(*text);
     query += '\0';
     *text = nullptr;
@@ -237,6 +253,11 @@ Outcome<std::unique_ptr<fatune_rt_plan>> Wisdom::make_plan(const fatune_rt_probl
   const std::vector<std::string> tensors = attention_tensors(wish.problem);
   for (std::size_t i = 0; i < kTensors; ++i)
     plan->has[i] = i == kLse ? wish.problem.lse : std::ranges::count(tensors, kTensorNames[i]) > 0;
+  for (const NamedTensor& each : kernels_[choice.kernel].facts.problem.as_attention().tensors) {
+    const auto& asked = wish.problem.tensors;
+    const auto found = std::ranges::find(asked, each.name, &NamedTensor::name);
+    plan->named.push_back(static_cast<std::size_t>(found - asked.begin()));
+  }
   return plan;
 }
 

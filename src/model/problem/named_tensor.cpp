@@ -128,6 +128,7 @@ double NamedTensor::at(std::int64_t element) const {
 }
 
 NamedTensor::Values NamedTensor::values(std::int64_t first, std::int64_t last) const {
+  if (runs.empty()) return {-kMostWhole, kMostWhole};
   first = std::clamp<std::int64_t>(first, 0, elements() - 1);
   last = std::clamp<std::int64_t>(last, first, elements() - 1);
   auto run = std::ranges::upper_bound(runs, first, {}, &Run::end);
@@ -150,12 +151,6 @@ std::string declaration_of(const NamedTensor& tensor) {
       fmt::format("{}={}", tensor.name, kTensorTypes.at(static_cast<std::size_t>(tensor.type)));
   for (const std::int64_t size : tensor.shape) text += fmt::format("[{}]", size);
   return text;
-}
-
-NamedTensor without_values(NamedTensor tensor) {
-  tensor.runs.clear();
-  if (tensor.type == NamedTensor::Type::kI32) tensor.append(0, tensor.elements());
-  return tensor;
 }
 
 std::string name(const NamedTensor& tensor) {
@@ -184,12 +179,11 @@ Result<NamedTensor> parse_declaration(std::string_view text) {
   const std::string_view type = trim(text.substr(equals + 1, colon - equals - 1));
   if (const Status parsed = parse_type(type, tensor); !parsed)
     return refused(text, parsed.error().message);
-  return without_values(std::move(tensor));
+  return tensor;
 }
 
 Result<NamedTensor> parse_named_tensor(std::string_view text) {
   FATUNE_TRY(NamedTensor tensor, parse_declaration(text));
-  tensor.runs.clear();
   const std::size_t colon = text.find(':');
   const bool has_values = colon != std::string_view::npos;
   if (!has_values && tensor.type == NamedTensor::Type::kI32)

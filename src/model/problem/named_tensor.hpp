@@ -37,13 +37,14 @@ struct NamedTensor {
   std::string name = {};
   Type type = Type::kI32;
   std::vector<std::int64_t> shape = {};  ///< one to three sizes, the fastest last
-  std::vector<Run> runs = {};            ///< empty if f32 values are drawn
+  std::vector<Run> runs = {};            ///< empty: f32 values are drawn, i32 values are unknown
   friend auto operator<=>(const NamedTensor&, const NamedTensor&) = default;
   bool operator==(const NamedTensor& other) const { return (*this <=> other) == 0; }
 
   std::int64_t elements() const;
   double at(std::int64_t element) const;
-  /// Returns the range of i32 elements `first` to `last`, which are clamped to the tensor.
+  /// Returns the range of i32 elements `first` to `last`, which are clamped to the tensor. Unknown
+  /// ones may have any value.
   Values values(std::int64_t first, std::int64_t last) const;
   void append(double value, std::int64_t count);
 };
@@ -55,10 +56,8 @@ Result<NamedTensor> parse_named_tensor(std::string_view text);
 FieldWord<NamedTensor> word_of(const NamedTensor*);
 /// Returns all that machine code depends on: "doc=i32[4096]".
 std::string declaration_of(const NamedTensor& tensor);
-/// Parses declaration_of() or name(). Values are not kept: those of i32 are 0.
+/// Parses declaration_of() or name(), and keeps no values.
 Result<NamedTensor> parse_declaration(std::string_view text);
-/// Returns the tensor with values as parse_declaration() has them.
-NamedTensor without_values(NamedTensor tensor);
 
 /// Returns the kernel's argument: "tensor_doc".
 std::string argument_of(const NamedTensor& tensor);

@@ -363,8 +363,6 @@ std::string why_not_in_wisdom(const KernelFacts& facts) {
                        operation_name(problem));
   if (problem.is(has_descales)) return "is for fp8, but libfatune_rt passes no factors";
   if (problem.is(is_fused)) return "quantizes, but libfatune_rt has no word for that";
-  if (!problem.as_attention().tensors.empty())
-    return "reads named tensors, but libfatune_rt cannot take them";
   for (const TensorMapFacts& map : facts.tensor_maps) {
     if (std::ranges::count(facts.scratch, map.tensor, &ScratchFacts::name) > 0)
       return fmt::format("maps its scratch {}, but libfatune_rt maps tensors alone", map.tensor);

@@ -144,7 +144,8 @@ TEST_CASE("a bias is of its own batch, heads and rows") {
 }
 
 TEST_CASE("lengths, slopes, sinks and expressions know batch entry, head and row") {
-  const char* changed = GENERATE(" padding:7", " alibi", " sink", " h<q", " score score*b");
+  const char* changed = GENERATE(" padding:7", " alibi", " sink", " h<q", " score score*b",
+                                 " n[k]==q tensor n=i32[16]:1*16");
   const auto with = [&](const char* sizes) { return problem(std::string(sizes) + changed); };
   CHECK(is(rt::fit(with("2,8,16,64"), with("2,8,16,64")), FATUNE_RT_EXACT, 1));
   CHECK_FALSE(rt::fit(with("2,8,16,64"), with("1,16,16,64")));
@@ -157,6 +158,9 @@ TEST_CASE("numbers of lengths are read at run time") {
   CHECK(is(fit("1,8,16,64 document:7,9", "1,8,16,64 document:16,0"), FATUNE_RT_EXACT, 1));
   CHECK_FALSE(fit("1,8,16,64 document:7,9", "1,8,16,64 document:16"));
   CHECK_FALSE(fit("2,8,16,64 padding:7", "2,8,16,64 padding-left:7"));
+  CHECK(
+      is(fit("2,8,16,64 n[k]==q tensor n=i32[16]:1*16", "2,8,16,64 n[k]==q tensor n=i32[16]:7*16"),
+         FATUNE_RT_EXACT, 1));
 }
 
 TEST_CASE("what else differs never fits") {

@@ -92,6 +92,23 @@ TEST_CASE("lengths, slopes and sinks are aligned to an element") {
         std::vector<CUdeviceptr>{0x1000, 0x2000, 0x3000, 0x4000, 0, 0x7004, 0x8004, 0x9002});
 }
 
+TEST_CASE("named tensors are the kernel's arguments in any order of the problem") {
+  const char* const tuned =
+      "4,8,512,64 k<left[b] score score+t[h] tensor left=i32[4]:9*4 tensor t=f32[8]";
+  Found found(test::facts_of(problem(tuned)),
+              "4,8,512,64 k<left[b] score score+t[h] tensor t=f32[8] tensor left=i32[4]:0,3*3");
+  found.refuses("tensors.named is null, but the problem has tensors");
+  const void* named[] = {at(0x7004), nullptr};
+  found.tensors.named = named;
+  found.refuses("tensors.named[1] is null");
+  named[1] = at(0x8002);
+  found.refuses("tensors.named[1]: 0x8002 is no multiple of 4 bytes");
+  named[1] = at(0x8004);
+  REQUIRE(found.launch());
+  CHECK(found.fake.launches[0].addresses ==
+        std::vector<CUdeviceptr>{0x1000, 0x2000, 0x3000, 0x4000, 0, 0x8004, 0x7004});
+}
+
 TEST_CASE("a bias that the problem has not is refused") {
   Found found(test::facts_of(problem("4,8,512,64")), "4,8,512,64");
   found.tensors.bias = at(0x6000);

@@ -39,6 +39,8 @@ fatune_rt_problem c_problem(const Attention& p) {
     const Strides told = strides_of(p, tensor);
     return {told.batch, told.head, told.row};
   };
+  std::vector<std::string> declarations;
+  for (const NamedTensor& each : p.tensors) declarations.push_back(declaration_of(each));
   return {p.batch,
           p.heads,
           p.kv_heads,
@@ -50,6 +52,7 @@ fatune_rt_problem c_problem(const Attention& p) {
           kept(p.mask == Mask::kNone ? "" : name(p.mask)),
           kept(p.bias ? name(*p.bias) : ""),
           kept(p.score),
+          kept(join(declarations, " ")),
           p.softcap.value_or(0),
           0,
           p.value_dim.value_or(0),
@@ -136,6 +139,8 @@ std::unique_ptr<fatune_rt> open_folder(const std::filesystem::path& folder, Fake
   driver.define("attend", std::function([](Address, Address, Address, Address, Address) {}));
   driver.define("attend_more",
                 std::function([](Address, Address, Address, Address, Address, Address) {}));
+  driver.define("attend_more_more", std::function([](Address, Address, Address, Address, Address,
+                                                     Address, Address) {}));
   driver.define("attend_more_more_more", std::function([](Address, Address, Address, Address,
                                                           Address, Address, Address, Address) {}));
   driver.define("combine", std::function([](Address, Address, Address, Address) {}));

@@ -191,6 +191,30 @@ TEST_CASE("texts belong to the question, by what they mean") {
         FATUNE_RT_BAD_ARGUMENT);
 }
 
+TEST_CASE("tensors of expressions belong to the question by name, type and shape") {
+  FakeDriver fake;
+  const test::TemporaryFolder folder;
+  const Attention tuned = problem("4,8,512,64 k<left[b] tensor left=i32[4]:9,7*3");
+  test::write_folder(folder.path(), {test::facts_of(tuned)});
+  const auto wisdom = test::open_folder(folder.path(), fake);
+  const auto status = [&](const char* mask, const char* tensors) {
+    fatune_rt_problem other = test::c_problem(tuned);
+    other.mask = mask;
+    other.tensors = tensors;
+    const auto found = wisdom->find(other, {});
+    return found ? FATUNE_RT_OK : found.error().status;
+  };
+  CHECK(status("k < left[b]", "left=i32[4]") == FATUNE_RT_OK);
+  CHECK(status("k < left[b]", " left=i32[4]:0*4 ") == FATUNE_RT_OK);
+  CHECK(status("k < left[b]", "left=i32[5]") == FATUNE_RT_NO_KERNEL);
+  CHECK(status("k < n[b]", "n=i32[4]") == FATUNE_RT_NO_KERNEL);
+  CHECK(status("k < left[b]", nullptr) == FATUNE_RT_BAD_ARGUMENT);
+  CHECK(status("k < left[b]", "left=f32[4]") == FATUNE_RT_BAD_ARGUMENT);
+  CHECK(status("k < left[b]", "left=i32[3]") == FATUNE_RT_BAD_ARGUMENT);
+  CHECK(status("k < left[b]", "left=i32[4] more=i32[4]") == FATUNE_RT_BAD_ARGUMENT);
+  CHECK(status("k < left[b]", "left") == FATUNE_RT_BAD_ARGUMENT);
+}
+
 TEST_CASE("an answer outlives the caller's texts") {
   Served served({test::facts_of(problem("1,8,512,64 causal"))});
   fatune_rt_problem wanted = test::c_problem(problem("1,8,512,64"));

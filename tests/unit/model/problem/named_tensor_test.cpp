@@ -48,9 +48,16 @@ TEST_CASE("a named tensor has one spelling") {
 
 TEST_CASE("a declaration has no values") {
   CHECK(declaration_of(tensor_of("t=i32[2][3]:-7*6")) == "t=i32[2][3]");
-  CHECK(*parse_declaration(" t = i32[2][3]") == tensor_of("t=i32[2][3]:0*6"));
+  const NamedTensor declared = *parse_declaration(" t = i32[2][3]");
+  CHECK(name(declared) == "t=i32[2][3]");
+  CHECK(declared.values(0, 0).most == kMostWhole);
+  CHECK(*parse_declaration("t=i32[2][3]:-7*6") == declared);
   CHECK(*parse_declaration("t=f32[3]:0.1,-2,1e30") == tensor_of("t=f32[3]"));
-  CHECK(without_values(tensor_of("t=i32[2]:4,5")) == *parse_declaration("t=i32[2]"));
+  Attention p = test::problem("2,1,4,64 f16 k<t[b] tensor t=i32[2]:4,0");
+  p.tensors = {*parse_declaration("t=i32[2]")};
+  CHECK(validate(p));
+  p.tensors = {tensor_of("t=i32[2]:0,-1")};
+  CHECK_THAT(validate(p).error().message, ContainsSubstring("mask k < t[b] hides every key"));
 }
 
 TEST_CASE("texts of named tensors are refused with what would be right") {
