@@ -214,6 +214,9 @@ def _number(value: Any) -> Symbol:
 def _sum(word: str) -> Callable[..., Symbol]:
     """Returns +, - or *, which leave out 0 or 1."""
     def build(left: Any, right: Any) -> Symbol:
+        left, right = symbol(left), symbol(right)
+        if left.kind == right.kind == BOOL and word != "-":  # PyTorch's sum of bools is one
+            return _either(left, right) if word == "+" else _both(left, right)
         left, right = _number(left), _number(right)
         idle, kind = int(word == "*"), max(left.kind, right.kind)
         if is_number(right, idle) and left.kind == kind:

@@ -6,10 +6,11 @@ from typing import Any, List, NamedTuple
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from . import masks
 from .expressions import Refused, Symbol, text_of
 from .remembering import stamp
 
-_WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_WHOLE = (torch.bool, torch.int32, torch.int64)  # sums of narrower types wrap around
 _FRACTIONS = (torch.float32, torch.float16, torch.bfloat16)
 _MOST_WHOLE = (1 << 30) - 1  # for which the program proves that sums have 32 bits
 _MOST_SIZES = 3
@@ -41,8 +42,8 @@ def named(node: Symbol, tensors: List[torch.Tensor]) -> Symbol:
                       "dimensions")
     if tensor.dtype not in (*_WHOLE, *_FRACTIONS):
         name = str(tensor.dtype).replace("torch.", "")
-        raise Refused(f"reads a tensor of {name}, and kernels read whole numbers and floats of up "
-                      "to 32 bits")
+        raise Refused(f"reads a tensor of {name}, and kernels read bool, int32, int64 and floats "
+                      "of up to 32 bits")
     number = next((i for i, each in enumerate(tensors) if each is tensor), len(tensors))
     if number == len(tensors):
         tensors.append(tensor)
@@ -85,14 +86,16 @@ def ready(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
                       f"{device}")
     if tensor.dtype in (torch.int32, torch.float32) and tensor.is_contiguous():
         return tensor
-    if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
-        return _converted(tensor)
+    if masks.is_being_captured(tensor):  # and cannot be looked at
+        return _converted(tensor.clamp(-_MOST_WHOLE, _MOST_WHOLE) if tensor.dtype == torch.int64
+                          else tensor)
     now, (before, copy) = stamp(tensor), _copies.get(tensor, (None, None))
     if before == now and copy is not None:
         return copy  # type: ignore[no-any-return]
     copy = _converted(tensor)
     if before != now:
-        if tensor.dtype in _WHOLE and bool((copy != tensor).any()):
+        if tensor.dtype == torch.int64 and bool(
+                ((tensor < -_MOST_WHOLE) | (tensor > _MOST_WHOLE)).any()):
             raise Refused(f"its mask_mod or score_mod reads numbers beyond {_MOST_WHOLE}, which "
                           "kernels do not compute with")
         if tensor.is_cuda:  # another stream may use the copy
@@ -102,6 +105,4 @@ def ready(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _converted(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.dtype == torch.int64:
-        tensor = tensor.clamp(-_MOST_WHOLE, _MOST_WHOLE)
     return tensor.to(torch.int32 if tensor.dtype in _WHOLE else torch.float32).contiguous()

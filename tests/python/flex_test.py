@@ -17,8 +17,8 @@ import weakref
 import fatune
 import torch
 import torch.nn.functional as F
-from fatune import (block_masks, documents, exact, flex_compiled, flex_rules, flex_serving, installing, named_tensors,
-                    program)
+from fatune import (block_masks, documents, exact, flex_compiled, flex_rules, flex_serving, installing, masks,
+                    named_tensors, program)
 from fatune.flex_rules import Refused, rule_of
 from torch.nn.attention import flex_attention as module
 
@@ -69,6 +69,8 @@ MASKS = {
     "-q < -2": lambda b, h, q, k: -q < -2,
     "q + k != 3": lambda b, h, q, k: torch.ne(q + 0 + k, 3) & (q >= 0) & torch.full((), True, device=q.device),
     "q * (k < 3 ? 1 : 0) > 2": lambda b, h, q, k: q * (k < 3) > 2,
+    "(q < 2 || k < 3 ? 1 : 0) == 1": lambda b, h, q, k: (q < 2) + (k < 3) == 1,
+    "q > 2 && k < 3": lambda b, h, q, k: (q > 2) * (k < 3),
     "": lambda b, h, q, k: q.new_ones((), dtype=torch.bool) & (q >= 0),
 }
 SCORES = {
@@ -98,10 +100,11 @@ REFUSED = {
     "its mask_mod does not run on symbols: no": (unittest.mock.Mock(side_effect=ValueError("no\nmore")), None),
     "its score_mod adds a tensor and its mask_mod hides keys by one": (
         lambda b, h, q, k: PADDED[b, k], lambda s, b, h, q, k: s + BIAS[b, h, q, k]),
-    "its mask_mod reads a tensor of float64, and kernels read whole numbers": (
+    "its mask_mod reads a tensor of float64, and kernels read bool, int32": (
         lambda b, h, q, k: k < LENGTHS.double()[b], None),
     "its mask_mod takes an element in another form than tensor[b, h, q, k]": (lambda b, h, q, k: SPARSE[b, k], None),
     "its mask_mod takes a row of a tensor": (lambda b, h, q, k: BIAS[b] > 0, None),
+    "its mask_mod reads a tensor of uint8, and kernels": (lambda b, h, q, k: COUNTS.byte()[q] - 1 > k, None),
     "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, k], and expressions read tensors of up to 3 dimensions": (
         None, lambda s, b, h, q, k: s * BIAS[b, h, q, k]),
     "its score_mod reads a tensor of (2, 3, 5, 6)[b, h, q, q], and expressions": (
@@ -226,7 +229,12 @@ class TranslateTest(unittest.TestCase):
             named_tensors.ready(tensor, cpu)
             tensor[0] = 7
             self.assertEqual(named_tensors.ready(tensor, cpu)[0], 7)
-        for wrong, why in ((torch.tensor([1 << 30]), "reads numbers beyond 1073741823"), (tensor.to("meta"), "a tensor on meta, and q is on cpu")):
+        with unittest.mock.patch.object(masks, "is_being_captured", return_value=True):
+            tensor = torch.tensor([1 << 40, -1 << 40, 5])
+            copies = [named_tensors.ready(tensor, cpu) for _ in range(2)]
+            self.assertEqual([copy.tolist() for copy in copies], [[(1 << 30) - 1, 1 - (1 << 30), 5]] * 2)
+            self.assertIsNot(*copies)
+        for wrong, why in ((torch.tensor([1 << 30]), "reads numbers beyond 1073741823"), (torch.tensor([-1 << 63]), "reads numbers beyond"), (tensor.to("meta"), "a tensor on meta, and q is on cpu")):
             with self.assertRaisesRegex(Refused, why):
                 named_tensors.ready(wrong, cpu)
 

@@ -61,6 +61,19 @@ class CaptureTest(Graph):
                 (call,) = suite.calls
                 self.assertEqual((call["mask"]["kind"], call["problem"]), (kind, problem))
 
+    def test_tensors_of_flex_attention_have_the_values_that_a_replay_leaves(self):
+        from torch.nn.attention import flex_attention as module
+        values = torch.arange(16, dtype=torch.int32) // 6
+
+        def step():
+            documents = self.graphs.mask(values)
+            documents = values if documents is None else documents
+            return module.flex_attention(*models.packed(), score_mod=lambda s, b, h, q, k: s + documents[h])
+
+        (problem,) = fatune.capture(step, graph=True).problems
+        self.assertEqual((problem["score"], problem["tensors"]),
+                         ("score + t0[h]", ["t0=i32[16]:0*6,1*6,2*4"]))
+
     def test_calls_are_timed_in_the_modes_of_the_step(self):
         seen = []
 
