@@ -168,9 +168,10 @@ def _seen_keys(name, lengths, query, key):
     return seen
 
 
-def _by_operations(query, key, value, scale, gqa, cap=None, seen=None, bias=None, alibi=None, sink=None, dropout_p=0.0):
+def _by_operations(query, key, value, scale, gqa, cap=None, seen=None, bias=None, alibi=None, sink=None, dropout_p=0.0,
+                   change=None):
     """Returns attention and the log-sum-exp by operations in fp32, or in the double precision of tensors. A row that sees
-    no key is zeros, as a kernel's."""
+    no key is zeros, as a kernel's. `change` returns what scores become last, and hides keys."""
     wide = torch.float64 if query.dtype == torch.float64 else torch.float32
     with torch.autocast(query.device.type, enabled=False):
         if gqa:
@@ -178,14 +179,17 @@ def _by_operations(query, key, value, scale, gqa, cap=None, seen=None, bias=None
         scores = query.to(wide) @ key.to(wide).transpose(-2, -1) * (query.shape[-1]**-0.5 if scale is None else scale)
         if cap:
             scores = torch.tanh(scores / cap) * cap
-        for mask in (bias, seen):
-            if mask is not None:
-                scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+        if bias is not None:
+            scores = scores.masked_fill(~bias, -math.inf) if bias.dtype == torch.bool else scores + bias
         if alibi is not None:
             rows, keys = scores.shape[-2:]
             first = torch.arange(keys, device=scores.device)
             place = torch.arange(keys - rows, keys, device=scores.device)
             scores = scores - alibi[:, None, None] * (place[:, None] - first).abs()
+        if change is not None:
+            scores = change(scores)
+        if seen is not None:
+            scores = scores.masked_fill(~seen, -math.inf)
         if sink is not None:
             scores = torch.cat((scores, sink.to(wide)[:, None, None].expand(*scores.shape[:-1], 1)), -1)
         hidden = scores.isneginf().all(-1, keepdim=True)

@@ -137,12 +137,19 @@ def _check_every(kernel, tensors):
         print(f"FAILED  {_describe(kernel.facts)}: {error}")
         return False
     served = sum(row["calls"] for row in counts() if row["reason"] is None) > before
-    if asked["score"] or not _has_name(_parted(asked["mask"])[0]):
-        print(f"unknown {_describe(kernel.facts)}: PyTorch knows no expressions to compare it with")
-        return served
-    seen = _seen_keys(_with_lengths(asked["mask"], asked["lengths"]), asked["lengths"], *tensors[:2])
-    theirs = _by_operations(*tensors, asked["scale"], True, cap=asked["softcap"], seen=seen, bias=asked["bias"],
-                            alibi=asked["alibi"], sink=asked["sink"])
+    told, p = kernel.facts["expressions"], kernel.facts["problem"]
+    base, kind = _parted(p["mask"])
+    mask = "+".join(filter(None, (told["beside"] if told["mask"] else base, kind.partition(" ")[0])))
+
+    def change(scores):
+        if told["score"]:
+            scores = _evaluated(told["score"], p, asked["tensors"], scores)
+        return scores if not told["mask"] else scores.masked_fill(
+            _evaluated(told["mask"], p, asked["tensors"], scores) == 0, -math.inf)
+
+    seen = _seen_keys(_with_lengths(mask, asked["lengths"]), asked["lengths"], *tensors[:2])
+    theirs = _by_operations(*tensors, asked["scale"], True, asked["softcap"], seen, asked["bias"], asked["alibi"],
+                            asked["sink"], change=change)
     pairs = zip(own, theirs) if asked["return_lse"] else [(own, theirs[0])]
     error = max(map(_difference, *zip(*pairs)))
     limit = _LIMITS[kernel.dtype]

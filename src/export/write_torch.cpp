@@ -12,6 +12,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "export/formats.hpp"
+#include "model/problem/rule.hpp"
 
 namespace fatune {
 namespace {
@@ -19,9 +20,9 @@ namespace {
 /// The order of the parts in the module. The first part has one marked line each for the kernels'
 /// origin, their facts, and their machine code by hash.
 const std::vector<std::string_view> kAttentionParts = {
-    "torch_problem.py", "torch_mask.py",   "torch_driver.py",    "torch_queue.py",
-    "torch_launch.py",  "torch_choice.py", "torch_attention.py", "torch_operator.py",
-    "torch_fp8.py",     "torch_check.py"};
+    "torch_problem.py", "torch_mask.py",       "torch_driver.py",    "torch_queue.py",
+    "torch_launch.py",  "torch_choice.py",     "torch_attention.py", "torch_operator.py",
+    "torch_fp8.py",     "torch_expression.py", "torch_check.py"};
 const std::vector<std::string_view> kCustomParts = {"torch_custom.py", "torch_driver.py",
                                                     "torch_queue.py", "torch_sizes.py",
                                                     "torch_custom_operator.py"};
@@ -36,9 +37,25 @@ Json strides_json(const Attention& problem) {
   return json;
 }
 
+/// Returns the problem's expressions as calls for Python, and the mask beside the first.
+Json expressions_json(const Attention& problem) {
+  const auto calls = [](const std::string& text, RuleKind kind) {
+    return text.empty() ? Json() : Json(PairRule::of(text, kind).calls());
+  };
+  Mask beside = problem.mask;
+  beside.rule.clear();
+  beside.lengths = {};
+  return {{"mask", calls(problem.mask.rule, RuleKind::kMask)},
+          {"score", calls(problem.score, RuleKind::kScore)},
+          {"beside", name(beside)}};
+}
+
 Json facts_for_torch(const KernelFacts& facts) {
   Json json = to_json(facts);
-  if (!facts.problem.custom()) json["strides"] = strides_json(facts.problem.as_attention());
+  if (const Attention* const attention = facts.problem.attention()) {
+    json["strides"] = strides_json(*attention);
+    json["expressions"] = expressions_json(*attention);
+  }
   return json;
 }
 

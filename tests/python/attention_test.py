@@ -11,12 +11,13 @@ import unittest.mock
 
 import fatune
 import torch
-from fatune import installing
+from fatune import installing, program
 
 import fakes
 import models
 
 TOKENS = 24
+CONFIG = pathlib.Path(__file__).resolve().parents[1] / "data/cli/fa_mma.json"
 HEADS, BATCH = models.HEADS, models.BATCH
 BIAS = {"bias": f"{BATCH},1,1,{TOKENS}:bool"}
 CASES = (  # of the problem; arguments of the call
@@ -60,12 +61,6 @@ class AttentionTest(unittest.TestCase):
 
     def imported(self, kinds):
         """The file as it is imported by hand, with kernels of these problems."""
-        def load(file):
-            spec = importlib.util.spec_from_file_location("sdpa", file)
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return module
-
         with fakes.on_the_cpu(tokens=TOKENS, kinds=tuple(kinds)) as import_for_the_cpu:
             module = import_for_the_cpu(self.file, load)
         module._service.serve(module._own)
@@ -214,13 +209,37 @@ class AttentionTest(unittest.TestCase):
                 unittest.mock.patch.object(self.module, "_microseconds", lambda call, graph: call() is None):
             right, wrong = [], []
             for found in (right, wrong):
-                for kernel in self.module._own:
+                for kernel in self.module._own[:len(CASES)]:
                     self.assertTrue(self.module._is_for_attention(kernel) or "value_dim" in kernel.facts["problem"])
                     found.append(self.module._check_every(kernel, list(self.module._tensors_for(kernel).values())))
                 fakes.Route.wrong_by = 0.1
-        self.assertEqual(right, [True] * len(self.kinds), said.getvalue())
-        self.assertEqual(wrong, [False] * len(CASES) + [True] * len(EXPRESSIONS), said.getvalue())
-        self.assertIn("PyTorch knows no expressions to compare it with", said.getvalue())
+        self.assertEqual(right, [True] * len(CASES), said.getvalue())
+        self.assertEqual(wrong, [False] * len(CASES), said.getvalue())
+
+    def test_the_files_own_check_evaluates_expressions(self):
+        for problem, _ in EXPRESSIONS:
+            words = [each for name in ("mask", "score") if problem.get(name, "none") != "none" for each in (f"--{name}", problem[name])]
+            words += [each for text in problem.get("tensors", ()) for each in ("--tensor", text)] + ["--lse"] * problem.get("lse", False)
+            file, said = pathlib.Path(self.folder.name) / f"expression_{len(words)}.py", io.StringIO()
+            program.run(["export", "--config", str(CONFIG), "--shape", f"{BATCH},{HEADS},{TOKENS},{models.DIM}", "--arch", "sm_90a",
+                         "--unverified", *words, "--to", "torch", "-o", str(file)])
+            with self.subTest(problem), fakes.on_the_cpu() as import_for_the_cpu:
+                module = import_for_the_cpu(file, load)
+                module._service.serve(module._own)
+                (kernel,), found = module._own, []
+                with unittest.mock.patch.multiple(torch, **on_cpu()), contextlib.redirect_stdout(said), \
+                        unittest.mock.patch.object(module, "_microseconds", lambda call, graph: call() is None):
+                    for fakes.Route.wrong_by in (0.0, 0.1):
+                        found.append(module._check_every(kernel, list(module._tensors_for(kernel).values())))
+                self.assertEqual(found, [True, False], said.getvalue())
+
+
+def load(file):
+    """Imports an exported file as a program does."""
+    spec = importlib.util.spec_from_file_location("sdpa", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def on_cpu():

@@ -101,7 +101,8 @@ def seen_by(mask, *sizes, **named):
     """Which keys (columns) each query (row) sees under a problem's mask, as its definition has it. `named` are the
     tensors that it reads."""
     if " " in mask:
-        return value_of(mask, {**places_of(sizes), **named})
+        places = places_of(sizes)
+        return value_of(mask, {**places, "causal": places["k"] <= places["q"] + sizes[3] - sizes[2], **named})
     rows, columns = sizes[-2:]
     kind, _, told = mask.partition(":")
     numbers = [int(number) for number in told.split(",")] if told else []
