@@ -26,7 +26,7 @@ _OPERATIONS = {
     "<=": lambda a, b: _whole(a <= b), ">": lambda a, b: _whole(a > b), ">=": lambda a, b: _whole(a >= b),
     "min": lambda a, b: torch.minimum(_tensor(a), _tensor(b)), "max": lambda a, b: torch.maximum(_tensor(a), _tensor(b)),
     "abs": abs, "float": lambda a: _tensor(a).float(), "[": lambda elements, *places: elements[tuple(map(_tensor, places))],
-    **{name: (lambda a, function=getattr(torch, name): function(_tensor(a).float()))
+    **{name: (lambda a, name=name: getattr(torch, name)(_tensor(a).float()))
        for name in ("exp", "exp2", "log", "log2", "sqrt", "tanh")}}
 
 

@@ -216,16 +216,40 @@ class AttentionTest(unittest.TestCase):
         self.assertEqual(right, [True] * len(CASES), said.getvalue())
         self.assertEqual(wrong, [False] * len(CASES), said.getvalue())
 
+    def exported(self, problem):
+        """The file of a kernel that is compiled for the problem."""
+        words = [each for name in ("mask", "score") if problem.get(name, "none") != "none" for each in (f"--{name}", problem[name])]
+        words += [each for text in problem.get("tensors", ()) for each in ("--tensor", text)] + ["--lse"] * problem.get("lse", False)
+        file = pathlib.Path(self.folder.name) / f"expression_{len(words)}.py"
+        program.run(["export", "--config", str(CONFIG), "--shape", f"{BATCH},{HEADS},{TOKENS},{models.DIM}", "--arch", "sm_90a",
+                     "--unverified", *words, "--to", "torch", "-o", str(file)])
+        with fakes.on_the_cpu() as import_for_the_cpu:
+            module = import_for_the_cpu(file, load)
+        module._service.serve(module._own)
+        return module
+
+    def test_launches_have_the_address_of_each_tensor(self):
+        module = self.exported(EXPRESSIONS[3][0])
+        (kernel,), (query, key, value), seen = module._own, self.inputs({}), []
+        left, table = torch.zeros(BATCH, dtype=torch.int32), torch.zeros(HEADS, 47)
+        first = (query, key, value, *(each.data_ptr() for each in (query, key, value)))
+        with unittest.mock.patch.multiple(torch, **on_cpu()), unittest.mock.patch.multiple(
+                kernel, create=True, on=lambda index: [], bound=lambda _, pointers, *rest: seen.append(pointers) or ((), (), ())), \
+                unittest.mock.patch.multiple(module, _current_device=lambda: 0, _raw_stream=lambda index: 0):
+            module._EveryRoute(kernel, 0, kernel.strides)(query, key, value, None, None, None, None, left, table)
+            for route in (module._Route, module._LseRoute):
+                route(kernel, 0, kernel.strides)(*first, None, left, table)
+        for pointers in seen:
+            self.assertEqual([pointers[name] for name in ("q", "k", "v", "bias", "tensor_left", "tensor_table")],
+                             [*first[3:], 0, left.data_ptr(), table.data_ptr()])
+            self.assertTrue(pointers["out"] and pointers["lse"])
+            self.assertLessEqual(set(kernel.facts["stages"][0]["arguments"]), set(pointers))
+        self.assertEqual(len(seen), 3)
+
     def test_the_files_own_check_evaluates_expressions(self):
         for problem, _ in EXPRESSIONS:
-            words = [each for name in ("mask", "score") if problem.get(name, "none") != "none" for each in (f"--{name}", problem[name])]
-            words += [each for text in problem.get("tensors", ()) for each in ("--tensor", text)] + ["--lse"] * problem.get("lse", False)
-            file, said = pathlib.Path(self.folder.name) / f"expression_{len(words)}.py", io.StringIO()
-            program.run(["export", "--config", str(CONFIG), "--shape", f"{BATCH},{HEADS},{TOKENS},{models.DIM}", "--arch", "sm_90a",
-                         "--unverified", *words, "--to", "torch", "-o", str(file)])
-            with self.subTest(problem), fakes.on_the_cpu() as import_for_the_cpu:
-                module = import_for_the_cpu(file, load)
-                module._service.serve(module._own)
+            with self.subTest(problem):
+                module, said = self.exported(problem), io.StringIO()
                 (kernel,), found = module._own, []
                 with unittest.mock.patch.multiple(torch, **on_cpu()), contextlib.redirect_stdout(said), \
                         unittest.mock.patch.object(module, "_microseconds", lambda call, graph: call() is None):

@@ -7,7 +7,7 @@ import types
 
 state = types.SimpleNamespace(grad=False, autocast=None, modes=0, compiling=False, device=0, stream=70,
                               capability=(9, 0), name="NVIDIA H200", next_address=0x10000)
-float16, bfloat16, float32, float64, uint8 = "float16", "bfloat16", "float32", "float64", "uint8"
+float16, bfloat16, float32, float64, uint8, int32 = "float16", "bfloat16", "float32", "float64", "uint8", "int32"
 float8_e4m3fn, float8_e5m2 = "float8_e4m3fn", "float8_e5m2"
 BYTES = {"bool": 1, float16: 2, bfloat16: 2, float32: 4, float64: 8, uint8: 1, float8_e4m3fn: 1, float8_e5m2: 1}
 
