@@ -5,6 +5,7 @@
 
 #include "core/fields.hpp"
 #include "core/words.hpp"
+#include "model/kernel/config.hpp"
 
 namespace fatune {
 namespace {
