@@ -10,13 +10,15 @@ from . import options
 from .errors import ENVIRONMENT, FatuneError
 
 _NEED_TORCH = {"capture": "capturing", "optimize": "optimizing"}
-_MODULES = {**_NEED_TORCH, "import": "benchmarks.importing", "export": "benchmarks.exporting"}
+_MODULES = {**_NEED_TORCH, "kt": "kernel_tuner.command", "import": "benchmarks.importing",
+            "export": "benchmarks.exporting"}
 
 
 HELP = """
 Commands of the Python package (python -m fatune COMMAND --help):
   capture                 List the attention calls of a PyTorch script
   optimize                Tune a script's attention and prove it faster
+  kt                      Tune the kernels of a Kernel Tuner script as it is
   import                  Write a suite from a task of another benchmark
   export                  Also write files of other benchmarks: --to kernelbot"""
 

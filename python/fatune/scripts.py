@@ -42,6 +42,8 @@ def run_script(script: Path, arguments: Sequence[str]) -> Dict[str, Any]:
         if error.code in (None, 0):
             return module.__dict__
         raise FatuneError(f"{script} ended with {error.code}", NO) from error
+    except FatuneError:
+        raise
     except Exception as error:
         raise FatuneError(f"{script} failed:\n{_traceback_of(error, script)}", NO) from error
     finally:

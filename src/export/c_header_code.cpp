@@ -132,7 +132,7 @@ std::string load_function(const KernelFacts& facts) {
         "  if (code == CUDA_SUCCESS) {{\n"
         "    size_t bytes = 0;\n"
         "    code = cuModuleGetGlobal(&kernel->constants[{}], &bytes, kernel->module, \"{}\");\n"
-        "    if (code == CUDA_SUCCESS && bytes != {}) code = CUDA_ERROR_INVALID_IMAGE;\n  }}\n",
+        "    if (code == CUDA_SUCCESS && bytes < {}) code = CUDA_ERROR_INVALID_IMAGE;\n  }}\n",
         i, facts.constants[i].symbol, facts.constants[i].bytes);
   }
   return text + R"(  if (code != CUDA_SUCCESS) {

@@ -46,12 +46,12 @@ class _Driver:
         return functions
 
     def constant(self, function, symbol, count):
-        """Returns the address of a __constant__ variable, which must have `count` bytes."""
+        """Returns the address of a __constant__ variable, which must have `count` bytes or more."""
         module, address, found = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t()
         self.check(self.api.cuFuncGetModule(ctypes.byref(module), function), "find the module")
         self.check(self.api.cuModuleGetGlobal_v2(ctypes.byref(address), ctypes.byref(found), module, symbol.encode()),
                    "find " + symbol)
-        if found.value != count:
+        if found.value < count:
             raise RuntimeError(f"fatune: {symbol} has {found.value} bytes, not {count}")
         return address
 

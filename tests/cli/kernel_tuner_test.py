@@ -114,11 +114,15 @@ def check_simulation(path, truth, strategy):
     print(f"{strategy}: best {best:.6f} ms of {len(found)} configs (optimum {optimum:.6f} ms)")
 
 
+def parser(about):
+    found = argparse.ArgumentParser(description=about.splitlines()[0])
+    found.add_argument("--fatune", required=True, type=pathlib.Path)
+    found.add_argument("--venv", required=True, type=pathlib.Path)
+    return found
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fatune", required=True)
-    parser.add_argument("--venv", required=True, type=pathlib.Path)
-    args = parser.parse_args()
+    args = parser(__doc__).parse_args()
     enter_environment(args.venv)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

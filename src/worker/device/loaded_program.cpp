@@ -64,11 +64,13 @@ Status LoadedProgram::add_constants(const LaunchPlan& plan, std::string_view cub
   std::vector<std::string> symbols;
   for (const auto& [symbol, bytes] : constant_symbols(cubin)) symbols.push_back(symbol);
   for (const ConstantFacts& each : plan.constants) {
-    FATUNE_TRY(const gpu::ModuleConstant constant,
+    FATUNE_TRY(gpu::ModuleConstant constant,
                gpu::find_constant(module_, symbol_of(each.symbol, symbols).value_or(each.symbol)));
-    if (static_cast<std::int64_t>(constant.bytes) != each.bytes)
+    const auto bytes = static_cast<std::size_t>(each.bytes);
+    if (constant.bytes < bytes)
       return device_error(fmt::format("the __constant__ {} has {} bytes, not {}", each.symbol,
-                                      constant.bytes, each.bytes));
+                                      constant.bytes, bytes));
+    constant.bytes = bytes;
     constants_.emplace_back(each.tensor, constant);
   }
   return {};

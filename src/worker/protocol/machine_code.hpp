@@ -47,7 +47,7 @@ std::map<std::string, std::uint64_t> constant_symbols(std::string_view cubin);
 std::vector<std::string> entry_symbols(std::string_view cubin);
 
 /// Fails a compilation whose machine code lacks an entry of the plan, or has one with other
-/// parameters or static shared memory, or a constant that is missing or of another size. Machine
+/// parameters or static shared memory, or a constant that is missing or too small. Machine
 /// code that is no ELF file passes.
 Compiled checked(Compiled compiled, const LaunchPlan& plan);
 

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Runs scripts of Kernel Tuner by `python -m fatune kt`, without a GPU: configs are compiled, and times made up.
+
+    kernel_tuner_script_test.py --fatune PATH --venv FOLDER
+
+FOLDER is the Python environment that `tools/bootstrap.sh test` makes. Without it the test is skipped (exit 77); under CI=true
+that is a failure.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from kernel_tuner_test import ROOT, enter_environment, parser
+
+SCRIPTS = ROOT / "tests" / "data" / "kernel_tuner" / "scripts.py"
+COMPILED = 12
+# What stands in for the program: `sweep` compiles configs with the real one and writes a journal. Candidate k takes k + 1 us.
+# The configs after the second have other outputs than the default config, unless they are not checked.
+PROGRAM = """#!{python}
+import itertools, json, pathlib, subprocess, sys
+words = sys.argv[1:]
+value = lambda name: words[words.index(name) + 1]
+folder, kernel, out = value("--kernel-dir"), value("--kernel"), pathlib.Path(value("--out"))
+common = ["--kernel-dir", folder, "--kernel", kernel, "--size", value("--size")]
+for command in (["kernels", "lint", kernel, "--kernel-dir", folder], ["compile", *common, "--arch", "sm_90a", "--budget", "{compiled}"]):
+    done = subprocess.run(["{fatune}", *command], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit("fatune: error: " + " ".join(command) + ": " + done.stdout + done.stderr)
+manifest = json.load(open(folder + "/kernel.json"))
+names = [each["name"] for each in manifest["parameters"]]
+unchecked = "--skip-correctness" in words
+out.mkdir(parents=True)
+lines = []
+for k, values in enumerate(itertools.islice(itertools.product(*(each["values"] for each in manifest["parameters"])), 4)):
+    config = dict(zip(names, values))
+    wrong = kernel == "block_sums" and k > 1 and not unchecked
+    lines.append({{"t": "candidate", "config": config, "outcome": "wrong_result" if wrong else "measured", "hot": {{"median_us": k + 1.0}}}})
+(out / "journal.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
+(out / "best.json").write_text(json.dumps({{"device": {{"name": "a GPU"}}, "words": words}}))
+"""
+
+
+class Scripts:
+    def __init__(self, fatune, folder):
+        self.folder = folder
+        self.program = folder / "fatune"
+        self.program.write_text(PROGRAM.format(python=sys.executable, fatune=fatune, compiled=COMPILED))
+        self.program.chmod(0o755)
+
+    def run(self, name, *options, code=0):
+        """Returns what a script prints, and the folder of its run."""
+        environment = {**os.environ, "FATUNE": str(self.program), "PYTHONPATH": str(ROOT / "python"), "XDG_CACHE_HOME": str(self.folder / "cache")}
+        done = subprocess.run([sys.executable, "-m", "fatune", "kt", "-o", name, *options, str(SCRIPTS), name], cwd=self.folder,
+                              env=environment, capture_output=True, text=True, check=False)
+        check(done.returncode == code, f"{name} ended with {done.returncode}, not {code}:\n{done.stdout}{done.stderr}")
+        return done.stdout + done.stderr, next((self.folder / name).glob("*-1"), None)
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit("FAILED: " + message)
+
+
+def expect(text, *parts):
+    for part in parts:
+        check(part in text, f"{part!r} is not in\n{text}")
+
+
+def manifest_of(folder, name="kernel"):
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+def check_without_answer(scripts):
+    said, folder = scripts.run("vector_add")
+    expect(said, "vector_add: block_size_x=128, time=0.001 ms. It agrees with the default config, as 4 of 4 configs do",
+           "GB/s=", "device: a GPU")
+    check("J=" not in said, "a metric of an observer is left out")
+    manifest = manifest_of(folder)
+    stage = manifest["stages"][0]
+    check(stage["arguments"] == ["c", "a", "b", "i32 10007"], f"arguments: {stage}")
+    check(stage["grid"] == ["ceil_div((10007), (block_size_x))", "(1)", "(1)"], f"grid: {stage}")
+    check(all(each["output"] for each in manifest["operation"]["tensors"]), "what is not const may be written")
+    words = json.loads((folder / "run" / "best.json").read_text())["words"]
+    check(words[words.index("--strategy") + 1] == "exhaustive", f"every config is tried: {words}")
+    scripts.run("vector_add", "--budget", "3")
+    words = json.loads((scripts.folder / "vector_add" / "vector_add-2" / "run" / "best.json").read_text())["words"]
+    check(words[words.index("--budget") + 1] == "3" and "--strategy" not in words, f"a budget ends the search: {words}")
+
+
+def check_answer(scripts):
+    said, folder = scripts.run("turn")
+    expect(said, "It agrees with the script's answer")
+    manifest = manifest_of(folder)
+    check(manifest["stages"][0]["grid"][1] == "ceil_div((512), (block_size_y) * (tile_size))", f"grid: {manifest['stages']}")
+    rules = [each["require"] for each in manifest["constraints"]]
+    check(rules == ["block_size_x * block_size_y >= 64 and (padding == 0 or tile_size in (2, 4))"], f"rules: {rules}")
+    tensors = {each["name"]: each.get("output", False) for each in manifest_of(folder, "answer")["operation"]["tensors"]}
+    check(tensors == {"y": True, "x": False, "y_answer": False}, f"tensors: {tensors}")
+
+
+def check_constants(scripts):
+    _, folder = scripts.run("filtered")
+    manifest = manifest_of(folder)
+    stage = manifest["stages"][0]
+    check(stage["grid"][0] == "ceil_div((3000) * (lanes), (threads))", f"grid: {stage}")
+    check(stage["block"] == ["threads", "1", "1"], f"block: {stage}")
+    check(stage["arguments"] == ["y", "x", "i32 3000", "f64 0.5"], f"arguments: {stage}")
+    outputs = [each["name"] for each in manifest["operation"]["tensors"] if each.get("output")]
+    check(outputs == ["y"], f"a const pointer is read alone: {outputs}")
+
+
+def check_other_outputs(scripts):
+    said, _ = scripts.run("sums")
+    expect(said, "2 of 4 configs leave other outputs than the default config; they are timed without a check",
+           "as 2 of 4 configs do", "agrees=True")
+
+
+def check_refusals(scripts):
+    said, _ = scripts.run("refused", code=2)
+    expect(said, "fatune: error: vector_add has 4 parameters, but the script passes 1 arguments")
+
+
+def main():
+    args = parser(__doc__).parse_args()
+    enter_environment(args.venv)
+    with tempfile.TemporaryDirectory() as name:
+        scripts = Scripts(args.fatune.resolve(), pathlib.Path(name))
+        for part in (check_without_answer, check_answer, check_constants, check_other_outputs, check_refusals):
+            part(scripts)
+            print(part.__name__, "passed")
+
+
+if __name__ == "__main__":
+    main()
