@@ -16,8 +16,8 @@
 namespace fatune {
 namespace {
 
-constexpr std::array<std::string_view, 5> kFunctions = {"ceil_div", "floor_div", "round_up", "min",
-                                                        "max"};
+constexpr std::array<std::string_view, 5> kWritableFunctions = {"ceil_div", "floor_div", "round_up",
+                                                                "min", "max"};
 constexpr std::string_view kSigns = "+-*/(),";
 
 bool has(const std::vector<std::string>& names, std::string_view name) {
@@ -34,7 +34,7 @@ std::string_view name_in(std::string_view text, const std::vector<std::string>& 
 }
 
 bool is_writable(std::string_view token) {
-  if (std::ranges::count(kFunctions, token) > 0) return true;
+  if (std::ranges::count(kWritableFunctions, token) > 0) return true;
   if (in_word(token.front())) return !is_expression_word(token);
   return token.size() == 1 && kSigns.find(token.front()) != std::string_view::npos;
 }
@@ -133,7 +133,7 @@ std::string runtime_fault(std::string_view text, const std::vector<std::string>&
   return fmt::format(
       "has '{}' beside the run-time size {}; exports write + - * /, {} as C and Python. A term "
       "may hold the part without {}",
-      *odd, name, fmt::join(kFunctions, ", "), name);
+      *odd, name, fmt::join(kWritableFunctions, ", "), name);
 }
 
 Status check_runtime_sizes(const Manifest& manifest) {

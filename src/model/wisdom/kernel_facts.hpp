@@ -27,7 +27,7 @@ struct TensorFacts {
   std::vector<std::int64_t> shape;    ///< the fastest dimension last
   std::vector<std::int64_t> strides;  ///< elements
   bool output = false;
-  bool filled = false;  ///< an output that is read, too
+  bool filled = false;                    ///< an output that is read, too
   std::vector<std::string> extents = {};  ///< shape over run-time sizes; empty: fixed
 };
 
