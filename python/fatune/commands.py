@@ -18,7 +18,7 @@ HELP = """
 Commands of the Python package (python -m fatune COMMAND --help):
   capture                 List the attention calls of a PyTorch script
   optimize                Tune a script's attention and prove it faster
-  kt                      Tune the kernels of a Kernel Tuner script as it is
+  kt                      Run a Kernel Tuner script, whose kernels are tuned by fatune
   import                  Write a suite from a task of another benchmark
   export                  Also write files of other benchmarks: --to kernelbot"""
 

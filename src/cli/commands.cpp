@@ -72,6 +72,7 @@ struct PythonCommand {
 constexpr PythonCommand kPython[] = {
     {"optimize", "Tune the attention calls of a PyTorch script, and run it with the winners"},
     {"capture", "Write the attention calls of a PyTorch script as a suite"},
+    {"kt", "Run a script of Kernel Tuner, whose kernels are tuned by fatune"},
     {"import", "Turn a task of another benchmark into a suite"},
 };
 

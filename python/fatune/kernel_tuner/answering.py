@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
@@ -118,6 +119,9 @@ def _run(call: Call, run: Path, words: List[str], checked: bool,
         differing = {_key(result, call) for result in wrong}
         outcomes = [({**result, "agrees": _key(result, call) not in differing}, outcome)
                     for result, outcome in _outcomes(call, again)]
+    others = Counter(outcome for _, outcome in outcomes if outcome != "measured")
+    if others and progress:
+        progress("without a time: " + ", ".join(f"{many} {name}" for name, many in others.items()))
     return [result for result, outcome in outcomes if outcome == "measured"]
 
 
