@@ -176,6 +176,7 @@ Result<std::vector<NamedProblem>> resolve_sizes(const ProblemArgs& args,
     FATUNE_TRY(const auto sizes, parse_sizes(text, "--size"));
     auto problem = operation.problem(sizes, dtype);
     if (!problem) return usage_error("--size " + text + ": " + problem.error().message);
+    FATUNE_TRY_STATUS(operation.check_data(*problem));
     problems.push_back({"", *std::move(problem)});
   }
   return problems;

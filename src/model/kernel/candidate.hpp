@@ -38,7 +38,7 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
 /// A stage's launch with every expression evaluated.
 struct StagePlan : StageFacts {
   std::optional<GemmPlan> gemm;  ///< a library's product; the stage then has no entry
-  bool counts_static = true;     ///< see StageSpec
+  bool counts_static = true;     ///< see StageSpec; not serialized
   /// Arguments of an exported kernel: values that depend on a run-time size are expressions.
   std::vector<std::string> exported_arguments;
 };

@@ -246,7 +246,6 @@ void fields(StagePlan& x, FieldList& f) {
   f("cluster", x.cluster).required().at_least(0);
   f("shared_bytes", x.shared_bytes).required().at_least(0);
   f("static_shared_bytes", x.static_shared_bytes).required().at_least(0);
-  f("counts_static", x.counts_static);
   f("dependent", x.dependent);
   f("arguments", x.arguments);
 }

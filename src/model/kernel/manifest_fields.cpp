@@ -267,7 +267,8 @@ static void fields(StageSpec& x, FieldList& f) {
           "2");
   f("cluster", x.cluster).items(kDimensions).about("Expressions");
   f("shared_bytes", x.shared_bytes).about("Dynamic shared memory: an expression");
-  f("static_shared_bytes", x.static_shared_bytes).about("An expression");
+  f("static_shared_bytes", x.static_shared_bytes)
+      .about("An expression; absent: 0, or what the compiler says if the operation is declared");
   f("dependent", x.dependent).about("An expression; 1: programmatic dependent launch");
 }
 

@@ -104,7 +104,7 @@ Status find_data(const DeclaredOperation& operation, std::vector<TensorPlan>& te
     if (operation.folder.empty()) return usage_error(where + " needs a folder of kernels");
     tensors[i].fill.file = (operation.folder / spec.file).string();
     const auto found = data_offset(tensors[i].fill.file, tensors[i]);
-    if (!found) return with_context(found.error(), where);
+    if (!found) return file_error(where + ": " + found.error().message);
   }
   return {};
 }
@@ -174,6 +174,16 @@ Result<OperationPlan> DeclaredOperation::plan(const Problem& problem) const {
   FATUNE_TRY_STATUS(find_data(*this, made.tensors));
   made.tolerance = tolerance;
   return made;
+}
+
+Status DeclaredOperation::check_data(const Problem& problem) const {
+  FATUNE_TRY(std::vector<EdgeProblem> problems, edge_problems(problem, 0));
+  problems.insert(problems.begin(), {problem, {}});
+  for (const EdgeProblem& each : problems) {
+    const auto planned = plan(each.problem);
+    if (!planned) return file_error(planned.error().message + " (" + describe(each.problem) + ")");
+  }
+  return {};
 }
 
 std::vector<std::string> DeclaredOperation::tensor_names() const { return names_of(tensors); }

@@ -118,6 +118,8 @@ struct DeclaredOperation final : Operation {
   /// is too large, is a usage error with a working example.
   Result<Problem> problem(const std::vector<NamedSize>& sizes, Dtype dtype) const;
   std::vector<Problem> typical_problems(Dtype dtype) const;
+  /// Holds data files against the tensors of the problem and of the edges.
+  Status check_data(const Problem& problem) const;
   /// Returns an example for messages: "--size ROWS=4096,COLUMNS=1024".
   std::string example() const;
 };

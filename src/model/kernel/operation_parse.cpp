@@ -35,7 +35,8 @@ std::string fill_fault(const TensorSpec& x) {
   if (x.output && x.fill && !plain_type_named(x.type))
     return "is for inputs and plain types; references write such an output as float";
   if (x.fill == "normal" && whole_type(x) != nullptr)
-    return fmt::format("is normal, but elements of {} are uniform, zeros or constant", x.type);
+    return fmt::format("is normal, but elements of {} are uniform, zeros, constant or file",
+                       x.type);
   return x.fill || x.output ? "" : "is missing";
 }
 
@@ -240,8 +241,10 @@ static void fields(TensorSpec& x, FieldList& f) {
   f("output", x.output);
   f("fill", x.fill)
       .one_of("normal, uniform, zeros, constant, file")
-      .about("Required of an input. An output with one is read, too: it holds the fill before");
-  f("file", x.file).filled().about("Of file: .npy or bytes alone, from the manifest's folder");
+      .about("Required of an input; an output with a fill is read, too");
+  f("file", x.file)
+      .filled()
+      .about("The .npy of fill file, or its bytes alone, from the manifest's folder");
   f("scale", x.scale).finite().about("Of normal and uniform");
   f("offset", x.offset).finite().about("Of normal and uniform");
   f("from", x.from)

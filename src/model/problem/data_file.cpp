@@ -11,8 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "model/problem/problem.hpp"
-
 namespace fatune {
 namespace {
 
@@ -45,12 +43,11 @@ std::string_view value_of(std::string_view header, std::string_view key, std::st
 }
 
 /// Returns the number of elements of a shape such as "3, 4" or "12,"; "" is one element.
-std::int64_t elements_of(std::string_view shape) {
-  std::int64_t product = 1, size = -1;
+double elements_of(std::string_view shape) {
+  double product = 1, size = -1;
   for (const char c : shape) {
-    if (c >= '0' && c <= '9') size = std::max<std::int64_t>(size, 0) * 10 + (c - '0');
+    if (c >= '0' && c <= '9') size = std::max(size, 0.0) * 10 + (c - '0');
     if (c == ',') product *= std::exchange(size, -1);
-    if (product > kLargestTensor) return -1;
   }
   return size < 0 ? product : product * size;
 }
@@ -67,7 +64,7 @@ std::string header_fault(std::string_view header, const TensorPlan& tensor) {
   if (value_of(header, "fortran_order", ",}") != "False")
     return "is in Fortran's order: save numpy.ascontiguousarray(x)";
   const std::string_view shape = value_of(header, "shape", ")");
-  if (elements_of(shape) == tensor.elements()) return {};
+  if (elements_of(shape) == static_cast<double>(tensor.elements())) return {};
   return fmt::format("has the shape ({}), but {} has {} elements", shape, tensor.name,
                      tensor.elements());
 }
@@ -95,6 +92,7 @@ Result<std::size_t> data_offset(const std::filesystem::path& file, const TensorP
     const bool first = start[6] == 1;
     const std::size_t length = little_endian(std::string_view(start).substr(8, first ? 2 : 4));
     const std::size_t begin = first ? 10 : 12;
+    if (size < begin + length) return file_error(file.string() + " ends within numpy's header");
     std::string header(std::min(length, kMostHeader), '\0');
     stream.clear();
     stream.seekg(static_cast<std::streamoff>(begin));
@@ -105,8 +103,7 @@ Result<std::size_t> data_offset(const std::filesystem::path& file, const TensorP
   }
   if (size == offset + tensor.bytes()) return offset;
   return file_error(fmt::format("{} has {} bytes of elements, but {} needs {}", file.string(),
-                                size - std::min<std::uintmax_t>(offset, size), tensor.name,
-                                tensor.bytes()));
+                                size - offset, tensor.name, tensor.bytes()));
 }
 
 Result<std::vector<std::byte>> read_data(const std::filesystem::path& file,

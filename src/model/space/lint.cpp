@@ -81,6 +81,7 @@ class Linter {
     check_entries();
     if (manifest_.role == Role::kFault) return std::move(findings_);  // faulty by intent
     check_static_shared();
+    check_data();
     check_early_starts();
     for (LintFinding& finding : lint_runtime_sizes(*kernel_))
       findings_.push_back(std::move(finding));
@@ -114,6 +115,7 @@ class Linter {
   void check_buffers();
   void check_entries();
   void check_static_shared();
+  void check_data();
   void check_early_starts();
   void check_spaces();
   std::vector<LintCase> cases_of(const std::vector<Problem>& problems) const;
@@ -251,6 +253,17 @@ void Linter::check_static_shared() {
   add(Severity::kWarning, "stages",
       fmt::format("{} declares __shared__ arrays of fixed size, but every static_shared_bytes is 0",
                   kernel_->source.path));
+}
+
+void Linter::check_data() {
+  if (declared_ == nullptr || manifest_.role != Role::kReference) return;
+  for (const Problem& problem : declared_->typical_problems(manifest_.dtypes.front())) {
+    const Status held = declared_->check_data(problem);
+    if (held) continue;
+    findings_.push_back({Severity::kError, manifest_.where,
+                         held.error().message.substr(manifest_.where.size() + 2)});
+    return;
+  }
 }
 
 /// Checks that a stage with programmatic dependence waits for the preceding launch.

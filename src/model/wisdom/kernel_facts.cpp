@@ -199,9 +199,7 @@ void fields(TensorFacts& x, FieldList& f) {
   f("shape", x.shape).required().filled().at_least(1);
   f("strides", x.strides).required().filled().at_least(1).about("Elements");
   f("output", x.output);
-  f("filled", x.filled)
-      .omitted()
-      .about("Of an output that is read, too: the fill is in it before a launch");
+  f("filled", x.filled).omitted().about("The kernel reads this output, too");
   f("shape_expressions", x.extents)
       .omitted()
       .matching(kExpression, "an expression")

@@ -150,7 +150,7 @@ TEST_CASE("mistakes of a declaration are named by file and field") {
   CHECK(reference_error("\"fill\": \"normal\"", "\"fill\": \"gauss\"") ==
         file +
             "'operation.tensors[0].fill' is 'gauss', but must be one of normal, uniform, zeros, "
-            "constant");
+            "constant, file");
   CHECK(reference_error("\"fill\": \"normal\"", "\"fill\": \"zeros\", \"scale\": 2")
             .find("'operation.tensors[0].scale' is for tensors that are filled with") !=
         std::string::npos);
@@ -276,7 +276,7 @@ TEST_CASE("tensors may have elements of C's types") {
   CHECK(w(R"("type": "u8", "fill": "constant", "value": 255)").empty());
   const std::string where = "scale_reference.json: field 'operation.tensors[1].";
   CHECK(w(R"("type": "i32", "fill": "normal")") ==
-        where + "fill' is normal, but elements of i32 are uniform, zeros or constant");
+        where + "fill' is normal, but elements of i32 are uniform, zeros, constant or file");
   CHECK(w(R"("type": "i32", "fill": "uniform", "scale": 2)") ==
         where + "scale' is for floating-point tensors; integers have from and to");
   CHECK(w(R"("type": "f32", "fill": "uniform", "from": 2)") ==
