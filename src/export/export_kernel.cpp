@@ -91,7 +91,7 @@ Status check_possible(const ExportRequest& request) {
                                  reason));
 }
 
-Result<std::string> compile(const ExportRequest& request, CompilePool& pool) {
+Result<Compiled> compile(const ExportRequest& request, CompilePool& pool) {
   FATUNE_TRY(const Compiled compiled,
              pool.compile(compile_request(request.candidate, request.limits)));
   if (!compiled.ok) {
@@ -99,7 +99,7 @@ Result<std::string> compile(const ExportRequest& request, CompilePool& pool) {
                                    request.candidate.kernel->manifest.name,
                                    name(request.limits.arch), compiled.problem));
   }
-  return read_file(compiled.cubin_path);
+  return compiled;
 }
 
 /// Returns whether a file of the kernel is one of this program.
@@ -111,16 +111,11 @@ bool holds_our_text(const Kernel& kernel) {
   });
 }
 
-/// Replaces C++ names by the symbols of the machine code, and says their static shared memory.
+/// Replaces C++ names by the symbols of the machine code.
 void name_symbols(std::string_view cubin, KernelFacts& facts) {
   const std::vector<std::string> entries = entry_symbols(cubin);
-  const std::vector<Section> sections = sections_of(cubin);
-  for (StageFacts& stage : facts.stages) {
+  for (StageFacts& stage : facts.stages)
     stage.entry = symbol_of(stage.entry, entries).value_or(stage.entry);
-    const auto shared = std::ranges::find(sections, ".nv.shared." + stage.entry, &Section::name);
-    if (shared != sections.end())
-      stage.static_shared_bytes = static_cast<std::int64_t>(shared->sh_size);
-  }
   std::vector<std::string> constants;
   for (const auto& [symbol, bytes] : constant_symbols(cubin)) constants.push_back(symbol);
   for (ConstantFacts& each : facts.constants)
@@ -256,8 +251,13 @@ Result<ExportedKernel> export_kernel(const ExportRequest& request, CompilePool& 
   const std::string unverified = why_unverified(*request.winner->best);
   if (!unverified.empty()) reasons.push_back(unverified);
   FATUNE_TRY_STATUS(check_verified(request, reasons));
-  FATUNE_TRY(exported.cubin, compile(request, pool));
+  FATUNE_TRY(const Compiled compiled, compile(request, pool));
+  FATUNE_TRY(exported.cubin, read_file(compiled.cubin_path));
   KernelFacts& facts = exported.facts;
+  for (StageFacts& stage : facts.stages) {
+    if (const Resources* const logged = compiled.resources_of(stage.entry))
+      stage.static_shared_bytes = logged->static_shared_bytes;
+  }
   name_symbols(exported.cubin, facts);
   facts.id = candidate_id(request.candidate, id_options(request.limits.arch, identity));
   facts.cubin = {request.name + ".cubin", sha256_hex(exported.cubin),

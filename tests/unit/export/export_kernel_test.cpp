@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "export_fixture.hpp"
+#include "support/custom_operation.hpp"
 #include "support/pool_fixture.hpp"
 #include "support/temporary_folder.hpp"
 #include "worker/protocol/compilation.hpp"
@@ -157,4 +158,25 @@ TEST_CASE("an architecture that the kernel cannot take is a usage error with the
   REQUIRE_FALSE(exported);
   CHECK(exported.error().kind == ErrorKind::kUsage);
   CHECK(exported.error().message.find("sm_80") != std::string::npos);
+}
+
+TEST_CASE("static shared memory is that of the machine code") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder / "cache");
+  const KernelRef declared = test::custom_kernels().front();
+  auto kernel = std::make_shared<Kernel>(*declared);
+  kernel->source.text =
+      "__global__ void scale_main(const float* x, const float* w, float* y, float* sums) {"
+      "__shared__ float s[64]; s[threadIdx.x] = *x; __syncthreads(); *y = s[3]; }";
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    Fixture fixture;
+    fixture.request.candidate = {kernel, default_config(kernel->manifest),
+                                 test::custom_test_problem()};
+    fixture.request.limits = test::limits_of(arch);
+    fixture.request.unverified = Unverified::kMark;
+    const auto exported = export_kernel(fixture.request, pool);
+    if (!exported) FAIL(exported.error().message);
+    CHECK(exported->facts.stages.front().entry.starts_with("_Z10scale_main"));
+    CHECK(exported->facts.stages.front().static_shared_bytes == 256);
+  }
 }

@@ -1,5 +1,6 @@
 // facts_of_test.cpp: Tests launch facts from launch plans, and refusal of library stages.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
@@ -9,6 +10,7 @@
 #include "support/custom_operation.hpp"
 
 using namespace fatune;
+using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("the facts of every exportable kernel are what the reader accepts") {
   for (const char* kernel : {"naive", "fa_rows", "fa_tiled", "fa_wmma", "fa_mma", "fa_wgmma"}) {
@@ -169,4 +171,28 @@ TEST_CASE("expressions over run-time sizes are told beside the tuned problem's n
   CHECK(dump(to_json(*again)) == dump(json));
   json["scratch"][0]["bytes_expression"] = "4; abort()";
   CHECK_FALSE(read_value<KernelFacts>(json, "x"));
+}
+
+TEST_CASE("an output that is read is told as filled") {
+  const auto kernels = test::load_custom(
+      test::changed(test::kCustomReference, R"("shape": ["ROWS"], "output": true)",
+                    R"("shape": ["ROWS"], "output": true, "fill": "normal")"));
+  REQUIRE(kernels);
+  const KernelRef& kernel = kernels->front();
+  ExportedKernel exported;
+  exported.name = "scale";
+  exported.facts =
+      *facts_of({kernel, default_config(kernel->manifest), test::custom_test_problem(512, 1024)},
+                test::limits_of("sm_90a"));
+  KernelFacts& facts = exported.facts;
+  CHECK_FALSE(facts.tensors[2].filled);
+  CHECK(facts.tensors[3].filled);
+  facts.cubin = {"x.cubin", std::string(64, '0'), 1};
+  const auto again = read_value<KernelFacts>(to_json(facts), "x");
+  if (!again) FAIL(again.error().message);
+  CHECK(dump(to_json(*again)) == dump(to_json(facts)));
+  const std::string header = c_header(exported);
+  CHECK_THAT(header, ContainsSubstring(" *   d_y: f16 [512, 1024], written\n"
+                                       " *   d_sums: f32 [512], read and written\n"));
+  CHECK_THAT(header, ContainsSubstring(" * y, sums of x, w, sums for scale ROWS=512"));
 }
