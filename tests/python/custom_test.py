@@ -20,7 +20,8 @@ X, Y = ({"name": name, "type": "f32", "shape": [2, 4], "strides": [4, 1], "outpu
 def facts(operation):
     return {"id": operation, "kernel": operation, "problem": {"operation": operation}, "tensors": [X, Y], "scratch": [],
             "cubin": {"file": operation, "sha256": operation}, "verified": True,
-            "stages": [{"grid": [1, 1, 1], "cluster": [1, 1, 1], "arguments": ["x", "y", "i32 4"]}]}
+            "stages": [{"grid": [1, 1, 1], "cluster": [1, 1, 1], "block": [32, 1, 1], "shared_bytes": 0, "dependent": False,
+                        "arguments": ["x", "y", "i32 4"]}]}
 
 
 def runtime_facts(operation, tuned):
@@ -33,6 +34,11 @@ def runtime_facts(operation, tuned):
     return {**facts(operation), "problem": {"operation": operation, "sizes": {"n": tuned, "count": 2}}, "tensors": [x, y],
             "runtime_sizes": ["n", "count"], "stages": [stage], "scratch": [scratch], "measured": None,
             "device": {"name": "any"}, "id": f"{operation}{tuned}"}
+
+
+def filled_facts(operation):
+    """An operation that reads x, and reads and writes y."""
+    return {**facts(operation), "tensors": [X, {**Y, "filled": True}]}
 
 
 def exported(folder, described):
@@ -51,7 +57,7 @@ def exported(folder, described):
 class CustomTest(unittest.TestCase):
     def setUp(self):
         folder = self.enterContext(tempfile.TemporaryDirectory())
-        spec = importlib.util.spec_from_file_location("custom", exported(folder, [facts(each) for each in NAMES] +
+        spec = importlib.util.spec_from_file_location("custom", exported(folder, [facts(each) for each in NAMES] + [filled_facts("add")] +
                                                                                    [runtime_facts("halve", n) for n in (64, 4096)]))
         self.custom = importlib.util.module_from_spec(spec)
         sys.modules["custom"] = self.custom  # torch.compile looks it up
@@ -59,7 +65,7 @@ class CustomTest(unittest.TestCase):
         spec.loader.exec_module(self.custom)
 
     def test_operations_leave_the_files_own_names_and_pythons_alone(self):
-        self.assertEqual([row["id"] for row in self.custom.info()], [*NAMES, "halve64", "halve4096"])
+        self.assertEqual([row["id"] for row in self.custom.info()], [*NAMES, "add", "halve64", "halve4096"])
         self.assertIs(self.custom.torch, torch)
         x = torch.empty(2, 4)
         for name in NAMES:
@@ -125,6 +131,26 @@ class CustomTest(unittest.TestCase):
             shapes = [kernel([torch.empty(n)], {"n": n, "count": 3})[0].shape for n in (7, 1001)]
         self.assertEqual(launches, [("halve", [2, 3, 1, 32, 1, 1], 7, 2), ("halve", [251, 3, 1, 32, 1, 1], 1001, 251)])
         self.assertEqual(shapes, [(6,), (753,)])
+
+    def test_an_output_that_is_read_begins_as_a_copy_of_the_input(self):
+        self.assertEqual(str(torch.ops.fatune.add.default._schema), "fatune::add(Tensor x, Tensor y) -> Tensor")
+        kernel = next(kernel for kernel in self.custom._kernels if kernel.operation == "add")
+
+        def launch(config, function, arguments, _):
+            x, y = (ctypes.cast(ctypes.cast(arguments[i], ctypes.POINTER(ctypes.c_uint64)).contents.value, ctypes.POINTER(ctypes.c_float))
+                    for i in range(2))
+            for i in range(8):
+                y[i] += x[i]
+            return 0
+
+        names = type(kernel).launch.__globals__  # of the first such file of the process
+        device = unittest.mock.patch("torch.cuda.device", lambda index: contextlib.nullcontext())
+        x, y = torch.arange(8.0).reshape(2, 4), torch.ones(4, 2).t()
+        with device, unittest.mock.patch.dict(names, _driver=unittest.mock.Mock(launch=launch), _raw_stream=lambda index: 5), \
+                unittest.mock.patch.object(kernel, "on", lambda index: ["add"]):
+            (result,) = kernel([x, y], {})
+        self.assertEqual(result.tolist(), (x + 1).tolist())
+        self.assertEqual(y.tolist(), torch.ones(2, 4).tolist())
 
     def test_run_time_sizes_have_limits(self):
         kernel = next(kernel for kernel in self.custom._kernels if kernel.operation == "halve")

@@ -206,6 +206,29 @@ TEST_CASE("an operation's reference is spoiled at each tensor, for each gate tha
   CHECK(plan->scratch.front().bytes == 512 * 64 * 2);
 }
 
+TEST_CASE("an output that is filled has the cheats that show without poison") {
+  const std::string one = changed(kCustomReference, R"("shape": ["ROWS"], "output": true)",
+                                  R"("shape": ["ROWS"], "output": true, "fill": "normal")");
+  const std::string both =
+      changed(one, R"({"name": "y", "shape": ["ROWS", "COLUMNS"], "output": true)",
+              R"({"name": "y", "type": "i8", "shape": ["ROWS"], "output": true, "fill": "zeros")");
+  for (const auto& [text, nothing] : {std::pair(one, "poison"), {both, "accuracy"}}) {
+    const auto kernels = load_custom(text);
+    REQUIRE(kernels);
+    const auto cheats = cheats_at(custom_test_problem(), kernels->back());
+    REQUIRE(cheats);
+    std::map<std::string, std::string> gates;
+    for (const Fixture& cheat : *cheats) gates[cheat.name] = cheat.fault.gate;
+    CHECK(gates["does_nothing"] == nothing);
+    for (const char* how : {"zeros_in_sums", "nan_in_sums", "wrong_sign_in_sums",
+                            "writes_past_sums", "varies_in_sums", "stops_writing_sums"})
+      CHECK(gates.contains(how));
+    for (const char* how : {"last_of_sums_unwritten", "keeps_old_sums", "begins_early"})
+      CHECK_FALSE(gates.contains(how));
+    CHECK(gates.contains("keeps_old_y") == (nothing == std::string_view("poison")));
+  }
+}
+
 TEST_CASE("a declared operation is tested at one problem, with all kernels that compute it") {
   const Problem problem = custom_test_problem();
   std::vector<KernelRef> kernels = custom_kernels();

@@ -15,11 +15,12 @@ TEST_CASE("entries, parameters and static shared memory are those of the manifes
   const test::TemporaryFolder folder;
   CompilePool pool = test::real_pool(folder.path());
   const auto fault = [&](const std::string& text, const std::string& entry = "k",
-                         std::vector<std::string> arguments = {"a", "b"}) {
+                         std::vector<std::string> arguments = {"a", "b"}, bool counts = true) {
     LaunchPlan plan;
     plan.tensor_maps.push_back({"map", "a"});
     plan.stages.emplace_back().entry = entry;
     plan.stages.back().arguments = std::move(arguments);
+    plan.stages.back().counts_static = counts;
     return checked(*pool.compile(test::request("x", text)), plan).problem;
   };
   const std::string body = "(const float* a, float* b) { *b = *a; }";
@@ -46,9 +47,11 @@ TEST_CASE("entries, parameters and static shared memory are those of the manifes
   CHECK_THAT(fault("__global__ void k" + counted, "k", {"a", "b", "i64 1024", "f64 0.5"}),
              StartsWith("k has 4 parameters of bytes [8, 8, 4, 8], but the manifest passes 4 "
                         "arguments of [8, 8, 8, 8]"));
-  CHECK_THAT(fault("extern \"C\" __global__ void k(const float* a, float* b) {"
-                   "__shared__ float s[64]; s[threadIdx.x] = *a; __syncthreads(); *b = s[3]; }"),
-             StartsWith("k has 256 bytes of static shared memory"));
+  const std::string shared =
+      "extern \"C\" __global__ void k(const float* a, float* b) {"
+      "__shared__ float s[64]; s[threadIdx.x] = *a; __syncthreads(); *b = s[3]; }";
+  CHECK_THAT(fault(shared), StartsWith("k has 256 bytes of static shared memory"));
+  CHECK(fault(shared, "k", {"a", "b"}, false).empty());
 }
 
 TEST_CASE("constants are those of the manifest, with the bytes of their tensors") {

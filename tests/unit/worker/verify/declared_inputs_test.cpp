@@ -7,6 +7,8 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/file.hpp"
+#include "support/temporary_folder.hpp"
 #include "worker/verify/inputs.hpp"
 
 using namespace fatune;
@@ -124,4 +126,25 @@ TEST_CASE("f64 inputs have more bits than f32") {
   std::memcpy(&first, inputs[0].bytes.data(), sizeof first);
   CHECK(first != static_cast<double>(static_cast<float>(first)));
   CHECK(std::abs(first) < 3);
+}
+
+TEST_CASE("outputs that are filled are drawn in the order of the declaration") {
+  OperationPlan plan = plan_of({}, Dtype::kF16);
+  const auto two = declared_inputs(plan, {Distribution::kNormal, 1});
+  plan.tensors[1].filled = true;
+  const auto three = declared_inputs(plan, {Distribution::kNormal, 1});
+  REQUIRE(three.size() == 3);
+  CHECK(three[1].name == "y");
+  CHECK(three[1].bytes == two[1].bytes);
+  CHECK(three[2].bytes != two[1].bytes);
+}
+
+TEST_CASE("elements of a file are the same for every seed and distribution") {
+  const test::TemporaryFolder folder;
+  const std::string elements(std::size_t{300} * 400 * 4, '\x42');
+  REQUIRE(replace_file(folder / "x", elements));
+  const Fill fill{Fill::Kind::kFile, 1, 0, folder / "x"};
+  const auto read = values(fill);
+  CHECK(std::memcmp(read.data(), elements.data(), elements.size()) == 0);
+  CHECK(values(fill, Distribution::kZeros, 7) == read);
 }
