@@ -1,0 +1,71 @@
+// filled_output_test.cpp: Runs kernels that read and write an output through the gates.
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "support/fake_device.hpp"
+
+using namespace fatune;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+constexpr std::size_t kElements = 64;
+
+/// A device with the operation y += x, of f32.
+struct Adder : test::FakeDevice {
+  using Kernel = std::function<void(const float* x, float* y)>;
+
+  Adder() {
+    order.problem = CustomProblem{.operation = "add"};
+    order.custom.emplace().tensors = {{"x", std::nullopt, {kElements}, false, {}},
+                                      {"y", std::nullopt, {kElements}, true, {}}};
+    order.custom->tensors[1].filled = true;
+    order.custom->tolerance = DeclaredTolerance{1e-6, 0, ""};
+    order.reference = adding("reference", add);
+    order.low_precision = {};
+  }
+  static void add(const float* x, float* y) {
+    for (std::size_t i = 0; i < kElements; ++i) y[i] += x[i];
+  }
+  Program adding(const std::string& entry, Kernel kernel) {
+    driver.define(entry, std::move(kernel)).us = kUs;
+    Program program = order.reference;
+    program.plan.stages[0].entry = entry;
+    program.plan.stages[0].arguments = {"x", "y"};
+    return program;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an output that is read holds its fill before each checked launch") {
+  Adder device;
+  const RunReply reply = device.run(device.adding("candidate", Adder::add));
+  CHECK(reply.reason.empty());
+  CHECK(reply.outcome == Outcome::kMeasured);
+  REQUIRE(reply.verification);
+  CHECK(reply.verification->passed);
+  CHECK(std::ranges::count(
+            reply.verification->not_run,
+            "timed_output: launches of a graph read what the launch before has written") == 1);
+}
+
+TEST_CASE("a kernel that does not read the output is refused by accuracy") {
+  Adder device;
+  const RunReply reply = device.run(
+      device.adding("candidate", [](const float* x, float* y) { std::copy_n(x, kElements, y); }));
+  CHECK(reply.outcome == Outcome::kWrongResult);
+  CHECK_THAT(reply.reason, StartsWith("accuracy"));
+}
+
+TEST_CASE("a kernel that stops to compute once it was timed is refused") {
+  Adder device;
+  int calls = 0;
+  const RunReply reply = device.run(device.adding("candidate", [&](const float* x, float* y) {
+    if (++calls <= 12) Adder::add(x, y);
+  }));
+  CHECK(reply.outcome == Outcome::kWrongResult);
+  CHECK_THAT(reply.reason, StartsWith("timed_output"));
+}
