@@ -65,8 +65,7 @@ constexpr CommandInfo kCommands[] = {
 };
 
 struct PythonCommand {
-  const char* name;
-  const char* summary;
+  const char *name, *summary;
 };
 /// Commands of the Python package.
 constexpr PythonCommand kPython[] = {
