@@ -121,6 +121,8 @@ def check_other_outputs(scripts):
 def check_refusals(scripts):
     said, _ = scripts.run("refused", code=2)
     expect(said, "fatune: error: vector_add has 4 parameters, but the script passes 1 arguments")
+    said, _ = scripts.run("unknown", code=2)
+    expect(said, "fatune: error: the restriction block_size_q == 1 has no value: name 'block_size_q' is not defined")
 
 
 def main():

@@ -33,9 +33,12 @@ def grid_expression(size: str, divisors: Sequence[str]) -> str:
 
 
 def holds(rule: str, config: Mapping[str, Any]) -> bool:
-    """Whether a rule's text is true of a config."""
-    return bool(eval(rule, {"__builtins__": {"min": min, "max": max, "int": int, "abs": abs}},
-                     dict(config)))
+    """Whether a rule's text is true of a config. Raises FatuneError (2) for one without a value."""
+    try:
+        return bool(eval(rule, {"__builtins__": {"min": min, "max": max, "int": int, "abs": abs}},
+                         dict(config)))
+    except Exception as error:
+        raise FatuneError(f"the restriction {rule} has no value: {error}", USAGE) from error
 
 
 def _factors(node: ast.expr) -> Divisors:

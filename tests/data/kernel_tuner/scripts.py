@@ -85,6 +85,11 @@ def refused():
     return tune_kernel("vector_add", ADD, 8, [numpy.zeros(8, numpy.float32)], {"block_size_x": [8]})
 
 
+def unknown():
+    return tune_kernel("vector_add", ADD, 8, [numpy.zeros(8, numpy.float32)] * 3 + [numpy.int32(8)], {"block_size_x": [8]},
+                       restrictions=["block_size_q == 1"])
+
+
 results, env = globals()[sys.argv[1]]()
 print("best:", util.get_config_string(util.get_best_config(results, "time"), units={}))
 print("device:", env["device_name"])
