@@ -42,7 +42,7 @@ def _shape(tensor, sizes):
 
 
 class _Plan:
-    """What a launch needs for some values of the run-time sizes: grids, values, offsets of scratch, shapes of outputs."""
+    """A plan holds what a launch needs for some run-time sizes: grids, values, offsets of scratch, shapes of outputs."""
 
     def __init__(self, facts, sizes):
         for name in sizes:

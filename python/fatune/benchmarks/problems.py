@@ -38,7 +38,7 @@ class Problem:
     value_dim: Optional[int] = None
     """Columns of v and out, if not head_dim."""
     tensors: Tuple[str, ...] = ()
-    """Those that expressions read: "doc=i32[4096]:0*700,1*3396"."""
+    """Declarations name the tensors that expressions read: "doc=i32[4096]:0*700,1*3396"."""
 
     @classmethod
     def of_record(cls, record: Dict[str, Any]) -> "Problem":
