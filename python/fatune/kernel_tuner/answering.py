@@ -25,7 +25,7 @@ _UNCALLED = {"observers": "observers are not called", "verify": "verify is not c
 
 
 class Tuner:
-    """What stands in for Kernel Tuner while a script runs. Runs go to folders below `out`."""
+    """A tuner stands in for Kernel Tuner while a script runs. Runs go to folders below `out`."""
 
     def __init__(self, out: Path, budget: Optional[str], device: Optional[str]) -> None:
         self.out, self.budget, self.device = out, budget, device
@@ -33,7 +33,7 @@ class Tuner:
     def tune_kernel(self, kernel_name: str, kernel_source: Any, problem_size: Any, arguments: Any,
                     tune_params: Mapping[str, Any], grid_div_x: Any = None, grid_div_y: Any = None,
                     grid_div_z: Any = None, restrictions: Any = None, answer: Any = None,
-                    atol: Optional[float] = 1e-6, verbose: bool = False, smem_args: Any = None,
+                    atol: Optional[float] = 1e-6, smem_args: Any = None,
                     cmem_args: Any = None, compiler_options: Any = None,
                     block_size_names: Any = None, quiet: bool = False, strategy: Any = None,
                     strategy_options: Any = None, metrics: Any = None,
@@ -109,15 +109,15 @@ def _run(call: Call, run: Path, words: List[str], checked: bool,
         words = [*words, "--skip-correctness"]
     output_of([*words, "--out", str(run)], accept=(0, 1), progress=progress)
     outcomes = _outcomes(call, run)
-    wrong = [result for result, outcome in outcomes if outcome == "wrong_result"]
+    wrong = sum(1 for _, outcome in outcomes if outcome == "wrong_result")
     if wrong and own and checked:
-        note(f"warning: {len(wrong)} of {len(outcomes)} configs leave other outputs than the "
+        note(f"warning: {wrong} of {len(outcomes)} configs leave other outputs than the "
              "default config; they are timed without a check, and 'agrees' says so")
         again = run.with_name("unchecked")
         output_of([*words, "--skip-correctness", "--out", str(again)], accept=(0, 1),
                   progress=progress)
-        differing = {_key(result, call) for result in wrong}
-        outcomes = [({**result, "agrees": _key(result, call) not in differing}, outcome)
+        agreeing = {_key(result, call) for result, outcome in outcomes if outcome == "measured"}
+        outcomes = [({**result, "agrees": _key(result, call) in agreeing}, outcome)
                     for result, outcome in _outcomes(call, again)]
     others = Counter(outcome for _, outcome in outcomes if outcome != "measured")
     if others and progress:
