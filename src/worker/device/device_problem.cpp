@@ -145,6 +145,7 @@ TensorAddresses DeviceProblem::addresses(const InputSet& set) const {
 }
 
 Status DeviceProblem::fill_read_outputs(const InputSet& set) const {
+  if (!fills_outputs()) return {};
   return fatune::fill_read_outputs(plan_, addresses(set), session_->stream.raw());
 }
 
