@@ -36,6 +36,7 @@ std::size_t occurrences(std::string_view text, char c);  ///< fastest for rare c
 std::string lower(std::string_view text);                ///< ASCII only
 std::string upper(std::string_view text);                ///< ASCII only
 std::string replaced(std::string text, std::string_view from, std::string_view to);
+bool contains(std::span<const std::string> names, std::string_view name);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 /// Quotes a word for a POSIX shell if necessary.
 std::string shell_word(std::string_view text);

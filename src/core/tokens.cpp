@@ -9,6 +9,10 @@ namespace fatune {
 bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool in_word(char c) { return starts_name(c) || (c >= '0' && c <= '9') || c == '.'; }
 
+bool is_arithmetic(std::string_view token) {
+  return token == "+" || token == "-" || token == "*" || token == "/";
+}
+
 /// Returns the end of a name, which may have dots, or a number: "16", ".5", "2e-3".
 static std::size_t end_of_word(std::string_view text, std::size_t at) {
   const bool number = !starts_name(text[at]);

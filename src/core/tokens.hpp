@@ -14,6 +14,7 @@ enum class Syntax { kManifest, kPython };
 
 bool starts_name(char c);  ///< a letter or _
 bool in_word(char c);      ///< tells whether the character may continue a name or a number
+bool is_arithmetic(std::string_view token);  ///< + - * or /
 /// Returns names, numbers, operators and quoted strings as views of the text.
 std::vector<std::string_view> tokens_of(std::string_view text, Syntax syntax);
 

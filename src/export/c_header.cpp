@@ -1,5 +1,6 @@
 // c_header.cpp: Writes a C header: comment, constants, declarations, functions, machine code.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -115,7 +116,7 @@ std::string constants(const KernelFacts& facts) {
   };
   for (const NamedSize& size : named_sizes(p)) {
     if (!p.custom() && size.name == "CAUSAL") text += types;
-    const bool runtime = std::ranges::count(facts.runtime_sizes, size.name) > 0;
+    const bool runtime = contains(facts.runtime_sizes, size.name);
     define(p.custom() ? (runtime ? "TUNED_" : "SIZE_") + size.name : size.name, size.value);
   }
   text += p.custom() ? types
@@ -200,7 +201,7 @@ std::string parameters_text(const KernelFacts& facts) {
   std::vector<std::string> parameters;
   for (const std::string& name : tensor_parameters(facts))
     parameters.push_back("CUdeviceptr " + name);
-  for (const std::string& size : facts.runtime_sizes) parameters.push_back("int64_t size_" + size);
+  std::ranges::copy(c_size_parameters(facts), std::back_inserter(parameters));
   parameters.emplace_back("CUdeviceptr scratch");
   for (const std::string& parameter : parameters) {
     const std::string next = fmt::format(" {},", parameter);
@@ -243,7 +244,7 @@ std::string c_header(const ExportedKernel& kernel) {
       {"@scratch@", has_scratch(facts)
                         ? "scratch is device memory of @name@_scratch_bytes(), on 256 bytes."
                         : "scratch is not needed: pass 0."},
-      {"@sizes@", facts.runtime_sizes.empty() ? "void" : c_size_parameters(facts)},
+      {"@sizes@", c_size_list(facts)},
       {"@zero@", facts.runtime_sizes.empty() ? "" : " /* 0 for sizes beyond a limit */"},
       {"@stages@", fmt::to_string(facts.stages.size())},
       {"@constants@", facts.constants.empty()

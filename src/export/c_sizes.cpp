@@ -2,20 +2,17 @@
 #include "export/c_sizes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/text.hpp"
 #include "core/tokens.hpp"
+#include "model/kernel/limits.hpp"
 #include "model/wisdom/scalar.hpp"
 
 namespace fatune {
 namespace {
-
-constexpr std::int64_t kLargest = std::int64_t{1} << 53;  ///< doubles hold it exactly
-constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
 
 /// Sizes are doubles, which hold whole numbers to 2^53 and never wrap.
 constexpr const char* kHelpers = R"(static inline double @name@_floor(double x) {
@@ -49,7 +46,7 @@ std::size_t arguments_of(const Tokens& tokens, std::size_t open) {
 }
 
 std::string word_in_c(std::string_view token, const KernelFacts& facts) {
-  if (std::ranges::count(facts.runtime_sizes, token) > 0) return fmt::format("n_{}", token);
+  if (contains(facts.runtime_sizes, token)) return fmt::format("n_{}", token);
   if (starts_name(token.front())) return fmt::format("@name@_{}", token);
   const bool whole = std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; });
   return fmt::format("{}{}", token, whole ? ".0" : "");
@@ -81,8 +78,7 @@ std::string in_c(std::string_view expression, const KernelFacts& facts) {
       const bool nested = --call.left > 0;
       text += ", " + (nested ? call.function + "(" : "");
       if (nested) call.closing += ")";
-    } else if (token.size() == 1 &&
-               std::string_view("+-*/").find(token.front()) != std::string_view::npos) {
+    } else if (is_arithmetic(token)) {
       text += fmt::format(" {} ", token);
     } else if (i + 1 < tokens.size() && tokens[i + 1] == "(") {
       function = word_in_c(token, facts);
@@ -116,13 +112,13 @@ std::string define_scratch(const KernelFacts& facts, std::vector<std::string>& w
   std::string text;
   for (const std::string& size : facts.runtime_sizes) {
     text += fmt::format("  const double n_{0} = (double)size_{0};\n  (void)n_{0};\n", size);
-    wrong.push_back(fmt::format("size_{0} < 1 || size_{0} > {1}", size, kLargest));
+    wrong.push_back(fmt::format("size_{0} < 1 || size_{0} > {1}", size, kLargestRuntimeSize));
   }
   for (const ScratchFacts& scratch : facts.scratch) {
     if (scratch.extent.empty()) continue;
     text +=
         fmt::format("  const double bytes_{} = {};\n", scratch.name, in_c(scratch.extent, facts));
-    wrong.push_back(whole("bytes_" + scratch.name, 0, static_cast<double>(kLargest)));
+    wrong.push_back(whole("bytes_" + scratch.name, 0, static_cast<double>(kLargestRuntimeSize)));
   }
   return text;
 }
@@ -143,19 +139,21 @@ std::string c_size_helpers(const KernelFacts& facts) {
   return facts.runtime_sizes.empty() ? "" : kHelpers;
 }
 
-std::string c_size_parameters(const KernelFacts& facts) {
+std::vector<std::string> c_size_parameters(const KernelFacts& facts) {
   std::vector<std::string> sizes;
   for (const std::string& size : facts.runtime_sizes) sizes.push_back("int64_t size_" + size);
-  return join(sizes, ", ");
+  return sizes;
+}
+
+std::string c_size_list(const KernelFacts& facts) {
+  return facts.runtime_sizes.empty() ? "void" : join(c_size_parameters(facts), ", ");
 }
 
 std::string c_scratch_function(const KernelFacts& facts) {
-  const std::string sizes = c_size_parameters(facts);
   std::vector<std::string> wrong;
   const std::string defined = define_scratch(facts, wrong);
   return fmt::format("size_t @name@_scratch_bytes({}) {{\n{}{}  return {};\n}}\n\n",
-                     sizes.empty() ? "void" : sizes, defined,
-                     wrong.empty() ? "" : refuse(wrong, "0"),
+                     c_size_list(facts), defined, wrong.empty() ? "" : refuse(wrong, "0"),
                      c_scratch_offset(facts, facts.scratch.size()));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/wisdom/kernel_facts.hpp"
 
@@ -17,8 +18,10 @@ inline constexpr std::int64_t kScratchAlignment = 256;  ///< alignment that cuMe
 bool has_scratch(const KernelFacts& facts);
 /// Tells whether an argument by value depends on a run-time size.
 bool is_runtime_value(std::string_view argument);
-/// Returns "int64_t size_n, int64_t size_m"; empty without run-time sizes.
-std::string c_size_parameters(const KernelFacts& facts);
+/// Returns a parameter for each run-time size: "int64_t size_n".
+std::vector<std::string> c_size_parameters(const KernelFacts& facts);
+/// Returns these as the list of a function: "int64_t size_n, int64_t size_m", or "void".
+std::string c_size_list(const KernelFacts& facts);
 /// Returns the functions that the expressions call; empty without run-time sizes.
 std::string c_size_helpers(const KernelFacts& facts);
 /// Returns the function scratch_bytes().

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.hpp"
+#include "core/text.hpp"
 #include "model/kernel/runtime_sizes.hpp"
 #include "model/kernel/vocabulary.hpp"
 #include "model/problem/rule.hpp"
@@ -73,8 +74,7 @@ void add_terms(const Candidate& candidate, const DeviceLimits& limits,
   const Scope scope = scope_of(manifest, candidate.config, candidate.problem, limits);
   const std::vector<std::string> runtime = runtime_names(manifest);
   for (const Term& term : manifest.terms) {
-    if (!mentions(*candidate.kernel, term.name) || std::ranges::count(runtime, term.name) > 0)
-      continue;
+    if (!mentions(*candidate.kernel, term.name) || contains(runtime, term.name)) continue;
     const Result<Expression> expression = Expression::parse(term.expanded, term.name);
     if (!expression) continue;
     const Result<double> value = expression->evaluate(scope);
@@ -116,7 +116,7 @@ std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimit
   for (const auto& [name, value] : word_constants(candidate.kernel->manifest)) define(name, value);
   const std::vector<std::string> runtime = runtime_sizes(*candidate.kernel->manifest.operation);
   for (const auto& [name, value] : named_sizes(problem)) {
-    if (std::ranges::count(runtime, name) == 0) define(name, value);
+    if (!contains(runtime, name)) define(name, value);
   }
   define("DTYPE", static_cast<std::int64_t>(problem.dtype()));
   define("DTYPE_BYTES", size_of(problem.dtype()));

@@ -42,7 +42,6 @@ constexpr DeviceLimits kTypical[] = {
 // Source: CUDA Programming Guide, "Technical Specifications per Compute Capability" and "Tensor
 // Map".
 constexpr std::int64_t kMaxStaticShared = 48 * 1024;
-constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
 constexpr std::int64_t kMaxBlockZ = 64;
 constexpr std::int64_t kMaxCluster = 8;  // supported by every device with clusters
 constexpr int kFirstArchWithClusters = 90;

@@ -1,6 +1,7 @@
 // limits.hpp: Defines a device's launch limits, and checks whether a launch exceeds them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -50,6 +51,8 @@ bool shared_fits(std::int64_t dynamic_bytes, std::int64_t static_bytes, const De
                  std::string* why);
 /// `block`: threads in x, y, z.
 bool block_fits(std::span<const std::int64_t> block, const DeviceLimits& limits, std::string* why);
+/// Most blocks of a grid in x, y and z, on every device.
+inline constexpr std::array<std::int64_t, 3> kMaxGrid = {2147483647, 65535, 65535};
 /// `grid` and `cluster`: blocks in x, y, z.
 bool grid_fits(std::span<const std::int64_t> grid, std::span<const std::int64_t> cluster,
                const DeviceLimits& limits, std::string* why);

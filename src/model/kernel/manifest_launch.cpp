@@ -17,10 +17,6 @@ namespace {
 const std::array<std::string, 4> kTensors = {"q", "k", "v", "out"};
 const std::string kLse = "lse";  // fp32: no tensor map and no product reads it
 
-bool contains(std::span<const std::string> names, const std::string& name) {
-  return std::ranges::count(names, name) > 0;
-}
-
 /// Takes the name of a scratch or tensor map as a possible argument.
 Status take_argument(const Checks& check, const std::string& path, const std::string& name,
                      std::vector<std::string>& arguments) {

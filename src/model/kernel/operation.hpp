@@ -28,7 +28,7 @@ struct TensorSpec {
   std::string type = "io";         ///< "io" (the problem's), or the name of a type
   std::vector<std::string> shape;  ///< expressions, the fastest dimension last
   bool output = false;
-  /// Of an input, or of an output that is read, too: normal, uniform, zeros, constant or file.
+  /// Says what an input holds, or an output that is read: normal, uniform, zeros, constant or file.
   std::optional<std::string> fill;
   std::optional<double> scale, offset;   ///< of normal and uniform
   std::optional<std::int64_t> from, to;  ///< range of uniform integers, both included

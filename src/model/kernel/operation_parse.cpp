@@ -329,14 +329,13 @@ Status set_operation(const Json& root, std::span<const OperationRef> operations,
     FATUNE_TRY(manifest.operation, find_operation(manifest, found->get<std::string>(), operations));
     return {};
   }
-  const std::string name = found->value("name", "");
-  const auto loaded =
-      std::ranges::find(operations, name, [](const auto& each) { return each->name; });
-  if (loaded != operations.end()) {
+  FATUNE_TRY(DeclaredOperation operation, parse_operation(root, manifest.where));
+  const auto loaded = std::ranges::find(operations, operation.name,
+                                        [](const OperationRef& each) { return each->name; });
+  if (loaded != operations.end()) {  // with the folder of its data
     manifest.operation = *loaded;
     return {};
   }
-  FATUNE_TRY(DeclaredOperation operation, parse_operation(root, manifest.where));
   manifest.operation = std::make_shared<const DeclaredOperation>(std::move(operation));
   return {};
 }

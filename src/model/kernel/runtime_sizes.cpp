@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "core/tokens.hpp"
 #include "model/kernel/manifest_check.hpp"
 #include "model/kernel/vocabulary.hpp"
@@ -18,17 +19,12 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kWritableFunctions = {"ceil_div", "floor_div", "round_up",
                                                                 "min", "max"};
-constexpr std::string_view kSigns = "+-*/(),";
-
-bool has(const std::vector<std::string>& names, std::string_view name) {
-  return std::ranges::count(names, name) > 0;
-}
 
 /// Returns the first of the names that the text uses; empty if it uses none.
 std::string_view name_in(std::string_view text, const std::vector<std::string>& names) {
   if (names.empty()) return {};
   for (const std::string_view token : tokens_of(text, Syntax::kManifest)) {
-    if (has(names, token)) return token;
+    if (contains(names, token)) return token;
   }
   return {};
 }
@@ -36,7 +32,7 @@ std::string_view name_in(std::string_view text, const std::vector<std::string>& 
 bool is_writable(std::string_view token) {
   if (std::ranges::count(kWritableFunctions, token) > 0) return true;
   if (in_word(token.front())) return !is_expression_word(token);
-  return token.size() == 1 && kSigns.find(token.front()) != std::string_view::npos;
+  return is_arithmetic(token) || token == "(" || token == ")" || token == ",";
 }
 
 /// Returns the places and texts of everything that is fixed before a run-time size is known.
@@ -105,7 +101,7 @@ std::vector<std::string> runtime_sizes(const std::vector<KernelRef>& kernels) {
   std::vector<std::string> names;
   for (const KernelRef& kernel : kernels) {
     for (std::string& name : runtime_sizes(*kernel->manifest.operation)) {
-      if (!has(names, name)) names.push_back(std::move(name));
+      if (!contains(names, name)) names.push_back(std::move(name));
     }
   }
   return names;
@@ -162,11 +158,11 @@ Result<std::string> runtime_text(const Manifest& manifest, std::string_view text
   const std::vector<std::string> sizes = runtime_sizes(*manifest.operation);
   for (const std::string_view token : tokens_of(text, Syntax::kManifest)) {
     const Term* const term = find_named(manifest.terms, token);
-    if (has(sizes, token) || !starts_name(token.front()) || is_expression_word(token)) {
-      const bool spaced = token.size() == 1 &&
-                          std::string_view("+-*/").find(token.front()) != std::string_view::npos;
-      written += spaced ? fmt::format(" {} ", token) : token == "," ? ", " : std::string(token);
-    } else if (term != nullptr && has(names, token)) {
+    if (contains(sizes, token) || !starts_name(token.front()) || is_expression_word(token)) {
+      written += is_arithmetic(token) ? fmt::format(" {} ", token)
+                 : token == ","       ? ", "
+                                      : std::string(token);
+    } else if (term != nullptr && contains(names, token)) {
       FATUNE_TRY(const std::string value, runtime_text(manifest, term->value, scope));
       written += "(" + value + ")";
     } else {
