@@ -36,8 +36,9 @@ out.mkdir(parents=True)
 lines = []
 for k, values in enumerate(itertools.islice(itertools.product(*(each["values"] for each in manifest["parameters"])), 4)):
     config = dict(zip(names, values))
-    wrong = kernel == "block_sums" and k > 1 and not unchecked
-    lines.append({{"t": "candidate", "config": config, "outcome": "wrong_result" if wrong else "pruned" if kernel == "turn" and k else "measured", "hot": {{"median_us": k + 1.0}}}})
+    wrong = kernel in ("block_sums", "given_up") and k > 1 and not unchecked
+    pruned = kernel == "turn" and k or kernel == "given_up" and k == 1 and not unchecked
+    lines.append({{"t": "candidate", "config": config, "outcome": "wrong_result" if wrong else "pruned" if pruned else "measured", "hot": {{"median_us": k + 1.0}}}})
 (out / "journal.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
 (out / "best.json").write_text(json.dumps({{"device": {{"name": "a GPU"}}, "words": words}}))
 """
@@ -116,6 +117,8 @@ def check_other_outputs(scripts):
     said, _ = scripts.run("sums")
     expect(said, "2 of 4 configs leave other outputs than the default config; they are timed without a check",
            "as 2 of 4 configs do", "agrees=True")
+    said, _ = scripts.run("given_up")
+    expect(said, "as 1 of 4 configs do")  # another has no outputs that were compared
 
 
 def check_refusals(scripts):
