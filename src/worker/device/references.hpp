@@ -25,14 +25,19 @@ struct References {
   Micros time{0};  ///< of the reference
 };
 
+/// Checksums of tensors, in their order.
+using Checksums = std::vector<std::uint64_t>;
+
 /// One set of inputs with its reference. The reference exists on the host only while candidates
 /// run. It is computed before the first of them, or between two of a candidate's own launches
 /// (extra_sets). What it leaves on the device is overwritten before it is freed.
 struct InputSet : References {
   InputCase which;
   int v_doublings = 0;
-  std::vector<GuardedBuffer> inputs;     ///< in the order of buffers_of()
-  std::vector<std::uint64_t> checksums;  ///< of the inputs
+  std::vector<GuardedBuffer> inputs;  ///< in the order of buffers_of()
+  Checksums checksums;                ///< of the inputs
+  /// Right outputs of candidates, by their checksums. The same bits need no second comparison.
+  std::map<Checksums, Judged> right;
 };
 
 using Offsets = std::map<std::string, std::int64_t>;  ///< elements, by tensor

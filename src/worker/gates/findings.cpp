@@ -100,11 +100,6 @@ void Variation::note_in(Verification& verification) const {
   }
 }
 
-const Judgement& Judged::worst() const {
-  if (!lse || !verdict.passed) return verdict;
-  return lse->verdict.margin > verdict.margin ? lse->verdict : verdict;
-}
-
 /// The first output that fails, or the one nearest to its limits.
 Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::size_t host,
                      std::size_t checked) {

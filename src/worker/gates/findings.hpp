@@ -54,15 +54,6 @@ class Variation {
   std::map<GateId, std::string> notes_;  ///< the first of each gate
 };
 
-struct Judged {
-  /// The largest max_abs, mean_abs and relative_l2 of the outputs without lse, and allclose_1e3 of
-  /// all.
-  Comparison figures;
-  Judgement verdict;  ///< of the outputs without lse
-  std::optional<LseJudgement> lse;
-  const Judgement& worst() const;  ///< the first that failed, else the larger margin
-};
-
 /// Judges the first `checked` outputs, from `host` of DeviceProblem::host_output().
 Judged judge_outputs(const DeviceProblem& problem, const InputSet& set, std::size_t host,
                      std::size_t checked);

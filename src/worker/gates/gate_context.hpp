@@ -38,9 +38,6 @@ struct LayerRun {
   bool judged = false;  ///< its output is compared with a reference
 };
 
-/// Checksums of the outputs that are checked, in the order of DeviceProblem::outputs().
-using Checksums = std::vector<std::uint64_t>;
-
 /// Everything that it is made of must outlive it.
 struct GateContext {
   GateContext(DeviceSession& on, DeviceProblem& solved, Executable& candidate)
@@ -79,8 +76,10 @@ struct GateContext {
   TimedRun timed;           ///< for kTimed
   LayerRun in_layer;        ///< for kLayer
 
-  Checksums input_sums, output_sums;               ///< after the latest run
+  Checksums input_sums, output_sums;               ///< after the latest run, of those checked
   Checksums first_sums;                            ///< of the outputs of the set's first run
+  bool first_on_host = false;                      ///< the first run's outputs are host_output(0)
+  Judged judged;                                   ///< of the first run
   std::uint8_t pattern = 0;                        ///< the outputs were filled with it last
   std::vector<std::optional<Checksums>> verified;  ///< of right outputs, by set
   Variation variation;                             ///< between runs
@@ -91,8 +90,8 @@ struct GateContext {
 MaybeFailure check_guards(GateContext& context, InputSet& set);
 /// Runs the candidate, then check_guards().
 MaybeFailure run_guarded(GateContext& context, InputSet& set, std::optional<std::uint8_t> poison);
-/// Runs the candidate once more on context.set. The outputs must be those of the set's first run,
-/// whose bytes are on the host. A program that may vary may leave others that are right.
+/// Runs the candidate once more on context.set. The outputs must be those of the set's first run. A
+/// program that may vary may leave others that are right.
 MaybeFailure check_repeatable(GateContext& context, std::optional<std::uint8_t> poison);
 /// The output must be the verified one of the set at `index`. An output that was not verified is
 /// compared with the reference now; so is a different output of a program that may vary. `when`

@@ -23,7 +23,7 @@ MaybeFailure run_on_layer_set(GateContext& context, InputSet& set) {
   const bool judged = !set.outputs.empty();
   MaybeFailure failure = judged ? verify_set(context, set) : run_guarded(context, set, kPoisons[0]);
   if (!failure && judged && !context.program.own_output()) {
-    if (const double off = context.judge(set, 0).figures.relative_l2; off > kMostOff)
+    if (const double off = context.judged.figures.relative_l2; off > kMostOff)
       return wrong_in_layer(fmt::format("on a layer's inputs the output is off by {:.3g}", off));
   }
   if (failure && failure->outcome == Outcome::kWrongResult)

@@ -10,14 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "core/parallel.hpp"
 #include "model/problem/rule_keys.hpp"
 #include "worker/verify/inputs.hpp"
+#include "worker/verify/pieces.hpp"
 
 namespace fatune {
 namespace {
-
-constexpr std::size_t kBlocksOfAThread = 32;  // chosen: some 100 us of work
 
 /// The norm of an error over the norm of the reference. A reference of zeros allows no error.
 double relative(double error_squares, double reference_squares) {
@@ -26,33 +24,8 @@ double relative(double error_squares, double reference_squares) {
   return std::sqrt(error_squares / reference_squares);
 }
 
-/// First element and number of elements.
-struct Range {
-  std::int64_t first, count;
-};
-
-Range block_range(const TensorPlan& tensor, std::int64_t block) {
-  const std::int64_t head = block / blocks_per_head(tensor);
-  const std::int64_t row = block % blocks_per_head(tensor) * kBlockRows;
-  const std::int64_t rows = std::min(kBlockRows, tensor.part_rows() - row);
-  return {(head * tensor.part_rows() + row) * tensor.columns(), rows * tensor.columns()};
-}
-
-std::int64_t heads_of(const TensorPlan& tensor) { return tensor.rows() / tensor.part_rows(); }
-
-/// Calls `work` with each block and its range, on several threads.
-template <typename Work>
-void for_each_block(const TensorPlan& tensor, const Work& work) {
-  const std::int64_t blocks = heads_of(tensor) * blocks_per_head(tensor);
-  const auto piece = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t block = begin; block < end; ++block)
-      work(block, block_range(tensor, static_cast<std::int64_t>(block)));
-  };
-  parallel_for(static_cast<std::size_t>(blocks), kBlocksOfAThread, piece);
-}
-
-/// Sums and extremes of one block. Places are elements of the tensor.
-struct BlockErrors {
+/// Sums and extremes of one piece. Places are elements of the tensor.
+struct PieceErrors {
   double squares = 0, absolute = 0, largest = 0, unexplained = 0, excess = 0;
   std::int64_t worst = 0, unexplained_at = 0, excess_at = 0, first_not_finite = 0, not_finite = 0;
   std::int64_t first_finite = 0, finite = 0;  // in places where there must be no number
@@ -80,15 +53,15 @@ auto right_value(const TensorReference& reference, std::int64_t at) {
 
 /// fp32 is exact enough for errors of 8- and 16-bit elements; fp32 and f64 elements need double.
 template <typename Element>
-BlockErrors scan(const TensorReference& reference, std::span<const float> table,
-                 std::span<const std::byte> out, const Range& range) {
+PieceErrors scan(const TensorReference& reference, std::span<const float> table,
+                 std::span<const std::byte> out, const Piece& piece) {
   using Error = std::conditional_t<std::is_floating_point_v<Element>, double, float>;
   const Element* elements = reinterpret_cast<const Element*>(out.data());
   constexpr auto kClose = static_cast<Error>(1e-3);
-  BlockErrors errors;
+  PieceErrors errors;
   Error largest = 0, unexplained = 0;
   const bool bounded = !reference.rounding.empty();
-  for (std::int64_t at = range.first; at < range.first + range.count; ++at) {
+  for (std::int64_t at = piece.first; at < piece.first + piece.count; ++at) {
     const Error right = right_value<Element>(reference, at);
     const Error error = std::abs(static_cast<Error>(value_of(table, elements[at])) - right);
     if (!(error <= std::numeric_limits<Error>::max())) {
@@ -122,13 +95,13 @@ BlockErrors scan(const TensorReference& reference, std::span<const float> table,
 
 /// Judges a head in which an input is not finite: only whether outputs that depend on it are
 /// numbers.
-BlockErrors scan_lost(const TensorReference& reference, std::span<const std::byte> out,
-                      std::int64_t head, const Range& range) {
+PieceErrors scan_lost(const TensorReference& reference, std::span<const std::byte> out,
+                      std::int64_t head, const Piece& piece) {
   const std::span<const float> table = decode_table(*reference.tensor.type);
   const auto* elements = reinterpret_cast<const std::uint16_t*>(out.data());
   const std::int64_t columns = reference.tensor.columns();
-  BlockErrors errors;
-  for (std::int64_t at = range.first; at < range.first + range.count; ++at) {
+  PieceErrors errors;
+  for (std::int64_t at = piece.first; at < piece.first + piece.count; ++at) {
     const std::int64_t row = at / columns % reference.tensor.part_rows();
     if (!std::isfinite(table[elements[at]])) continue;
     if (!reference.lost->must_be_lost(head, row, at % columns)) continue;
@@ -137,42 +110,41 @@ BlockErrors scan_lost(const TensorReference& reference, std::span<const std::byt
   return errors;
 }
 
-std::vector<BlockErrors> scan_all(const TensorReference& reference,
+std::vector<PieceErrors> scan_all(const TensorReference& reference,
+                                  const std::vector<Piece>& pieces,
                                   std::span<const std::byte> out) {
   const std::optional<Dtype>& type = reference.tensor.type;
   const std::span<const float> table = type ? decode_table(*type) : std::span<const float>();
-  const auto scan_block = reference.tensor.is(PlainType::kF64) ? scan<double>
+  const auto scan_piece = reference.tensor.is(PlainType::kF64) ? scan<double>
                           : !type                              ? scan<float>
                           : size_of(*type) == 1                ? scan<std::uint8_t>
                                                                : scan<std::uint16_t>;
-  std::vector<BlockErrors> blocks(reference.block_squares.size());
-  for_each_block(reference.tensor, [&](std::size_t block, const Range& range) {
-    const std::int64_t head = static_cast<std::int64_t>(block) / blocks_per_head(reference.tensor);
-    blocks[block] = reference.lost && reference.lost->has(head)
-                        ? scan_lost(reference, out, head, range)
-                        : scan_block(reference, table, out, range);
+  return of_pieces<PieceErrors>(pieces, [&](const Piece& piece) {
+    const std::int64_t head =
+        static_cast<std::int64_t>(piece.block) / blocks_per_head(reference.tensor);
+    return reference.lost && reference.lost->has(head) ? scan_lost(reference, out, head, piece)
+                                                       : scan_piece(reference, table, out, piece);
   });
-  return blocks;
 }
 
-/// Adds a block's extremes to those of the blocks before it.
-void merge(const BlockErrors& block, Comparison& all) {
-  all.allclose_1e3 = all.allclose_1e3 && block.allclose && block.not_finite == 0;
-  if (block.not_finite > 0 && all.not_finite == 0) all.first_not_finite = block.first_not_finite;
-  all.not_finite += block.not_finite;
-  if (block.finite > 0 && all.wrongly_finite == 0) all.first_wrongly_finite = block.first_finite;
-  all.wrongly_finite += block.finite;
-  if (block.largest > all.max_abs) {
-    all.max_abs = block.largest;
-    all.worst = block.worst;
+/// Adds a piece's extremes to those of the pieces before it.
+void merge(const PieceErrors& piece, Comparison& all) {
+  all.allclose_1e3 = all.allclose_1e3 && piece.allclose && piece.not_finite == 0;
+  if (piece.not_finite > 0 && all.not_finite == 0) all.first_not_finite = piece.first_not_finite;
+  all.not_finite += piece.not_finite;
+  if (piece.finite > 0 && all.wrongly_finite == 0) all.first_wrongly_finite = piece.first_finite;
+  all.wrongly_finite += piece.finite;
+  if (piece.largest > all.max_abs) {
+    all.max_abs = piece.largest;
+    all.worst = piece.worst;
   }
-  if (block.unexplained > all.unexplained) {
-    all.unexplained = block.unexplained;
-    all.unexplained_at = block.unexplained_at;
+  if (piece.unexplained > all.unexplained) {
+    all.unexplained = piece.unexplained;
+    all.unexplained_at = piece.unexplained_at;
   }
-  if (block.excess > all.worst_excess) {
-    all.worst_excess = block.excess;
-    all.worst_excess_at = block.excess_at;
+  if (piece.excess > all.worst_excess) {
+    all.worst_excess = piece.excess;
+    all.worst_excess_at = piece.excess_at;
   }
 }
 
@@ -180,44 +152,41 @@ void merge(const BlockErrors& block, Comparison& all) {
 double method_error(const TensorReference& reference, std::span<const std::byte> out) {
   const std::span<const float> table = decode_table(*reference.tensor.type);
   const auto* elements = reinterpret_cast<const std::uint16_t*>(out.data());
-  std::vector<std::pair<double, double>> blocks(reference.block_squares.size());
-  for_each_block(reference.tensor, [&](std::size_t block, const Range& range) {
-    auto& [errors, values] = blocks[block];
-    for (std::int64_t i = range.first; i < range.first + range.count; ++i) {
+  using Squares = std::pair<double, double>;
+  const auto squares_of = [&](const Piece& piece) {
+    Squares squares;
+    for (std::int64_t i = piece.first; i < piece.first + piece.count; ++i) {
       const double right = reference.unquantized[static_cast<std::size_t>(i)];
       const double error = table[elements[i]] - right;
-      errors += error * error;
-      values += right * right;
+      squares.first += error * error;
+      squares.second += right * right;
     }
-  });
+    return squares;
+  };
   double errors = 0, values = 0;
-  for (const auto& [of_errors, of_values] : blocks) {
+  for (const auto& [of_errors, of_values] :
+       of_pieces<Squares>(pieces_of(reference.tensor), squares_of)) {
     errors += of_errors;
     values += of_values;
   }
   return relative(errors, values);
 }
 
-/// Sums up one block of the reference.
-struct BlockNorms {
+/// Sums up one piece of the reference.
+struct PieceNorms {
   double squares = 0, absolute = 0, extreme = 0;
 };
 
 template <typename Value>
-std::vector<BlockNorms> norms_of(const TensorPlan& tensor, const std::vector<Value>& values) {
-  std::vector<BlockNorms> blocks(
-      static_cast<std::size_t>(heads_of(tensor) * blocks_per_head(tensor)));
-  for_each_block(tensor, [&](std::size_t block, const Range& range) {
-    BlockNorms norms;
-    for (std::int64_t i = range.first; i < range.first + range.count; ++i) {
-      const double value = values[static_cast<std::size_t>(i)];
-      norms.squares += value * value;
-      norms.absolute += std::abs(value);
-      if (std::abs(value) > std::abs(norms.extreme)) norms.extreme = value;
-    }
-    blocks[block] = norms;
-  });
-  return blocks;
+PieceNorms norms_of(const std::vector<Value>& values, const Piece& piece) {
+  PieceNorms norms;
+  for (std::int64_t i = piece.first; i < piece.first + piece.count; ++i) {
+    const double value = values[static_cast<std::size_t>(i)];
+    norms.squares += value * value;
+    norms.absolute += std::abs(value);
+    if (std::abs(value) > std::abs(norms.extreme)) norms.extreme = value;
+  }
+  return norms;
 }
 
 void add_masked_rows(const TensorReference& reference, std::span<const std::byte> out,
@@ -225,7 +194,7 @@ void add_masked_rows(const TensorReference& reference, std::span<const std::byte
   const TensorPlan& tensor = reference.tensor;
   if (reference.seeing.empty()) return;
   const auto table = decode_table(*tensor.type);
-  for (std::int64_t head = 0; head < heads_of(tensor); ++head) {
+  for (std::int64_t head = 0; head < tensor.rows() / tensor.part_rows(); ++head) {
     const std::int64_t first = head * tensor.part_rows(), columns = tensor.columns();
     if (reference.lost && reference.lost->has(head)) continue;
     for (std::int64_t i = first * columns; i < (first + tensor.part_rows()) * columns; ++i) {
@@ -244,11 +213,16 @@ template <typename Value>
 void set_norms(const std::vector<Value>& values, TensorReference& reference) {
   FATUNE_CHECK(static_cast<std::int64_t>(values.size()) == reference.tensor.elements(),
                "one value for each element");
+  const std::vector<Piece> pieces = pieces_of(reference.tensor);
+  const auto norms =
+      of_pieces<PieceNorms>(pieces, [&](const Piece& piece) { return norms_of(values, piece); });
+  reference.block_squares.resize(pieces.back().block + 1);
   double sum = 0;
-  for (const BlockNorms& block : norms_of(reference.tensor, values)) {
-    reference.block_squares.push_back(block.squares);
-    sum += block.absolute;
-    if (std::abs(block.extreme) > std::abs(reference.extreme)) reference.extreme = block.extreme;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    reference.block_squares[pieces[i].block] += norms[i].squares;
+    sum += norms[i].absolute;
+    if (std::abs(norms[i].extreme) > std::abs(reference.extreme))
+      reference.extreme = norms[i].extreme;
   }
   reference.largest = std::abs(reference.extreme);
   reference.mean = sum / static_cast<double>(values.size());
@@ -332,32 +306,42 @@ TensorReference make_out_reference(const Attention& problem, std::vector<float> 
 
 Status check_written(const TensorReference& reference) {
   if (!reference.exact.empty()) return {};
-  for (std::int64_t at = 0; at < reference.tensor.elements(); ++at) {
-    if (std::isfinite(reference.value(at))) continue;
-    return device_error(fmt::format("the reference leaves {} unwritten, or it is not finite there",
-                                    describe_place(reference.tensor, at)));
-  }
-  return {};
+  const auto first_unwritten = [&](const Piece& piece) {
+    std::int64_t at = piece.first;
+    const std::int64_t end = at + piece.count;
+    while (at < end && std::isfinite(reference.value(at))) ++at;
+    return at < end ? at : reference.tensor.elements();
+  };
+  const auto found = of_pieces<std::int64_t>(pieces_of(reference.tensor), first_unwritten);
+  const std::int64_t at = *std::ranges::min_element(found);
+  if (at == reference.tensor.elements()) return {};
+  return device_error(fmt::format("the reference leaves {} unwritten, or it is not finite there",
+                                  describe_place(reference.tensor, at)));
 }
 
 Comparison compare(const TensorReference& reference, std::span<const std::byte> out) {
   FATUNE_CHECK(out.size() == reference.tensor.bytes(), "an output as large as the reference");
   if (!reference.exact.empty()) return compare_exactly(reference, out);
-  const std::vector<BlockErrors> blocks = scan_all(reference, out);
+  const std::vector<Piece> pieces = pieces_of(reference.tensor);
+  const std::vector<PieceErrors> errors = scan_all(reference, pieces, out);
   Comparison result;
+  std::vector<double> block_squares(reference.block_squares.size());
   double squares = 0, reference_squares = 0, absolute = 0, head_squares = 0, head_reference = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    merge(errors[i], result);
+    absolute += errors[i].absolute;
+    block_squares[pieces[i].block] += errors[i].squares;
+  }
   const std::int64_t in_head = blocks_per_head(reference.tensor);
-  for (std::int64_t block = 0; block < static_cast<std::int64_t>(blocks.size()); ++block) {
-    const BlockErrors& errors = blocks[static_cast<std::size_t>(block)];
+  for (std::int64_t block = 0; block < static_cast<std::int64_t>(block_squares.size()); ++block) {
+    const double found = block_squares[static_cast<std::size_t>(block)];
     const double wanted = reference.block_squares[static_cast<std::size_t>(block)];
-    merge(errors, result);
     if (block % in_head == 0) head_squares = head_reference = 0;
-    absolute += errors.absolute;
-    squares += errors.squares;
-    head_squares += errors.squares;
+    squares += found;
+    head_squares += found;
     reference_squares += wanted;
     head_reference += wanted;
-    if (const double l2 = relative(errors.squares, wanted); l2 > result.worst_block_l2) {
+    if (const double l2 = relative(found, wanted); l2 > result.worst_block_l2) {
       result.worst_block_l2 = l2;
       result.worst_block = block;
     }

@@ -379,4 +379,9 @@ LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte>
   return result;
 }
 
+const Judgement& Judged::worst() const {
+  if (!lse || !verdict.passed) return verdict;
+  return lse->verdict.margin > verdict.margin ? lse->verdict : verdict;
+}
+
 }  // namespace fatune

@@ -67,4 +67,14 @@ struct LseJudgement {
 /// `lse` has one fp32 value a row.
 LseJudgement judge_lse(const LseReference& reference, std::span<const std::byte> lse);
 
+/// The judgement of all outputs of a run.
+struct Judged {
+  /// The largest max_abs, mean_abs and relative_l2 of the outputs without lse, and allclose_1e3 of
+  /// all.
+  Comparison figures;
+  Judgement verdict;  ///< of the outputs without lse
+  std::optional<LseJudgement> lse;
+  const Judgement& worst() const;  ///< the first that failed, else the larger margin
+};
+
 }  // namespace fatune

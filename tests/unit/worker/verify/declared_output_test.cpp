@@ -196,3 +196,17 @@ TEST_CASE("an f64 output is judged in f64, as an fp32 output in fp32") {
   values[4] = std::numeric_limits<double>::infinity();
   CHECK_FALSE(check_written(make_declared_reference(plain(PlainType::kF64), raw(values))));
 }
+
+TEST_CASE("a long row is one block, though several threads compare it") {
+  const TensorPlan row{"y", std::nullopt, {1'000'000}, true, {}};
+  const TensorReference ones = make_reference(row, std::vector<float>(1'000'000, 1.0f));
+  CHECK(ones.block_squares == std::vector<double>{1e6});
+  std::vector<float> wrong(1'000'000, 1.0f);
+  wrong[700'001] = wrong[999'999] = 3;
+  const Comparison errors = compare(ones, bytes_of(row, wrong));
+  CHECK(errors.worst == 700'001);
+  CHECK(errors.worst_block_l2 == Approx(std::sqrt(8 / 1e6)));
+  CHECK(errors.mean_abs == Approx(4e-6));
+  wrong[300'000] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(compare(ones, bytes_of(row, wrong)).first_not_finite == 300'000);
+}
