@@ -5,7 +5,8 @@
 
 The inputs' shapes and types choose a kernel, and others raise ValueError with what there is. Run-time sizes come from
 the shapes; a size that no shape has follows the inputs as an int. Outputs are new tensors, in order. Also registered as
-torch.ops.fatune.NAME, without gradients; where this file has something of that NAME, as info or math, by that alone.
+torch.ops.fatune.NAME, which a tracer sees, without gradients; where this file has something of that NAME, as info or
+math, by that alone.
 Needs PyTorch 2.5 or newer and nothing else.
 
     info()                  what is in this file: one dictionary a kernel
@@ -26,6 +27,7 @@ import warnings
 import zlib
 
 import torch
+import torch.autograd.forward_ad as _forward_ad
 
 # @fatune: contents
 _FACTS = json.loads("[]")  # @fatune: facts

@@ -1,7 +1,7 @@
 # torch_custom_operator.py: Selects, launches and registers kernels of custom operations.
 
 class _Kernel(_Loaded):
-    """One kernel of this file. A call with its inputs queues the kernel on the current stream."""
+    """One kernel of this file."""
 
     def __init__(self, facts, cubin):
         super().__init__(facts, cubin)
@@ -10,13 +10,11 @@ class _Kernel(_Loaded):
         self.outputs = [tensor for tensor in facts["tensors"] if tensor["output"]]
         self.key = tuple((tuple(tensor.get("shape_expressions", tensor["shape"])), _DTYPES[tensor["type"]])
                          for tensor in self.inputs)
-        self.constants = {}  # addresses by device and symbol
         self.sizes = facts.get("runtime_sizes", ())
         self.places = {}  # (input, dimension) by run-time size
         for place, (shape, _) in reversed(list(enumerate(self.key))):
             self.places.update({name: (place, i) for i, name in enumerate(shape) if name in self.sizes})
         self.asked = [name for name in self.sizes if name not in self.places]  # no shape tells them
-        self.plan = functools.lru_cache(64)(lambda *sizes: _Plan(facts, dict(zip(self.sizes, sizes))))
 
     def sizes_of(self, inputs, given):
         """Returns the run-time sizes by name, `given` where no shape has them; None if the kernel does not take the inputs."""
@@ -33,50 +31,56 @@ class _Kernel(_Loaded):
         tuned = self.facts["problem"].get("sizes", {})
         return sum(abs(math.log(max(size, 1) / tuned[name])) for name, size in sizes.items())
 
-    def new_outputs(self, like, shapes):
-        return tuple(torch.empty(shape, dtype=_DTYPES[tensor["type"]], device=like.device)
-                     for tensor, shape in zip(self.outputs, shapes))
 
-    def __call__(self, inputs, sizes):
-        plan = self.plan(*sizes.values())
-        index = inputs[0].device.index
-        with torch.cuda.device(index):
-            functions = self.on(index)
-            inputs = [tensor if tensor.is_contiguous() and tensor.data_ptr() % _ALIGNMENT == 0
-                      else tensor.clone(memory_format=torch.contiguous_format) for tensor in inputs]
-            outputs = self.new_outputs(inputs[0], plan.outputs)
-            for described, output in zip(self.outputs, outputs):
-                if described in self.inputs:  # it is read, too
-                    output.copy_(inputs[self.inputs.index(described)])
-            scratch = torch.empty(plan.bytes, dtype=torch.uint8, device=inputs[0].device)
-            pointers = {name: scratch.data_ptr() + offset for name, offset in plan.scratch.items()}
-            for described, tensor in zip(self.inputs + self.outputs, (*inputs, *outputs)):
-                pointers[described["name"]] = tensor.data_ptr()
-            self.fill(functions[0], pointers, index)
-            values = {**plan.scalars, **{name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}}
-            for function, stage in zip(functions, plan.stages):
-                self.launch(function, stage, values, index)
+class _Route:
+    """A kernel on a device for some run-time sizes. A call with the inputs queues the kernel on the current stream.
+    The driver's calls are cached by address, because PyTorch's allocator soon reuses addresses. They are constant, so
+    threads can share them."""
+
+    def __init__(self, kernel, sizes, device):
+        self.kernel, self.device, self.calls = kernel, device, {}
+        self.plan, self.functions = _Plan(kernel.facts, sizes), kernel.on(device.index)
+        self.outputs = [(shape, _DTYPES[tensor["type"]]) for tensor, shape in zip(kernel.outputs, self.plan.outputs)]
+        self.read = [(place, kernel.inputs.index(tensor)) for place, tensor in enumerate(kernel.outputs) if tensor in kernel.inputs]
+        self.constants = [
+            (_driver.constant(self.functions[0], each["symbol"], each["bytes"]), each["tensor"], ctypes.c_size_t(each["bytes"]))
+            for each in kernel.facts.get("constants", ())]
+
+    def __call__(self, inputs):
+        index = self.device.index
+        if _current_device() != index:
+            with torch.cuda.device(index):
+                return self(inputs)
+        inputs = [tensor if tensor.data_ptr() % _ALIGNMENT == 0 and tensor.is_contiguous()
+                  else tensor.clone(memory_format=torch.contiguous_format) for tensor in inputs]
+        outputs = [torch.empty(shape, dtype=dtype, device=self.device) for shape, dtype in self.outputs]
+        for place, source in self.read:
+            outputs[place].copy_(inputs[source])
+        scratch = 0
+        if self.plan.bytes:
+            memory = torch.empty(self.plan.bytes, dtype=torch.uint8, device=self.device)
+            scratch = memory.data_ptr()
+        place = (*[tensor.data_ptr() for tensor in (*inputs, *outputs)], scratch, _raw_stream(index))
+        for function, words in (self.calls.get(place) or self.bind(place))[0]:
+            code = function(*words)
+            if code != 0:
+                self.kernel.again(function, words, code, index)
         return outputs
 
-    def fill(self, function, pointers, index):
-        """Queues copies of inputs to __constant__ variables."""
-        for constant in self.facts.get("constants", ()):
-            place = (index, constant["symbol"])
-            if place not in self.constants:
-                self.constants[place] = _driver.constant(function, constant["symbol"], constant["bytes"])
-            _driver.check(_driver.api.cuMemcpyDtoDAsync_v2(
-                self.constants[place], ctypes.c_uint64(pointers[constant["tensor"]]), ctypes.c_size_t(constant["bytes"]),
-                ctypes.c_void_p(_raw_stream(index))), "fill " + constant["symbol"])
-
-    def launch(self, function, stage, values, index):
-        arguments = (ctypes.c_void_p * len(stage["arguments"]))(
-            *(ctypes.addressof(values[name]) for name in stage["arguments"]))
-        config = _config(stage, _raw_stream(index))
-        code = _driver.launch(ctypes.byref(config), function, arguments, None)
-        if code == 201:  # a new thread has no current context before its first call
-            _driver.make_current(index)
-            code = _driver.launch(ctypes.byref(config), function, arguments, None)
-        _driver.check(code, "launch " + self.facts["kernel"])
+    def bind(self, place):
+        """Caches the arguments of the driver's calls and the memory that they point to."""
+        *tensors, scratch, stream = place
+        pointers = {name: scratch + offset for name, offset in self.plan.scratch.items()}
+        pointers.update(zip((tensor["name"] for tensor in self.kernel.inputs + self.kernel.outputs), tensors))
+        values = {**self.plan.scalars, **{name: ctypes.c_uint64(pointer) for name, pointer in pointers.items()}}
+        addresses = {name: ctypes.addressof(value) for name, value in values.items()}
+        calls = [(_driver.api.cuMemcpyDtoDAsync_v2, (to, values[tensor], count, ctypes.c_void_p(stream)))
+                 for to, tensor, count in self.constants]
+        calls += [(_driver.launch, words) for words in _launches(self.functions, self.plan.stages, addresses, stream)]
+        if len(self.calls) >= _MAX_REMEMBERED:
+            self.calls.clear()
+        self.calls[place] = kept = calls, values
+        return kept
 
 
 def _text(key):
@@ -114,19 +118,35 @@ def _kernel_for(operation, inputs, given):
 
 
 def _register(library, operation):
-    """Registers the operator fatune::OPERATION."""
+    """Registers the operator fatune::OPERATION; returns a function that calls it, or its kernel at once where no tracer
+    must see the operator."""
     example = next(kernel for kernel in _kernels if kernel.operation == operation)
     single, count = len(example.outputs) == 1, len(example.inputs)
+    kinds, routes = (*[_PLAIN] * count, *[(int,)] * len(example.asked)), _shared["routes"].setdefault(operation, {})
 
     def compute(*arguments):
-        kernel, sizes = _kernel_for(operation, arguments[:count], arguments[count:])
-        outputs = kernel(arguments[:count], sizes)
-        return outputs[0] if single else outputs
+        inputs = arguments[:count]
+        asked = (*[(tensor.shape, tensor.dtype, tensor.device) for tensor in inputs], *arguments[count:])
+        route = routes.get(asked)
+        if route is None:
+            if len(routes) >= _MAX_REMEMBERED:
+                routes.clear()
+            routes[asked] = route = _Route(*_kernel_for(operation, inputs, arguments[count:]), inputs[0].device)
+        outputs = route(inputs)
+        return outputs[0] if single else tuple(outputs)
+
+    def call(*arguments, **named):
+        if (_is_compiling() or named or len(arguments) != len(kinds) or _is_observed()
+                or any([type(argument) not in kind for argument, kind in zip(arguments, kinds)])
+                or _is_grad_enabled() and any([tensor.requires_grad for tensor in arguments[:count]])):
+            return getattr(torch.ops.fatune, operation)(*arguments, **named)
+        return compute(*arguments)
 
     def shapes(*arguments):
         kernel, sizes = next(_takers(operation, arguments[:count], arguments[count:]),
                              (example, example.facts["problem"].get("sizes", {})))
-        outputs = kernel.new_outputs(arguments[0], [_shape(tensor, sizes) for tensor in kernel.outputs])
+        outputs = tuple(torch.empty(_shape(tensor, sizes), dtype=_DTYPES[tensor["type"]], device=arguments[0].device)
+                        for tensor in kernel.outputs)
         return outputs[0] if single else outputs
 
     described = [("Tensor", tensor["name"]) for tensor in example.inputs] + [("SymInt", name) for name in example.asked]
@@ -136,12 +156,13 @@ def _register(library, operation):
                    tags=(torch.Tag.pt2_compliant_tag,))
     library.impl(operation, compute, "CompositeExplicitAutograd")
     torch.library.register_fake(f"fatune::{operation}", shapes, lib=library)
+    return call
 
 
 def __getattr__(name):
     """Returns an operation, which is no global, because a global may have its name."""
     if name in _operations:
-        return getattr(torch.ops.fatune, name)
+        return _shared["operations"][name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -152,15 +173,16 @@ def info() -> list[dict]:
 
 # Several such files in one process share kernels and operators.
 _shared = torch.ops.fatune.__dict__.setdefault(
-    "custom_1", {"kernels": [], "operations": set(), "library": torch.library.Library("fatune", "FRAGMENT")})
+    "custom_2", {"kernels": [], "operations": {}, "routes": {}, "library": torch.library.Library("fatune", "FRAGMENT")})
 _kernels = _shared["kernels"]
 _present = {(kernel.facts["cubin"]["sha256"], kernel.facts["id"]) for kernel in _kernels}
 _kernels.extend(_Kernel(facts, _CUBINS[facts["cubin"]["sha256"]]) for facts in _FACTS
                 if (facts["cubin"]["sha256"], facts["id"]) not in _present)
+for _routes in _shared["routes"].values():
+    _routes.clear()  # another kernel may be better now
 _operations = {facts["problem"]["operation"] for facts in _FACTS}
-for _operation in sorted(_operations - _shared["operations"]):
-    _register(_shared["library"], _operation)
-    _shared["operations"].add(_operation)
+for _operation in sorted(_operations - set(_shared["operations"])):
+    _shared["operations"][_operation] = _register(_shared["library"], _operation)
 if not all(facts["verified"] for facts in _FACTS):
     warnings.warn(f"{__file__} holds kernels whose results were never verified (info() says which)", RuntimeWarning)
 

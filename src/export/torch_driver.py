@@ -114,11 +114,14 @@ class _Loaded:
             memory, addresses[plan["name"]] = _driver.encode(
                 plan, strides.get(tensor, plan["strides_bytes"]), pointers[tensor])
             maps.append(memory)
-        launches = []
-        for function, stage in zip(functions, self.facts["stages"]):
-            arguments = (ctypes.c_void_p * len(stage["arguments"]))(*(addresses[name] for name in stage["arguments"]))
-            launches.append((ctypes.byref(_config(stage, queue)), function, arguments, None))
-        return launches, values, maps
+        return _launches(functions, self.facts["stages"], addresses, queue), values, maps
+
+    def again(self, function, words, code, index):
+        """Calls the driver again after error 201: a new thread has no current context."""
+        if code == 201:
+            _driver.make_current(index)
+            code = function(*words)
+        _driver.check(code, "launch " + self.facts["kernel"])
 
     def rank(self, device_name):
         """Ranks kernels of one problem, smallest first: measured on this device, verified, timed in
@@ -134,6 +137,15 @@ def _runs_on(facts, capability):
     if facts["exact_compute"]:
         return capability == (major, minor)
     return capability[0] == major and capability[1] >= minor
+
+
+def _launches(functions, stages, addresses, queue):
+    """Returns the arguments of cuLaunchKernelEx for each stage; `addresses` are of its arguments, by name."""
+    launches = []
+    for function, stage in zip(functions, stages):
+        arguments = (ctypes.c_void_p * len(stage["arguments"]))(*(addresses[name] for name in stage["arguments"]))
+        launches.append((ctypes.byref(_config(stage, queue)), function, arguments, None))
+    return launches
 
 
 def _config(stage, queue):

@@ -102,7 +102,7 @@ class _Route:
         for launch in kept[0]:
             code = _driver.launch(*launch)
             if code != 0:
-                self.launch_again(launch, code)
+                self.kernel.again(_driver.launch, launch, code, self.index)
 
     def bind(self, place):
         """Caches the arguments of cuLaunchKernelEx and the memory that they point to."""
@@ -114,13 +114,6 @@ class _Route:
             self.launches.clear()
         self.launches[place] = kept = self.kernel.bound(self.functions, pointers, stream, strides)
         return kept
-
-    def launch_again(self, launch, code):
-        """Launches again after error 201: a new thread has no current context."""
-        if code == 201:
-            _driver.make_current(self.index)
-            code = _driver.launch(*launch)
-        _driver.check(code, "launch " + self.kernel.facts["kernel"])
 
 
 class _LseRoute(_Route):

@@ -144,8 +144,7 @@ _WANTS_GRADIENTS = "gradients are wanted, which no kernel computes"
 
 def _is_real(query, key, value):
     """Returns whether the tensors have memory and no tracer or transform must see the operators."""
-    return (type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN
-            and not _dispatch_modes() and _transform() is None and _forward_ad._current_level < 0 and not _is_tracing())
+    return type(query) in _PLAIN and type(key) in _PLAIN and type(value) in _PLAIN and not _is_observed()
 
 
 def _may_have_kernel(query, key, value, mask, scale, gqa, bias=None):

@@ -48,20 +48,11 @@ _DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4
 _ELEMENTS = {"i32": torch.int32, "f32": torch.float32}  # of tensors that expressions read
 _FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 _UPPER_LEFT, _LOWER_RIGHT = "causal-upper-left", "causal"  # masks of problems; is_causal means the former
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
-_MAX_REMEMBERED = 1024  # chosen: cached decisions and tensor maps before the cache is cleared
 _MAX_MASKS = 64  # chosen: mask tensors whose kind is remembered
 _MAX_TABLES = 16  # chosen: sets of kernels whose decisions are cached
 _ALIGNMENT = 16  # bytes; alignment of tensor maps and of the kernels' vector loads
 _INSTALLED: bool = globals().get("_INSTALLED", False)  # set by fatune.install() before the import
 _MISALIGNED = f"a tensor does not begin at a multiple of {_ALIGNMENT} bytes"
-
-
-# Every call uses these functions, so the attribute look-ups happen once.
-_is_compiling, _is_autocast_enabled, _is_grad_enabled = (
-    torch.compiler.is_compiling, torch.is_autocast_enabled, torch.is_grad_enabled)
-_is_tracing, _dispatch_modes, _transform = (
-    torch._C._is_tracing, torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack)
 
 
 def _bias_side(mask):

@@ -1,4 +1,4 @@
-# torch_queue.py: Returns PyTorch's current stream and loads machine code during a capture.
+# torch_queue.py: Returns PyTorch's current stream and state, and loads machine code during a capture.
 
 class _CapturedDriver(_Driver):
     def load(self, code, stages):
@@ -14,4 +14,16 @@ class _CapturedDriver(_Driver):
 _open_driver = _CapturedDriver
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda index: torch.cuda.current_stream(index).cuda_stream)
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_MAX_REMEMBERED = 1024  # chosen: cached decisions and launches before the cache is cleared
+# Every call uses these functions, so the attribute look-ups happen once.
+_is_compiling, _is_autocast_enabled, _is_grad_enabled = (
+    torch.compiler.is_compiling, torch.is_autocast_enabled, torch.is_grad_enabled)
+_is_tracing, _dispatch_modes, _transform = (
+    torch._C._is_tracing, torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack)
 _current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+
+
+def _is_observed():
+    """Returns whether a tracer or transform must see the operators."""
+    return bool(_dispatch_modes()) or _transform() is not None or _forward_ad._current_level >= 0 or _is_tracing()

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """custom_test.py: Builds the file of a custom operation's kernel for operations of any name."""
-import contextlib
 import ctypes
 import importlib.util
 import json
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 PARTS = pathlib.Path(__file__).resolve().parents[2] / "src/export"
 NAMES = ("double", "info", "math", "torch", "warnings", "sorted", "next")
@@ -79,20 +80,31 @@ class CustomTest(unittest.TestCase):
                                   ("f64 1e-300", 1e-300, 8), ("bool 1", True, 1)):
             passed = self.custom._scalar(text, {})
             self.assertEqual((passed.value, ctypes.sizeof(passed)), (value, size))
-        self.assertEqual([value.value for value in self.custom._kernels[0].plan().scalars.values()], [4])
+        self.assertEqual([value.value for value in self.custom._Plan(facts("double"), {}).scalars.values()], [4])
+
+    def routed(self, kernel, sizes, **driver):
+        """A route on the host, whose driver has these functions."""
+        return self.patched(kernel, **driver)._Route(kernel, sizes, torch.device("cpu"))
+
+    def patched(self, kernel, **driver):
+        """The first such file of the process, with a driver of these functions and with tensors of the host."""
+        names = type(kernel).sizes_of.__globals__
+        self.enterContext(unittest.mock.patch.dict(
+            names, _driver=unittest.mock.Mock(**{"api.cuMemcpyDtoDAsync_v2": driver.pop("copy", None), **driver}), _raw_stream=lambda index: 5, _current_device=lambda: None))
+        self.enterContext(unittest.mock.patch.object(kernel, "on", lambda index: [kernel.operation]))
+        return types.SimpleNamespace(**names)
 
     def test_constants_are_filled_on_the_queue(self):
         kernel, copies = self.custom._kernels[0], []
         kernel.facts = {**kernel.facts, "constants": [{"symbol": "c_x", "tensor": "x", "bytes": 32}]}
-        driver = unittest.mock.Mock()
-        driver.constant.return_value = ctypes.c_uint64(7)
-        driver.api.cuMemcpyDtoDAsync_v2.side_effect = lambda *words: copies.append([each.value for each in words]) or 0
-        names = type(kernel).fill.__globals__  # of the first such file of the process
-        with unittest.mock.patch.dict(names, _driver=driver, _raw_stream=lambda index: 5):
-            for _ in range(2):
-                kernel.fill("function", {"x": 4096}, 0)
-        self.assertEqual(copies, [[7, 4096, 32, 5]] * 2)
-        driver.constant.assert_called_once_with("function", "c_x", 32)
+        constant = unittest.mock.Mock(return_value=ctypes.c_uint64(7))
+        route = self.routed(kernel, {}, constant=constant, launch=lambda *_: 0,
+                            copy=lambda *words: copies.append([each.value for each in words]) or 0)
+        x = torch.empty(2, 4)
+        for _ in range(2):
+            route([x])
+        self.assertEqual(copies, [[7, x.data_ptr(), 32, 5]] * 2)
+        constant.assert_called_once_with(kernel.operation, "c_x", 32)
 
     def test_every_type_of_c_is_one_of_pytorch(self):
         sizes = {"f32": 4, "f64": 8, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "bool": 1}
@@ -109,7 +121,7 @@ class CustomTest(unittest.TestCase):
         takers = list(self.custom._takers("halve", [x], [3]))
         self.assertEqual([sizes for _, sizes in takers], [{"n": 1001, "count": 3}] * 2)
         self.assertEqual(min(takers, key=lambda taker: taker[0].distance(taker[1]))[0].facts["id"], "halve4096")
-        plan = takers[0][0].plan(1001, 3)
+        plan = self.custom._Plan(takers[0][0].facts, {"n": 1001, "count": 3})
         self.assertEqual(plan.stages[0]["grid"], [251, 3, 1])
         self.assertEqual((plan.bytes, plan.outputs), (4096, [(753,)]))
         self.assertEqual([(type(value), value.value) for value in plan.scalars.values()],
@@ -124,11 +136,7 @@ class CustomTest(unittest.TestCase):
             launches.append((function, list(config._obj.sizes), n, parts))
             return 0
 
-        names = type(kernel).launch.__globals__  # of the first such file of the process
-        device = unittest.mock.patch("torch.cuda.device", lambda index: contextlib.nullcontext())
-        with device, unittest.mock.patch.dict(names, _driver=unittest.mock.Mock(launch=launch), _raw_stream=lambda index: 5), \
-                unittest.mock.patch.object(kernel, "on", lambda index: ["halve"]):
-            shapes = [kernel([torch.empty(n)], {"n": n, "count": 3})[0].shape for n in (7, 1001)]
+        shapes = [self.routed(kernel, {"n": n, "count": 3}, launch=launch)([torch.empty(n)])[0].shape for n in (7, 1001)]
         self.assertEqual(launches, [("halve", [2, 3, 1, 32, 1, 1], 7, 2), ("halve", [251, 3, 1, 32, 1, 1], 1001, 251)])
         self.assertEqual(shapes, [(6,), (753,)])
 
@@ -143,12 +151,8 @@ class CustomTest(unittest.TestCase):
                 y[i] += x[i]
             return 0
 
-        names = type(kernel).launch.__globals__  # of the first such file of the process
-        device = unittest.mock.patch("torch.cuda.device", lambda index: contextlib.nullcontext())
         x, y = torch.arange(8.0).reshape(2, 4), torch.ones(4, 2).t()
-        with device, unittest.mock.patch.dict(names, _driver=unittest.mock.Mock(launch=launch), _raw_stream=lambda index: 5), \
-                unittest.mock.patch.object(kernel, "on", lambda index: ["add"]):
-            (result,) = kernel([x, y], {})
+        (result,) = self.routed(kernel, {}, launch=launch)([x, y])
         self.assertEqual(result.tolist(), (x + 1).tolist())
         self.assertEqual(y.tolist(), torch.ones(2, 4).tolist())
 
@@ -157,7 +161,7 @@ class CustomTest(unittest.TestCase):
         for sizes, told in (((0, 1), "n is 0 for n=0, count=1, but must be a whole number from 1"),
                             ((2**33, 1), "ceil_div.* is 2147483648 for .* to 2147483647"), ((4, 65536), "max.* is 65536 for")):
             with self.subTest(sizes), self.assertRaisesRegex(ValueError, told):
-                kernel.plan(*sizes)
+                self.custom._Plan(kernel.facts, dict(zip(("n", "count"), sizes)))
         with self.assertRaisesRegex(ValueError, "n is 2147483648, which i32 does not hold"):
             self.custom._scalar("i32 n", {"n": 2**31})
 
@@ -174,7 +178,8 @@ class CustomTest(unittest.TestCase):
 
     def test_an_operation_is_a_member_of_the_file(self):
         for name in ("double", "sorted"):
-            self.assertIs(getattr(self.custom, name), getattr(torch.ops.fatune, name))
+            with self.assertRaisesRegex(ValueError, f"{name}: the inputs are on cpu"):
+                getattr(self.custom, name)(torch.empty(2, 4))
         with self.assertRaisesRegex(AttributeError, "module 'custom' has no attribute 'other'"):
             self.custom.other
 
@@ -188,6 +193,38 @@ class CustomTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "the inputs are on cpu"):
             torch.compile(lambda x: custom.double(x), backend=keep, fullgraph=True)(torch.empty(2, 4))
         self.assertEqual(seen, [torch.ops.fatune.double])
+
+    def test_a_call_of_real_tensors_passes_by_the_operator(self):
+        kernel, operators = next(kernel for kernel in self.custom._kernels if kernel.operation == "halve"), []
+        launch = unittest.mock.Mock(return_value=0)
+        self.patched(kernel, launch=launch)
+        found = unittest.mock.Mock(return_value=(kernel, {"n": 8, "count": 2}))
+        x = torch.empty(8)
+
+        class Seen(TorchDispatchMode):
+            def __torch_dispatch__(self, function, *words):
+                operators.append(str(function))
+                return function(*words[1])
+
+        with unittest.mock.patch.dict(type(kernel).sizes_of.__globals__, _kernel_for=found):
+            for _ in range(2):
+                self.assertEqual(self.custom.halve(x, 2).shape, (4,))
+            found.assert_called_once()  # the choice is remembered
+            self.assertEqual(launch.call_count, 2)
+            with Seen():
+                self.custom.halve(x, 2)
+            self.assertIn("fatune.halve.default", operators)
+            wanted = self.custom.halve(x.clone().requires_grad_(), 2)
+            with self.assertRaisesRegex(RuntimeError, "missing value for argument 'count'"):
+                self.custom.halve(x)
+        self.assertEqual(wanted.shape, (4,))
+
+    def test_a_thread_without_a_context_gets_one(self):
+        kernel, codes = self.custom._kernels[0], [201, 0]
+        driver = {"launch": lambda *_: codes.pop(0), "make_current": unittest.mock.Mock(), "check": unittest.mock.Mock()}
+        self.routed(kernel, {}, **driver)([torch.empty(2, 4)])
+        driver["make_current"].assert_called_once_with(None)
+        driver["check"].assert_called_once_with(0, "launch double")
 
 
 if __name__ == "__main__":
