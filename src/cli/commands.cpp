@@ -24,20 +24,21 @@ struct CommandInfo {
   const char* group;  ///< title in --help
 };
 
-constexpr const char* kTune = "Find a kernel";
+constexpr const char* kFind = "Find a kernel";
 constexpr const char* kUse = "Use and compare the result";
 constexpr const char* kLook = "Look inside";
 constexpr const char* kServe = "Let programs write kernels";
 constexpr const char* kShell = "Machine and shell";
 
 constexpr CommandInfo kCommands[] = {
-    {"sweep", "Find the fastest correct kernel for a problem", setup_sweep, kTune},
-    {"resume", "Continue an interrupted run, without repeating finished work", setup_resume, kTune},
+    {"sweep", "Find the fastest correct kernel for a problem", setup_sweep, kFind},
+    {"tune", "Tune your own CUDA file as it is, without a manifest", setup_tune, kFind},
+    {"resume", "Continue an interrupted run, without repeating finished work", setup_resume, kFind},
     {"finals", "Skip to the final phase of a run; repeat it where a baseline was unavailable",
-     setup_finals, kTune},
+     setup_finals, kFind},
     {"compile", "Compile a kernel's configs and show their resources, without a GPU", setup_compile,
-     kTune},
-    {"merge", "Join the runs of a suite's shards into one run", setup_merge, kTune},
+     kFind},
+    {"merge", "Join the runs of a suite's shards into one run", setup_merge, kFind},
     {"export", "Export a best config to other programs: machine code, source, header", setup_export,
      kUse},
     {"report", "Show the result of a run, or convert it for other tuners", setup_report, kUse},
@@ -256,8 +257,8 @@ struct Register {
   }
   CLI::Option* operator()(std::vector<std::string>* values) const {
     CLI::Option* option = command.add_option(row.flags, *values, row.help);
-    // One value for each flag: further words are the command's arguments.
-    if (!option->get_positional()) option->allow_extra_args(false);
+    // Usually one value for each flag: further words are the command's arguments.
+    if (!option->get_positional()) option->allow_extra_args(row.several);
     if (row.separator != '\0') option->delimiter(row.separator);
     option->check(not_empty());
     return values->empty() ? option : option->capture_default_str();

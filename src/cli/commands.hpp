@@ -14,6 +14,7 @@ namespace fatune::cli {
 int run_command(const Invocation& invocation);
 
 Runner setup_sweep(CLI::App& command);
+Runner setup_tune(CLI::App& command);
 Runner setup_resume(CLI::App& command);
 Runner setup_finals(CLI::App& command);
 Runner setup_compile(CLI::App& command);

@@ -22,14 +22,6 @@ Result<int> start(const SweepUse& use, const MakeRun& make_run, const Settings& 
       settings);
 }
 
-Result<int> sweep(const SweepArgs& args, const Settings& settings) {
-  FATUNE_TRY(const SweepUse use, resolve_use(args));
-  const auto make_run = [&](const SweepHosts& hosts, const Catalog& catalog) {
-    return new_run(args, use, hosts, catalog);
-  };
-  return start(use, make_run, settings);
-}
-
 template <Verb verb>
 Result<int> go_on(const SweepArgs& args, const Settings& settings) {
   FATUNE_TRY(SweepUse use, resolve_use(args));
@@ -41,6 +33,14 @@ Result<int> go_on(const SweepArgs& args, const Settings& settings) {
 }
 
 }  // namespace
+
+Result<int> sweep(const SweepArgs& args, const Settings& settings) {
+  FATUNE_TRY(const SweepUse use, resolve_use(args));
+  const auto make_run = [&](const SweepHosts& hosts, const Catalog& catalog) {
+    return new_run(args, use, hosts, catalog);
+  };
+  return start(use, make_run, settings);
+}
 
 Runner setup_sweep(CLI::App& command) {
   return make_runner(command, verb_table<kSweep>, "fatune sweep --shape 4,8,512,64", sweep);

@@ -82,6 +82,12 @@ Result<std::unique_ptr<SweepDevices>> open_devices(const ReadySweep& ready,
 /// Sweeps in the run's folder, which is created if the user named none, and prints the result.
 Result<int> run_ready(ReadySweep& ready, const OpenDevices& open, const Settings& settings);
 
+/// Creates the folder, or NAME-2, NAME-3 if runs of the same second exist.
+Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted);
+
+/// Runs `fatune sweep`.
+Result<int> sweep(const SweepArgs& args, const Settings& settings);
+
 /// Runs rank 0, which distributes the problems, keeps the journal and prints the result, or another
 /// rank, which serves rank 0.
 Result<int> sweep_on_ranks(const SweepUse& use, const MakeRun& make_run, const Settings& settings);

@@ -36,22 +36,6 @@ std::string shard_notice(const RunPlan& plan) {
 
 constexpr const char* kOtherFolder = "; name another folder with --out DIR";
 
-/// Creates the folder, or NAME-2, NAME-3 if runs of the same second exist.
-Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
-  if (const Status made = make_directories(wanted.parent_path()); !made)
-    return Error{made.error().kind, made.error().message + kOtherFolder};
-  std::filesystem::path folder = wanted;
-  std::error_code failure;
-  for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
-    if (failure) {
-      return file_error(fmt::format("{}: cannot create this folder: {}{}", folder.string(),
-                                    failure.message(), kOtherFolder));
-    }
-    folder = fmt::format("{}-{}", wanted.string(), number);
-  }
-  return folder;
-}
-
 /// Whether a run can be written to the folder, or to the nearest parent that exists.
 Status check_writable(std::filesystem::path folder) {
   std::error_code ignored;
@@ -203,6 +187,21 @@ Result<int> open_and_sweep(ReadySweep& ready, const OpenDevices& open, const Set
 }
 
 }  // namespace
+
+Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted) {
+  if (const Status made = make_directories(wanted.parent_path()); !made)
+    return Error{made.error().kind, made.error().message + kOtherFolder};
+  std::filesystem::path folder = wanted;
+  std::error_code failure;
+  for (int number = 2; !std::filesystem::create_directory(folder, failure); ++number) {
+    if (failure) {
+      return file_error(fmt::format("{}: cannot create this folder: {}{}", folder.string(),
+                                    failure.message(), kOtherFolder));
+    }
+    folder = fmt::format("{}-{}", wanted.string(), number);
+  }
+  return folder;
+}
 
 DeviceLane::Open lane_opener(const OpenRequest& request, const Settings& settings) {
   return [request, &settings] { return open_evaluator(request, settings); };

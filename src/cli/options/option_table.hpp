@@ -35,7 +35,7 @@ enum class Repeat {
 };
 
 /// Commands that share one table of options, as bits.
-enum Verb : unsigned { kSweep = 1, kCompile = 2, kResume = 4, kFinals = 8 };
+enum Verb : unsigned { kSweep = 1, kCompile = 2, kResume = 4, kFinals = 8, kTune = 16 };
 
 struct OptionRow {
   const char* flags;  ///< "-q,--quiet"; "RUN" for an argument without a flag
@@ -43,10 +43,11 @@ struct OptionRow {
   std::string type{};  ///< "FILE"; empty for a switch
   std::string help{};  ///< one line, or more lines where the help explains values
   Repeat repeat = Repeat::kChanged;
-  unsigned verbs = kSweep;    ///< in a table that commands share: those that have the option
-  bool needs_search = false;  ///< without meaning for --budget 0
+  unsigned verbs = kSweep | kTune;  ///< in a table that commands share: those that have the option
+  bool needs_search = false;        ///< without meaning for --budget 0
   bool required = false;
   char separator = '\0';  ///< separator of the values of a list
+  bool several = false;   ///< a list that takes all words up to the next option
 };
 inline OptionRow required(OptionRow row) {
   row.required = true;

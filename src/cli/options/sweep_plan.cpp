@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kUsualBudget = 150;
 constexpr std::uint64_t kUsualPatience = 60;  // chosen on recorded spaces: decision 0014
 constexpr const char* kUsualBaselines = "naive,cudnn,torch:flash";
-constexpr unsigned kRunning = kSweep | kResume | kFinals;
+constexpr unsigned kRunning = kSweep | kTune | kResume | kFinals;
 
 OptionRow needs_search(OptionRow row) {
   row.needs_search = true;
@@ -86,7 +86,7 @@ OptionTable run_table(SweepArgs& a) {
                       kResume | kFinals}),
             {"--seed", &a.seed, "N",
              "Seed every random choice: configs, test inputs and measuring order", Repeat::kAlways,
-             kSweep | kCompile},
+             kSweep | kTune | kCompile},
             {"--arch", &a.arch, "sm_XX", "Compile for this architecture", Repeat::kNo, kCompile},
             {"--out", &a.out, "DIR", "Write the run to this folder [runs/DATE-TIME-PROBLEM]",
              Repeat::kNo},

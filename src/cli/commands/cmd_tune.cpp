@@ -1,0 +1,118 @@
+// cmd_tune.cpp: Declares a user's kernel from options and files, and sweeps it.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/commands/ready_sweep.hpp"
+#include "cli/options/launchers.hpp"
+#include "core/file.hpp"
+#include "core/text.hpp"
+#include "model/declaring/declare.hpp"
+
+namespace fatune::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TuneArgs : SweepArgs {
+  std::string file;
+  std::string write;  ///< folder; empty: sweep
+  std::map<const StatementWord*, std::vector<std::string>> said{};
+};
+
+/// Reads a file and the typed statements. Another kind of file is another row of kReaders.
+struct FileReader {
+  std::string_view ending;
+  Result<Declared> (*read)(const fs::path& file, std::span<const Statement> typed);
+};
+constexpr FileReader kReaders[] = {{".cu", declare_source}, {".fatune", declare_text}};
+
+OptionTable tune_table(TuneArgs& a) {
+  OptionGroup kernel{"Kernel",
+                     {required({"FILE", &a.file, "",
+                                "Tune this CUDA file, whose lines //@ WORD TEXT stand for the "
+                                "options of this group, or a text file of lines WORD: TEXT"})}};
+  for (const StatementWord& word : statement_words()) {
+    OptionRow row{word.flag, &a.said[&word], word.value, word.help};
+    row.several = word.repeat != StatementWord::Repeat::kReplaces;
+    kernel.rows.push_back(std::move(row));
+  }
+  kernel.rows.push_back(
+      {"--write", &a.write, "DIR", "Write the kernel with its manifest to this folder, and stop"});
+  return tables({{std::move(kernel)}, rows_of(kTune, sweep_options(a))});
+}
+
+Result<Declared> read(const TuneArgs& args) {
+  std::vector<Statement> typed;
+  for (const StatementWord& word : statement_words()) {
+    for (const std::string& text : args.said.at(&word)) typed.push_back({&word, text, word.flag});
+  }
+  const auto* const reader = std::ranges::find_if(
+      kReaders, [&](const FileReader& each) { return args.file.ends_with(each.ending); });
+  if (reader != std::end(kReaders)) return reader->read(args.file, typed);
+  std::vector<std::string> endings;
+  for (const FileReader& each : kReaders) endings.emplace_back(each.ending);
+  return usage_error(
+      fmt::format("{}: tune reads files that end in {}", args.file, join(endings, ", ")));
+}
+
+Status write(const Declared& declared, const fs::path& folder) {
+  FATUNE_TRY_STATUS(make_directories(folder));
+  for (const SourceFile& file : declared.files)
+    FATUNE_TRY_STATUS(write_below(folder, file.path, file.text));
+  return {};
+}
+
+/// Returns the folder of the kernel, which is below that of the run.
+Result<fs::path> kernel_folder(SweepArgs& run, const std::string& kernel) {
+  if (run.out.empty()) {
+    const std::string name = "runs/" + local_time("%Y%m%d-%H%M%S-") + kernel;
+    FATUNE_TRY(const fs::path made, make_run_folder(name));
+    run.out = made.string();
+  }
+  fs::path folder = fs::path(run.out) / "kernel";
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) return folder;
+  return usage_error(fmt::format(
+      "--out: {} holds a kernel already; name another folder, or go on with: fatune resume {} "
+      "--kernel-dir {}",
+      run.out, shell_word(run.out), shell_word(folder.string())));
+}
+
+Result<int> tune(const TuneArgs& args, const Settings& settings) {
+  FATUNE_TRY(const SweepUse use, resolve_use(args));
+  if (use.ranks > 1)
+    return usage_error(
+        "tune runs in one process; write the kernel with --write DIR, and start `fatune sweep "
+        "--kernel-dir DIR` with mpirun or srun");
+  FATUNE_TRY(const Declared declared, read(args));
+  SweepArgs run = args;
+  FATUNE_TRY(const fs::path folder, args.write.empty() ? kernel_folder(run, declared.kernel)
+                                                       : Result<fs::path>(args.write));
+  FATUNE_TRY_STATUS(write(declared, folder));
+  run.kernels = {declared.kernel};
+  run.problem.sizes = declared.sizes;
+  run.common.kernel_dirs.push_back(folder.string());
+  if (!args.write.empty()) {
+    print(fmt::format("wrote {}\nnext: fatune sweep{}\n", folder.string(),
+                      repeat_options(verb_table<kSweep>, run)));
+    return kDone;
+  }
+  Settings with_kernel = settings;
+  with_kernel.kernel_dirs.push_back(folder);
+  return sweep(run, with_kernel);
+}
+
+}  // namespace
+
+Runner setup_tune(CLI::App& command) {
+  return make_runner(command, tune_table,
+                     "fatune tune add.cu --param BLOCK=128..1024:128 --size n=10000000 \\\n"
+                     "    --array 'a, b, c: [n]' --out c --grid 'n / BLOCK' --block BLOCK",
+                     tune);
+}
+
+}  // namespace fatune::cli

@@ -1,0 +1,68 @@
+// statement.hpp: Defines the statements that declare what is tuned: options, lines of a CUDA file
+// and lines of a text file.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "model/kernel/kernel.hpp"
+
+namespace fatune {
+
+/// A word that begins a statement. Each is also an option of `fatune tune`.
+struct StatementWord {
+  /// How a later statement relates to earlier ones.
+  enum class Repeat {
+    kReplaces,  ///< one statement counts
+    kNames,     ///< one statement of each name counts
+    kAdds,
+  };
+  const char* flag;   ///< "--param"
+  const char* value;  ///< "NAME=VALUES", for help
+  const char* help;
+  Repeat repeat = Repeat::kReplaces;
+
+  std::string_view word() const { return std::string_view(flag).substr(2); }
+};
+/// In the order of --help.
+std::span<const StatementWord> statement_words();
+
+struct Statement {
+  const StatementWord* word;
+  std::string text;
+  std::string where;  ///< "sum.cu:3: param", "--param"
+};
+
+/// Independent faults of a declaration, reported together.
+class Faults {
+ public:
+  void add(const std::string& where, const std::string& fault) {
+    if (!lines_.empty()) lines_ += '\n';
+    lines_ += where + ": " + fault;
+  }
+  /// Keeps the error of a part that failed; its message names the place.
+  void take(const Status& part) {
+    if (!part) lines_ += (lines_.empty() ? "" : "\n") + part.error().message;
+  }
+  Status status() const { return lines_.empty() ? Status() : Status(file_error(lines_)); }
+
+ private:
+  std::string lines_;
+};
+
+/// Reads the lines of a text that begin with `mark`: "word text" or "word: text". Without a mark
+/// each line is a statement; empty lines and those that begin with # are skipped.
+std::vector<Statement> read_statements(std::string_view text, const std::string& file,
+                                       std::string_view mark, Faults& faults);
+
+/// A folder for --kernel-dir that is not yet written.
+struct Declared {
+  std::vector<SourceFile> files;   ///< source, headers and manifests
+  std::string kernel;              ///< the manifest to tune
+  std::vector<std::string> sizes;  ///< values of --size, a problem each
+};
+
+}  // namespace fatune
