@@ -91,7 +91,7 @@ Status Compilation::take(const Candidate& candidate, const NamedProblem& named, 
   result.kernel = candidate.kernel->manifest.name;
   result.config = to_json(candidate.config);
   result.compiled = checked(std::move(compiled), plan);
-  result.compiled.problem += runtime_hint(candidate.kernel->manifest, result.compiled.problem);
+  result.compiled.problem += compile_hint(candidate.kernel->manifest, result.compiled.problem);
   if (result.compiled.ok) {
     result.resources = resources_of(named.problem, plan, task_.limits, result.compiled);
   } else {

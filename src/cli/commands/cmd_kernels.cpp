@@ -129,7 +129,7 @@ Result<std::vector<LintFinding>> lint_code(const KernelRef& kernel, const Device
       findings.push_back(
           {Severity::kError, kernel->manifest.where,
            fmt::format("{} cannot be run, such as {}: {}{}", counted(fault.configs, "config"),
-                       fault.config, why, runtime_hint(kernel->manifest, why))});
+                       fault.config, why, compile_hint(kernel->manifest, why))});
     }
     for (const ParameterEffect& effect : effects) {
       if (!effect.inert()) continue;

@@ -88,6 +88,8 @@ Result<int> tune(const TuneArgs& args, const Settings& settings) {
     return usage_error(
         "tune runs in one process; write the kernel with --write DIR, and start `fatune sweep "
         "--kernel-dir DIR` with mpirun or srun");
+  if (!args.write.empty() && settings.json)
+    return usage_error("--json answers with a run's result; leave it out beside --write");
   FATUNE_TRY(const Declared declared, read(args));
   SweepArgs run = args;
   FATUNE_TRY(const fs::path folder, args.write.empty() ? kernel_folder(run, declared.kernel)

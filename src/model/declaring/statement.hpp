@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "model/kernel/kernel.hpp"
 
 namespace fatune {
 
@@ -43,6 +42,9 @@ class Faults {
     if (!lines_.empty()) lines_ += '\n';
     lines_ += where + ": " + fault;
   }
+  void form(const std::string& where, std::string_view text, const std::string& form) {
+    add(where, "'" + std::string(text) + "' is not of the form " + form);
+  }
   /// Keeps the error of a part that failed; its message names the place.
   void take(const Status& part) {
     if (!part) lines_ += (lines_.empty() ? "" : "\n") + part.error().message;
@@ -57,12 +59,5 @@ class Faults {
 /// each line is a statement; empty lines and those that begin with # are skipped.
 std::vector<Statement> read_statements(std::string_view text, const std::string& file,
                                        std::string_view mark, Faults& faults);
-
-/// A folder for --kernel-dir that is not yet written.
-struct Declared {
-  std::vector<SourceFile> files;   ///< source, headers and manifests
-  std::string kernel;              ///< the manifest to tune
-  std::vector<std::string> sizes;  ///< values of --size, a problem each
-};
 
 }  // namespace fatune

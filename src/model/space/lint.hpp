@@ -31,8 +31,9 @@ std::vector<LintFinding> lint_choices(const Manifest& manifest, std::span<const 
 /// it.
 std::vector<LintFinding> lint_runtime_sizes(const Kernel& kernel);
 
-/// Returns why the compiler does not know a run-time size; empty for other problems.
-std::string runtime_hint(const Manifest& manifest, std::string_view compile_problem);
+/// Returns what to change where the compiler does not know a run-time size, or where a macro
+/// changes CUDA's headers; empty for other problems.
+std::string compile_hint(const Manifest& manifest, std::string_view compile_problem);
 
 /// Runs the static half of `fatune kernels lint`: text against manifest, then the spaces of
 /// standard problems on typical devices of sm_80, sm_86, sm_90a and sm_120. Findings are in order

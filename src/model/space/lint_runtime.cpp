@@ -50,13 +50,16 @@ Use use_of(std::string_view name, std::string_view text) {
 
 }  // namespace
 
-std::string runtime_hint(const Manifest& manifest, std::string_view compile_problem) {
+std::string compile_hint(const Manifest& manifest, std::string_view compile_problem) {
   for (const std::string& name : runtime_names(manifest)) {
     if (compile_problem.find(fmt::format("identifier \"{}\" is undefined", name)) !=
         std::string_view::npos)
       return fmt::format("; {} is a run-time size, hence no macro but an argument: \"i64 {}\"",
                          name, name);
   }
+  if (compile_problem.find("nvrtc_builtin_header") != std::string_view::npos)
+    return "; a parameter or size has a name that CUDA's own headers use, as w and width: rename "
+           "it";
   return {};
 }
 
