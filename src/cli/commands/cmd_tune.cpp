@@ -69,17 +69,29 @@ Status write(const Declared& declared, const fs::path& folder) {
 /// Returns the folder of the kernel, which is below that of the run.
 Result<fs::path> kernel_folder(SweepArgs& run, const std::string& kernel) {
   if (run.out.empty()) {
-    const std::string name = "runs/" + local_time("%Y%m%d-%H%M%S-") + kernel;
-    FATUNE_TRY(const fs::path made, make_run_folder(name));
+    FATUNE_TRY(const fs::path made,
+               make_run_folder("runs/" + local_time("%Y%m%d-%H%M%S-") + kernel));
     run.out = made.string();
   }
   fs::path folder = fs::path(run.out) / "kernel";
   std::error_code ignored;
   if (!fs::exists(folder, ignored)) return folder;
   return usage_error(fmt::format(
-      "--out: {} holds a kernel already; name another folder, or go on with: fatune resume {} "
-      "--kernel-dir {}",
-      run.out, shell_word(run.out), shell_word(folder.string())));
+      "--out: {0} holds a run; name another folder, or go on with: fatune resume {0} --kernel-dir "
+      "{0}/kernel",
+      shell_word(run.out)));
+}
+
+/// Sweeps the kernel of the folder. A run that fails before its journal begins leaves nothing.
+Result<int> sweep_folder(const SweepArgs& run, const fs::path& folder, Settings settings) {
+  settings.kernel_dirs.push_back(folder);
+  auto done = sweep(run, settings);
+  std::error_code ignored;
+  if (!done && !fs::exists(fs::path(run.out) / "journal.jsonl", ignored)) {
+    fs::remove_all(folder, ignored);
+    fs::remove(run.out, ignored);
+  }
+  return done;
 }
 
 Result<int> tune(const TuneArgs& args, const Settings& settings) {
@@ -103,9 +115,7 @@ Result<int> tune(const TuneArgs& args, const Settings& settings) {
                       repeat_options(verb_table<kSweep>, run)));
     return kDone;
   }
-  Settings with_kernel = settings;
-  with_kernel.kernel_dirs.push_back(folder);
-  return sweep(run, with_kernel);
+  return sweep_folder(run, folder, settings);
 }
 
 }  // namespace

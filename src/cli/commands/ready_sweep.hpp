@@ -85,6 +85,9 @@ Result<int> run_ready(ReadySweep& ready, const OpenDevices& open, const Settings
 /// Creates the folder, or NAME-2, NAME-3 if runs of the same second exist.
 Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wanted);
 
+/// Says which of the kernels are compared with their default config alone; empty for none.
+std::string yardstick_notice(const std::vector<KernelRef>& kernels);
+
 /// Runs `fatune sweep`.
 Result<int> sweep(const SweepArgs& args, const Settings& settings);
 

@@ -68,9 +68,14 @@ int print_result(const ReadySweep& ready, const SweepResult& result, const Setti
   const bool found = std::any_of(result.problems.begin(), result.problems.end(),
                                  [](const ProblemResult& each) { return each.best() != nullptr; });
   const std::string lines = join(wrap(notice, settings.paint.columns()), "\n");
+  const std::string yardstick =
+      found && !ready.options.plan.skip_correctness ? yardstick_notice(ready.kernels) : "";
+  if (!yardstick.empty() && settings.json) log::info(yardstick);
   print(settings.json ? dump_pretty(best_json(result))
-                      : between_notices(lines, sweep_report(result, settings.paint) +
-                                                   (lines.empty() ? "" : "\n")));
+                      : between_notices(
+                            lines, sweep_report(result, settings.paint) +
+                                       (yardstick.empty() ? "" : settings.paint.fitted(yardstick)) +
+                                       (lines.empty() ? "" : "\n")));
   if (result.interrupted) {
     const SweepUse& use = ready.use;
     const std::string run = shell_word(result.folder.string()) +
@@ -201,6 +206,18 @@ Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wante
     folder = fmt::format("{}-{}", wanted.string(), number);
   }
   return folder;
+}
+
+std::string yardstick_notice(const std::vector<KernelRef>& kernels) {
+  std::vector<std::string> own;
+  for (const KernelRef& kernel : kernels) {
+    const Manifest& manifest = kernel->manifest;
+    if (manifest.role == Role::kReference && !manifest.parameters.empty())
+      own.push_back(manifest.name);
+  }
+  if (own.empty()) return {};
+  return fmt::format("Outputs of {} agree with those of the default config; there is no reference",
+                     join(own, ", "));
 }
 
 DeviceLane::Open lane_opener(const OpenRequest& request, const Settings& settings) {

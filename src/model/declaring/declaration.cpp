@@ -241,8 +241,10 @@ class DeclarationReader {
   }
 
   void check_arrays() {
+    const bool all_known = std::ranges::all_of(
+        stages(), [&](const DeclaredStage* each) { return function(each->entry) != nullptr; });
     for (const DeclaredArray& array : result_.arrays) {
-      if (!result_.types.contains(array.name))
+      if (all_known && !result_.types.contains(array.name))
         faults_.add(array.where, "no launch takes " + array.name);
       if (array.scratch && (array.output || !array.fill.empty()))
         faults_.add(array.where, array.name + " is scratch, which is neither filled nor compared");

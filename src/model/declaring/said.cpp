@@ -39,7 +39,6 @@ std::vector<Said> split_pairs(const Statement& statement, Faults& faults) {
     std::string_view value = trim(text.substr(sign + 1, end - sign - 1));
     while (value.ends_with(',')) value = trim(value.substr(0, value.size() - 1));
     const std::string name(trim(text.substr(at, sign - at)));
-    if (value.empty()) faults.add(statement.where, name + " has no value");
     said.push_back({statement.word, name, std::string(value), statement.where});
     at = end;
   }
