@@ -121,10 +121,11 @@ Result<int> tune(const TuneArgs& args, const Settings& settings) {
 }  // namespace
 
 Runner setup_tune(CLI::App& command) {
-  return make_runner(command, tune_table,
-                     "fatune tune add.cu --param BLOCK=128..1024:128 --size n=10000000 \\\n"
-                     "    --array 'a, b, c: [n]' --out c --grid 'n / BLOCK' --block BLOCK",
-                     tune);
+  return make_runner(
+      command, tune_table,
+      "fatune tune add.cu --param B=64..512:64 --size n=99999 --array 'a, b, c: [n]' "
+      "--output c --grid 'n / B' --block B",
+      tune);
 }
 
 }  // namespace fatune::cli

@@ -46,10 +46,8 @@ class DeclarationReader {
   void read_parameters() {
     for (const Said& said : said_.of("param")) {
       auto values = parse_values(said.text);
-      if (!values)
-        faults_.add(said.where, said.name + ": " + values.error().message);
-      else
-        result_.parameters.push_back({said.name, *std::move(values)});
+      if (!values) faults_.add(said.where, said.name + ": " + values.error().message);
+      result_.parameters.push_back({said.name, values ? *std::move(values) : Json({1})});
     }
     for (const Said& said : said_.of("default")) {
       const auto parameter =
@@ -299,9 +297,13 @@ class DeclarationReader {
       for (const Said& said : said_.of(word)) check({said.text}, said.where, all);
     }
     for (const DeclaredStage* stage : stages()) {
-      check(stage->grid, stage->where, all);
-      check(stage->block, stage->where, all);
-      if (!stage->shared.empty()) check({stage->shared}, stage->where, all);
+      const auto place = [&](std::string_view part) {
+        const Said* const said = stage == &result_.stages.front() ? said_.find(part) : nullptr;
+        return said != nullptr ? said->where : stage->where;
+      };
+      check(stage->grid, place("grid"), all);
+      check(stage->block, place("block"), all);
+      if (!stage->shared.empty()) check({stage->shared}, place("shared"), all);
     }
   }
 

@@ -32,7 +32,8 @@ constexpr StatementWord kWords[] = {
      "Also check results at this small size; several values as in --size (repeatable)",
      Repeat::kNames},
     {"--array", "'NAMES: [EXTENTS] FILL'",
-     "Declare arrays, all with this FILL: normal, uniform(FROM, TO), zeros, constant(X), file PATH or scratch "
+     "Declare arrays, all with this FILL: normal, uniform(FROM, TO), zeros, constant(X), file PATH "
+     "or scratch "
      "[normal; integers: uniform] (repeatable)",
      Repeat::kNames},
     {"--output", "NAMES", "Compare these arrays with the reference's", Repeat::kNames},

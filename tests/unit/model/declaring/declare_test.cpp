@@ -229,7 +229,7 @@ __global__ void k(float* x, const int* u, int l, S s) {})");
         "k.cu:6: array: y has no extents; write y[n]", "k.cu:8: output: there is no array zz",
         "k.cu:5: where: 'q > 3' uses the unknown name 'q'",
         "k.cu:6: array: 'k' uses the unknown name 'k'",
-        "k.cu: 'n / blok' uses the unknown name 'blok'",
+        "k.cu:7: grid: 'n / blok' uses the unknown name 'blok'",
         "k.cu: block must be 1 to 3 expressions, such as: block BLOCK",
         "k.cu: parameter u of k is a pointer, but u is no array; add: array u[n]",
         "k.cu: parameter l of k has no value; add: size l=N or scalar l=X",
