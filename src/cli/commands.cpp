@@ -257,7 +257,6 @@ struct Register {
   }
   CLI::Option* operator()(std::vector<std::string>* values) const {
     CLI::Option* option = command.add_option(row.flags, *values, row.help);
-    // Usually one value for each flag: further words are the command's arguments.
     if (!option->get_positional()) option->allow_extra_args(row.several);
     if (row.separator != '\0') option->delimiter(row.separator);
     option->check(not_empty());

@@ -47,7 +47,7 @@ struct OptionRow {
   bool needs_search = false;        ///< without meaning for --budget 0
   bool required = false;
   char separator = '\0';  ///< separator of the values of a list
-  bool several = false;   ///< a list that takes all words up to the next option
+  bool several = false;   ///< a list: each flag takes all words up to the next option, not one
 };
 inline OptionRow required(OptionRow row) {
   row.required = true;

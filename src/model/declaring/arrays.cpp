@@ -1,6 +1,5 @@
 // arrays.cpp: Reads the arrays that statements declare, and writes them as tensors.
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,15 +10,17 @@
 namespace fatune {
 namespace {
 
-struct FillForm {
-  std::string_view name, form;
-  std::size_t numbers = 0;
-  bool may_lack = false;  ///< the numbers
-};
-constexpr FillForm kFills[] = {{"normal", "normal(MEAN, DEVIATION)", 2, true},
-                               {"uniform", "uniform(FROM, TO)", 2, true},
-                               {"zeros", "zeros"},
-                               {"constant", "constant(X)", 1}};
+constexpr const char* kUses =
+    "out, scratch, file PATH, zeros, constant(X), normal, normal(MEAN, DEVIATION), uniform, "
+    "uniform(FROM, TO)";
+
+bool is_fill(std::string_view word, const std::vector<std::string>& numbers) {
+  const auto known = [](const std::string& each) { return parse_number(each).has_value(); };
+  if (!std::ranges::all_of(numbers, known)) return false;
+  if (word == "zeros") return numbers.empty();
+  if (word == "constant") return numbers.size() == 1;
+  return (word == "normal" || word == "uniform") && (numbers.empty() || numbers.size() == 2);
+}
 
 bool is_whole(const ElementType& type) {
   return type.name == "bool" || in_class(type.name.front(), "iu");
@@ -61,17 +62,9 @@ DeclaredArray parse_array(const Said& said, Faults& faults) {
     array.fill = word;
     array.details = split_outside(word == "file" ? std::exchange(rest, "") : numbers, ',');
     if (word == "file") continue;
-    const auto* const form = std::ranges::find(kFills, word, &FillForm::name);
-    const bool fits =
-        form != std::end(kFills) &&
-        (array.details.size() == form->numbers || (array.details.empty() && form->may_lack)) &&
-        std::ranges::all_of(array.details,
-                            [](const auto& x) { return parse_number(x).has_value(); });
-    if (fits) continue;
-    std::vector<std::string> forms = {"out", "scratch", "file PATH"};
-    for (const FillForm& each : kFills) forms.emplace_back(each.form);
+    if (is_fill(word, array.details)) continue;
     faults.add(array.where,
-               fmt::format("'{}' of {} is unknown; write {}", word, array.name, join(forms, ", ")));
+               fmt::format("'{}' of {} is unknown; write {}", word, array.name, kUses));
     break;
   }
   return array;

@@ -27,9 +27,9 @@ class DeclarationReader {
 
   Declaration read() {
     read_parameters();
-    result_.sizes = read_sizes("size");
-    result_.problems = problems_of(result_.sizes);
-    result_.edges = problems_of(read_sizes("edge"));
+    for (const Said& said : said_.of("size")) result_.sizes.push_back(said.name);
+    result_.problems = read_problems("size");
+    result_.edges = read_problems("edge");
     read_arrays();
     read_launches();
     for (DeclaredStage* stage : stages()) find_runtime_sizes(*stage);
@@ -45,59 +45,48 @@ class DeclarationReader {
  private:
   void read_parameters() {
     for (const Said& said : said_.of("param")) {
-      auto values = parse_values(said.text);
+      const auto values = parse_values(said.text);
       if (!values) faults_.add(said.where, said.name + ": " + values.error().message);
-      result_.parameters.push_back({said.name, values ? *std::move(values) : Json({1})});
-    }
-    for (const Said& said : said_.of("default")) {
-      const auto parameter =
-          std::ranges::find(result_.parameters, said.name, &DeclaredParameter::name);
-      if (parameter == result_.parameters.end()) {
-        require("param", said.name, said.where);
-        continue;
-      }
-      const auto value = parse_values(said.text);
-      if (value && value->size() == 1 && std::ranges::count(parameter->values, value->front()) > 0)
-        parameter->first = value->front();
+      const Json list = values ? *values : Json({1});
+      result_.parameters.push_back(
+          {{"name", said.name}, {"values", list}, {"default", list.front()}});
+      const Said* const first = said_.find("default", said.name);
+      if (first == nullptr || !values) continue;
+      const auto value = parse_values(first->text);
+      if (value && value->size() == 1 && std::ranges::count(list, value->front()) > 0)
+        result_.parameters.back()["default"] = value->front();
       else
-        faults_.add(said.where, fmt::format("{}={} is not one of {}", said.name, said.text,
-                                            dump(parameter->values)));
+        faults_.add(first->where,
+                    fmt::format("{}={} is not one of {}", said.name, first->text, dump(list)));
     }
+    for (const Said& said : said_.of("default")) require("param", said.name, said.where);
   }
 
-  std::vector<DeclaredSize> read_sizes(std::string_view word) {
-    std::vector<DeclaredSize> sizes;
+  /// Returns a problem for each value of the word's sizes. A size with one value has it in all
+  /// problems. One that is not listed has its first value as a size.
+  std::vector<Json> read_problems(std::string_view word) {
+    std::vector<Json> problems;
+    std::map<std::string, Json> values;
     for (const Said& said : said_.of(word)) {
-      const auto values = parse_values(said.text);
-      DeclaredSize& size = sizes.emplace_back(said.name, SizeValues{});
-      for (const Json& value : values ? *values : Json::array())
-        size.values.push_back(value.is_number() ? value.get<std::int64_t>() : 0);
-      if (size.values.empty() ||
-          std::ranges::any_of(size.values, [](auto each) { return each < 1; })) {
+      auto list = parse_values(said.text);
+      const bool known = list && std::ranges::all_of(*list, [](const Json& each) {
+                           return each.is_number() && each.get<std::int64_t>() > 0;
+                         });
+      if (!known)
         faults_.add(said.where,
                     fmt::format("{}={} must be whole numbers of at least 1", said.name, said.text));
-        size.values = {1};
-      }
-      if (word == "edge") require("size", said.name, said.where);
+      if (!require("size", said.name, said.where)) continue;
+      values[said.name] = known ? *std::move(list) : Json({1});
+      problems.resize(std::max(problems.size(), values[said.name].size()));
     }
-    return sizes;
-  }
-
-  /// Returns a problem for each value of the sizes. A size with one value has it in all problems;
-  /// one that is not listed has the first of its values.
-  std::vector<SizeValues> problems_of(const std::vector<DeclaredSize>& sizes) {
-    std::size_t count = 0;
-    for (const DeclaredSize& size : sizes) count = std::max(count, size.values.size());
-    std::vector<SizeValues> problems(count);
-    for (const DeclaredSize& usual : result_.sizes) {
-      const DeclaredSize* const own = find_named(sizes, usual.name);
-      const SizeValues& values = own != nullptr ? own->values : usual.values;
-      const bool one = own == nullptr || values.size() == 1;
-      if (!one && values.size() != count)
-        faults_.add(file_, fmt::format("size {} has {} values, but another size has {}", usual.name,
-                                       values.size(), count));
-      for (std::size_t i = 0; i < count; ++i)
-        problems[i].push_back(values[one ? 0 : std::min(i, values.size() - 1)]);
+    for (const std::string& name : result_.sizes) {
+      const Json list = values.contains(name) ? values[name] : result_.problems.front()[name];
+      const bool one = !list.is_array() || list.size() == 1;
+      if (!one && list.size() != problems.size())
+        faults_.add(file_, fmt::format("{} {} has {} values, but another has {}", word, name,
+                                       list.size(), problems.size()));
+      for (std::size_t i = 0; i < problems.size(); ++i)
+        problems[i][name] = !list.is_array() ? list : list[std::min(i, list.size() - 1)];
     }
     return problems;
   }
@@ -110,24 +99,15 @@ class DeclarationReader {
     }
   }
 
-  /// Returns the entry of a file without 'launch' and 'kernel'; empty if several could be meant.
-  std::string only_entry() const {
-    if (!usual_kernel_.empty()) return usual_kernel_;
-    std::vector<GlobalFunction> others = functions_;
-    std::erase_if(others, [&](const GlobalFunction& each) {
-      return result_.reference && each.name == function_of(result_.reference->entry);
-    });
-    return others.size() == 1 ? others.front().name : "";
-  }
-
   void read_launches() {
     if (const Said* said = said_.find("reference"))
       result_.reference = parse_launch(*said, faults_);
     for (const Said& said : said_.of("launch"))
       result_.stages.push_back(parse_launch(said, faults_));
     const Said* const kernel = said_.find("kernel");
-    Said only{nullptr, "", kernel != nullptr ? kernel->text : only_entry(),
-              kernel != nullptr ? kernel->where : file_};
+    Said only{nullptr, "", usual_kernel_, file_};
+    if (kernel != nullptr) only = *kernel;
+    if (only.text.empty() && functions_.size() == 1) only.text = functions_.front().name;
     for (const char* word : {"kernel", "grid", "block", "shared"}) {
       const Said* const said = said_.find(word);
       if (said == nullptr) continue;
@@ -156,7 +136,10 @@ class DeclarationReader {
     if (const GlobalFunction* known = function(stage.entry)) {
       for (const FunctionParameter& each : known->parameters) passed.push_back(each.name);
     }
-    for (DeclaredSize& size : result_.sizes) size.runtime |= contains(passed, size.name);
+    for (const std::string& size : result_.sizes) {
+      if (contains(passed, size) && !contains(result_.runtime, size))
+        result_.runtime.push_back(size);
+    }
   }
 
   void pass_arguments(DeclaredStage& stage) {
@@ -249,10 +232,8 @@ class DeclarationReader {
     }
     if (std::ranges::any_of(result_.arrays, &DeclaredArray::output)) return;
     std::vector<std::string> written;
-    for (const DeclaredStage* stage : stages()) {
-      const GlobalFunction* const known = function(stage->entry);
-      for (const FunctionParameter& each :
-           known != nullptr ? known->parameters : std::vector<FunctionParameter>()) {
+    for (const GlobalFunction& function : functions_) {
+      for (const FunctionParameter& each : function.parameters) {
         if (each.written && !contains(written, each.name)) written.push_back(each.name);
       }
     }
@@ -263,6 +244,8 @@ class DeclarationReader {
   /// A name has one meaning in expressions and arguments.
   void check_names() {
     if (result_.sizes.empty()) faults_.add(file_, "no size is said; add: size n=N");
+    if (result_.parameters.empty())
+      faults_.add(file_, "no param is said; add: param NAME=VALUES, a macro with values to try");
     std::map<std::string, std::string> taken;
     for (const char* word : {"size", "param", "array", "scalar"}) {
       for (const Said& said : said_.of(word)) {
@@ -276,15 +259,13 @@ class DeclarationReader {
 
   void check_expressions() {
     DeclaredOperation operation;
-    for (const DeclaredSize& size : result_.sizes)
-      operation.sizes.push_back({size.name, "", false});
+    for (const std::string& size : result_.sizes) operation.sizes.push_back({size, "", false});
     const std::vector<std::string> of_sizes = problem_names(operation);
     std::vector<std::string> all = fixed_names(operation);
-    for (const DeclaredParameter& parameter : result_.parameters) {
-      all.push_back(parameter.name);
-      for (const Json& value : parameter.values) {
-        if (value.is_string())
-          all.push_back(word_constant(parameter.name, value.get<std::string>()));
+    for (const Json& parameter : result_.parameters) {
+      all.push_back(parameter["name"]);
+      for (const Json& value : parameter["values"]) {
+        if (value.is_string()) all.push_back(word_constant(all.back(), value.get<std::string>()));
       }
     }
     const auto check = [&](std::vector<std::string> texts, const std::string& where,

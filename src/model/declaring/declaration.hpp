@@ -54,26 +54,13 @@ Json tensor_json(const DeclaredArray& array, const ElementType& type,
 /// error is the fault alone, without its place.
 Result<Json> parse_values(std::string_view text);
 
-struct DeclaredParameter {
-  std::string name;
-  Json values;
-  std::optional<Json> first = std::nullopt;  ///< the default, if said
-};
-
-struct DeclaredSize {
-  std::string name;
-  std::vector<std::int64_t> values;
-  bool runtime = false;  ///< a launch passes it
-};
-/// A problem's sizes, in the order of the declaration.
-using SizeValues = std::vector<std::int64_t>;
-
 struct Declaration {
   std::vector<DeclaredStage> stages;
   std::optional<DeclaredStage> reference;
-  std::vector<DeclaredParameter> parameters;
-  std::vector<DeclaredSize> sizes;
-  std::vector<SizeValues> problems, edges;
+  Json parameters = Json::array();  ///< as a manifest has them
+  std::vector<std::string> sizes;
+  std::vector<std::string> runtime;   ///< sizes that a launch passes
+  std::vector<Json> problems, edges;  ///< values by size
   std::vector<DeclaredArray> arrays;
   std::map<std::string, ElementType> types;  ///< by array
   std::optional<Json> tolerance;

@@ -63,7 +63,7 @@ class Writer {
       own["operation"] = operation["name"];
       std::string name = manifest_name(said_.reference->entry);
       if (name == name_) name += "_reference";
-      for (DeclaredParameter& each : said_.parameters) each.values = {*each.first};
+      for (Json& each : said_.parameters) each["values"] = Json::array({each["default"]});
       reference = manifest(name, {&*said_.reference, 1});
       reference.erase("constraints");
     }
@@ -74,7 +74,7 @@ class Writer {
       if (!each.is_null())
         declared.files.push_back({each["name"].get<std::string>() + ".json", dump_pretty(each)});
     }
-    for (const Json& problem : problems_json(said_.problems)) {
+    for (const Json& problem : said_.problems) {
       std::string& sizes = declared.sizes.emplace_back();
       for (const auto& [name, value] : problem.items())
         sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", name, dump(value));
@@ -83,21 +83,12 @@ class Writer {
   }
 
  private:
-  std::vector<Json> problems_json(const std::vector<SizeValues>& problems) const {
-    std::vector<Json> list(problems.size());
-    for (std::size_t k = 0; k < problems.size(); ++k) {
-      for (std::size_t i = 0; i < problems[k].size(); ++i)
-        list[k][said_.sizes[i].name] = problems[k][i];
-    }
-    return list;
-  }
-
   Json operation() {
     Json json = {
         {"name", name_ + "_of_file"}, {"sizes", Json::array()}, {"tensors", Json::array()}};
-    for (const DeclaredSize& size : said_.sizes) {
-      json["sizes"].push_back({{"name", size.name}});
-      if (size.runtime) json["sizes"].back()["runtime"] = true;
+    for (const std::string& size : said_.sizes) {
+      json["sizes"].push_back({{"name", size}});
+      if (contains(said_.runtime, size)) json["sizes"].back()["runtime"] = true;
     }
     const fs::path folder = fs::absolute(source_.file).parent_path();
     bool rounds = false;
@@ -106,8 +97,8 @@ class Writer {
       if (!array.scratch) json["tensors"].push_back(tensor_json(array, type, folder, faults_));
       rounds = rounds || (array.output && type.name.starts_with('f'));
     }
-    json["typical"] = problems_json(said_.problems);
-    if (!said_.edges.empty()) json["edges"] = problems_json(said_.edges);
+    json["typical"] = said_.problems;
+    if (!said_.edges.empty()) json["edges"] = said_.edges;
     if (said_.tolerance)
       json["tolerance"] = *said_.tolerance;
     else if (rounds)
@@ -118,10 +109,7 @@ class Writer {
   Json manifest(const std::string& name, std::span<const DeclaredStage> stages) const {
     const std::string source = source_.file.filename().string();
     Json json = {{"schema", "fatune.kernel/1"}, {"name", name}, {"source", source}};
-    for (const DeclaredParameter& each : said_.parameters)
-      json["parameters"].push_back({{"name", each.name},
-                                    {"values", each.values},
-                                    {"default", each.first.value_or(each.values.front())}});
+    json["parameters"] = said_.parameters;
     for (const Said& rule : source_.sayings.of("where"))
       json["constraints"].push_back({{"require", rule.text}});
     if (source_.text.find("#include <") != std::string::npos) json["needs_toolkit_headers"] = true;
@@ -151,8 +139,10 @@ class Writer {
     Json own = manifest(name_, said_.stages);
     own["role"] = "reference";
     own["operation"] = operation;
-    for (std::size_t i = 0; i < said_.parameters.size(); ++i) {
-      if (const auto& first = said_.parameters[i].first) own["parameters"][i]["values"] = {*first};
+    for (Json& each : own["parameters"]) {
+      const bool chosen =
+          source_.sayings.find("default", each["name"].get<std::string>()) != nullptr;
+      if (chosen) each["values"] = Json::array({each["default"]});
     }
     auto kernel = std::make_shared<Kernel>();
     FATUNE_TRY(kernel->manifest, parse_manifest(dump(own), source_.file.string()));
@@ -168,7 +158,7 @@ class Writer {
       return file_error(source_.file.string() + ": no config obeys the rules" + why);
     const Config config = space.config(space.point(0));
     for (std::size_t i = 0; i < said_.parameters.size(); ++i)
-      said_.parameters[i].first = to_json(config.settings[i].value);
+      said_.parameters[i]["default"] = to_json(config.settings[i].value);
     return {};
   }
 

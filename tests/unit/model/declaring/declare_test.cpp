@@ -192,6 +192,7 @@ TEST_CASE("arrays have extents, fills and uses") {
 //@ array i[n] uniform(0, 3)
 //@ array j[n] file j.npy
 //@ constant table = h
+//@ param P=1,2
 //@ grid 1
 //@ block 32
 __constant__ double table[8];
@@ -225,7 +226,7 @@ __global__ void k(float* x, const int* u, int l, S s) {})");
         "k.cu:4: param: a: '8..1' has no values, as it does not ascend",
         "k.cu:4: param: b: '1-3' is no value; write 1,2,4, 1..8, 128..1024:64, 32..1024:*2, or "
         "words",
-        "k.cu: size n has 2 values, but another size has 3",
+        "k.cu: size n has 2 values, but another has 3",
         "k.cu:6: array: y has no extents; write y[n]", "k.cu:8: output: there is no array zz",
         "k.cu:5: where: 'q > 3' uses the unknown name 'q'",
         "k.cu:6: array: 'k' uses the unknown name 'k'",
