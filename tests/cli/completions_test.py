@@ -169,7 +169,7 @@ class Zsh(Folder):
                                  start_new_session=True)
         os.close(slave)
         try:
-            setup = ("stty cols 500; unsetopt prompt_sp; setopt nobeep; LISTMAX=0; fpath=($PWD $fpath); "
+            setup = ("stty rows 60 cols 500; unsetopt prompt_sp; setopt nobeep; LISTMAX=0; fpath=($PWD $fpath); "
                      "autoload -Uz compinit; compinit -u -d $PWD/dump; zstyle ':completion:*' menu no; PS1=; print RE''ADY\n")
             os.write(master, setup.encode())
             self.read_until(master, "READY")
