@@ -163,13 +163,13 @@ class Zsh(Folder):
     def complete(self, line):
         """Types the line and a tab into an interactive zsh, and reads the listed or completed words."""
         master, slave = os.openpty()
-        env = dict(os.environ, HOME=str(self.folder), ZDOTDIR=str(self.folder), TERM="vt100", PS1="> ", COLUMNS="500",
+        env = dict(os.environ, HOME=str(self.folder), ZDOTDIR=str(self.folder), TERM="vt100", PS1="> ", COLUMNS="500", LINES="60",
                    PATH=f"{pathlib.Path(FATUNE).parent}:{os.environ['PATH']}")
         shell = subprocess.Popen(["zsh", "-f", "-i"], cwd=self.folder, env=env, stdin=slave, stdout=slave, stderr=slave,
                                  start_new_session=True)
         os.close(slave)
         try:
-            setup = ("stty rows 60 cols 500; unsetopt prompt_sp; setopt nobeep; LISTMAX=0; fpath=($PWD $fpath); "
+            setup = ("stty cols 500; unsetopt prompt_sp; setopt nobeep; LISTMAX=0; fpath=($PWD $fpath); "
                      "autoload -Uz compinit; compinit -u -d $PWD/dump; zstyle ':completion:*' menu no; PS1=; print RE''ADY\n")
             os.write(master, setup.encode())
             self.read_until(master, "READY")

@@ -106,6 +106,7 @@ class DeclarationReader {
       result_.stages.push_back(parse_launch(said, faults_));
     const Said* const kernel = said_.find("kernel");
     Said only{nullptr, "", usual_kernel_, file_};
+    if (result_.reference && function_of(result_.reference->entry) == only.text) only.text.clear();
     if (kernel != nullptr) only = *kernel;
     if (only.text.empty() && functions_.size() == 1) only.text = functions_.front().name;
     for (const char* word : {"kernel", "grid", "block", "shared"}) {

@@ -136,6 +136,39 @@ TEST_CASE("a reference of the file is compiled with the default config") {
   CHECK(manifest(*declared, "add")["operation"] == plain["operation"]["name"]);
 }
 
+TEST_CASE("which function is tuned is asked where lines do not say") {
+  const std::string two = "__global__ void a(int* x) {}\n__global__ void b(int* x) {}\n";
+  const std::string rest =
+      "\n//@ param P=1,2\n//@ size n=8\n//@ array x[n] zeros out\n//@ grid 1\n//@ block 1\n";
+  const std::string fault =
+      "k.cu: say which function is tuned: kernel NAME; the __global__ functions of ";
+  CHECK(manifest_of(two + rest, "--kernel b")["name"] == "b");
+  CHECK(manifest_of("__global__ void A(int* x) {}" + rest)["name"] == "a");
+  CHECK(manifest_of(rest + two)["name"] == "a");
+  CHECK(faults_of(two + rest).front().starts_with(fault));
+  CHECK(faults_of(rest + two, "--reference a grid 1 block 1").front().starts_with(fault));
+  CHECK(faults_of(two + rest, "--kernel c")
+            .front()
+            .starts_with("typed:1: kernel: there is no function c; "));
+}
+
+TEST_CASE("quoted headers beside the file go with it, and edges complete each other") {
+  const TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "k.cu",
+                       "#include \"a.cuh\"\n#include <cuda_fp16.h>\n" + std::string(kAdd)));
+  REQUIRE(replace_file(folder / "a.cuh", "#include \"b.cuh\"\n"));
+  REQUIRE(replace_file(folder / "b.cuh", "#pragma once\n"));
+  const auto declared = declare_source(folder / "k.cu", typed("--size m=2, 3\n--edge n=1, 7"));
+  REQUIRE(declared);
+  REQUIRE(declared->files.size() == 4);
+  CHECK(declared->files[1].path == "a.cuh");
+  CHECK(declared->files[2].path == "b.cuh");
+  CHECK(declared->sizes == std::vector<std::string>{"n=1000,m=2", "n=1000,m=3"});
+  const Json add = manifest(*declared, "add");
+  CHECK(add["needs_toolkit_headers"] == true);
+  CHECK(add["operation"]["edges"] == Json::parse(R"([{"n": 1, "m": 2}, {"n": 7, "m": 2}])"));
+}
+
 TEST_CASE("values are lists, ranges and words") {
   CHECK(*parse_values("1, 2,4") == Json({1, 2, 4}));
   CHECK(*parse_values("1..4") == Json({1, 2, 3, 4}));
