@@ -32,7 +32,6 @@ class DeclarationReader {
     result_.edges = read_problems("edge");
     read_arrays();
     read_launches();
-    for (DeclaredStage* stage : stages()) find_runtime_sizes(*stage);
     for (DeclaredStage* stage : stages()) pass_arguments(*stage);
     read_constants();
     check_arrays();
@@ -131,18 +130,6 @@ class DeclarationReader {
     return find_named(functions_, name.substr(name.rfind(':') + 1));
   }
 
-  /// A size that a launch passes must be no macro, which would replace the parameter's name.
-  void find_runtime_sizes(const DeclaredStage& stage) {
-    std::vector<std::string> passed = stage.passed.value_or(std::vector<std::string>());
-    if (const GlobalFunction* known = function(stage.entry)) {
-      for (const FunctionParameter& each : known->parameters) passed.push_back(each.name);
-    }
-    for (const std::string& size : result_.sizes) {
-      if (contains(passed, size) && !contains(result_.runtime, size))
-        result_.runtime.push_back(size);
-    }
-  }
-
   void pass_arguments(DeclaredStage& stage) {
     const GlobalFunction* const known = function(stage.entry);
     if (known == nullptr) {
@@ -158,10 +145,11 @@ class DeclarationReader {
       faults_.add(stage.where, fmt::format("{0} is a template; give its arguments: {0}<{1}>",
                                            stage.entry, join(known->template_names, ", ")));
     for (const DeclaredStage& other : result_.stages) {
+      if (&other == &stage || (result_.reference && &stage == &*result_.reference)) break;
       if (function(other.entry) == known && other.entry != stage.entry)
-        faults_.add(
-            stage.where,
-            fmt::format("launches another instance of {}; write a second function", known->name));
+        faults_.add(stage.where, fmt::format("launches {} with other template arguments; write a "
+                                             "second function",
+                                             known->name));
     }
     const std::vector<FunctionParameter> parameters = parameters_of(*known, stage.entry);
     if (stage.passed && stage.passed->size() != parameters.size()) {
@@ -179,6 +167,9 @@ class DeclarationReader {
   std::string argument(const FunctionParameter& parameter, const std::string& text,
                        const DeclaredStage& stage) {
     const std::string title = fmt::format("parameter {} of {}", parameter.name, stage.entry);
+    for (const std::string& name : {parameter.name, text}) {  // a macro would replace the name
+      if (said_.find("size", name) != nullptr) result_.runtime.push_back(name);
+    }
     if (parameter.pointer) {
       if (said_.find("array", text) == nullptr)
         faults_.add(

@@ -89,8 +89,7 @@ DeclaredStage parse_launch(const Said& said, Faults& faults) {
     if (part == "block") stage.block = split_outside(value, ',');
     if (part == "with")
       faults.add(said.where,
-                 "has 'with', but all launches have the same macros; write a second "
-                 "function, which may include the same code");
+                 "has 'with', but all launches have the same macros; write a second function");
   }
   for (const auto& [part, extents] :
        {std::pair("grid", &stage.grid), std::pair("block", &stage.block)}) {

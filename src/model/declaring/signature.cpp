@@ -99,16 +99,14 @@ std::vector<std::string> template_before(const Tokens& tokens, std::size_t at) {
   return {};
 }
 
-/// Returns the tokens of the text without comments.
-Tokens code_tokens(const std::string& code) { return tokens_of(code, Syntax::kPython); }
-
+/// Returns the text without comments.
 std::string code_of(std::string_view text) { return join(code_lines(text), "\n"); }
 
 }  // namespace
 
 std::vector<GlobalFunction> global_functions(std::string_view text) {
   const std::string code = code_of(text);
-  const Tokens tokens = code_tokens(code);
+  const Tokens tokens = tokens_of(code, Syntax::kPython);
   std::vector<GlobalFunction> functions;
   for (std::size_t at = 0; at < tokens.size(); ++at) {
     if (tokens[at] != "__global__") continue;
@@ -133,7 +131,7 @@ std::vector<GlobalFunction> global_functions(std::string_view text) {
 
 std::string constant_type(std::string_view text, std::string_view symbol) {
   const std::string code = code_of(text);
-  const Tokens tokens = code_tokens(code);
+  const Tokens tokens = tokens_of(code, Syntax::kPython);
   const std::string_view name = symbol.substr(symbol.rfind(':') + 1);
   for (auto begin = std::ranges::find(tokens, "__constant__"); begin != tokens.end();
        begin = std::find(begin + 1, tokens.end(), "__constant__")) {

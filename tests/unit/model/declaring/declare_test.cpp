@@ -293,6 +293,18 @@ __global__ void sum(float* to, const float* from, long long count) {})";
   const auto with = faults_of(kSum, "--launch sum(total, x, n) grid 1 block B with G=1");
   CHECK(with.front().find("has 'with', but all launches have the same macros") !=
         std::string::npos);
+  constexpr const char* kTwo = R"(
+//@ size n=8
+//@ param P=1,2
+//@ array y[n] out
+//@ array x[n]
+//@ launch one<2>(y, x) grid 1 block 1
+template <int N> __global__ void one(float* to, const float* from) {})";
+  CHECK(
+      faults_of(kTwo, "--launch one<1>(y, x) grid 1 block 1") ==
+      std::vector<std::string>{
+          "typed:1: launch: launches one with other template arguments; write a second function"});
+  CHECK(manifest_of(kTwo, "--reference one<1>(y, x) grid 1 block 1")["operation"] == "one_of_file");
   CHECK(faults_of(kSum, "--grid 3").front().ends_with("excludes 'launch', which says the same"));
   CHECK(faults_of(kSum, "--launch sum(x) grid 1 block 1")
             .front()
