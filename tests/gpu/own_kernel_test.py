@@ -30,6 +30,9 @@ for n in (1, 4099, 2**26 + 5, 2**31 + 5):
     print(f"total of {n}: {got}, rightly {right}")
     assert abs(got - right) <= 1e-4 * right
 """
+# Kernels that are tuned without a manifest, by options, lines of the file and a text file.
+DECLARED = ["add.cu --param block_size_x=128..1024:64 --size n=1000003 --array a,b,c:[n] --output c --grid n/block_size_x "
+            "--block block_size_x", "blur.cu", "reduction.fatune"]
 SIZES = ["--size", "ROWS=4096,COLUMNS=1024"]
 # Changes to rmsnorm.cu, and the gate that must decide. They read a neighbour's weight, write a row behind the last one, change an
 # input, leave out a row, or do not wait.
@@ -155,6 +158,20 @@ def other_sizes(args, checks, folder):
     checks.expect(done.returncode in (0, SKIPPED), f"the operator at other sizes: {done.stderr[-1000:]}")
 
 
+def tune(args, checks, folder):
+    """Files are tuned as they are. Without a reference the report says what the outputs agree with."""
+    for words in DECLARED:
+        file, *options = words.split()
+        run = folder / file
+        done = subprocess.run([args.fatune, "tune", str(ROOT / "tests" / "data" / "declared" / file), *options, "--budget", "20",
+                               "--out", str(run)], capture_output=True, text=True, check=False)
+        checks.expect(done.returncode == 0, f"tune {file} ended with {done.returncode}: {done.stderr[-2000:]}")
+        own = "agree with those of the default config" in done.stdout
+        checks.expect(own == (file != "blur.cu"), f"tune {file} says what outputs agree with: {done.stdout[-1000:]}")
+        code, _, stderr = run_json(args.fatune, "resume", str(run), "--kernel-dir", str(run / "kernel"))
+        checks.expect(code == 0, f"resume of {file} ended with {code}: {stderr[-1000:]}")
+
+
 def main():
     args = arguments(__doc__.splitlines()[0])
     checks = Checks()
@@ -163,6 +180,7 @@ def main():
         verify_variants(args, checks, pathlib.Path(folder))
         catch_broken(args, checks, pathlib.Path(folder))
         users_kernels(args, checks, pathlib.Path(folder))
+        tune(args, checks, pathlib.Path(folder))
         other_sizes(args, checks, pathlib.Path(folder))
     selftest(args, checks)
     checks.finish()
