@@ -180,6 +180,7 @@ Result<KernelFacts> facts_of(const Candidate& candidate, const DeviceLimits& lim
   KernelFacts facts;
   facts.kernel = candidate.kernel->manifest.name;
   facts.config = dump(to_json(candidate.config));
+  facts.own_yardstick = candidate.kernel->manifest.is_own_yardstick();
   facts.problem = candidate.problem;
   facts.arch = name(limits.arch);
   facts.compute_major = limits.arch.number / 10;

@@ -130,7 +130,11 @@ std::vector<std::string> provenance(const KernelFacts& facts) {
       facts.driver.empty() ? facts.device_name : facts.device_name + ", driver " + facts.driver;
   if (const std::string measured = describe_measured(facts); !measured.empty())
     lines.push_back(fmt::format("measured: {} on {}", measured, device));
-  lines.push_back(fmt::format("verified: {}", facts.verified ? "passed every gate" : "no"));
+  lines.push_back(fmt::format("verified: {}", !facts.verified ? "no"
+                                              : facts.own_yardstick
+                                                  ? "agrees with its default config; there "
+                                                    "is no reference"
+                                                  : "passed every gate"));
   lines.push_back(fmt::format("compiled: NVRTC {} for {}", facts.nvrtc, facts.arch));
   if (!facts.command.empty()) lines.push_back(fmt::format("found by: {}", facts.command));
   if (facts.ours) lines.emplace_back(kLicence);

@@ -211,9 +211,7 @@ Result<std::filesystem::path> make_run_folder(const std::filesystem::path& wante
 std::string yardstick_notice(const std::vector<KernelRef>& kernels) {
   std::vector<std::string> own;
   for (const KernelRef& kernel : kernels) {
-    const Manifest& manifest = kernel->manifest;
-    if (manifest.role == Role::kReference && !manifest.parameters.empty())
-      own.push_back(manifest.name);
+    if (kernel->manifest.is_own_yardstick()) own.push_back(kernel->manifest.name);
   }
   if (own.empty()) return {};
   return fmt::format("Outputs of {} agree with those of the default config; there is no reference",

@@ -139,6 +139,10 @@ struct Manifest {
   const Parameter* find(std::string_view parameter) const {
     return find_named(parameters, parameter);
   }
+  /// Whether a search of it is checked against its default config, without another reference.
+  bool is_own_yardstick() const {
+    return role == Role::kReference && !parameters.empty() && operation != attention();
+  }
   /// The kernel computes fp8 problems with quantized q, k and v.
   bool takes_given() const { return quant != "fused"; }
   /// The kernel computes fp8 problems and quantizes q, k and v itself.

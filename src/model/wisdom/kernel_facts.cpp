@@ -315,6 +315,9 @@ void fields(KernelFacts& x, FieldList& f) {
       .about("__constant__ variables, each filled by a copy of an input before the launches");
   f("scale", x.scale).omitted().finite().about("Of attention's scores, compiled in");
   f("verified", x.verified);
+  f("own_yardstick", x.own_yardstick)
+      .omitted()
+      .about("Verified against the default config's outputs: there is no reference");
   f("measured", x.measured).required().or_null();
   f("recorded", x.recorded);
   f.group("device", [&x](FieldList& device) {

@@ -129,6 +129,8 @@ struct KernelFacts {
   std::vector<ConstantFacts> constants;  ///< of a custom operation
   double scale = 0;                      ///< softmax scale, compiled in; attention only
   bool verified = false;  ///< this machine code passed every gate on the measuring device
+  /// Right outputs were the default config's, as there is no reference.
+  bool own_yardstick = false;
   std::optional<MeasuredFacts> measured;
   bool recorded = false;  ///< a recording replaced the device
   bool ours = true;       ///< has text of fatune's kernels; for comments, not serialized

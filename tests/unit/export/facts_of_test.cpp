@@ -196,3 +196,12 @@ TEST_CASE("an output that is read is told as filled") {
                                        " *   d_sums: f32 [512], read and written\n"));
   CHECK_THAT(header, ContainsSubstring(" * y, sums of x, w, sums for scale ROWS=512"));
 }
+
+TEST_CASE("a kernel without a reference is exported as one that agrees with its default config") {
+  KernelFacts facts;
+  facts.verified = true;
+  const auto says = [&](const char* line) { return std::ranges::count(provenance(facts), line); };
+  CHECK(says("verified: passed every gate") == 1);
+  facts.own_yardstick = true;
+  CHECK(says("verified: agrees with its default config; there is no reference") == 1);
+}
