@@ -104,6 +104,11 @@ bool OperationPlan::fills_outputs() const {
   return std::ranges::any_of(tensors, &TensorPlan::filled);
 }
 
+bool OperationPlan::all_from_files() const {
+  return std::ranges::all_of(
+      inputs(), [](const TensorPlan& each) { return each.fill.kind == Fill::Kind::kFile; });
+}
+
 bool OperationPlan::has_low_precision() const {
   const auto rounded = [](const TensorPlan& each) { return each.output && !each.whole(); };
   return !tolerance && std::ranges::any_of(tensors, rounded);

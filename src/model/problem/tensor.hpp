@@ -100,6 +100,7 @@ struct OperationPlan {
   std::vector<TensorPlan> inputs() const;  ///< and filled outputs, in the declaration's order
   std::vector<TensorPlan> outputs() const;
   bool fills_outputs() const;
+  bool all_from_files() const;  ///< every set of inputs has the same elements
   /// Tells whether a low-precision reference sets limits: no tolerance is declared, and an output
   /// is of floating point.
   bool has_low_precision() const;

@@ -89,6 +89,7 @@ Result<std::unique_ptr<DeviceProblem>> DeviceProblem::begin(DeviceSession& sessi
                               static_cast<std::size_t>(session.facts.l2_bytes / kNeighboursShare)));
   FATUNE_TRY_STATUS(gpu::fill_bytes(problem->neighbours_memory_.address(), 0,
                                     problem->neighbours_memory_.bytes(), session.stream.raw()));
+  if (problem->plan_.all_from_files()) problem->order_.cases.resize(1);
   FATUNE_TRY_STATUS(problem->make_outputs());
   FATUNE_TRY_STATUS(problem->make_sets());
   return problem;
@@ -218,6 +219,7 @@ Status DeviceProblem::write_inputs(const InputSet& set) {
 }
 
 Result<std::span<InputSet>> DeviceProblem::extra_sets(const PhaseNote& note) {
+  if (plan_.all_from_files()) return std::span<InputSet>();
   for (auto i = static_cast<std::uint64_t>(extra_sets_.size()); i < kExtraSeeds; ++i) {
     note("verifying with more seeds");
     const InputCase& first = order_.cases.front();

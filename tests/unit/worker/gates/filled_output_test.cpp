@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "core/file.hpp"
 #include "support/fake_device.hpp"
 
 using namespace fatune;
@@ -50,6 +51,19 @@ TEST_CASE("an output that is read holds its fill before each checked launch") {
   CHECK(std::ranges::count(
             reply.verification->not_run,
             "timed_output: launches of a graph read what the launch before has written") == 1);
+}
+
+TEST_CASE("elements of files are the same for every seed, so they are checked once") {
+  Adder device;
+  test::TemporaryFolder folder;
+  REQUIRE(write_below(folder.path(), "x.bin", std::string(kElements * 4, '\0')));
+  for (TensorPlan& tensor : device.order.custom->tensors)
+    tensor.fill = {.kind = Fill::Kind::kFile, .file = (folder.path() / "x.bin").string()};
+  const RunReply reply = device.run(device.adding("candidate", Adder::add));
+  CHECK(reply.outcome == Outcome::kMeasured);
+  REQUIRE(reply.verification);
+  CHECK(reply.verification->seeds == 1);
+  CHECK(device.problem().sets().size() == 1);
 }
 
 TEST_CASE("a kernel that does not read the output is refused by accuracy") {
