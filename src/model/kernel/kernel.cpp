@@ -62,9 +62,10 @@ Status collect_headers(const SourceTree& tree, const SourceFile& file, const Man
                       "line of its own, so that every included file is known",
                       file.path, line));
     }
-    if (quoted && headers.contains(name)) continue;
+    if (headers.contains(name)) continue;
     const SourceFile* header = find_file(tree, name);
-    if (quoted && header != nullptr) {
+    // A header of the tree stands for one of the toolkit that NVRTC refuses: <cub/cub.cuh>.
+    if (header != nullptr && (quoted || manifest.needs_toolkit_headers)) {
       headers.emplace(name, header);
       FATUNE_TRY_STATUS(collect_headers(tree, *header, manifest, headers));
       continue;
@@ -182,8 +183,8 @@ bool belongs_to_tree(const fs::path& path) {
 Result<SourceTree> tree_with_shared_headers(const std::filesystem::path& folder) {
   FATUNE_TRY(SourceTree tree, load_source_tree(folder));
   for (SourceFile& shared : embedded_source_tree()) {
-    if (shared.path.starts_with("common/") && find_file(tree, shared.path) == nullptr)
-      tree.push_back(std::move(shared));
+    const bool header = shared.path.starts_with("common/") || shared.path.starts_with("cub/");
+    if (header && find_file(tree, shared.path) == nullptr) tree.push_back(std::move(shared));
   }
   std::ranges::sort(tree, {}, &SourceFile::path);
   return tree;

@@ -77,6 +77,16 @@ TEST_CASE("comments hold no includes, and toolkit headers are left to the compil
         "\"needs_toolkit_headers\": true in sample.json)");
 }
 
+TEST_CASE(
+    "a header of the tree stands for one of the toolkit, whose other headers it may include") {
+  const auto kernels = load_kernels({{"cub/cub.cuh", "#include <cub/block/block_scan.cuh>\n"},
+                                     {"sample.cu", "#include <cub/cub.cuh>\n"},
+                                     {"sample.json", with_toolkit()}});
+  REQUIRE(kernels);
+  REQUIRE(kernels->front()->headers.size() == 1);
+  CHECK(kernels->front()->headers.front().path == "cub/cub.cuh");
+}
+
 TEST_CASE("only files of the tree and of the toolkit's folders are included") {
   const auto error = [](const std::string& line) {
     return load_error({{"sample.cu", line + "\n"}, {"sample.json", with_toolkit()}});
