@@ -84,6 +84,8 @@ constexpr WrittenFormat kWritten[] = {
     {"launch.1", "All that a program must know to launch an exported kernel",
      schema_of<KernelFacts>},
     {"lint.1", "`fatune kernels lint --json`: what is wrong with kernels", schema_of<LintDocument>},
+    {"outputs.1", "`fatune verify --outputs --json`: files of a launch's outputs",
+     schema_of<OutputsDocument>},
     {"problems.1", "A suite: a named list of problems of attention, for --suite", schema_of<Suite>},
     {"profile.1", "`fatune profile --json`: hardware counters and what they mean",
      schema_of<ProfileDocument>},

@@ -1,4 +1,5 @@
-// cmd_verify.cpp: Runs every gate on configs, or on kernels that cheat; exit 1 if a gate fails.
+// cmd_verify.cpp: Runs every gate on configs, or on kernels that cheat; exit 1 if a gate fails. Or
+// keeps the outputs of one launch.
 #include <algorithm>
 #include <utility>
 
@@ -24,6 +25,7 @@ struct VerifyArgs {
   std::string device = "auto";
   bool selftest = false;
   bool sanitize = false;
+  std::string outputs;
 };
 
 Result<std::vector<VerifiedConfig>> verify_all(const Session& session) {
@@ -187,6 +189,27 @@ Result<int> selftest(const VerifyArgs& args, const Settings& settings) {
   return result.passed() ? kDone : kAnswerIsNo;
 }
 
+/// Launches one config once, and keeps its outputs.
+Result<int> launch_once(const VerifyArgs& args, const Settings& settings) {
+  if (args.sanitize)
+    return usage_error("--outputs and --sanitize exclude each other; leave one out");
+  FATUNE_TRY_STATUS(need_gpu("--outputs", args.device));
+  FATUNE_TRY(const DeviceChoice device, choose_device(args.device));
+  FATUNE_TRY(Session session, open_session(args.choice, args.device, settings));
+  if (session.chosen.size() != 1)
+    return usage_error(
+        fmt::format("--outputs takes one config at one problem, not {}", session.chosen.size()));
+  const Candidate& candidate = session.chosen.front().candidate;
+  FATUNE_TRY_STATUS(check_supported(candidate, *session.evaluator));
+  OutputsDocument document{settings.head, session.evaluator->environment(), {}};
+  session.evaluator.reset();  // frees the worker's memory
+  FATUNE_TRY(document.files, keep_outputs(candidate, document.environment.limits, device.ordinal,
+                                          args.outputs, settings));
+  print(settings.json ? dump_pretty(to_json(document))
+                      : "wrote " + join(document.files, "\nwrote ") + "\n");
+  return kDone;
+}
+
 /// Exit code 1 if a config failed, 3 if a config was only unavailable.
 int exit_code(const std::vector<VerifiedConfig>& results) {
   int code = kDone;
@@ -199,7 +222,10 @@ int exit_code(const std::vector<VerifiedConfig>& results) {
 }
 
 Result<int> verify(const VerifyArgs& args, const Settings& settings) {
+  if (args.selftest && !args.outputs.empty())
+    return usage_error("--selftest and --outputs exclude each other; leave one out");
   if (args.selftest) return selftest(args, settings);
+  if (!args.outputs.empty()) return launch_once(args, settings);
   if (args.sanitize) FATUNE_TRY_STATUS(need_gpu("--sanitize", args.device));
   FATUNE_TRY(const Session session, open_session(args.choice, args.device, settings));
   FATUNE_TRY(auto results, verify_all(session));
@@ -218,7 +244,12 @@ OptionTable verify_table(VerifyArgs& a) {
                                {"--selftest", &a.selftest, "",
                                 "Check that the gates catch kernels that cheat or fail; with "
                                 "--kernel, cheats at the custom operation of that kernel"}}}};
-  return tables({choice_table(a.choice), gates, device_table(a.device), common_table(a.common)});
+  const OptionTable launch = {{"Launch",
+                               {{"--outputs", &a.outputs, "DIR",
+                                 "Run no gate: launch one config once, and write each output to "
+                                 "NAME.bin in this folder"}}}};
+  return tables(
+      {choice_table(a.choice), gates, launch, device_table(a.device), common_table(a.common)});
 }
 
 }  // namespace

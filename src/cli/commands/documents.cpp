@@ -214,6 +214,12 @@ void fields(ListedExport& x, FieldList& f) {
   f("launch", x.launch);
 }
 
+void fields(OutputsDocument& x, FieldList& f) {
+  begin(f, "fatune.outputs", x.head);
+  f("environment", x.environment);
+  f("files", x.files);
+}
+
 void fields(ExportDocument& x, FieldList& f) {
   begin(f, "fatune.export", x.head);
   f("files", x.files);

@@ -39,6 +39,14 @@ struct SelftestDocument {
 };
 void fields(SelftestDocument& x, FieldList& f);
 
+/// fatune.outputs/1
+struct OutputsDocument {
+  DocumentHead head;
+  Environment environment;
+  std::vector<std::string> files;  ///< NAME.bin of each output
+};
+void fields(OutputsDocument& x, FieldList& f);
+
 struct CompiledConfig {
   NamedProblem problem;
   std::string kernel;

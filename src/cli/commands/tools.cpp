@@ -21,6 +21,8 @@
 namespace fatune::cli {
 namespace {
 
+constexpr std::chrono::minutes kLongestLaunch{10};  ///< of a launch with its copies; chosen
+
 /// Job file of a worker; its folder lives until the tool has ended.
 struct JobFile {
   ScratchFolder folder;
@@ -28,13 +30,18 @@ struct JobFile {
   std::vector<std::string> arguments;  ///< arguments that make the program a worker of the job
 };
 
+/// The tensors of a custom operation; none for attention.
+Result<std::optional<OperationPlan>> custom_plan(const Candidate& candidate) {
+  if (!candidate.problem.custom()) return std::optional<OperationPlan>();
+  FATUNE_TRY(OperationPlan plan, candidate.kernel->manifest.operation->plan(candidate.problem));
+  return std::optional(std::move(plan));
+}
+
 /// Writes a job. The caller sets device and warm-ups; the candidate gives program and problem.
 Result<JobFile> write_job(ProfileJob job, const Candidate& candidate, const Compiled& compiled,
                           const DeviceLimits& limits) {
   job.problem = candidate.problem;
-  if (candidate.problem.custom()) {
-    FATUNE_TRY(job.custom, candidate.kernel->manifest.operation->plan(candidate.problem));
-  }
+  FATUNE_TRY(job.custom, custom_plan(candidate));
   job.program.cubin = compiled.cubin_path.string();
   FATUNE_TRY(job.program.plan, launch_plan(candidate, limits));
   FATUNE_TRY(ScratchFolder folder, ScratchFolder::make());
@@ -164,6 +171,35 @@ Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const Devi
     FATUNE_TRY(runs.emplace_back(), watch(*tool, edge, limits, device.ordinal, settings));
   }
   return worst_of(runs);
+}
+
+Result<std::vector<std::string>> keep_outputs(const Candidate& candidate,
+                                              const DeviceLimits& limits, int device,
+                                              const std::filesystem::path& folder,
+                                              const Settings& settings) {
+  FATUNE_TRY(CompilePool pool, open_pool(settings));
+  FATUNE_TRY(const Compiled compiled, pool.compile(compile_request(candidate, limits)));
+  const std::string kernel = candidate.kernel->manifest.name;
+  if (!compiled.ok) return device_error(kernel + " does not compile: " + compiled.problem);
+  ProfileJob wanted;
+  wanted.device = device;
+  wanted.warm_ups = 0;
+  wanted.outputs = std::filesystem::absolute(folder).string();
+  FATUNE_TRY(const JobFile job, write_job(wanted, candidate, compiled, limits));
+  FATUNE_TRY(const ProgramRun run,
+             run_program({.program = job.program, .arguments = job.arguments}, kLongestLaunch));
+  if (!run.end)
+    return device_error(
+        fmt::format("{} had not finished after {} min", kernel, kLongestLaunch.count()));
+  if (!run.succeeded()) {
+    const std::vector<std::string> said = split(trim(run.text), '\n');
+    return device_error(kernel + " cannot be launched: " + said.back());
+  }
+  FATUNE_TRY(const auto custom, custom_plan(candidate));
+  std::vector<std::string> files;
+  for (const TensorPlan& output : plan_of(candidate.problem, custom).outputs())
+    files.push_back((folder / (output.name + ".bin")).string());
+  return files;
 }
 
 CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,

@@ -46,6 +46,14 @@ CountKernel counter_of(const DeviceChoice& device, const Settings& settings);
 Result<std::vector<ToolVerdict>> sanitize(const Candidate& candidate, const DeviceLimits& limits,
                                           const DeviceChoice& device, const Settings& settings);
 
+/// Launches the config once in a process of its own, without a gate. Writes each output as it lies
+/// in memory to NAME.bin in the folder, and returns the files. A launch that fails or hangs is a
+/// device error.
+Result<std::vector<std::string>> keep_outputs(const Candidate& candidate,
+                                              const DeviceLimits& limits, int device,
+                                              const std::filesystem::path& folder,
+                                              const Settings& settings);
+
 /// Measures device use with ncu and a disassembler. ncu is not asked again once it gave no
 /// counters, because scores compare common terms only.
 CountUse make_count_use(const DeviceChoice& device, const DeviceLimits& limits,

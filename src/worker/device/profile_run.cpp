@@ -1,4 +1,5 @@
-// profile_run.cpp: Runs a program once within the range that the profiler looks at.
+// profile_run.cpp: Runs a program once within the range that the profiler looks at, and may keep
+// its outputs.
 #include <string>
 #include <utility>
 #include <vector>
@@ -6,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
 #include "core/log.hpp"
 #include "gpu/driver.hpp"
 #include "gpu/objects.hpp"
@@ -60,6 +62,20 @@ Status run_passes(Executable& executable, CUstream stream, int warm_ups) {
   return gpu::stop_profiler_range();
 }
 
+/// Writes each output as it lies in memory to NAME.bin in the folder.
+Status write_outputs(const OperationPlan& plan, const TensorAddresses& tensors,
+                     const std::filesystem::path& folder, CUstream stream) {
+  FATUNE_TRY_STATUS(make_directories(folder));
+  std::string memory;
+  for (const TensorPlan& output : plan.outputs()) {
+    memory.resize(static_cast<std::size_t>(output.span()) * output.width());
+    FATUNE_TRY_STATUS(gpu::copy_to_host(std::as_writable_bytes(std::span(memory)),
+                                        tensors.at(output.name), stream));
+    FATUNE_TRY_STATUS(replace_file(folder / (output.name + ".bin"), memory));
+  }
+  return {};
+}
+
 Status run_job(const ProfileJob& job) {
   FATUNE_TRY(const gpu::DeviceFacts facts, gpu::device_facts(job.device));
   FATUNE_TRY(const gpu::Context context, gpu::make_context(job.device));
@@ -72,7 +88,8 @@ Status run_job(const ProfileJob& job) {
     FATUNE_TRY(LoadedProgram program,
                LoadedProgram::load(context, stream.raw(), job.program, job.problem));
     FATUNE_TRY_STATUS(program.bind(tensors));
-    return run_passes(program, stream.raw(), job.warm_ups);
+    FATUNE_TRY_STATUS(run_passes(program, stream.raw(), job.warm_ups));
+    return job.outputs.empty() ? Status() : write_outputs(plan, tensors, job.outputs, stream.raw());
   }
   OutsideHost host;
   FATUNE_TRY(Executable * executable,

@@ -140,6 +140,7 @@ void fields(ProfileJob& x, FieldList& f) {
   f("seed", x.seed).required();
   f("custom", x.custom);
   f("program", x.program).required();
+  f("outputs", x.outputs).omitted();
 }
 
 }  // namespace fatune

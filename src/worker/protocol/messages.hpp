@@ -137,15 +137,16 @@ Result<T> read_message(const Json& message) {
   return read_value<T>(message, "message between fatune and its device worker");
 }
 
-/// The job of the process that ncu starts. It verifies nothing, so profile only candidates that
-/// passed the gates.
+/// The job of a process that launches a program by itself, often under ncu. It verifies nothing, so
+/// profile only candidates that passed the gates.
 struct ProfileJob {
   int device = 0;
   Problem problem;
   std::optional<OperationPlan> custom = {};  ///< of a custom operation: its tensors
   Program program;
-  int warm_ups = 3;         ///< passes before the profiler looks at one
-  std::uint64_t seed = 42;  ///< of the inputs
+  int warm_ups = 3;          ///< passes before the profiler looks at one
+  std::uint64_t seed = 42;   ///< of the inputs
+  std::string outputs = {};  ///< folder for the outputs, NAME.bin each; empty: not kept
 };
 void fields(ProfileJob& x, FieldList& f);
 
