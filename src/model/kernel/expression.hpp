@@ -13,7 +13,7 @@
 
 namespace fatune {
 
-inline constexpr std::size_t kLongestExpression = 4096;  // chosen: no manifest comes near it
+inline constexpr std::size_t kLongestExpression = 65'536;  // chosen: lists of 10,000 numbers
 
 /// Variables by name. The list is small; an evaluation looks each variable up once.
 class Scope {

@@ -16,8 +16,7 @@ namespace fatune {
 namespace {
 
 constexpr double kNotDefined = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kLongestPython = 65'536;  // chosen
-constexpr int kDeepest = 200;                   // of nesting; chosen
+constexpr int kDeepest = 200;  // of nesting; chosen
 
 // An undefined operand makes the result undefined; && and || may ignore an operand.
 double defined(double a, double b, double result) {
@@ -336,9 +335,8 @@ Result<Expression> Expression::parse(std::string_view text, std::string where, S
   Expression expression;
   expression.text_ = std::string(text);
   expression.where_ = std::move(where);
-  const std::size_t longest = syntax == Syntax::kPython ? kLongestPython : kLongestExpression;
-  if (text.size() > longest)
-    return expression.error(fmt::format("is longer than {} characters", longest));
+  if (text.size() > kLongestExpression)
+    return expression.error(fmt::format("is longer than {} characters", kLongestExpression));
   FATUNE_TRY_STATUS(ExpressionParser(expression, syntax).parse());
   return expression;
 }

@@ -179,7 +179,7 @@ TEST_CASE("depth and length have limits") {
   }
   CHECK(python_error(nested(300, "1 < ", "")).ends_with("nests more than 200 levels deep"));
   CHECK(python(nested(20'000, "1+", "")) == 20'001);
-  CHECK(parse_error(nested(2048, "1+", "")).ends_with("...' is longer than 4096 characters"));
+  CHECK(parse_error(nested(32768, "1+", "")).ends_with("...' is longer than 65536 characters"));
   CHECK(python_error(nested(40'000, "1+", "")).ends_with("...' is longer than 65536 characters"));
 }
 

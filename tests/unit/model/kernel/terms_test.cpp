@@ -135,7 +135,7 @@ TEST_CASE("terms that double each other are stopped before they fill memory") {
   }
   CHECK(terms_error(terms) ==
         kWhere +
-            "[8].value' is longer than 4096 characters with the terms that it uses written "
+            "[12].value' is longer than 65536 characters with the terms that it uses written "
             "out");
 }
 
