@@ -18,23 +18,41 @@ from kernel_tuner_test import ROOT, enter_environment, parser
 SCRIPTS = ROOT / "tests" / "data" / "kernel_tuner" / "scripts.py"
 COMPILED = 12
 # What stands in for the program: `sweep` compiles configs with the real one and writes a journal. Candidate k takes k + 1 us.
-# The configs after the second have other outputs than the default config, unless they are not checked.
+# The configs after the second have other outputs than the default config, unless they are not checked. `verify --outputs` adds
+# the inputs a and b, or spreads the sum of x over num_blocks sums; with 64 threads the sum is wrong.
 PROGRAM = """#!{python}
 import itertools, json, pathlib, subprocess, sys
+import numpy
 words = sys.argv[1:]
 value = lambda name: words[words.index(name) + 1]
-folder, kernel, out = value("--kernel-dir"), value("--kernel"), pathlib.Path(value("--out"))
+folder = value("--kernel-dir")
+kernel = json.load(open(folder + "/kernel.json"))["name"]
 common = ["--kernel-dir", folder, "--kernel", kernel, "--size", value("--size")]
 for command in (["kernels", "lint", kernel, "--kernel-dir", folder], ["compile", *common, "--arch", "sm_90a", "--budget", "{compiled}"]):
     done = subprocess.run(["{fatune}", *command], capture_output=True, text=True)
     if done.returncode:
         sys.exit("fatune: error: " + " ".join(command) + ": " + done.stdout + done.stderr)
 manifest = json.load(open(folder + "/kernel.json"))
+if words[0] == "verify":
+    config = json.load(open(value("--config")))["config"]
+    tensors = {{each["name"]: each for each in manifest["operation"]["tensors"]}}
+    array = lambda name: numpy.fromfile(folder + "/" + tensors[name]["file"], dict(f32="f4", f64="f8", u16="f2")[tensors[name]["type"]])
+    out = pathlib.Path(value("--outputs"))
+    out.mkdir(exist_ok=True)
+    results = {{name: array(name) for name, each in tensors.items() if each.get("output")}}
+    if "a" in tensors:
+        results["c"][:] = array("a") + array("b")
+    else:
+        results["sums"][:config["num_blocks"]] = array("x").sum() / config["num_blocks"] + (config["block_size_x"] == 64)
+    for name, result in results.items():
+        result.tofile(out / (name + ".bin"))
+    sys.exit()
+out = pathlib.Path(value("--out"))
 names = [each["name"] for each in manifest["parameters"]]
 unchecked = "--skip-correctness" in words
 out.mkdir(parents=True)
 lines = []
-for k, values in enumerate(itertools.islice(itertools.product(*(each["values"] for each in manifest["parameters"])), 4)):
+for k, values in enumerate(itertools.islice(itertools.product(*(each["values"] for each in manifest["parameters"])), 8 if kernel == "many_sums" else 4)):
     config = dict(zip(names, values))
     wrong = kernel in ("block_sums", "given_up") and k > 1 and not unchecked
     pruned = kernel == "turn" and k or kernel == "given_up" and k == 1 and not unchecked
@@ -121,19 +139,85 @@ def check_other_outputs(scripts):
     expect(said, "as 1 of 4 configs do")  # another has no outputs that were compared
 
 
+def check_launches(scripts):
+    said, folder = scripts.run("launched")
+    expect(said, "It agrees with the script's answer, as 4 of 4 configs do")
+    launched = manifest_of(scripts.folder / "launched" / "vector_add-1")
+    check([each["values"] for each in launched["parameters"]] == [[64]], f"run_kernel has one config: {launched}")
+    first, second = ((scripts.folder / "launched" / f"vector_add-{place}" / "a.bin").stat() for place in (1, 2))
+    check(first.st_ino == second.st_ino, "equal arrays have one place on the disk")
+    said, _ = scripts.run("called")
+    expect(said, "the outputs are right", "best: block_size_x=64")
+
+
+def check_functions_of_the_script(scripts):
+    said, _ = scripts.run("verified")
+    expect(said, "verify was asked about the 4 fastest of 4 configs: 2 are right, 2 are wrong_result",
+           "The script's verify function accepts it, as it accepts 2 of 2 configs", "block_size_x=128", "verified=True")
+    said, _ = scripts.run("observed")
+    expect(said, "warning: observers of launches are not called", "warning: fatune ranks by time, not by error",
+           "verify was asked about the 5 fastest of 8 configs", "error=0.0")
+    said, folder = scripts.run("rejected")
+    expect(said, "verify was asked about the 4 fastest of 4 configs: 0 are right, 4 are wrong_result", "no config is right")
+
+
+def check_types(scripts):
+    said, folder = scripts.run("precise")
+    expect(said, "best: block_size_x=64, scalar=float", "time=0.001 ms")
+    kinds = []
+    for place in (1, 2, 3):
+        part = scripts.folder / "precise" / f"vector_add-{place}"
+        kinds.append(manifest_of(part)["operation"]["tensors"][0]["type"])
+        check("#define scalar " in (part / "kernel.cu").read_text(), "a word is a macro")
+    check(kinds == ["f32", "f64", "u16"], f"types: {kinds}")
+    said, _ = scripts.run("generated")
+    expect(said, "best: block_size_x=64", "as 2 of 2 configs do")
+
+
+def check_rules(scripts):
+    _, folder = scripts.run("ruled")
+    manifest = manifest_of(folder)
+    rules = [each["require"] for each in manifest["constraints"]]
+    check(rules == ["floor_div(block_size_x, 64) % 2 == 0 or unroll == 1", "block_size_x + unroll * 193 not in (837,)", "unroll not in (4,)"],
+          f"rules: {rules}")
+    check(manifest["stages"][0]["grid"][0] == "ceil_div((1000 + -900 * (unroll in (1,))), (block_size_x))", f"grid: {manifest['stages']}")
+    check("#define block_size_y 1" in (folder / "kernel.cu").read_text(), "the sizes of a block that are no parameters are macros")
+
+
+def check_other_calls(scripts):
+    said, folder = scripts.run("defined")
+    check((folder / "kernel.cu").read_text().startswith("#define WIDTH (block_size_x)\n#line 1\n"), (folder / "kernel.cu").read_text())
+    said, _ = scripts.run("described")
+    expect(said, "best: block_size_x=64")
+    said, folder = scripts.run("with_cub")
+    check("#include <cub/cub.cuh>" in (folder / "kernel.cu").read_text(), "the source is as it was")
+    scripts.run("column_major")
+    stored = numpy.fromfile(scripts.folder / "column_major" / "vector_add-1" / "a.bin", "f4")
+    check(stored.tolist() == [0, 2, 4, 1, 3, 5], f"elements lie as in memory: {stored}")
+
+
 def check_refusals(scripts):
     said, _ = scripts.run("refused", code=2)
     expect(said, "fatune: error: vector_add has 4 parameters, but the script passes 1 arguments")
+    for name, words in {"on_host": "lang=C: fatune tunes CUDA kernels alone; run the script with Kernel Tuner",
+                        "textured": "texmem_args: fatune has no textures; run the script with Kernel Tuner",
+                        "undefined": "defines: block_size_x is a parameter, which is always a macro here",
+                        "scattered": "that are 65 sweeps, and 64 are the most",
+                        "empty": "c has no elements"}.items():
+        expect(scripts.run(name, code=2)[0], words)
     said, _ = scripts.run("unknown", code=2)
-    expect(said, "fatune: error: the restriction block_size_q == 1 has no value: name 'block_size_q' is not defined")
+    expect(said, "fatune: error: the restriction block_size_q == 1 has no value: NameError: name 'block_size_q' is not defined")
 
 
 def main():
     args = parser(__doc__).parse_args()
     enter_environment(args.venv)
+    global numpy
+    import numpy  # of the environment
     with tempfile.TemporaryDirectory() as name:
         scripts = Scripts(args.fatune.resolve(), pathlib.Path(name))
-        for part in (check_without_answer, check_answer, check_constants, check_other_outputs, check_refusals):
+        for part in (check_without_answer, check_answer, check_constants, check_other_outputs, check_launches,
+                     check_functions_of_the_script, check_types, check_rules, check_other_calls, check_refusals):
             part(scripts)
             print(part.__name__, "passed")
 

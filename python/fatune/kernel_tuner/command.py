@@ -11,8 +11,10 @@ from typing import Any, Sequence
 from ..errors import USAGE, FatuneError
 from ..scripts import run_script
 from .answering import Tuner
+from .launching import kernel_class
 
-_UNANSWERED = ("run_kernel", "tune_kernel_T1", "tune_cache")
+_UNANSWERED = ("tune_cache",)
+_NEEDED = ("tune_kernel_T1",)  # it calls tune_kernel
 
 
 def main(argv: Sequence[str]) -> int:
@@ -20,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m fatune kt", usage="%(prog)s [OPTIONS] SCRIPT [ARGUMENTS OF THE SCRIPT]",
         description="Run a script of Kernel Tuner as it is: its calls of tune_kernel are answered "
-        "by fatune sweep.")
+        "by fatune sweep, and those of run_kernel by fatune verify --outputs.")
     parser.add_argument("-o", "--out", type=Path, help="folder of the runs [runs/SCRIPT]")
     parser.add_argument("--budget", help="of each call, as of fatune sweep [every config]")
     parser.add_argument("--device", help="as of fatune sweep")
@@ -38,16 +40,22 @@ def _stand_in(tuner: Tuner) -> None:
     try:
         module: Any = importlib.import_module("kernel_tuner")
         places = [module, importlib.import_module("kernel_tuner.interface")]
+        tuner.on_host = module.run_kernel
+        builder: Any = importlib.import_module("kernel_tuner.kernelbuilder")
     except ImportError:
         module = sys.modules["kernel_tuner"] = types.ModuleType("kernel_tuner")
-        places = [module]
+        builder = sys.modules["kernel_tuner.kernelbuilder"] = types.ModuleType("kernelbuilder")
+        module.kernelbuilder, places = builder, [module]
+        for name in _NEEDED:
+            setattr(module, name, _unanswered(name, "which needs Kernel Tuner to be installed"))
+    builder.PythonKernel = kernel_class(tuner.run_kernel)
     for place in places:
-        place.tune_kernel = tuner.tune_kernel
+        place.tune_kernel, place.run_kernel = tuner.tune_kernel, tuner.run_kernel
         for name in _UNANSWERED:
-            setattr(place, name, _unanswered(name))
+            setattr(place, name, _unanswered(name, "which fatune does not answer"))
 
 
-def _unanswered(name: str) -> Any:
+def _unanswered(name: str, why: str) -> Any:
     def call(*_: Any, **__: Any) -> None:
-        raise FatuneError(f"{name}: fatune answers tune_kernel alone", USAGE)
+        raise FatuneError(f"the script calls {name}, {why}", USAGE)
     return call

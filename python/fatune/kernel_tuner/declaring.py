@@ -1,25 +1,21 @@
-"""declaring.py: Writes a call of tune_kernel as a folder that `fatune sweep --kernel-dir` takes."""
+"""declaring.py: Writes a call of Kernel Tuner as a folder that `fatune --kernel-dir` takes."""
 from __future__ import annotations
 
-import itertools
 import json
-import math
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..errors import USAGE, FatuneError
-from .rules import grid_expression, holds, text_of
-from .signature import Parameter, function_of, parameters_of
+from .arrays import Store, in_memory_order
+from .calls import AXES, Call, default_of, listed, restrictions_of
+from .rules import grid_expression
+from .signature import Parameter, parameters_of
 
-AXES = ("x", "y", "z")
-BLOCK_NAMES = tuple(f"block_size_{axis}" for axis in AXES)
 _TYPES = {"float16": "f16", "float32": "f32", "float64": "f64", "bool": "bool",
           **{f"{sign}{bits}": f"{sign[0]}{bits}" for sign in ("int", "uint")
              for bits in (8, 16, 32, 64)}}
 _RELATIVE = 1e-5  # numpy.allclose's, which Kernel Tuner checks by
-_MOST_THREADS = 1024
-_MOST_TRIED = 1_000_000  # configs that are looked through for a default
 
 _ANSWER = """// answer.cu: Copies the script's answer, which stands for a reference.
 {kernels}"""
@@ -33,109 +29,126 @@ _C_TYPES = {"f32": "float", "f64": "double", "bool": "bool", "i8": "signed char"
             "u32": "unsigned", "i64": "long long", "u64": "unsigned long long"}
 
 
-class Call(NamedTuple):
-    """The arguments of tune_kernel that say what is tuned."""
+class Declared(NamedTuple):
+    """A call as a folder. `tensors`: of each argument the name of the output that it is; None for
+    values and inputs."""
 
-    kernel: str
-    source: str
-    problem_size: Any
-    arguments: Sequence[Any]
-    parameters: Mapping[str, Sequence[Any]]
-    grid_div: Tuple[Any, Any, Any]
-    restrictions: Any
-    answer: Optional[Sequence[Any]]
-    atol: Optional[float]
-    constants: Mapping[str, Any]
-    shared: Any
-    block_names: Sequence[str]
+    call: Call
+    folder: Path
+    outputs: List[Optional[str]]
 
     @property
-    def name(self) -> str:
-        """The name of the kernel's manifest."""
-        return re.sub(r"\W+", "_", function_of(self.kernel)).lower()
+    def words(self) -> List[str]:
+        """The words that name kernel and problem to commands of fatune."""
+        return ["--kernel-dir", str(self.folder), "--size", "kernel_tuner=1"]
 
 
-def declare(call: Call, folder: Path) -> None:
+def declare(call: Call, folder: Path, store: Store) -> Declared:
     """Writes source, manifests and the arrays of a call. Raises FatuneError (2) for what cannot be
     said, with its name."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "kernel.cu").write_text(call.source, encoding="utf-8")
     known = parameters_of(call.kernel, call.source)
     if len(known) != len(call.arguments):
         raise FatuneError(f"{call.name} has {len(known)} parameters, but the script passes "
                           f"{len(call.arguments)} arguments", USAGE)
-    passed, tensors, answers = [], [], []
+    writer = _Writer(folder, store)
+    passed, tensors, answers, outputs = [], [], [], []
     for place, (parameter, value) in enumerate(zip(known, call.arguments)):
+        outputs.append(None)
         if not _is_array(value):
             passed.append(f"{_type(value, parameter.name)} {_number(value)}")
             continue
         name = _free(parameter.name, call, tensors)
         answer = None if call.answer is None else call.answer[place]
-        tensors.append(_tensor(name, parameter, value, answer, call.answer is not None, folder))
+        tensors.append(writer.tensor(name, parameter, value, answer, call.answer is not None))
         passed.append(name)
+        if tensors[-1].get("output"):
+            outputs[-1] = name
         if answer is not None:
-            answers.append((name, _tensor(f"{name}_answer", Parameter(name, True, False), answer,
-                                          None, True, folder)))
+            answers.append((name, writer.input(f"{name}_answer", answer)))
     for symbol, value in call.constants.items():
-        tensors.append(_tensor(f"{symbol}_data", Parameter(symbol, True, False), value, None, True,
-                               folder))
+        tensors.append(writer.input(f"{symbol}_data", value))
     operation = _operation(call, [*tensors, *(each for _, each in answers)])
-    manifest = _manifest(call, passed)
+    source = _prefix(call) + call.source
+    (folder / "kernel.cu").write_text(source, encoding="utf-8")
+    manifest = _manifest(call, passed, source)
     if answers:
         _write_answer(operation, answers, folder)
         manifest["operation"] = operation["name"]
     else:
         manifest.update(role="reference", operation=operation)
     _write(folder / "kernel.json", manifest)
+    return Declared(call, folder, outputs)
 
 
-def default_of(call: Call, rules: Sequence[str]) -> Dict[str, Any]:
-    """Returns the first config that the rules and a block's threads allow."""
-    configs = itertools.islice(itertools.product(*call.parameters.values()), _MOST_TRIED)
-    for values in configs:
-        config = dict(zip(call.parameters, values))
-        threads = math.prod(int(config.get(name, 1)) for name in call.block_names)
-        if threads <= _MOST_THREADS and all(holds(rule, config) for rule in rules):
-            return config
-    raise FatuneError(f"{call.name}: the restrictions leave none of the first {_MOST_TRIED} "
-                      "configs", USAGE)
+def _prefix(call: Call) -> str:
+    """Returns the lines that Kernel Tuner, too, puts before the source: macros that are no
+    parameters of the manifest."""
+    words = set(re.findall(r"[A-Za-z_]\w*", call.source))
+    lines = []
+    if "__half" in words and "cuda_fp16" not in call.source:
+        lines.append("#include <cuda_fp16.h>")
+    macros = dict(call.fixed)
+    if call.defines is not None:
+        macros = {**call.defines}
+        for name in call.space:
+            if name in words and name not in call.defines:
+                raise FatuneError(f"defines: {name} is a parameter, which is always a macro here, "
+                                  "and a word of the source; run the script with Kernel Tuner",
+                                  USAGE)
+    else:
+        macros.update({name: size for name, size in zip(call.block_names, _block(call))
+                       if name in words and name not in call.space})
+    for name, value in macros.items():
+        if callable(value):
+            raise FatuneError(f"defines: {name} is a function; a text or a number is known", USAGE)
+        if name not in call.parameters:
+            lines.append(f"#define {name} " + str(value).replace("\n", "\\\n"))
+    return "".join(f"{line}\n" for line in [*lines, "#line 1"]) if lines else ""
 
 
-def _manifest(call: Call, passed: List[str]) -> Dict[str, Any]:
-    rules = [text_of(rule, "a restriction", call.parameters) for rule in _listed(call.restrictions)]
-    default = default_of(call, rules)
-    block = [name if name in call.parameters else "256" if axis == 0 else "1"
-             for axis, name in enumerate(call.block_names)]
-    stage: Dict[str, Any] = {"entry": call.kernel, "grid": _grid(call), "block": block, "arguments": passed}
+def _manifest(call: Call, passed: List[str], source: str) -> Dict[str, Any]:
+    default = default_of(call)
+    if default is None:
+        raise FatuneError(f"{call.name}: the restrictions leave none of the first million configs",
+                          USAGE)
+    stage: Dict[str, Any] = {"entry": call.kernel, "grid": _grid(call), "block": _block(call),
+                             "arguments": passed}
     if call.shared is not None:
-        stage["shared_bytes"] = text_of(call.shared.get("size", 0), "smem_args", call.parameters)
+        stage["shared_bytes"] = call.expression(call.shared.get("size", 0), "smem_args")
     return {
         "schema": "fatune.kernel/1", "name": call.name, "source": "kernel.cu",
-        "parameters": [{"name": name, "values": [_value(each, name) for each in values],
-                        "default": _value(default[name], name)}
+        "parameters": [{"name": name, "values": [int(each) for each in values],
+                        "default": int(default[name])}
                        for name, values in call.parameters.items()],
-        "constraints": [{"require": rule} for rule in rules],
-        "needs_toolkit_headers": "#include <" in call.source,
+        "constraints": [{"require": rule} for rule in restrictions_of(call)],
+        "needs_toolkit_headers": "#include <" in source,
         "constants": {symbol: f"{symbol}_data" for symbol in call.constants},
         "stages": [stage]}
 
 
+def _block(call: Call) -> List[str]:
+    return [name if name in call.parameters else str(call.fixed.get(name, 256 if axis == 0 else 1))
+            for axis, name in enumerate(call.block_names)]
+
+
 def _grid(call: Call) -> List[str]:
-    size = call.problem_size
-    if callable(size):
-        raise FatuneError("problem_size is a function; a number, a text or up to three of them are "
-                          "known", USAGE)
-    sizes = list(size) if isinstance(size, (tuple, list)) else [size]
-    texts = [text_of(each, "problem_size", call.parameters) for each in sizes]
     grid = []
     for axis, divisors in enumerate(call.grid_div):
         if divisors is None:
             name = call.block_names[axis]
             divisors = [name] if name in call.parameters else []
-        rules = [text_of(each, f"grid_div_{AXES[axis]}", call.parameters)
-                 for each in _listed(divisors)]
-        grid.append(grid_expression(texts[axis] if axis < len(texts) else "1", rules))
+        rules = [call.expression(each, f"grid_div_{AXES[axis]}") for each in listed(divisors)]
+        grid.append(grid_expression(call.expression(_size(call.problem_size, axis), "problem_size"),
+                                    rules))
     return grid
+
+
+def _size(size: Any, axis: int) -> Any:
+    """Returns the rule of one axis; 1 for an axis that the problem lacks."""
+    def along(sizes: Any) -> Any:
+        return (listed(sizes) + [1, 1, 1])[axis]
+    return (lambda config: along(size(config))) if callable(size) else along(size)
 
 
 def _operation(call: Call, tensors: List[Dict[str, Any]]) -> Dict[str, Any]:
@@ -149,21 +162,34 @@ def _operation(call: Call, tensors: List[Dict[str, Any]]) -> Dict[str, Any]:
     return operation
 
 
-def _tensor(name: str, parameter: Parameter, value: Any, answer: Any, has_answers: bool,
-            folder: Path) -> Dict[str, Any]:
-    """Declares an array, and writes its elements. Without answers every array that may be written
-    is an output; else those with an answer are."""
-    array = _contiguous(value)
-    kind = _type(array, parameter.name)
-    if answer is not None and getattr(answer, "size", None) != array.size:
-        raise FatuneError(f"the answer of {parameter.name} has another number of elements", USAGE)
-    file = folder / f"{name}.bin"
-    file.write_bytes(array.tobytes())
-    tensor = {"name": name, "type": kind, "shape": [str(array.size)], "fill": "file",
-              "file": file.name}
-    if answer is not None or parameter.written and not has_answers:
-        tensor["output"] = True
-    return tensor
+class _Writer:
+    """Writes arrays to a folder, and declares them."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.folder, self.store = folder, store
+
+    def tensor(self, name: str, parameter: Parameter, value: Any, answer: Any,
+               has_answers: bool) -> Dict[str, Any]:
+        """Declares an argument. Without answers every array that may be written is an output; else
+        those with an answer are."""
+        tensor = self.input(name, value)
+        if answer is not None and getattr(answer, "size", None) != value.size:
+            raise FatuneError(f"the answer of {parameter.name} has another number of elements",
+                              USAGE)
+        if answer is not None or parameter.written and not has_answers:
+            tensor["output"] = True
+        return tensor
+
+    def input(self, name: str, value: Any) -> Dict[str, Any]:
+        """Declares an array. Elements of float16 are passed as their bits, since references write
+        float16 as float."""
+        array = in_memory_order(value)
+        if not array.size:
+            raise FatuneError(f"{name} has no elements", USAGE)
+        self.store.write(array, self.folder / f"{name}.bin")
+        kind = "u16" if array.dtype == "float16" else _type(array, name)
+        return {"name": name, "type": kind, "shape": [str(array.size)], "fill": "file",
+                "file": f"{name}.bin"}
 
 
 def _write_answer(operation: Dict[str, Any], answers: List[Tuple[str, Dict[str, Any]]],
@@ -184,20 +210,8 @@ def _write(file: Path, document: Dict[str, Any]) -> None:
     file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def _listed(rules: Any) -> List[Any]:
-    if rules is None:
-        return []
-    return list(rules) if isinstance(rules, (list, tuple)) else [rules]
-
-
 def _is_array(value: Any) -> bool:
     return bool(getattr(value, "shape", ()))
-
-
-def _contiguous(value: Any) -> Any:
-    if hasattr(value, "get"):  # an array of CuPy
-        value = value.get()
-    return value if value.flags["C_CONTIGUOUS"] else value.copy()
 
 
 def _type(value: Any, name: str) -> str:
@@ -213,15 +227,7 @@ def _number(value: Any) -> str:
     return repr(found) if isinstance(found, float) else str(int(found))
 
 
-def _value(value: Any, name: str) -> Any:
-    if isinstance(value, str):
-        return value
-    if int(value) != value:
-        raise FatuneError(f"parameter {name} has {value}; whole numbers and words are known", USAGE)
-    return int(value)
-
-
 def _free(name: str, call: Call, taken: List[Dict[str, Any]]) -> str:
     """Returns a tensor's name that no macro and no other tensor has."""
-    used = {*call.parameters, "kernel_tuner", *(each["name"] for each in taken)}
+    used = {*call.space, "kernel_tuner", *(each["name"] for each in taken)}
     return f"{name}_argument" if name in used else name

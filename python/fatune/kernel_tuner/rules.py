@@ -2,22 +2,57 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ..errors import USAGE, FatuneError
+from .tables import expression_of, tabulated
 
 Divisors = Tuple[List[str], List[str]]  # factors above and below
+_FUNCTIONS = {"min": min, "max": max, "abs": abs, "int": int, "float": float, "round": round}
+_SAID = (ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.cmpop, ast.BinOp, ast.Add,
+         ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.UnaryOp, ast.USub, ast.Not, ast.Tuple, ast.List,
+         ast.Name, ast.Load, ast.Constant, ast.Call)
+"""What expressions of manifests have, too."""
 
 
-def text_of(rule: Any, what: str, parameters: Mapping[str, Any]) -> str:
-    """Returns the expression of a rule: a text, a number, or a function of a config."""
-    if callable(rule):
-        return _function_text(rule, what, parameters)
-    if isinstance(rule, (str, int)) or hasattr(rule, "dtype"):
+class _Unsaid(Exception):
+    """Tells that no expression says a rule as it is written."""
+
+
+def text_of(rule: Any, what: str, parameters: Mapping[str, Sequence[Any]],
+            said: Mapping[str, Any]) -> str:
+    """Returns the expression of a rule: a text, a number, or a function of a config.
+
+    The expression uses the names in `said`. A rule that it cannot say is tried for each combination
+    of the parameters that the rule reads.
+    """
+    if isinstance(rule, str):
+        node: Callable[[], ast.AST] = functools.partial(_parsed_text, rule, what)
+    elif callable(rule):
+        node = functools.partial(_function_node, rule, parameters)
+    elif isinstance(rule, (int, float)) or hasattr(rule, "dtype"):
         return str(rule)
-    raise FatuneError(f"{what} is {rule!r}; a text, a number or a function is known", USAGE)
+    else:
+        raise FatuneError(f"{what} is {rule!r}; a text, a number or a function is known", USAGE)
+    try:
+        return _checked(node(), said)
+    except _Unsaid:
+        table = tabulated(function_of_rule(rule, parameters), what, parameters)
+        return expression_of(table, what, parameters)
+
+
+def function_of_rule(rule: Any, parameters: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """Returns the function of one config that stands for a rule."""
+    if not callable(rule):
+        code = compile(str(rule).strip(), "<rule>", "eval")
+        return lambda config: eval(code, {"__builtins__": _FUNCTIONS}, config)
+    names = list(inspect.signature(rule).parameters)
+    if len(names) == 1 and names[0] not in parameters:
+        return rule
+    return lambda config: rule(**{name: config[name] for name in names})
 
 
 def grid_expression(size: str, divisors: Sequence[str]) -> str:
@@ -33,12 +68,18 @@ def grid_expression(size: str, divisors: Sequence[str]) -> str:
 
 
 def holds(rule: str, config: Mapping[str, Any]) -> bool:
-    """Whether a rule's text is true of a config. Raises FatuneError (2) for one without a value."""
-    try:
-        return bool(eval(rule, {"__builtins__": {"min": min, "max": max, "int": int, "abs": abs}},
-                         dict(config)))
-    except Exception as error:
-        raise FatuneError(f"the restriction {rule} has no value: {error}", USAGE) from error
+    """Whether an expression that text_of() returned is true of a config."""
+    return bool(eval(_compiled(rule), {"__builtins__": {**_FUNCTIONS, "floor_div": _floor_div}},
+                     dict(config)))
+
+
+@functools.lru_cache(maxsize=None)
+def _compiled(rule: str) -> Any:
+    return compile(rule, "<rule>", "eval")
+
+
+def _floor_div(a: Any, b: Any) -> Any:
+    return a // b
 
 
 def _factors(node: ast.expr) -> Divisors:
@@ -50,36 +91,37 @@ def _factors(node: ast.expr) -> Divisors:
     return [f"({ast.unparse(node)})"], []
 
 
-def _function_text(function: Callable[..., Any], what: str, parameters: Mapping[str, Any]) -> str:
-    """Returns the expression that a function of one config returns, from its source."""
-    node = _only_function(function, what)
+def _parsed_text(rule: str, what: str) -> ast.AST:
+    try:
+        return ast.parse(rule.strip(), mode="eval")
+    except SyntaxError as error:
+        raise FatuneError(f"{what} is no expression of Python: {error.msg}", USAGE) from error
+
+
+def _function_node(function: Callable[..., Any], parameters: Mapping[str, Any]) -> ast.AST:
+    """Returns what a function of one config returns, from its source. Raises _Unsaid."""
+    node = _only_function(function)
     names = [each.arg for each in node.args.args]
-    if len(names) != 1:
-        raise FatuneError(f"{what} is a function of {len(names)} arguments; of one, a config, is "
-                          "known", USAGE)
     body: Any = node.body
     if isinstance(body, list):
-        if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
-            raise FatuneError(f"{what} is a function of several statements; a single return is "
-                              "known", USAGE)
+        if len(body) != 1 or not isinstance(body[0], ast.Return):
+            raise _Unsaid
         body = body[0].value
     known = inspect.getclosurevars(function)
-    renamed = _Parameters(names[0], {**known.globals, **known.nonlocals}, what, parameters)
-    return ast.unparse(renamed.visit(body))
+    one = len(names) == 1 and names[0] not in parameters
+    renamed = _Parameters(names[0] if one else "", {**known.globals, **known.nonlocals})
+    return renamed.visit(ast.Expression(body))
 
 
-def _only_function(function: Callable[..., Any], what: str) -> Any:
+def _only_function(function: Callable[..., Any]) -> Any:
     try:
         lines, _ = inspect.getsourcelines(function)
-        source = textwrap.dedent("".join(lines)).strip()
-        tree = _parsed(source)
-    except (OSError, TypeError, SyntaxError) as error:
-        raise FatuneError(f"{what} is a function whose source cannot be read: {error}",
-                          USAGE) from error
+        tree = _parsed(textwrap.dedent("".join(lines)).strip())
+    except (OSError, TypeError, SyntaxError, ValueError) as error:
+        raise _Unsaid from error
     found = [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef))]
     if len(found) != 1:
-        raise FatuneError(f"{what} is one of {len(found)} functions on its line; give it a line of "
-                          "its own", USAGE)
+        raise _Unsaid
     return found[0]
 
 
@@ -100,22 +142,54 @@ def _parsed(source: str) -> ast.AST:
 class _Parameters(ast.NodeTransformer):
     """Writes config["name"] as name, and the numbers that a function holds as numbers."""
 
-    def __init__(self, config: str, held: Dict[str, Any], what: str,
-                 parameters: Mapping[str, Any]) -> None:
-        self.config, self.held, self.what, self.parameters = config, held, what, parameters
+    def __init__(self, config: str, held: Dict[str, Any]) -> None:
+        self.config, self.held = config, held
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         if (isinstance(node.value, ast.Name) and node.value.id == self.config
-                and isinstance(node.slice, ast.Constant) and node.slice.value in self.parameters):
+                and isinstance(node.slice, ast.Constant)):
             return ast.Name(str(node.slice.value), ast.Load())
-        raise FatuneError(f"{self.what} has {ast.unparse(node)}, which is no parameter", USAGE)
+        raise _Unsaid
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if isinstance(node.value, ast.Name) and node.value.id == self.config:
             return ast.Name(node.attr, ast.Load())
-        raise FatuneError(f"{self.what} has {ast.unparse(node)}, which is no parameter", USAGE)
+        raise _Unsaid
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        value = self.held.get(node.id)
-        return ast.Constant(int(value)) if isinstance(value, int) or hasattr(
-            value, "dtype") and not getattr(value, "shape", None) else node
+        if node.id not in self.held:
+            return node
+        value = self.held[node.id]
+        item = value.item() if hasattr(value, "dtype") and not getattr(value, "shape", ()) else value
+        if not isinstance(item, (int, float)):
+            raise _Unsaid
+        return ast.Constant(item)
+
+
+class _Manifests(ast.NodeTransformer):
+    """Writes a // b as floor_div(a, b)."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.FloorDiv):
+            return node
+        return ast.Call(ast.Name("floor_div", ast.Load()), [node.left, node.right], [])
+
+
+def _checked(tree: ast.AST, said: Mapping[str, Any]) -> str:
+    """Returns the text of what expressions of manifests can say. Raises _Unsaid."""
+    tree = _Manifests().visit(tree)
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        unknown = not isinstance(node, _SAID) or isinstance(node, (ast.Is, ast.IsNot))
+        if isinstance(node, ast.Call):
+            unknown = getattr(node.func, "id", "") not in ("min", "max", "abs", "floor_div")
+        elif isinstance(node, ast.Name):
+            unknown = id(node) not in functions and node.id not in said
+        elif isinstance(node, ast.Constant):
+            unknown = not isinstance(node.value, (int, float))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            unknown = any(isinstance(each, (ast.Sub, ast.USub)) for each in ast.walk(node))
+        if unknown:
+            raise _Unsaid
+    return ast.unparse(ast.fix_missing_locations(tree)).replace("True", "1").replace("False", "0")

@@ -1,10 +1,15 @@
 """scripts.py: Calls of Kernel Tuner as users write them; the first argument says which."""
 import collections
+import json
+import pathlib
 import sys
 
 import numpy
 import kernel_tuner
-from kernel_tuner import tune_kernel, util
+from kernel_tuner import run_kernel, tune_kernel, util
+from kernel_tuner.accuracy import AccuracyObserver, TunablePrecision
+from kernel_tuner.kernelbuilder import PythonKernel
+from kernel_tuner.observers import BenchmarkObserver
 
 ADD = """
 __global__ void vector_add(float *c, float *a, float *b, int n) {
@@ -83,6 +88,138 @@ def sums(name="block_sums"):
 
 def given_up():
     return sums("given_up")
+
+
+def addends(n=1000):
+    a, b = (numpy.random.randn(n).astype(numpy.float32) for _ in range(2))
+    return [numpy.zeros_like(a), a, b, numpy.int32(n)]
+
+
+def launched():
+    arguments = addends()
+    c, a, b, n = run_kernel("vector_add", ADD, len(arguments[1]), arguments, {"block_size_x": 64}, lang="cupy")
+    assert numpy.array_equal(c, a + b) and not arguments[0].any() and n == 1000
+    return tune_kernel("vector_add", ADD, 1000, arguments, {"block_size_x": [64, 128, 192, 256]}, answer=[c, None, None, None], lang="CUDA")
+
+
+def called():
+    c, a, b, n = addends()
+    add = PythonKernel("vector_add", ADD, 1000, [c, a, b, n], {"block_size_x": 64}, inputs=[False, True, True, True], outputs=[True, False, False, False])
+    found, = add(c, 2 * a, b, n)
+    assert numpy.array_equal(found, 2 * a + b)
+    assert numpy.array_equal(add(c, a, a, n)[0], a + a)
+    print("the outputs are right")
+    return [{"block_size_x": 64, "time": 1.0}], {"device_name": ""}
+
+
+def summed(params, name="block_sums", **options):
+    x = numpy.ones(5000, numpy.float32)
+    return tune_kernel(name + "<float, block_size_x>", SUM.replace("block_sums", name), "num_blocks", [numpy.zeros(4, numpy.float32), x, numpy.uint32(5000)],
+                       params, grid_div_x=[], answer=[x.sum(), None, None], **options)
+
+
+def right_sum(answer, outputs, atol=None):
+    assert outputs[1] is None and outputs[2] is None
+    return numpy.isclose(answer[0], outputs[0].sum(), atol=atol)
+
+
+def verified():
+    return summed({"block_size_x": [64, 128], "num_blocks": [2, 4]}, verify=right_sum)
+
+
+def rejected():
+    summed({"block_size_x": [64], "num_blocks": [1, 2, 3, 4]}, verify=right_sum)
+    return [{"block_size_x": 64, "time": 1.0}], {"device_name": ""}
+
+
+class Watts(BenchmarkObserver):
+    def get_results(self):
+        return {"watts": 1}
+
+
+def observed():
+    return summed({"block_size_x": [128, 256], "num_blocks": [1, 2, 3, 4]}, "many_sums", verify=right_sum, objective="error",
+                  observers=[Watts(), AccuracyObserver(lambda right, found: abs(right - found.sum()), "error")])
+
+
+def precise():
+    c, a, b, n = addends()
+    typed = [TunablePrecision("scalar", each) for each in (c, a, b)]
+    source = "using half = __half;\ntemplate <typename T>" + ADD.replace("float", "T")
+    return tune_kernel("vector_add<scalar>", source, 1000, [*typed, n], {"block_size_x": [64, 128], "scalar": ["float", "double", "half"]})
+
+
+def generated():
+    return tune_kernel("vector_add", lambda params: ADD.replace("block_size_x", str(params["block_size_x"])), 1000, addends(),
+                       {"block_size_x": [64, 128]})
+
+
+def ruled():
+    def allowed(params):
+        if params["unroll"] < 4:
+            return True
+        return params["block_size_x"] != 65
+
+    source = ADD.replace("int i", "const int other = block_size_y; int i")
+    return tune_kernel("vector_add", source, lambda params: (1000 if params["unroll"] > 1 else 100, 1), addends(),
+                       {"block_size_x": [64, 65, 128, 256], "unroll": [1, 2, 4]},
+                       restrictions=["(block_size_x // 64) % 2 == 0 or unroll == 1", allowed, "unroll ** 2 < 16"])
+
+
+def defined():
+    return tune_kernel("vector_add", ADD.replace("block_size_x", "WIDTH"), 1000, addends(), {"block_size_x": [64, 128]},
+                       defines={"WIDTH": "(block_size_x)"})
+
+
+def described():
+    file = {"KernelSpecification": {"KernelName": "vector_add", "KernelFile": "add.cu", "Language": "CUDA", "ProblemSize": [1000],
+                                    "Device": {"Name": "H200"}, "GlobalSize": {"X": "1000"}, "LocalSize": {"X": "block_size_x"},
+                                    "Arguments": [{"Name": name, "Type": "float", "MemoryType": "Vector", "Size": 1000, "FillType": "Random"}
+                                                  for name in "cab"] + [{"Name": "n", "Type": "int32", "MemoryType": "Scalar", "FillValue": 1000}]},
+            "ConfigurationSpace": {"TuningParameters": [{"Name": "block_size_x", "Type": "int", "Values": "[64, 128]"}], "Conditions": []},
+            "Search": {"Name": "brute_force"}}
+    with open("add.cu", "w") as source, open("t1.json", "w") as described_in:
+        source.write(ADD)
+        json.dump(file, described_in)
+    return kernel_tuner.tune_kernel_T1(pathlib.Path("t1.json"), output_T4=False)
+
+
+def with_cub():
+    source = """
+#include <cub/cub.cuh>
+__global__ void block_sums(float *sums, const float *x) {
+    using Reduce = cub::BlockReduce<float, block_size_x>;
+    __shared__ typename Reduce::TempStorage storage;
+    const float sum = Reduce(storage).Sum(x[blockIdx.x * block_size_x + threadIdx.x]);
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+"""
+    return tune_kernel("block_sums", source, 256, [numpy.zeros(4, numpy.float32), numpy.ones(256, numpy.float32)], {"block_size_x": [64, 128]})
+
+
+def column_major():
+    c, a, b, _ = (numpy.arange(6, dtype=numpy.float32).reshape(3, 2).copy(order="F") for _ in range(4))
+    return tune_kernel("vector_add", ADD, 6, [c, a, b, numpy.int32(6)], {"block_size_x": [64]})
+
+
+def on_host():
+    return tune_kernel("vector_add", ADD, 1000, addends(), {"block_size_x": [64]}, lang="C")
+
+
+def textured():
+    return tune_kernel("vector_add", ADD, 1000, addends(), {"block_size_x": [64]}, texmem_args={"t": numpy.ones(4)})
+
+
+def undefined():
+    return tune_kernel("vector_add", ADD, 1000, addends(), {"block_size_x": [64]}, defines={})
+
+
+def scattered():
+    return tune_kernel("vector_add", ADD, 1000, addends(), {"block_size_x": [64], "scale": [each + 0.5 for each in range(65)]})
+
+
+def empty():
+    return tune_kernel("vector_add", ADD, 1000, addends(0), {"block_size_x": [64]})
 
 
 def refused():
