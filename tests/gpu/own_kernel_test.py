@@ -172,6 +172,17 @@ def tune(args, checks, folder):
         checks.expect(code == 0, f"resume of {file} ended with {code}: {stderr[-1000:]}")
 
 
+def kept_outputs(args, checks, folder):
+    """A kernel and its reference, each launched once on the same inputs, leave the same sums."""
+    kept = []
+    for kernel in ("vector_add", "vector_add_reference"):
+        words = ["--kernel-dir", str(ROOT / "tests" / "data" / "own_values"), "--kernel", kernel, "--size", "n_elements=1000003"]
+        code, document, stderr = run_json(args.fatune, "verify", *words, "--outputs", str(folder / kernel))
+        checks.expect(code == 0, f"{kernel}: verify --outputs ended with {code}: {stderr[-1000:]}")
+        kept += [pathlib.Path(file).read_bytes() for file in (document or {}).get("files", [])]
+    checks.expect(len(kept) == 2 and kept[0] == kept[1] and len(kept[0]) == 4_000_012, f"kept outputs: {[len(each) for each in kept]} bytes")
+
+
 def main():
     args = arguments(__doc__.splitlines()[0])
     checks = Checks()
@@ -182,6 +193,7 @@ def main():
         users_kernels(args, checks, pathlib.Path(folder))
         tune(args, checks, pathlib.Path(folder))
         other_sizes(args, checks, pathlib.Path(folder))
+        kept_outputs(args, checks, pathlib.Path(folder))
     selftest(args, checks)
     checks.finish()
 

@@ -66,14 +66,15 @@ class Tuner:
 
     def run_kernel(self, kernel_name: str, kernel_source: Any, problem_size: Any, arguments: Any,
                    params: Mapping[str, Any], grid_div_x: Any = None, grid_div_y: Any = None,
-                   grid_div_z: Any = None, smem_args: Any = None, cmem_args: Any = None,
-                   compiler_options: Any = None, defines: Any = None,
+                   grid_div_z: Any = None, lang: Any = None, smem_args: Any = None,
+                   cmem_args: Any = None, compiler_options: Any = None, defines: Any = None,
                    block_size_names: Any = None, **others: Any) -> List[Any]:
         """Returns the arguments after one launch, without a check."""
-        if str(others.get("lang")).upper() == "C" and self.on_host is not None:
+        if str(lang).upper() == "C" and self.on_host is not None:
             return self.on_host(kernel_name, kernel_source, problem_size, arguments, params,
-                                compiler_options=compiler_options, defines=defines, **others)
-        _refuse(others, compiler_options)
+                                lang=lang, compiler_options=compiler_options, defines=defines,
+                                **others)
+        _refuse({**others, "lang": lang}, compiler_options)
         call = Call(kernel_name, kernel_source, problem_size, arguments, {},
                     (grid_div_x, grid_div_y, grid_div_z), constants=cmem_args or {},
                     shared=smem_args, block_names=block_names_of(block_size_names, params),

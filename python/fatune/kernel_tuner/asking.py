@@ -1,7 +1,7 @@
-"""asking.py: Asks a script's verify function and observers about the outputs of the fastest configs."""
+"""asking.py: Asks verify functions and observers of a script about outputs of the fastest configs."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from ..documents import note
 from ..errors import DEVICE, FatuneError
@@ -29,7 +29,8 @@ class Judges(NamedTuple):
         `verified` says which results `verify` accepted. What observers see is added to results.
         """
         ranked = sorted(results, key=lambda each: float(each["time"])) if self else []
-        asked, wrong = 0, set()
+        asked = 0
+        wrong: Set[int] = set()
         for result in ranked:
             if asked >= _ASKED and (self.verify is None or asked > len(wrong)):
                 break

@@ -1,4 +1,4 @@
-"""calls.py: Holds the arguments of a call of Kernel Tuner, and splits it where a config changes more than numbers."""
+"""calls.py: Holds a call of Kernel Tuner, and splits it where a config changes more than numbers."""
 from __future__ import annotations
 
 import itertools
@@ -136,7 +136,8 @@ def _part(call: Call, fixed: Dict[str, Any]) -> Call:
 def _text(source: Any) -> str:
     """Returns a kernel's text, of a file or as it stands."""
     if not isinstance(source, (str, os.PathLike)):
-        raise FatuneError("the kernel's source is no text, file or function that returns one", USAGE)
+        raise FatuneError("the kernel's source is no text, file or function that returns one",
+                          USAGE)
     text = os.fspath(source)
     if "\n" not in text and "{" not in text and Path(text).is_file():
         return Path(text).read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import sys
 import types
@@ -11,7 +12,7 @@ from typing import Any, Sequence
 from ..errors import USAGE, FatuneError
 from ..scripts import run_script
 from .answering import Tuner
-from .launching import kernel_class
+from .launching import PythonKernel
 
 _UNANSWERED = ("tune_cache",)
 _NEEDED = ("tune_kernel_T1",)  # it calls tune_kernel
@@ -48,7 +49,7 @@ def _stand_in(tuner: Tuner) -> None:
         module.kernelbuilder, places = builder, [module]
         for name in _NEEDED:
             setattr(module, name, _unanswered(name, "which needs Kernel Tuner to be installed"))
-    builder.PythonKernel = kernel_class(tuner.run_kernel)
+    builder.PythonKernel = functools.partial(PythonKernel, tuner.run_kernel)
     for place in places:
         place.tune_kernel, place.run_kernel = tuner.tune_kernel, tuner.run_kernel
         for name in _UNANSWERED:

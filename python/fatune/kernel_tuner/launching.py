@@ -11,7 +11,7 @@ from .arrays import Store, read_like
 from .calls import Call, parts_of
 from .declaring import Declared, declare
 
-Launch = Callable[[Call], List[Any]]
+Launch = Callable[..., List[Any]]
 
 
 def launched(declared: Declared, config: Mapping[str, Any], device: Optional[str]) -> List[Any]:
@@ -33,36 +33,32 @@ def launch_of(call: Call, config: Mapping[str, Any], folder: Path, device: Optio
     return launched(declare(part[0], folder, store), config, device)
 
 
-def kernel_class(launch: Launch) -> type:
-    """Returns the class that stands for Kernel Tuner's PythonKernel."""
+class PythonKernel:
+    """A kernel as a function of its arguments, which returns the outputs. `launch` is run_kernel."""
 
-    class PythonKernel:
-        """A kernel as a function of its arguments, which returns the outputs."""
+    def __init__(self, launch: Launch, kernel_name: str, kernel_string: Any, problem_size: Any,
+                 arguments: Sequence[Any], params: Optional[Mapping[str, Any]] = None,
+                 inputs: Optional[Sequence[bool]] = None,
+                 outputs: Optional[Sequence[bool]] = None, results_file: Any = None,
+                 **options: Any) -> None:
+        if results_file is not None:
+            raise FatuneError("results_file: fatune reads no results of Kernel Tuner; pass the "
+                              "config as params", USAGE)
+        self.params = dict(params or {})
+        self._launch = launch
+        self._call = (kernel_name, kernel_string, problem_size)
+        self._options = options
+        self._held = list(arguments)
+        self._inputs = list(inputs or [True] * len(self._held))
+        self._outputs = list(outputs or [True] * len(self._held))
 
-        def __init__(self, kernel_name: str, kernel_string: Any, problem_size: Any,
-                     arguments: Sequence[Any], params: Optional[Mapping[str, Any]] = None,
-                     inputs: Optional[Sequence[bool]] = None,
-                     outputs: Optional[Sequence[bool]] = None, results_file: Any = None,
-                     **options: Any) -> None:
-            if results_file is not None:
-                raise FatuneError("results_file: fatune reads no results of Kernel Tuner; pass the "
-                                  "config as params", USAGE)
-            self.params = dict(params or {})
-            self._call = (kernel_name, kernel_string, problem_size)
-            self._options = options
-            self._held = list(arguments)
-            self._inputs = list(inputs or [True] * len(self._held))
-            self._outputs = list(outputs or [True] * len(self._held))
+    def __call__(self, *arguments: Any) -> List[Any]:
+        return self.run_kernel(arguments)
 
-        def __call__(self, *arguments: Any) -> List[Any]:
-            return self.run_kernel(arguments)
-
-        def run_kernel(self, args: Sequence[Any]) -> List[Any]:
-            """Launches with the arguments that are inputs; the others keep what they hold."""
-            given = [new if is_input or not getattr(new, "shape", ()) else old
-                     for new, old, is_input in zip(args, self._held, self._inputs)]
-            self._held = launch(*self._call, given, self.params, **self._options)
-            return [each for each, is_output in zip(self._held, self._outputs)
-                    if is_output and getattr(each, "shape", ())]
-
-    return PythonKernel
+    def run_kernel(self, args: Sequence[Any]) -> List[Any]:
+        """Launches with the arguments that are inputs; the others keep what they hold."""
+        given = [new if is_input or not getattr(new, "shape", ()) else old
+                 for new, old, is_input in zip(args, self._held, self._inputs)]
+        self._held = self._launch(*self._call, given, self.params, **self._options)
+        return [each for each, is_output in zip(self._held, self._outputs)
+                if is_output and getattr(each, "shape", ())]

@@ -12,9 +12,10 @@ from .tables import expression_of, tabulated
 
 Divisors = Tuple[List[str], List[str]]  # factors above and below
 _FUNCTIONS = {"min": min, "max": max, "abs": abs, "int": int, "float": float, "round": round}
-_SAID = (ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.cmpop, ast.BinOp, ast.Add,
-         ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.UnaryOp, ast.USub, ast.Not, ast.Tuple, ast.List,
-         ast.Name, ast.Load, ast.Constant, ast.Call)
+_SAID = (ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.Eq, ast.NotEq, ast.Lt,
+         ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
+         ast.Div, ast.Mod, ast.UnaryOp, ast.USub, ast.Not, ast.Tuple, ast.List, ast.Name, ast.Load,
+         ast.Constant, ast.Call)
 """What expressions of manifests have, too."""
 
 
@@ -160,14 +161,18 @@ class _Parameters(ast.NodeTransformer):
         if node.id not in self.held:
             return node
         value = self.held[node.id]
-        item = value.item() if hasattr(value, "dtype") and not getattr(value, "shape", ()) else value
+        is_scalar = hasattr(value, "dtype") and not getattr(value, "shape", ())
+        item = value.item() if is_scalar else value
         if not isinstance(item, (int, float)):
             raise _Unsaid
         return ast.Constant(item)
 
 
 class _Manifests(ast.NodeTransformer):
-    """Writes a // b as floor_div(a, b)."""
+    """Writes a // b as floor_div(a, b), and truth values as numbers."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant(int(node.value)) if isinstance(node.value, bool) else node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -181,7 +186,7 @@ def _checked(tree: ast.AST, said: Mapping[str, Any]) -> str:
     tree = _Manifests().visit(tree)
     functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
-        unknown = not isinstance(node, _SAID) or isinstance(node, (ast.Is, ast.IsNot))
+        unknown = not isinstance(node, _SAID)
         if isinstance(node, ast.Call):
             unknown = getattr(node.func, "id", "") not in ("min", "max", "abs", "floor_div")
         elif isinstance(node, ast.Name):
@@ -192,4 +197,4 @@ def _checked(tree: ast.AST, said: Mapping[str, Any]) -> str:
             unknown = any(isinstance(each, (ast.Sub, ast.USub)) for each in ast.walk(node))
         if unknown:
             raise _Unsaid
-    return ast.unparse(ast.fix_missing_locations(tree)).replace("True", "1").replace("False", "0")
+    return ast.unparse(ast.fix_missing_locations(tree))

@@ -77,8 +77,11 @@ def tabulated(function: Callable[[Any], Any], what: str,
 
 
 def expression_of(table: Table, what: str, parameters: Mapping[str, Sequence[Any]]) -> str:
-    """Returns an expression of whole-numbered parameters with the table's values, which are numbers.
-    Raises FatuneError (2) where the table is too long for one."""
+    """Returns an expression of parameters, all whole numbers, with the table's values.
+
+    Raises FatuneError (2) where the table is too long for one, or its values are no whole
+    numbers.
+    """
     code, numbers = _code(table.read, parameters)
     places: Dict[Any, List[int]] = {}
     for values, result in table.rows.items():
