@@ -192,8 +192,10 @@ Result<std::vector<std::string>> keep_outputs(const Candidate& candidate,
     return device_error(
         fmt::format("{} had not finished after {} min", kernel, kLongestLaunch.count()));
   if (!run.succeeded()) {
-    const std::vector<std::string> said = split(trim(run.text), '\n');
-    return device_error(kernel + " cannot be launched: " + said.back());
+    constexpr std::string_view kError = "fatune: error: ";
+    const std::string said = split(trim(run.text), '\n').back();
+    return device_error(kernel + " cannot be launched: " +
+                        said.substr(said.starts_with(kError) ? kError.size() : 0));
   }
   FATUNE_TRY(const auto custom, custom_plan(candidate));
   std::vector<std::string> files;
