@@ -179,10 +179,13 @@ def _outcomes(call: Call, run: Path) -> List[Tuple[Result, str]]:
             continue
         result: Result = {name: _as_given(values, record["config"].get(name, values[0]))
                           for name, values in call.space.items()}
-        if record["outcome"] == "measured":
+        outcome = record["outcome"]
+        if outcome in ("measured", "pruned"):
             result["time"] = record["hot"]["median_us"] / 1000
             result.update(times=[result["time"]], **_costs(record.get("spent", {})))
-        found.append((result, record["outcome"]))
+        if outcome == "pruned":  # after some samples; it is right, and far slower than the best
+            result["given_up_after"], outcome = record["hot"]["samples"], "measured"
+        found.append((result, outcome))
     return found
 
 

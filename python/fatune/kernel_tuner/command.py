@@ -2,18 +2,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import importlib
 import sys
 import types
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 from ..errors import USAGE, FatuneError
 from ..scripts import run_script
 from .answering import Tuner
 from .launching import PythonKernel
 
+# Kernel Tuner imports these where they are installed. They take seconds, and its own launches alone need them.
+_SLOW = ("torch", "cupy", "pycuda", "cuda", "ray")
 _UNANSWERED = ("tune_cache",)
 _NEEDED = ("tune_kernel_T1",)  # it calls tune_kernel
 
@@ -39,10 +42,11 @@ def main(argv: Sequence[str]) -> int:
 def _stand_in(tuner: Tuner) -> None:
     """Replaces the calls of Kernel Tuner; its other parts stay, where it is installed."""
     try:
-        module: Any = importlib.import_module("kernel_tuner")
-        places = [module, importlib.import_module("kernel_tuner.interface")]
-        tuner.on_host = module.run_kernel
-        builder: Any = importlib.import_module("kernel_tuner.kernelbuilder")
+        with _hidden(_SLOW):
+            module: Any = importlib.import_module("kernel_tuner")
+            places = [module, importlib.import_module("kernel_tuner.interface")]
+            tuner.on_host = module.run_kernel
+            builder: Any = importlib.import_module("kernel_tuner.kernelbuilder")
     except ImportError:
         module = sys.modules["kernel_tuner"] = types.ModuleType("kernel_tuner")
         builder = sys.modules["kernel_tuner.kernelbuilder"] = types.ModuleType("kernelbuilder")
@@ -54,6 +58,18 @@ def _stand_in(tuner: Tuner) -> None:
         place.tune_kernel, place.run_kernel = tuner.tune_kernel, tuner.run_kernel
         for name in _UNANSWERED:
             setattr(place, name, _unanswered(name, "which fatune does not answer"))
+
+
+@contextlib.contextmanager
+def _hidden(modules: Sequence[str]) -> Iterator[None]:
+    """Lets imports of these modules fail inside the `with`, unless they are loaded already."""
+    hidden = [name for name in modules if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 def _unanswered(name: str, why: str) -> Any:
