@@ -9,7 +9,7 @@ namespace fatune {
 
 /// Of an expression. `kManifest`: kernels/README.md lists operators and functions. `kPython`: and,
 /// or, not, chained comparisons, in, + - * / ** << >>, // and % that round down, min, max, int,
-/// float, abs, round, True, False. A text has at most 64 KB.
+/// float, abs, round, True, False, a if b else c. A text has at most 64 KB.
 enum class Syntax { kManifest, kPython };
 
 bool starts_name(char c);  ///< a letter or _

@@ -160,10 +160,10 @@ Result<std::string> source_of(const ExportRequest& request, const KernelFacts& f
   std::string text = fmt::format("// {}.cu - one {} kernel, for {}.\n//\n", request.name,
                                  operation_name(facts.problem), range_text(facts));
   for (const std::string& line : provenance(facts)) text += "// " + line + "\n";
-  text += fmt::format("//\n// Options of NVRTC: --std=c++17 --gpu-architecture={}", facts.arch);
-  if (request.candidate.kernel->manifest.needs_toolkit_headers)
-    text += ", and the include folder of the CUDA toolkit";
-  for (const std::string& instance : compile_request(request.candidate, request.limits).instances)
+  const CompileRequest compiled = compile_request(request.candidate, request.limits);
+  text += "//\n// Options of NVRTC: " + join(code_options(compiled), " ");
+  if (compiled.toolkit_headers) text += ", and the include folder of the CUDA toolkit";
+  for (const std::string& instance : compiled.instances)
     text += "\n// Name expression of NVRTC: " + instance;
   text += "\n// How to launch it:\n";
   const Json launch = to_json(facts);

@@ -84,6 +84,27 @@ void add_terms(const Candidate& candidate, const DeviceLimits& limits,
   }
 }
 
+std::string value_text(const Value& value) {
+  return value.kind == Value::Kind::kWord ? value.word : fmt::to_string(value.number);
+}
+
+/// Adds the macros that the manifest lists in place of those of parameters.
+void add_defines(const Candidate& candidate, const DeviceLimits& limits,
+                 std::vector<std::string>& macros) {
+  const Manifest& manifest = candidate.kernel->manifest;
+  const Scope scope = scope_of(manifest, candidate.config, candidate.problem, limits);
+  for (const DefineSpec& each : manifest.defines) {
+    const std::string text = expand_terms(manifest, each.value);
+    if (const Value* own = candidate.config.find(text)) {
+      macros.push_back(each.name + "=" + value_text(*own));
+      continue;
+    }
+    const Result<Expression> expression = Expression::parse(text, each.name);
+    const Result<double> value = expression ? expression->evaluate(scope) : expression.error();
+    if (value) macros.push_back(fmt::format("{}={:.17g}", each.name, *value));
+  }
+}
+
 }  // namespace
 
 std::string candidate_id(const Candidate& candidate, std::string_view options) {
@@ -106,14 +127,27 @@ Scope scope_of(const Manifest& manifest, const Config& config, const Problem& pr
   return scope;
 }
 
+std::string instance_of(const Candidate& candidate, const std::string& entry) {
+  if (!candidate.kernel->manifest.own_macros) return entry;
+  return with_names_replaced(entry, [&candidate](std::string_view name) {
+    const Value* value = candidate.config.find(name);
+    return value != nullptr ? value_text(*value) : std::string();
+  });
+}
+
 std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits) {
   const Problem problem = problem_for(candidate.kernel->manifest, candidate.problem);
   std::vector<std::string> macros;
   const auto define = [&macros](std::string_view name, std::int64_t value) {
     macros.push_back(macro(name, value));
   };
-  for (const auto& [name, value] : candidate.config.settings) define(name, value.number);
-  for (const auto& [name, value] : word_constants(candidate.kernel->manifest)) define(name, value);
+  if (candidate.kernel->manifest.own_macros) {
+    add_defines(candidate, limits, macros);
+  } else {
+    for (const auto& [name, value] : candidate.config.settings) define(name, value.number);
+    for (const auto& [name, value] : word_constants(candidate.kernel->manifest))
+      define(name, value);
+  }
   const std::vector<std::string> runtime = runtime_sizes(*candidate.kernel->manifest.operation);
   for (const auto& [name, value] : named_sizes(problem)) {
     if (!contains(runtime, name)) define(name, value);

@@ -34,6 +34,8 @@ Scope scope_of(const Manifest& manifest, const Config& config, const Problem& pr
 /// Returns the -D options in a fixed order: "BLOCK_M=128", ..., "SEQ_Q=512",
 /// "SOFTMAX_SCALE=0.125f".
 std::vector<std::string> macros_of(const Candidate& candidate, const DeviceLimits& limits);
+/// Returns an entry for the compiler. Where parameters are no macros, values stand for their names.
+std::string instance_of(const Candidate& candidate, const std::string& entry);
 
 /// A stage's launch with every expression evaluated.
 struct StagePlan : StageFacts {

@@ -59,16 +59,16 @@ constexpr Operator kOperators[] = {
     {"!=", "!=", kComparison, [](double a, double b) { return defined(a, b, a != b); }},
     {"in", "in", kComparison, nullptr},
     {"not", "not", kComparison, nullptr},  // not in
-    {"", "<<", kShift, [](double a, double b) { return shifted(a, b); }},
-    {"", ">>", kShift, [](double a, double b) { return std::floor(shifted(a, -b)); }},
+    {"<<", "<<", kShift, [](double a, double b) { return shifted(a, b); }},
+    {">>", ">>", kShift, [](double a, double b) { return std::floor(shifted(a, -b)); }},
     {"+", "+", kSum, [](double a, double b) { return a + b; }},
     {"-", "-", kSum, [](double a, double b) { return a - b; }},
     {"*", "*", kProduct, [](double a, double b) { return a * b; }},
     {"/", "/", kProduct, quotient},
-    {"", "//", kProduct, floor_div},
+    {"//", "//", kProduct, floor_div},
     {"%", "", kProduct, remainder_of},
     {"", "%", kProduct, modulo},
-    {"", "**", kPower, [](double a, double b) { return defined(a, b, std::pow(a, b)); }},
+    {"**", "**", kPower, [](double a, double b) { return defined(a, b, std::pow(a, b)); }},
 };
 constexpr Operator kPrefixes[] = {
     {"-", "-", kUnary, [](double a, double) { return -a; }},
@@ -88,7 +88,7 @@ constexpr NamedFunction kFunctions[] = {
     {"floor_div", "", 2, floor_div},
     {"round_up", "", 2, [](double a, double b) { return std::ceil(quotient(a, b)) * b; }},
     {"log2", "", 1, [](double a, double) { return a > 0 ? std::log2(a) : kNotDefined; }},
-    {"", "int", 1, [](double a, double) { return std::trunc(a); }},
+    {"int", "int", 1, [](double a, double) { return std::trunc(a); }},
     {"", "float", 1, [](double a, double) { return a; }},
     {"abs", "abs", 1, [](double a, double) { return std::abs(a); }},
     {"", "round", 1, [](double a, double) { return std::nearbyint(a); }},
@@ -177,6 +177,16 @@ class ExpressionParser : TokenReader {
   Status conditional() {
     FATUNE_TRY_STATUS(descend());
     FATUNE_TRY_STATUS(operands(kOr));
+    if (python_ && skip("if")) {  // a if b else c: a stays where b holds, and c replaces it else
+      FATUNE_TRY_STATUS(operands(kOr));
+      const std::size_t choice = emit(Do::kChoose);
+      const std::size_t end = emit(Do::kJump);
+      land(choice);
+      if (!skip("else")) return wrong();
+      FATUNE_TRY_STATUS(conditional());
+      emit_call(Do::kCall2, [](double, double b) { return b; });
+      land(end);
+    }
     if (!python_ && skip("?")) {
       const std::size_t choice = emit(Do::kChoose);
       FATUNE_TRY_STATUS(conditional());
@@ -297,7 +307,7 @@ class ExpressionParser : TokenReader {
     }
     if (token.find('.') != std::string_view::npos) return wrong();
     ++at_;
-    if (python_ && (token == "True" || token == "False")) {
+    if (token == "True" || token == "False") {
       emit(Do::kNumber, 0, token == "True" ? 1 : 0);
     } else {
       uses_[token].push_back(emit(Do::kVariable));

@@ -84,8 +84,12 @@ Status collect_headers(const SourceTree& tree, const SourceFile& file, const Man
   return {};
 }
 
-/// Adds constants and arguments by value to the hash.
+/// Adds compiler options, macros, constants and arguments by value to the hash.
 void add_passed(const Manifest& manifest, Hasher& hasher) {
+  for (const std::string& option : manifest.compiler_options) hasher.add(option);
+  if (manifest.own_macros) hasher.add("defines");
+  for (const DefineSpec& each : manifest.defines)
+    hasher.add(each.name).add(expand_terms(manifest, each.value));
   for (const ConstantSpec& each : manifest.constants) hasher.add(each.symbol).add(each.tensor);
   for (const StageSpec& stage : manifest.stages) {
     for (const std::string& argument : stage.arguments) {

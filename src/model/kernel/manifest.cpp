@@ -53,6 +53,19 @@ Status check_supports(const Json& root, Manifest& manifest) {
   return check_rules(manifest.problem_rules, check.known);
 }
 
+/// Checks the names and the expressions of 'defines'.
+Status check_defines(const Manifest& manifest) {
+  const Checks check{manifest.where, expression_names(manifest)};
+  for (const DefineSpec& each : manifest.defines) {
+    if (!matches(each.name, kTemplateName))
+      return check.error("defines", fmt::format("has '{}', which is no macro's name", each.name));
+    const std::string fault = macro_fault(each.name, *manifest.operation);
+    if (!fault.empty()) return check.error("defines." + each.name, fault);
+    FATUNE_TRY_STATUS(check.text("defines." + each.name, each.value));
+  }
+  return {};
+}
+
 /// Makes a constraint of each fault that only some problems show.
 Status add_fault_rules(Manifest& manifest) {
   const Checks check{manifest.where, expression_names(manifest)};
@@ -169,6 +182,8 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where,
   FATUNE_TRY_STATUS(check_parameters(manifest));
   FATUNE_TRY_STATUS(check_terms(manifest));
   FATUNE_TRY_STATUS(check_choices(manifest));
+  manifest.own_macros = json.contains("defines");
+  FATUNE_TRY_STATUS(check_defines(manifest));
   FATUNE_TRY_STATUS(add_fault_rules(manifest));
   FATUNE_TRY_STATUS(check_rules(manifest.constraints, expression_names(manifest)));
   FATUNE_TRY_STATUS(check_launch(json, manifest));

@@ -85,6 +85,11 @@ struct ConstantSpec {
   std::string tensor;  ///< the input whose bytes fill it
 };
 
+struct DefineSpec {
+  std::string name;   ///< of a macro
+  std::string value;  ///< a parameter's name, for its value or word; else an expression
+};
+
 struct TensorMapSpec {
   std::string name;
   std::string tensor;              ///< "q", "k", "v", "out" or a scratch's name
@@ -119,6 +124,7 @@ struct Manifest {
   OperationRef operation = attention();
   bool tuned_by_default = false;
   bool needs_toolkit_headers = false;
+  std::vector<std::string> compiler_options;  ///< of NVRTC, besides those that fatune sets
   int min_arch = 0;
   std::vector<Arch> only_archs;
   std::vector<Dtype> dtypes;
@@ -133,6 +139,8 @@ struct Manifest {
   std::vector<Rule> constraints;
   std::vector<ScratchSpec> scratch;
   std::vector<ConstantSpec> constants;
+  bool own_macros = false;          ///< 'defines' is given: parameters are no macros
+  std::vector<DefineSpec> defines;  ///< the macros in their place
   std::vector<TensorMapSpec> tensor_maps;
   std::vector<StageSpec> stages;
 

@@ -272,6 +272,24 @@ static void fields(StageSpec& x, FieldList& f) {
   f("dependent", x.dependent).about("An expression; 1: programmatic dependent launch");
 }
 
+/// Returns why an option is none that a manifest may have; empty if all are. Include folders are
+/// not allowed, because every included file belongs to the kernel's identity.
+static std::string option_fault(const std::vector<std::string>& options) {
+  constexpr const char* kAllowed =
+      "--?(use_fast_math|extra-device-vectorization|lineinfo|generate-line-info|restrict|"
+      "(ftz|prec-div|prec-sqrt|fmad)=(true|false)|std=c[+][+][0-9]+|maxrregcount=[0-9]+|"
+      "define-macro=.+)|-D ?[A-Za-z_].*";
+  for (const std::string& option : options) {
+    if (!matches(option, kAllowed))
+      return fmt::format(
+          "has '{}', which is none of --use_fast_math, --std=c++20, --fmad=false, --ftz=true, "
+          "--prec-div=false, --prec-sqrt=false, --maxrregcount=64, --extra-device-vectorization, "
+          "--lineinfo, --restrict and -DNAME=VALUE",
+          option);
+  }
+  return "";
+}
+
 void fields(Manifest& x, FieldList& f) {
   f.document("fatune.kernel");
   f.by_hand();
@@ -297,6 +315,8 @@ void fields(Manifest& x, FieldList& f) {
   f("role", x.role);
   f("tuned_by_default", x.tuned_by_default);
   f("needs_toolkit_headers", x.needs_toolkit_headers);
+  f("compiler_options", x.compiler_options)
+      .about("Options of NVRTC that change the machine code, such as --use_fast_math");
   f.read_by("operation", x, read_operation)
       .refers_to<DeclaredOperation>()
       .schema(R"({"anyOf":[{"type":"string","pattern":"^[a-z][a-z0-9_]*$"},
@@ -317,6 +337,11 @@ void fields(Manifest& x, FieldList& f) {
   f("tensor_maps", x.tensor_maps);
   f.keyed<&ConstantSpec::symbol, &ConstantSpec::tensor>("constants", x.constants)
       .about("__constant__ variables by name: the input of an operation that fills each");
+  f.keyed<&DefineSpec::name, &DefineSpec::value>("defines", x.defines)
+      .about(
+          "Macros in place of those of parameters: a parameter's name for its value or word, or an "
+          "expression");
+  f.rule("compiler_options", [&x] { return option_fault(x.compiler_options); });
   f.rule("tuned_by_default", [&x]() -> std::string {
     const bool tuned = x.tuned_by_default && x.role == Role::kBaseline;
     return tuned ? "is true, but a baseline is no candidate of sweeps" : "";

@@ -130,19 +130,27 @@ Status check_terms(Manifest& manifest) {
   return {};
 }
 
-std::string expand_terms(const Manifest& manifest, std::string_view text) {
-  if (manifest.terms.empty()) return std::string(text);
+std::string with_names_replaced(std::string_view text,
+                                const std::function<std::string(std::string_view)>& found) {
   std::string expanded;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;  // of a name, or with '.' of a number, whose exponent is no name
     while (end < text.size() && in_class(text[end], "A-Za-z0-9_.")) ++end;
     const std::string_view name = text.substr(at, end - at);
-    const Term* term = find_named(manifest.terms, name);
-    expanded += term != nullptr ? std::string_view(term->expanded) : name;
+    const std::string other = found(name);
+    expanded += other.empty() ? name : std::string_view(other);
     if (end < text.size()) expanded += text[end];
     at = end + 1;
   }
   return expanded;
+}
+
+std::string expand_terms(const Manifest& manifest, std::string_view text) {
+  if (manifest.terms.empty()) return std::string(text);
+  return with_names_replaced(text, [&manifest](std::string_view name) {
+    const Term* term = find_named(manifest.terms, name);
+    return term != nullptr ? term->expanded : std::string();
+  });
 }
 
 Status check_choices(const Manifest& manifest) {

@@ -1,6 +1,7 @@
 // vocabulary.hpp: Defines the names that manifests and templates share, their values, and terms.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,10 @@ Scope config_free_scope(const Manifest& manifest, const Problem& problem,
                         const DeviceLimits& limits);
 /// Returns the problem's softmax scale as a float.
 float softmax_scale(const Attention& problem);
+
+/// Replaces each name in an expression or a name of C++ by what `found` returns, unless empty.
+std::string with_names_replaced(std::string_view text,
+                                const std::function<std::string(std::string_view)>& found);
 
 /// Replaces each term's name by its parenthesised value over parameters and fixed names. Messages
 /// show the text as written; evaluation uses the expanded text.

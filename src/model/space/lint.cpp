@@ -103,7 +103,11 @@ class Linter {
                return mentions(stage.entry, name);
              });
     };
-    return used(parameter) || std::ranges::any_of(manifest_.terms, [&](const Term& term) {
+    const auto defined = [&](const DefineSpec& each) {
+      return mentions(expand_terms(manifest_, each.value), parameter) && text_mentions(each.name);
+    };
+    return used(parameter) || std::ranges::any_of(manifest_.defines, defined) ||
+           std::ranges::any_of(manifest_.terms, [&](const Term& term) {
              return mentions(term.expanded, parameter) && used(term.name);
            });
   }

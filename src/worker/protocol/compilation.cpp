@@ -117,21 +117,30 @@ CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& l
   request.macros = macros_of(candidate, limits);
   request.macros.insert(request.macros.end(), extra_macros.begin(), extra_macros.end());
   for (const StageSpec& stage : candidate.kernel->manifest.stages)
-    if (is_instance(stage.entry)) request.instances.push_back(stage.entry);
+    if (is_instance(stage.entry)) request.instances.push_back(instance_of(candidate, stage.entry));
+  request.options = candidate.kernel->manifest.compiler_options;
   request.arch = limits.arch;
   request.toolkit_headers = candidate.kernel->manifest.needs_toolkit_headers;
   request.submitted = candidate.kernel->author == Author::kStranger;
   return request;
 }
 
+std::vector<std::string> code_options(const CompileRequest& request) {
+  std::vector<std::string> options = {"--std=c++17", "--gpu-architecture=" + name(request.arch)};
+  const auto is_language = [](std::string_view option) { return option.find("-std=") < 2; };
+  if (std::ranges::any_of(request.options, is_language)) options.erase(options.begin());
+  options.insert(options.end(), request.options.begin(), request.options.end());
+  return options;
+}
+
 std::vector<std::string> compile_options(const CompileRequest& request) {
-  std::vector<std::string> options = {
-      "--std=c++17",
-      "--gpu-architecture=" + name(request.arch),
-      "--ptxas-options=-v",                            // registers and memory, into the log
-      "--ptxas-options=--warn-on-spills",              // each ptxas option in a flag of its own:
-      "--ptxas-options=--warn-on-local-memory-usage",  // NVRTC refuses lists
-  };
+  std::vector<std::string> options = code_options(request);
+  for (const char* report : {
+           "--ptxas-options=-v",                            // registers and memory, into the log
+           "--ptxas-options=--warn-on-spills",              // each in a flag of its own: NVRTC
+           "--ptxas-options=--warn-on-local-memory-usage",  // refuses lists
+       })
+    options.emplace_back(report);
   for (const auto& macro : request.macros) options.push_back("--define-macro=" + macro);
   return options;
 }
@@ -162,6 +171,7 @@ void fields(CompileRequest& x, FieldList& f) {
   f("source", x.source).required();
   f("headers", x.headers);
   f("macros", x.macros);
+  f("options", x.options).omitted();
   f("instances", x.instances).omitted();
   f("arch", x.arch).required();
   f("toolkit_headers", x.toolkit_headers);

@@ -28,6 +28,7 @@ struct CompileRequest {
   SourceFile source;
   std::vector<SourceFile> headers;
   std::vector<std::string> macros;          ///< "BLOCK_M=128"
+  std::vector<std::string> options = {};    ///< of the manifest
   std::vector<std::string> instances = {};  ///< of templates: "reduce<BLOCK, float>"
   Arch arch;
   bool toolkit_headers = false;
@@ -35,7 +36,10 @@ struct CompileRequest {
 };
 CompileRequest compile_request(const Candidate& candidate, const DeviceLimits& limits,
                                const std::vector<std::string>& extra_macros = {});
-/// The compiler's options without include folders: language, target, reports, macros.
+/// The options that decide the machine code, besides macros and include folders: language, target,
+/// and those of the manifest.
+std::vector<std::string> code_options(const CompileRequest& request);
+/// The compiler's options without include folders: code_options(), reports, macros.
 std::vector<std::string> compile_options(const CompileRequest& request);
 /// SHA-256 over the request, the compiler's version and, with toolkit headers, theirs.
 std::string cache_key(const CompileRequest& request, const std::string& compiler_identity);

@@ -146,12 +146,19 @@ TEST_CASE("Python's operators mean what they mean there") {
   CHECK(python("A in [1, 7] and A in (7,) and B not in [1, A, 3]") == 1);
   CHECK(python("A + 1 in [7, 9] or not B in [2]") == 0);
   CHECK(python("A\t==\n7") == 1);
+  CHECK(python("1 + (A if A < 4 else 2 * A if B == 2 else 0)") == 15);
+  CHECK(python("(1 / ZERO if ZERO else A) - (A if B else 1 / ZERO)") == 0);
   CHECK(python("-A ** 2 + 2 ** -1 + 2 ** 3 ** 2 + int(-2.5) + abs(-3)") == 464.5);
+}
+
+TEST_CASE("manifests have Python's operators, too") {
+  CHECK(value("A // 2 + 2 ** 3 + (1 << A) // 3 + (B >> 1) + int(A / 2)") == 57);
+  CHECK(value("(A == 7) == True && False == 0") == 1);
 }
 
 TEST_CASE("what is not understood of Python is quoted with its place") {
   CHECK(python_error("\xd0\xb0 == 4") == "t1: '\xd0\xb0 == 4' is not understood at '\xd0\xb0'");
-  CHECK(python_error("a if b else c") == "t1: 'a if b else c' is not understood at 'if'");
+  CHECK(python_error("a if b") == "t1: 'a if b' is not understood at the end");
   CHECK(python_error("sum(a) == 1") == "t1: 'sum(a) == 1' is not understood at 'sum'");
   CHECK(python_error("w == 'x'") == "t1: 'w == 'x'' is not understood at ''x''");
   CHECK(python_error("(a == 1") == "t1: '(a == 1' is not understood at the end");

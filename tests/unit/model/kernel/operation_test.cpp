@@ -362,6 +362,38 @@ TEST_CASE("constants are inputs of an operation, which fill variables of the tem
         "exchanges inputs after their copy");
 }
 
+TEST_CASE("compiler options and macros of its own are part of a kernel's identity") {
+  const auto with = [](std::string_view fields) {
+    return load_custom(kCustomReference,
+                       changed(kCustomKernel, "\"stages\"", std::string(fields) + ", \"stages\""));
+  };
+  const auto error = [&](std::string_view fields) { return with(fields).error().message; };
+  const auto macros = [](const KernelRef& kernel) {
+    const Candidate candidate{kernel, default_config(kernel->manifest), custom_test_problem(3, 64)};
+    return macros_of(candidate, limits());
+  };
+  const std::string plain = custom_kernels().front()->text_hash;
+  const auto fast = with(R"("compiler_options": ["-use_fast_math", "-DSIZE=4", "--std=c++20"])");
+  REQUIRE(fast);
+  CHECK(fast->front()->text_hash != plain);
+  CHECK(error(R"("compiler_options": ["-I /usr/include"])")
+            .starts_with("scale.json: field 'compiler_options' has '-I /usr/include', which is "));
+  const auto defined = with(R"("defines": {"SIZE": "THREADS", "HALF": "THREADS // 2 / 3"})");
+  REQUIRE(defined);
+  CHECK(defined->front()->text_hash != plain);
+  const KernelRef kernel = defined->front();
+  CHECK(has_macro(macros(kernel), "SIZE=64"));
+  CHECK(has_macro(macros(kernel), "HALF=10.666666666666666"));
+  CHECK_FALSE(has_macro(macros(kernel), "THREADS=64"));
+  const Candidate candidate{kernel, default_config(kernel->manifest), custom_test_problem(3, 64)};
+  CHECK(instance_of(candidate, "scale<float, THREADS>") == "scale<float, 64>");
+  CHECK(has_macro(macros(custom_kernels().front()), "THREADS=64"));
+  CHECK(error(R"("defines": {"SIZE": "THREAD"})")
+            .starts_with("scale.json: field 'defines.SIZE': 'THREAD' uses the unknown name"));
+  CHECK(error(R"("defines": {"while": "1"})") ==
+        "scale.json: field 'defines.while' is 'while', a keyword of C++");
+}
+
 TEST_CASE("an operation whose tensors all have types of their own has no element type") {
   std::string reference(kCustomReference), kernel(kCustomKernel);
   reference = changed(reference, R"({"name": "x", )", R"({"name": "x", "type": "f32", )");

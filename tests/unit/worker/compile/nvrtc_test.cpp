@@ -52,6 +52,23 @@ TEST_CASE("a template is instantiated by its name, in which macros stand") {
         "entry k<BLOCKS, float>: error: identifier \"BLOCKS\" is undefined");
 }
 
+TEST_CASE("options of a manifest change the machine code") {
+  const test::TemporaryFolder folder;
+  CompilePool pool = test::real_pool(folder.path());
+  CompileRequest request =
+      test::request("x", "extern \"C\" __global__ void k(float* x) { *x = sinf(*x) / SIZE; }");
+  request.options = {"-DSIZE=3.f"};
+  const auto usual = pool.compile(request);
+  request.options.emplace_back("-use_fast_math");
+  const auto fast = pool.compile(request);
+  REQUIRE((usual && fast));
+  CHECK((usual->ok && fast->ok && usual->cubin_hash != fast->cubin_hash));
+  request.source.text = "static_assert(__cplusplus == 202002L);" + request.source.text;
+  CHECK_FALSE(pool.compile(request)->ok);
+  request.options.emplace_back("-std=c++20");
+  CHECK(pool.compile(request)->problem.empty());
+}
+
 TEST_CASE("an unroll factor of 0 leaves the choice to the compiler, as no pragma does") {
   const test::TemporaryFolder folder;
   CompilePool pool = test::real_pool(folder.path());
