@@ -11,6 +11,7 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/declaring/declare.hpp"
+#include "search/specifications/specification.hpp"
 
 namespace fatune::cli {
 namespace {
@@ -28,13 +29,15 @@ struct FileReader {
   std::string_view ending;
   Result<Declared> (*read)(const fs::path& file, std::span<const Statement> typed);
 };
-constexpr FileReader kReaders[] = {{".cu", declare_source}, {".fatune", declare_text}};
+constexpr FileReader kReaders[] = {
+    {".cu", declare_source}, {".fatune", declare_text}, {".json", declare_json}};
 
 OptionTable tune_table(TuneArgs& a) {
   OptionGroup kernel{"Kernel",
                      {required({"FILE", &a.file, "",
                                 "Tune this CUDA file, whose lines //@ WORD TEXT stand for the "
-                                "options of this group, or a text file of lines WORD: TEXT"})}};
+                                "options of this group, a text file of lines WORD: TEXT, or a JSON "
+                                "file of T1, KTT, BAT or kernel_launcher"})}};
   for (const StatementWord& word : statement_words()) {
     OptionRow row{word.flag, &a.said[&word], word.value, word.help};
     row.several = word.repeat != StatementWord::Repeat::kReplaces;
@@ -110,6 +113,9 @@ Result<int> tune(const TuneArgs& args, const Settings& settings) {
   run.kernels = {declared.kernel};
   run.problem.sizes = declared.sizes;
   run.common.kernel_dirs.push_back(folder.string());
+  // A reference that copies data has a time without meaning.
+  const bool copied = std::ranges::count(declared.files, kAnswerSource, &SourceFile::path) > 0;
+  if (copied && run.baselines.empty()) run.baselines = "none";
   if (!args.write.empty()) {
     print(fmt::format("wrote {}\nnext: fatune sweep{}\n", folder.string(),
                       repeat_options(verb_table<kSweep>, run)));

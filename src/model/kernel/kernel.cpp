@@ -2,6 +2,7 @@
 #include "model/kernel/kernel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <system_error>
 
@@ -179,8 +180,8 @@ Result<std::vector<OperationRef>> find_operations(const SourceTree& tree, const 
 }
 
 bool belongs_to_tree(const fs::path& path) {
-  const fs::path extension = path.extension();
-  return extension == ".cu" || extension == ".cuh" || extension == ".json";
+  constexpr std::array kExtensions = {".cu", ".cuh", ".h", ".hpp", ".json"};
+  return std::ranges::find(kExtensions, path.extension()) != kExtensions.end();
 }
 
 /// Returns the folder's files and the shared headers that the folder lacks.

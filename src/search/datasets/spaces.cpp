@@ -97,35 +97,6 @@ Result<Rule> read_condition(const Fields& condition, const Manifest& manifest) {
   return rule;
 }
 
-Result<Manifest> read_manifest(const Json& json, const std::string& where) {
-  const Fields file(json, where);
-  FATUNE_TRY(const Fields space, file.object("ConfigurationSpace"));
-  Manifest manifest;
-  manifest.where = where;
-  manifest.name = "t1";
-  if (file.has("KernelSpecification")) {
-    FATUNE_TRY(const Fields kernel, file.object("KernelSpecification"));
-    FATUNE_TRY(manifest.name, kernel.text_or("KernelName", "t1"));
-  }
-  manifest.dtypes = {Attention().dtype};
-  manifest.masks = {kind_of(Attention().mask)};
-  FATUNE_TRY(const auto parameters, space.objects_or_empty("TuningParameters"));
-  FATUNE_TRY_STATUS(check_parameters(parameters.size(), where));
-  for (const Fields& fields : parameters) {
-    FATUNE_TRY(Parameter parameter, read_parameter(fields));
-    if (manifest.find(parameter.name) != nullptr)
-      return fields.error("Name", "is '" + parameter.name + "' a second time");
-    manifest.parameters.push_back(std::move(parameter));
-  }
-  if (manifest.parameters.empty()) return space.error("TuningParameters", "is missing or empty");
-  FATUNE_TRY(const auto conditions, space.objects_or_empty("Conditions"));
-  for (const Fields& condition : conditions) {
-    FATUNE_TRY(Rule rule, read_condition(condition, manifest));
-    manifest.constraints.push_back(std::move(rule));
-  }
-  return manifest;
-}
-
 /// The recording's axis for a parameter of the space. Each recorded value has its position in the
 /// parameter, or -1.
 struct AxisMatch {
@@ -204,9 +175,38 @@ std::optional<Json> map_config(const Recording& recording, std::size_t index,
 
 }  // namespace
 
+Result<Manifest> read_t1_manifest(const Json& json, const std::string& where) {
+  const Fields file(json, where);
+  FATUNE_TRY(const Fields space, file.object("ConfigurationSpace"));
+  Manifest manifest;
+  manifest.where = where;
+  manifest.name = "t1";
+  if (file.has("KernelSpecification")) {
+    FATUNE_TRY(const Fields kernel, file.object("KernelSpecification"));
+    FATUNE_TRY(manifest.name, kernel.text_or("KernelName", "t1"));
+  }
+  manifest.dtypes = {Attention().dtype};
+  manifest.masks = {kind_of(Attention().mask)};
+  FATUNE_TRY(const auto parameters, space.objects_or_empty("TuningParameters"));
+  FATUNE_TRY_STATUS(check_parameters(parameters.size(), where));
+  for (const Fields& fields : parameters) {
+    FATUNE_TRY(Parameter parameter, read_parameter(fields));
+    if (manifest.find(parameter.name) != nullptr)
+      return fields.error("Name", "is '" + parameter.name + "' a second time");
+    manifest.parameters.push_back(std::move(parameter));
+  }
+  if (manifest.parameters.empty()) return space.error("TuningParameters", "is missing or empty");
+  FATUNE_TRY(const auto conditions, space.objects_or_empty("Conditions"));
+  for (const Fields& condition : conditions) {
+    FATUNE_TRY(Rule rule, read_condition(condition, manifest));
+    manifest.constraints.push_back(std::move(rule));
+  }
+  return manifest;
+}
+
 Result<Space> read_t1_space(const std::filesystem::path& path) {
   FATUNE_TRY(const Json json, load_json(path));
-  FATUNE_TRY(Manifest manifest, read_manifest(json, path.string()));
+  FATUNE_TRY(Manifest manifest, read_t1_manifest(json, path.string()));
   auto kernel = std::make_shared<Kernel>();
   kernel->manifest = std::move(manifest);
   DeviceLimits limits;  // unused: the manifest has no launches and tensors

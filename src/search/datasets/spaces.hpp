@@ -17,6 +17,9 @@ namespace fatune {
 /// words that read as numbers.
 Result<std::vector<Value>> list_from_python(std::string_view text, const std::string& where);
 
+/// Reads the parameters and constraints of a T1 file; the rest of the manifest is a stand-in.
+Result<Manifest> read_t1_manifest(const Json& json, const std::string& where);
+
 /// Reads TuningParameters and Conditions and ignores the rest of the file. A condition may use
 /// parameters with whole numbers or truth values; any other condition is an error that quotes it.
 Result<Space> read_t1_space(const std::filesystem::path& path);
