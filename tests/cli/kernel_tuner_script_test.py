@@ -31,7 +31,8 @@ common = ["--kernel-dir", folder, "--kernel", kernel, "--size", value("--size")]
 for command in (["kernels", "lint", kernel, "--kernel-dir", folder], ["compile", *common, "--arch", "sm_90a", "--budget", "{compiled}"]):
     done = subprocess.run(["{fatune}", *command], capture_output=True, text=True)
     if done.returncode:
-        sys.exit("fatune: error: " + " ".join(command) + ": " + done.stdout + done.stderr)
+        print("fatune: error: " + " ".join(command) + ": " + done.stdout + done.stderr, file=sys.stderr)
+        sys.exit(done.returncode)
 manifest = json.load(open(folder + "/kernel.json"))
 if words[0] == "verify":
     config = json.load(open(value("--config")))["config"]
@@ -139,6 +140,14 @@ def check_other_outputs(scripts):
     expect(said, "as 2 of 4 configs do")  # outputs are compared before a config is given up
 
 
+def check_macros(scripts):
+    _, folder = scripts.run("twice")
+    manifest = manifest_of(folder)
+    check(manifest["compiler_options"] == ["-use_fast_math", "-std=c++20", "-DREAL=float"], f"options: {manifest}")
+    check(manifest["defines"] == {"SIZE": "block_size_x", "FUNCTION": "function", "HALF": "block_size_x // 2"}, f"macros: {manifest}")
+    check((folder / "doubled.h").is_file(), "a header is found by -I")
+
+
 def check_launches(scripts):
     said, folder = scripts.run("launched")
     expect(said, "It agrees with the script's answer, as 4 of 4 configs do")
@@ -168,7 +177,7 @@ def check_types(scripts):
     for place in (1, 2, 3):
         part = scripts.folder / "precise" / f"vector_add-{place}"
         kinds.append(manifest_of(part)["operation"]["tensors"][0]["type"])
-        check("#define scalar " in (part / "kernel.cu").read_text(), "a word is a macro")
+        check("#define scalar " in (part / "kernel.cu").read_text(), "a word that arguments depend on is a macro")
     check(kinds == ["f32", "f64", "u16"], f"types: {kinds}")
     said, _ = scripts.run("generated")
     expect(said, "best: block_size_x=64", "as 2 of 2 configs do")
@@ -178,15 +187,13 @@ def check_rules(scripts):
     _, folder = scripts.run("ruled")
     manifest = manifest_of(folder)
     rules = [each["require"] for each in manifest["constraints"]]
-    check(rules == ["floor_div(block_size_x, 64) % 2 == 0 or unroll == 1", "block_size_x + unroll * 193 not in (837,)", "unroll not in (4,)"],
+    check(rules == ["block_size_x // 64 % 2 == 0 or unroll == 1", "block_size_x + unroll * 193 not in (837,)", "unroll ** 2 < 16"],
           f"rules: {rules}")
     check(manifest["stages"][0]["grid"][0] == "ceil_div((1000 + -900 * (unroll in (1,))), (block_size_x))", f"grid: {manifest['stages']}")
     check("#define block_size_y 1" in (folder / "kernel.cu").read_text(), "the sizes of a block that are no parameters are macros")
 
 
 def check_other_calls(scripts):
-    said, folder = scripts.run("defined")
-    check((folder / "kernel.cu").read_text().startswith("#define WIDTH (block_size_x)\n#line 1\n"), (folder / "kernel.cu").read_text())
     said, _ = scripts.run("described")
     expect(said, "best: block_size_x=64")
     said, folder = scripts.run("with_cub")
@@ -201,10 +208,11 @@ def check_refusals(scripts):
     expect(said, "fatune: error: vector_add has 4 parameters, but the script passes 1 arguments")
     for name, words in {"on_host": "lang=C: fatune tunes CUDA kernels alone; run the script with Kernel Tuner",
                         "textured": "texmem_args: fatune has no textures; run the script with Kernel Tuner",
-                        "undefined": "defines: block_size_x is a parameter, which is always a macro here",
                         "scattered": "that are 65 sweeps, and 64 are the most",
                         "empty": "c has no elements"}.items():
         expect(scripts.run(name, code=2)[0], words)
+    said, _ = scripts.run("twice_refused", code=4)
+    expect(said, "kernel.json: field 'compiler_options' has '--dopt=on', which is none of --use_fast_math")
     said, _ = scripts.run("unknown", code=2)
     expect(said, "fatune: error: the restriction block_size_q == 1 has no value: NameError: name 'block_size_q' is not defined")
 
@@ -216,7 +224,7 @@ def main():
     import numpy  # of the environment
     with tempfile.TemporaryDirectory() as name:
         scripts = Scripts(args.fatune.resolve(), pathlib.Path(name))
-        for part in (check_without_answer, check_answer, check_constants, check_other_outputs, check_launches,
+        for part in (check_without_answer, check_answer, check_constants, check_other_outputs, check_macros, check_launches,
                      check_functions_of_the_script, check_types, check_rules, check_other_calls, check_refusals):
             part(scripts)
             print(part.__name__, "passed")

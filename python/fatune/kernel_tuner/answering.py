@@ -21,7 +21,6 @@ from .launching import launch_of, launched
 Result = Dict[str, Any]
 _EVERY = (None, "brute_force")  # strategies that try each config
 _USUAL_BUDGET = 100  # evaluations of other strategies; chosen
-_USUAL_OPTIONS = ("-O3", "-std=", "--std=")  # of compilers, without an effect on what is tuned
 _REFUSED = {"texmem_args": "textures", "simulation_mode": "simulated times"}
 _ELSEWHERE = "run the script with Kernel Tuner"
 
@@ -46,14 +45,16 @@ class Tuner:
                     strategy_options: Any = None, metrics: Any = None, observers: Any = None,
                     cache: Any = None, **others: Any) -> Tuple[List[Result], Dict[str, Any]]:
         """Returns Kernel Tuner's list of results, with times in ms, and its environment."""
-        _refuse(others, compiler_options)
+        _refuse(others)
         if cache:
             note("warning: the cache file is not read")
         judges = Judges(verify, _lookers(observers), answer, atol)
         call = Call(kernel_name, kernel_source, problem_size, arguments, tune_params,
                     (grid_div_x, grid_div_y, grid_div_z), restrictions,
                     None if judges else answer, atol, cmem_args or {}, smem_args,
-                    block_names_of(block_size_names, tune_params), defines)
+                    block_names_of(block_size_names, tune_params),
+                    [str(option) for option in compiler_options or ()], defines,
+                    _folders(kernel_source))
         runs = [self._tune(part, judges, strategy, strategy_options or {}, quiet)
                 for part in parts_of(call)]
         results = [result for found, _ in runs for result in found]
@@ -74,11 +75,12 @@ class Tuner:
             return self.on_host(kernel_name, kernel_source, problem_size, arguments, params,
                                 lang=lang, compiler_options=compiler_options, defines=defines,
                                 **others)
-        _refuse({**others, "lang": lang}, compiler_options)
+        _refuse({**others, "lang": lang})
         call = Call(kernel_name, kernel_source, problem_size, arguments, {},
                     (grid_div_x, grid_div_y, grid_div_z), constants=cmem_args or {},
                     shared=smem_args, block_names=block_names_of(block_size_names, params),
-                    defines=defines)
+                    options=[str(option) for option in compiler_options or ()], defines=defines,
+                    folders=_folders(kernel_source))
         return launch_of(call, params, self._folder(call), self.device, self._store)
 
     def _tune(self, call: Call, judges: Judges, strategy: Any, options: Any,
@@ -107,7 +109,7 @@ class Tuner:
         return [*words, "--budget", str(options.get("max_fevals", _USUAL_BUDGET))]
 
 
-def _refuse(others: Mapping[str, Any], compiler_options: Any) -> None:
+def _refuse(others: Mapping[str, Any]) -> None:
     lang = others.get("lang")
     if lang is not None and str(lang).upper() not in ("CUDA", "CUPY", "NVCUDA"):
         raise FatuneError(f"lang={lang}: fatune tunes CUDA kernels alone; {_ELSEWHERE}", USAGE)
@@ -116,9 +118,13 @@ def _refuse(others: Mapping[str, Any], compiler_options: Any) -> None:
             raise FatuneError(f"{name}: fatune has no {what}; {_ELSEWHERE}", USAGE)
     if others.get("objective", "time") != "time":
         note(f"warning: fatune ranks by time, not by {others['objective']}")
-    for option in compiler_options or ():
-        if not str(option).startswith(_USUAL_OPTIONS):
-            raise FatuneError(f"compiler_options: fatune does not pass {option}", USAGE)
+
+
+def _folders(source: Any) -> List[Path]:
+    """Returns the folders in which a kernel's headers are looked for."""
+    if callable(source) or "\n" in str(source):
+        return [Path.cwd()]
+    return [Path(str(source)).absolute().parent, Path.cwd()]
 
 
 def _lookers(observers: Any) -> List[Any]:

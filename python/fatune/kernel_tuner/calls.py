@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from ..errors import USAGE, FatuneError
 from .rules import holds, text_of
 from .signature import function_of
-from .tables import tabulated
+from .tables import number_of, tabulated
 
 AXES = ("x", "y", "z")
 BLOCK_NAMES = tuple(f"block_size_{axis}" for axis in AXES)
@@ -35,7 +35,9 @@ class Call(NamedTuple):
     constants: Mapping[str, Any] = {}
     shared: Any = None
     block_names: Sequence[str] = BLOCK_NAMES
-    defines: Optional[Mapping[str, Any]] = None
+    options: Sequence[str] = ()  # of the compiler, as the script has them
+    defines: Optional[Mapping[str, Any]] = None  # macros in place of those of parameters
+    folders: Sequence[Path] = ()  # searched for headers
     fixed: Mapping[str, Any] = {}  # parameters with one value, which are macros of the source
 
     @property
@@ -62,17 +64,18 @@ def block_names_of(given: Optional[Sequence[str]], parameters: Mapping[str, Any]
 
 
 def parts_of(call: Call) -> List[Call]:
-    """Splits a call into calls whose parameters are whole numbers, and whose source and arguments
-    are the same for all configs. Raises FatuneError (2) for more than 64."""
+    """Splits a call into calls whose parameters are whole numbers or words, and whose source and
+    arguments are the same for all configs. Raises FatuneError (2) for more than 64."""
     names = [name for name, values in call.parameters.items()
-             if not all(_is_whole(value) for value in values)]
+             if not all(isinstance(value, str) for value in values)
+             and not all(_is_whole(value) for value in values)]
     for what, function in _chosen(call):
         read = tabulated(function, what, call.parameters).read
         names += [name for name in read if name not in names]
     many = math.prod(len(call.parameters[name]) for name in names)
     if many > _MOST_PARTS:
-        raise FatuneError(f"{', '.join(names)}: fatune sweeps once for each value of a word, a "
-                          f"fraction, or what source and arguments depend on; that are {many} "
+        raise FatuneError(f"{', '.join(names)}: fatune sweeps once for each value that is a "
+                          f"fraction, or that source or arguments depend on; that are {many} "
                           f"sweeps, and {_MOST_PARTS} are the most", USAGE)
     parts = []
     for values in itertools.product(*(call.parameters[name] for name in names)):
@@ -89,7 +92,8 @@ def default_of(call: Call) -> Optional[Dict[str, Any]]:
     for values in itertools.islice(itertools.product(*call.parameters.values()), _MOST_TRIED):
         config = dict(zip(call.parameters, values))
         threads = math.prod(int(config.get(name, 1)) for name in call.block_names)
-        if threads <= _MOST_THREADS and all(holds(rule, config) for rule in rules):
+        numbers = {name: number_of(value, call.parameters[name]) for name, value in config.items()}
+        if threads <= _MOST_THREADS and all(holds(rule, numbers) for rule in rules):
             return config
     return None
 

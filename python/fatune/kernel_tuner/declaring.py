@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from ..errors import USAGE, FatuneError
 from .arrays import Store, in_memory_order
 from .calls import AXES, Call, default_of, listed, restrictions_of
+from .macros import copy_headers, macros_of, settled
 from .rules import grid_expression
 from .signature import Parameter, parameters_of
 
@@ -47,6 +48,8 @@ def declare(call: Call, folder: Path, store: Store) -> Declared:
     """Writes source, manifests and the arrays of a call. Raises FatuneError (2) for what cannot be
     said, with its name."""
     folder.mkdir(parents=True, exist_ok=True)
+    options, folders = settled(call)
+    copy_headers(call.source, folders, folder)
     known = parameters_of(call.kernel, call.source)
     if len(known) != len(call.arguments):
         raise FatuneError(f"{call.name} has {len(known)} parameters, but the script passes "
@@ -71,7 +74,7 @@ def declare(call: Call, folder: Path, store: Store) -> Declared:
     operation = _operation(call, [*tensors, *(each for _, each in answers)])
     source = _prefix(call) + call.source
     (folder / "kernel.cu").write_text(source, encoding="utf-8")
-    manifest = _manifest(call, passed, source)
+    manifest = _manifest(call, passed, source, options)
     if answers:
         _write_answer(operation, answers, folder)
         manifest["operation"] = operation["name"]
@@ -88,26 +91,14 @@ def _prefix(call: Call) -> str:
     lines = []
     if "__half" in words and "cuda_fp16" not in call.source:
         lines.append("#include <cuda_fp16.h>")
-    macros = dict(call.fixed)
-    if call.defines is not None:
-        macros = {**call.defines}
-        for name in call.space:
-            if name in words and name not in call.defines:
-                raise FatuneError(f"defines: {name} is a parameter, which is always a macro here, "
-                                  "and a word of the source; run the script with Kernel Tuner",
-                                  USAGE)
-    else:
-        macros.update({name: size for name, size in zip(call.block_names, _block(call))
-                       if name in words and name not in call.space})
-    for name, value in macros.items():
-        if callable(value):
-            raise FatuneError(f"defines: {name} is a function; a text or a number is known", USAGE)
-        if name not in call.parameters:
-            lines.append(f"#define {name} " + str(value).replace("\n", "\\\n"))
+    if call.defines is None:
+        blocks = {name: size for name, size in zip(call.block_names, _block(call))
+                  if name in words and name not in call.space}
+        lines += [f"#define {name} {value}" for name, value in {**call.fixed, **blocks}.items()]
     return "".join(f"{line}\n" for line in [*lines, "#line 1"]) if lines else ""
 
 
-def _manifest(call: Call, passed: List[str], source: str) -> Dict[str, Any]:
+def _manifest(call: Call, passed: List[str], source: str, options: List[str]) -> Dict[str, Any]:
     default = default_of(call)
     if default is None:
         raise FatuneError(f"{call.name}: the restrictions leave none of the first million configs",
@@ -116,10 +107,13 @@ def _manifest(call: Call, passed: List[str], source: str) -> Dict[str, Any]:
                              "arguments": passed}
     if call.shared is not None:
         stage["shared_bytes"] = call.expression(call.shared.get("size", 0), "smem_args")
+    defines, texts = macros_of(call)
+    macros = {} if defines is None else {"defines": defines}
     return {
+        **macros, "compiler_options": [*options, *texts],
         "schema": "fatune.kernel/1", "name": call.name, "source": "kernel.cu",
-        "parameters": [{"name": name, "values": [int(each) for each in values],
-                        "default": int(default[name])}
+        "parameters": [{"name": name, "values": [_value(each) for each in values],
+                        "default": _value(default[name])}
                        for name, values in call.parameters.items()],
         "constraints": [{"require": rule} for rule in restrictions_of(call)],
         "needs_toolkit_headers": "#include <" in source,
@@ -225,6 +219,10 @@ def _type(value: Any, name: str) -> str:
 def _number(value: Any) -> str:
     found = value.item()
     return repr(found) if isinstance(found, float) else str(int(found))
+
+
+def _value(value: Any) -> Any:
+    return value if isinstance(value, str) else int(value)
 
 
 def _free(name: str, call: Call, taken: List[Dict[str, Any]]) -> str:

@@ -17,7 +17,8 @@ Launch = Callable[..., List[Any]]
 def launched(declared: Declared, config: Mapping[str, Any], device: Optional[str]) -> List[Any]:
     """Returns the arguments after a launch: new arrays for those that the kernel may write."""
     file, outputs = declared.folder / "launched.json", declared.folder / "outputs"
-    chosen = {name: int(config[name]) for name in declared.call.parameters}
+    chosen = {name: config[name] if isinstance(config[name], str) else int(config[name])
+              for name in declared.call.parameters}
     file.write_text(json.dumps({"kernel": declared.call.name, "config": chosen}) + "\n",
                     encoding="utf-8")
     output_of(["verify", *declared.words, "--config", str(file), "--outputs", str(outputs),

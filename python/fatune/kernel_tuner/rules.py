@@ -14,7 +14,7 @@ Divisors = Tuple[List[str], List[str]]  # factors above and below
 _FUNCTIONS = {"min": min, "max": max, "abs": abs, "int": int, "float": float, "round": round}
 _SAID = (ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.Eq, ast.NotEq, ast.Lt,
          ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
-         ast.Div, ast.Mod, ast.UnaryOp, ast.USub, ast.Not, ast.Tuple, ast.List, ast.Name, ast.Load,
+         ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.UnaryOp, ast.USub, ast.Not, ast.Tuple, ast.List, ast.Name, ast.Load,
          ast.Constant, ast.Call)
 """What expressions of manifests have, too."""
 
@@ -70,17 +70,12 @@ def grid_expression(size: str, divisors: Sequence[str]) -> str:
 
 def holds(rule: str, config: Mapping[str, Any]) -> bool:
     """Whether an expression that text_of() returned is true of a config."""
-    return bool(eval(_compiled(rule), {"__builtins__": {**_FUNCTIONS, "floor_div": _floor_div}},
-                     dict(config)))
+    return bool(eval(_compiled(rule), {"__builtins__": _FUNCTIONS}, dict(config)))
 
 
 @functools.lru_cache(maxsize=None)
 def _compiled(rule: str) -> Any:
     return compile(rule, "<rule>", "eval")
-
-
-def _floor_div(a: Any, b: Any) -> Any:
-    return a // b
 
 
 def _factors(node: ast.expr) -> Divisors:
@@ -168,27 +163,13 @@ class _Parameters(ast.NodeTransformer):
         return ast.Constant(item)
 
 
-class _Manifests(ast.NodeTransformer):
-    """Writes a // b as floor_div(a, b), and truth values as numbers."""
-
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.Constant(int(node.value)) if isinstance(node.value, bool) else node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.op, ast.FloorDiv):
-            return node
-        return ast.Call(ast.Name("floor_div", ast.Load()), [node.left, node.right], [])
-
-
 def _checked(tree: ast.AST, said: Mapping[str, Any]) -> str:
     """Returns the text of what expressions of manifests can say. Raises _Unsaid."""
-    tree = _Manifests().visit(tree)
     functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         unknown = not isinstance(node, _SAID)
         if isinstance(node, ast.Call):
-            unknown = getattr(node.func, "id", "") not in ("min", "max", "abs", "floor_div")
+            unknown = getattr(node.func, "id", "") not in ("min", "max", "abs", "int")
         elif isinstance(node, ast.Name):
             unknown = id(node) not in functions and node.id not in said
         elif isinstance(node, ast.Constant):

@@ -115,11 +115,16 @@ def _code(read: Sequence[str],
         if len(set(values)) == 1:
             numbers.append({values[0]: 0})
             continue
-        least = min(values)
         terms.append(f"{name} * {step}" if step > 1 else name)
-        numbers.append({value: int(value) * step for value in values})
-        step *= int(max(values) - least) + 1
+        places = {value: number_of(value, values) for value in values}
+        numbers.append({value: place * step for value, place in places.items()})
+        step *= max(places.values()) - min(places.values()) + 1
     return " + ".join(terms) or "0", numbers
+
+
+def number_of(value: Any, values: Sequence[Any]) -> int:
+    """Returns what a parameter's value is in an expression: of a word its place among the words."""
+    return values.index(value) if isinstance(value, str) else int(value)
 
 
 def _result(function: Callable[[Any], Any], config: _Config, what: str) -> Any:

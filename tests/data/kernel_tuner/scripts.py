@@ -1,6 +1,7 @@
 """scripts.py: Calls of Kernel Tuner as users write them; the first argument says which."""
 import collections
 import json
+import os
 import pathlib
 import sys
 
@@ -50,6 +51,13 @@ __global__ void block_sums(T *sums, T *x, unsigned n) {
     T sum = 0;
     for (unsigned i = blockIdx.x * threads + threadIdx.x; i < n; i += gridDim.x * threads) sum += x[i];
     atomicAdd(sums + blockIdx.x, sum);
+}
+"""
+TWICE = """
+#include "doubled.h"
+template <int block_size_x> __global__ void twice(REAL *y, float by) {
+    static_assert(HALF * 2 == block_size_x);
+    y[blockIdx.x * SIZE + threadIdx.x] *= DOUBLED(FUNCTION(by));
 }
 """
 
@@ -166,11 +174,6 @@ def ruled():
                        restrictions=["(block_size_x // 64) % 2 == 0 or unroll == 1", allowed, "unroll ** 2 < 16"])
 
 
-def defined():
-    return tune_kernel("vector_add", ADD.replace("block_size_x", "WIDTH"), 1000, addends(), {"block_size_x": [64, 128]},
-                       defines={"WIDTH": "(block_size_x)"})
-
-
 def described():
     file = {"KernelSpecification": {"KernelName": "vector_add", "KernelFile": "add.cu", "Language": "CUDA", "ProblemSize": [1000],
                                     "Device": {"Name": "H200"}, "GlobalSize": {"X": "1000"}, "LocalSize": {"X": "block_size_x"},
@@ -210,16 +213,24 @@ def textured():
     return tune_kernel("vector_add", ADD, 1000, addends(), {"block_size_x": [64]}, texmem_args={"t": numpy.ones(4)})
 
 
-def undefined():
-    return tune_kernel("vector_add", ADD, 1000, addends(), {"block_size_x": [64]}, defines={})
-
-
 def scattered():
     return tune_kernel("vector_add", ADD, 1000, addends(), {"block_size_x": [64], "scale": [each + 0.5 for each in range(65)]})
 
 
 def empty():
     return tune_kernel("vector_add", ADD, 1000, addends(0), {"block_size_x": [64]})
+
+
+def twice(**options):
+    params = {"block_size_x": [64, 128], "function": ["sinf", "cosf"]}
+    defines = {"SIZE": "block_size_x", "REAL": "float", "FUNCTION": "function", "HALF": lambda p: p["block_size_x"] // 2}
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
+    return tune_kernel("twice<block_size_x>", TWICE, 1024, [numpy.ones(1024, numpy.float32), numpy.float32(0.5)], params,
+                       defines=defines, **{"compiler_options": ["-use_fast_math", "-O3", "-std=c++20", "-I" + folder], **options})
+
+
+def twice_refused():
+    return twice(compiler_options=["--dopt=on"])
 
 
 def refused():

@@ -1,0 +1,3 @@
+// doubled.h: A macro of a header that a script finds by -I.
+#pragma once
+#define DOUBLED(x) (2 * (x))
