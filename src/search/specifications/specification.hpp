@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include "core/result.hpp"
 #include "model/declaring/declare.hpp"
 #include "model/kernel/manifest.hpp"
+#include "model/problem/plain_type.hpp"
 
 namespace fatune {
 
@@ -25,49 +25,43 @@ inline constexpr std::string_view kAnswerSource = "answer.cu";
 /// Errors name file and field. `typed` must be empty: the file says everything.
 Result<Declared> declare_json(const std::filesystem::path& file, std::span<const Statement> typed);
 
-/// A tensor of a manifest, with the file that its elements may come from.
-struct SpecifiedTensor {
-  std::string name;
-  std::string type;  ///< "f32"
-  std::int64_t elements = 0;
-  bool output = false;
-  std::string fill_fields{};  ///< JSON object of 'fill' and what belongs to it; empty: no fill
-  std::string answer_of{};    ///< the output whose right elements these are
-};
-
 /// What a file of another tuner says, in a manifest's terms.
 struct Specification {
   std::string where;     ///< the file, for messages
   std::string function;  ///< C++ name, with template arguments
   std::string source;
   std::vector<std::filesystem::path> folders;  ///< searched for the source and its headers
-  std::vector<SourceFile> files{};             ///< headers and data
-  std::vector<Parameter> parameters{};
-  std::vector<std::string> rules{};
-  std::vector<std::string> options{};  ///< of the compiler, in any spelling
+  std::vector<SourceFile> files;               ///< headers and data
+  std::vector<Parameter> parameters;
+  std::vector<std::string> rules;
+  std::vector<std::string> options;  ///< of the compiler, in any spelling
   bool own_macros = false;
-  std::vector<DefineSpec> defines{};
+  std::vector<DefineSpec> defines;
   std::array<std::string, 3> grid, block;
   std::string shared_bytes = "0";
-  std::vector<SpecifiedTensor> tensors{};
-  std::vector<ConstantSpec> constants{};
-  std::vector<std::string> arguments{};
+  std::vector<Json> tensors;  ///< as in a manifest; `answer_of`: of reference data
+  std::vector<ConstantSpec> constants;
+  std::vector<std::string> arguments;
   double absolute = 0, relative = 0;  ///< tolerance; both 0: the usual one
 
-  /// Adds a tensor, whose name may be changed: it differs from those of macros and other tensors.
-  SpecifiedTensor& add(SpecifiedTensor tensor);
+  /// Adds a tensor of `count` elements and returns its fields. The name is changed if a macro or
+  /// another tensor has it.
+  Json& add(std::string name, std::string_view type, std::size_t count);
+  /// Adds the file of a tensor's elements.
+  void set_data(Json& tensor, std::string bytes);
+  /// Adds the right elements of an output, as a tensor without a fill yet.
+  Json& add_answer(const std::string& output);
 };
 
 Result<Specification> specification_of_t1(const Json& json, const std::filesystem::path& file);
 Result<Specification> specification_of_capture(const Json& json, const std::filesystem::path& file);
 
 /// Writes manifests, source and answers as files of a folder. Fails where no config obeys the
-/// rules, and where the manifest cannot hold what is asked.
+/// rules, and where a manifest cannot hold what is asked.
 Result<Declared> declared(Specification specification);
 
-/// Reads a file below the first folder that has it; `missing` if none has.
-Result<std::string> read_named(const std::string& name,
-                               std::span<const std::filesystem::path> folders,
-                               const Error& missing);
+/// Reads a file below the first folder that has it. Fails with an error of the field that names it.
+Result<std::string> read_named(const std::string& name, const Fields& fields, const char* field,
+                               std::span<const std::filesystem::path> folders);
 
 }  // namespace fatune

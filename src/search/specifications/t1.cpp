@@ -8,11 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/kernel/includes.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/problem/plain_type.hpp"
 #include "model/wisdom/scalar.hpp"
 #include "search/datasets/spaces.hpp"
 #include "search/specifications/specification.hpp"
@@ -22,35 +20,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 3> kAxes = {"X", "Y", "Z"};
+constexpr std::array kAxes = {"X", "Y", "Z"};
+constexpr std::array kDivisors = {"GridDivX", "GridDivY", "GridDivZ"};
 constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-    {"bool", "bool"}, {"int8", "i8"},    {"uint8", "u8"},  {"int16", "i16"},  {"uint16", "u16"},
-    {"int32", "i32"}, {"uint32", "u32"}, {"int64", "i64"}, {"uint64", "u64"}, {"int", "i32"},
-    {"uint", "u32"},  {"half", "f16"},   {"float", "f32"}, {"double", "f64"}};
-
+    {"half", "f16"}, {"float", "f32"}, {"double", "f64"},
+    {"int", "i32"},  {"uint", "u32"},  {"bool", "bool"}};
 constexpr std::int64_t kMostGenerated = std::int64_t{1} << 27;  // chosen: 1 GiB of doubles
 
 struct ElementType {
   std::string name;        ///< "f32"
   std::int64_t width = 1;  ///< of float4: 4
+  /// Null for half.
+  const PlainFacts* plain() const {
+    const auto type = plain_type_named(name);
+    return type ? &plain_facts(*type) : nullptr;
+  }
 };
 
-std::optional<ElementType> element_type(std::string_view text) {
-  std::string_view base = text;
-  for (std::int64_t width = 1;;) {
-    const auto* found =
-        std::ranges::find(kTypes, base, &std::pair<std::string_view, std::string_view>::first);
-    if (found != std::end(kTypes)) return ElementType{std::string(found->second), width};
-    base = text.substr(0, text.find_last_not_of("0123456789") + 1);
-    const auto digits = parse_integer(text.substr(base.size()));
-    if (width > 1 || !digits || *digits < 2) return std::nullopt;
-    width = *digits;
+/// Reads "int32", "float" or "float4".
+std::optional<ElementType> element_type(const std::string& text) {
+  if (matches(text, "u?int(8|16|32|64)"))
+    return ElementType{replaced(text, "int", text[0] == 'u' ? "" : "i")};
+  const std::size_t end = text.find_last_not_of("0123456789") + 1;
+  const std::int64_t width = parse_integer(text.substr(end)).value_or(1);
+  for (const auto& [word, name] : kTypes) {
+    if (text.substr(0, end) == word && width > 0) return ElementType{std::string(name), width};
   }
-}
-
-std::int64_t bytes_of(const ElementType& type) {
-  const auto plain = plain_type_named(type.name);
-  return plain ? static_cast<std::int64_t>(plain_facts(*plain).bytes) : 2;
+  return std::nullopt;
 }
 
 /// Appends an element's bytes, little-endian.
@@ -59,6 +55,10 @@ void append(const PlainFacts& type, double value, std::string& bytes) {
   if (type.whole) bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
   if (type.name == "f32") bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   for (std::size_t i = 0; i < type.bytes; ++i) bytes += static_cast<char>(bits >> (8 * i));
+}
+
+Result<double> number_or(const Fields& fields, const char* key, double fallback) {
+  return fields.has(key) ? fields.number(key) : Result<double>(fallback);
 }
 
 class T1Reader {
@@ -70,6 +70,11 @@ class T1Reader {
   }
 
   Result<Specification> read(const Json& json) {
+    if (kernel_.has("ProblemSize")) {
+      const Json& size = kernel_.json()["ProblemSize"];
+      for (const Json& each : size.is_array() ? size : Json::array({size}))
+        problem_.push_back(each.is_string() ? each.get<std::string>() : each.dump());
+    }
     FATUNE_TRY_STATUS(read_space(json));
     FATUNE_TRY_STATUS(read_kernel());
     FATUNE_TRY_STATUS(read_launch());
@@ -95,7 +100,7 @@ class T1Reader {
       }
       largest_.set(parameter.name, largest);
     }
-    for (const Rule& rule : space.constraints) out_.rules.push_back(on_one_line(rule.require));
+    for (const Rule& rule : space.constraints) out_.rules.push_back(expression(rule.require));
     return {};
   }
 
@@ -107,88 +112,50 @@ class T1Reader {
     FATUNE_TRY(const auto types, kernel_.texts_or("KernelTypeNames", {}));
     if (!types.empty()) out_.function += "<" + join(types, ", ") + ">";
     FATUNE_TRY(const std::string file, kernel_.text("KernelFile"));
-    FATUNE_TRY(out_.source,
-               read_named(file, out_.folders,
-                          kernel_.error("KernelFile", "is '" + file + "', which is not there")));
-    if (!kernel_.has("CompilerOptions")) return {};
-    FATUNE_TRY(const Json* options, kernel_.value("CompilerOptions"));
-    if (options->is_string()) {
-      out_.options = {options->get<std::string>()};
-      return {};
-    }
+    FATUNE_TRY(out_.source, read_named(file, kernel_, "KernelFile", out_.folders));
     FATUNE_TRY(out_.options, kernel_.texts_or("CompilerOptions", {}));
     return {};
   }
 
   /// The grid is ProblemSize over GridDiv, if the file has both; else GlobalSize.
   Status read_launch() {
-    FATUNE_TRY_STATUS(read_problem_size());
     FATUNE_TRY(const Fields local, kernel_.object("LocalSize"));
+    FATUNE_TRY(const Fields global, kernel_.object("GlobalSize"));
+    FATUNE_TRY(const std::string kind, kernel_.text_or("GlobalSizeType", "CUDA"));
+    const bool divided = !problem_.empty() && std::ranges::any_of(kDivisors, [&](const char* each) {
+      return kernel_.has(each);
+    });
     for (std::size_t i = 0; i < kAxes.size(); ++i) {
       FATUNE_TRY(out_.block[i], text_or_one(local, kAxes[i]));
+      FATUNE_TRY(out_.grid[i], text_or_one(global, kAxes[i]));
+      FATUNE_TRY(std::vector<std::string> divisors, kernel_.texts_or(kDivisors[i], {}));
+      if (!divided && lower(kind) == "opencl") divisors = {out_.block[i]};
+      if (divided) out_.grid[i] = i < problem_.size() ? expression(problem_[i]) : "1";
+      for (std::string& each : divisors) each = "(" + expression(each) + ")";
+      if (!divisors.empty())
+        out_.grid[i] = fmt::format("ceil_div({}, {})", out_.grid[i], join(divisors, " * "));
     }
-    FATUNE_TRY(const std::string kind, kernel_.text_or("GlobalSizeType", "CUDA"));
-    const std::array<const char*, 3> divisors = {"GridDivX", "GridDivY", "GridDivZ"};
-    const bool divided = std::ranges::any_of(divisors, [&](auto* d) { return kernel_.has(d); });
-    if (divided && !problem_.empty()) {
-      for (std::size_t i = 0; i < divisors.size(); ++i) {
-        FATUNE_TRY(out_.grid[i], divided_size(i, divisors[i]));
-      }
-    } else {
-      FATUNE_TRY(const Fields global, kernel_.object("GlobalSize"));
-      for (std::size_t i = 0; i < kAxes.size(); ++i) {
-        FATUNE_TRY(out_.grid[i], text_or_one(global, kAxes[i]));
-        if (lower(kind) == "opencl")
-          out_.grid[i] = fmt::format("ceil_div({}, {})", out_.grid[i], out_.block[i]);
-      }
-    }
-    if (!kernel_.has("SharedMemory") || kernel_.json()["SharedMemory"].is_null()) return {};
     // Without dynamic shared memory in the source, it would only cost occupancy.
-    const auto dynamic = [](const std::string& line) {
+    const auto is_dynamic = [](const std::string& line) {
       return mentions(line, "extern") && mentions(line, "__shared__");
     };
-    if (std::ranges::none_of(code_lines(out_.source), dynamic)) return {};
+    const bool asked = kernel_.has("SharedMemory") && !kernel_.json()["SharedMemory"].is_null();
+    if (!asked || std::ranges::none_of(code_lines(out_.source), is_dynamic)) return {};
     FATUNE_TRY(out_.shared_bytes, text_or_one(kernel_, "SharedMemory"));
     return {};
   }
 
-  Status read_problem_size() {
-    if (!kernel_.has("ProblemSize")) return {};
-    const Json& size = kernel_.json()["ProblemSize"];
-    for (const Json& each : size.is_array() ? size : Json::array({size})) {
-      if (!each.is_number_integer() && !each.is_string())
-        return kernel_.error("ProblemSize", "must be a whole number, a text, or a list of them");
-      problem_.push_back(each.is_string() ? each.get<std::string>() : each.dump());
-    }
-    return {};
-  }
-
-  Result<std::string> divided_size(std::size_t axis, const char* field) {
-    const std::string size = axis < problem_.size() ? on_one_line(problem_[axis]) : "1";
-    FATUNE_TRY(std::vector<std::string> divisors, kernel_.texts_or(field, {}));
-    if (divisors.empty()) return size;
-    for (std::string& each : divisors) each = "(" + on_one_line(each) + ")";
-    return fmt::format("ceil_div({}, {})", size, join(divisors, " * "));
-  }
-
   /// Returns a member's expression, as a number or a text.
-  Result<std::string> text_or_one(const Fields& fields, const char* key) {
+  Result<std::string> text_or_one(const Fields& fields, const char* key) const {
     if (!fields.has(key)) return std::string("1");
     const Json& value = fields.json()[key];
-    if (value.is_string()) return on_one_line(value.get<std::string>());
+    if (value.is_string()) return expression(value.get<std::string>());
     if (value.is_number_integer()) return value.dump();
     return fields.error(key, "must be a whole number or the text of an expression");
   }
 
-  /// Evaluates a count, in which max(PARAMETER) and PARAMETER are the parameter's largest value.
-  Result<std::int64_t> count_of(const Fields& fields, const char* key) {
-    FATUNE_TRY(const std::string text, text_or_one(fields, key));
-    FATUNE_TRY(const Expression parsed,
-               Expression::parse(text, field_place(fields.where(), key), Syntax::kPython));
-    return parsed.count(largest_);
-  }
-
-  std::string on_one_line(std::string text) const {
+  /// Writes ProblemSize[i] as its value, on one line.
+  std::string expression(std::string text) const {
     for (std::size_t i = 0; i < problem_.size(); ++i)
       text = replaced(std::move(text), fmt::format("ProblemSize[{}]", i), problem_[i]);
     std::ranges::replace_if(
@@ -203,138 +170,127 @@ class T1Reader {
     const auto type = element_type(word);
     if (!type)
       return argument.error("Type", "is " + word +
-                                        "; bool, integers, half, float, double and "
-                                        "their vectors, such as float4, are known");
+                                        "; bool, int8 to uint64, half, float, double and "
+                                        "vectors such as float4 are known");
     if (memory == "Scalar") return read_scalar(argument, *type);
-    if (memory == "Local") {
-      FATUNE_TRY(const std::int64_t count, count_of(argument, "Size"));
-      out_.shared_bytes += fmt::format(" + {}", count * type->width * bytes_of(*type));
-      return {};
-    }
     if (memory != "Vector" && memory != "Symbol")
-      return argument.error("MemoryType",
-                            "is " + memory + "; Vector, Scalar, Symbol and Local are known");
+      return argument.error("MemoryType", "is " + memory + "; Vector, Scalar and Symbol are known");
     FATUNE_TRY(const std::string access, argument.text_or("AccessType", "ReadWrite"));
     FATUNE_TRY(const std::string place, argument.text_or("MemType", "Global"));
+    FATUNE_TRY(const std::size_t count, count_of(argument, *type));
+    Json& tensor = out_.add(name, type->name, count);
     const bool symbol = memory == "Symbol" || place == "Constant";
-    SpecifiedTensor tensor{name, type->name};
-    tensor.output = !symbol && access != "ReadOnly";
-    if (argument.has("Output") && !symbol) {
-      const Json& output = argument.json()["Output"];
-      tensor.output = tensor.output || (output.is_number() ? output != 0 : output == true);
-    }
-    FATUNE_TRY_STATUS(fill(argument, *type, tensor));
-    const bool plain = plain_type_named(type->name).has_value();
-    if (tensor.output && !plain && access == "WriteOnly") tensor.fill_fields.clear();
-    if (tensor.output && !plain && !tensor.fill_fields.empty())
-      return argument.error("AccessType", "is " + access +
-                                              ", which half cannot have; WriteOnly "
-                                              "and ReadOnly are known");
-    const std::string known = out_.add(std::move(tensor)).name;
+    const Json told = argument.json().value("Output", Json(0));
+    if (!symbol && (access != "ReadOnly" || told == 1 || told == true)) tensor["output"] = true;
+    FATUNE_TRY_STATUS(fill(argument, *type, count, tensor));
+    if (type->plain() == nullptr && access == "WriteOnly") tensor.erase("fill");
+    const std::string known = tensor["name"];
     if (symbol) out_.constants.push_back({name, known});
     if (memory == "Vector") out_.arguments.push_back(known);
     return {};
   }
 
   Status read_scalar(const Fields& argument, const ElementType& type) {
-    const auto plain = plain_type_named(type.name);
-    if (!plain || type.width > 1) return argument.error("Type", "is no number, as a Scalar is");
+    if (type.plain() == nullptr || type.width > 1)
+      return argument.error("Type", "is no number, as a Scalar is");
     FATUNE_TRY(const double value, argument.number("FillValue"));
-    const auto text = scalar_of(plain_facts(*plain), value);
+    const auto text = scalar_of(*type.plain(), value);
     if (!text) return argument.error("FillValue", text.error().message);
     out_.arguments.push_back(*text);
     return {};
   }
 
-  /// Sets the tensor's number of elements and what they are.
-  Status fill(const Fields& argument, const ElementType& type, SpecifiedTensor& tensor) {
-    FATUNE_TRY(const std::string kind, argument.text_or("FillType", "Constant"));
-    if (argument.has("Size")) {
-      FATUNE_TRY(const std::int64_t count, count_of(argument, "Size"));
-      tensor.elements = count * type.width;
+  /// Returns the number of numbers; max(PARAMETER) in Size is the parameter's largest value.
+  Result<std::size_t> count_of(const Fields& argument, const ElementType& type) const {
+    if (!argument.has("Size") && argument.has("DataSource")) {
+      FATUNE_TRY(const fs::path data, data_file(argument));
+      std::error_code ignored;
+      return fs::file_size(data, ignored) / (type.plain() == nullptr ? 2 : type.plain()->bytes);
     }
-    if (kind == "BinaryRaw") return fill_from_file(argument, type, tensor);
-    if (tensor.elements <= 0) return argument.error("Size", "is missing or 0");
-    if (kind == "Uninitialized") {
-      if (!tensor.output) tensor.fill_fields = R"({"fill":"zeros"})";
+    if (!argument.has("Size")) return argument.error("Size", "is missing");
+    FATUNE_TRY(const std::string text, text_or_one(argument, "Size"));
+    const std::string where = field_place(argument.where(), "Size");
+    FATUNE_TRY(const Expression parsed, Expression::parse(text, where, Syntax::kPython));
+    FATUNE_TRY(const std::int64_t count, parsed.count(largest_));
+    return static_cast<std::size_t>(count * type.width);
+  }
+
+  /// Sets what the elements are.
+  Status fill(const Fields& argument, const ElementType& type, std::size_t count, Json& tensor) {
+    FATUNE_TRY(const std::string kind, argument.text_or("FillType", "Constant"));
+    if (kind == "BinaryRaw") {
+      FATUNE_TRY(const fs::path data, data_file(argument));
+      tensor.update({{"fill", "file"}, {"file", data.string()}});
       return {};
     }
-    if (kind == "Generator") return generate(argument, type, tensor);
+    if (kind == "Generator") return generate(argument, type, count, tensor);
     if (kind != "Constant" && kind != "Random")
       return argument.error("FillType", "is " + kind +
-                                            "; Constant, Random, Generator and "
-                                            "BinaryRaw are known");
-    double value = kind == "Random" ? 1 : 0;
-    if (argument.has("FillValue")) {
-      FATUNE_TRY(value, argument.number("FillValue"));
+                                            "; Constant, Random, Generator and BinaryRaw "
+                                            "are known");
+    const bool random = kind == "Random";
+    FATUNE_TRY(const double value, number_or(argument, "FillValue", random ? 1 : 0));
+    if (value == 0) {
+      tensor["fill"] = "zeros";
+    } else if (!random) {
+      tensor.update({{"fill", "constant"}, {"value", value}});
+    } else if (type.plain() != nullptr && type.plain()->whole) {
+      const auto end = static_cast<std::int64_t>(value);
+      tensor.update({{"fill", "uniform"},
+                     {"from", std::min(end, std::int64_t{0})},
+                     {"to", std::max(end, std::int64_t{0})}});
+    } else {  // from 0 to FillValue, as KTT draws
+      tensor.update({{"fill", "uniform"}, {"scale", std::abs(value) / 2}, {"offset", value / 2}});
     }
-    Json fields = {{"fill", "constant"}, {"value", value}};
-    if (value == 0) fields = {{"fill", "zeros"}};
-    if (value != 0 && kind == "Random") {
-      // KTT draws from 0 to FillValue.
-      fields = {{"fill", "uniform"}, {"scale", std::abs(value) / 2}, {"offset", value / 2}};
-      const auto plain = plain_type_named(type.name);
-      if (plain && plain_facts(*plain).whole)
-        fields = {{"fill", "uniform"},
-                  {"from", static_cast<std::int64_t>(std::min(value, 0.0))},
-                  {"to", static_cast<std::int64_t>(std::max(value, 0.0))}};
-    }
-    tensor.fill_fields = fields.dump();
     return {};
   }
 
-  Status fill_from_file(const Fields& argument, const ElementType& type, SpecifiedTensor& tensor) {
+  Result<fs::path> data_file(const Fields& argument) const {
     FATUNE_TRY(const std::string name, argument.text("DataSource"));
+    std::error_code ignored;
     const fs::path data = out_.folders.front() / name;
-    std::error_code missing;
-    const auto bytes = fs::file_size(data, missing);
-    if (missing) return argument.error("DataSource", "is '" + name + "', which is not there");
-    if (tensor.elements == 0) tensor.elements = static_cast<std::int64_t>(bytes) / bytes_of(type);
-    tensor.fill_fields = Json({{"fill", "file"}, {"file", data.string()}}).dump();
-    return {};
+    if (fs::is_regular_file(data, ignored)) return data;
+    return argument.error("DataSource", "is '" + name + "', which is not there");
   }
 
   /// Evaluates DataSource, an expression over the element's number i, for each element.
-  Status generate(const Fields& argument, const ElementType& type, SpecifiedTensor& tensor) {
-    const auto plain = plain_type_named(type.name);
-    if (!plain) return argument.error("FillType", "is Generator, which half cannot have");
-    const PlainFacts& facts = plain_facts(*plain);
-    if (tensor.elements > kMostGenerated)
-      return argument.error("Size", fmt::format("is {} of a Generator; at most {} are made",
-                                                tensor.elements, kMostGenerated));
+  Status generate(const Fields& argument, const ElementType& type, std::size_t count,
+                  Json& tensor) {
+    const PlainFacts* const facts = type.plain();
+    if (facts == nullptr) return argument.error("FillType", "is Generator, which half cannot have");
+    if (count > kMostGenerated)
+      return argument.error(
+          "Size", fmt::format("is {} of a Generator; at most {} are made", count, kMostGenerated));
     FATUNE_TRY(const std::string text, argument.text("DataSource"));
     const std::string where = field_place(argument.where(), "DataSource");
     FATUNE_TRY(const Expression parsed, Expression::parse(text, where, Syntax::kPython));
-    SourceFile file{file_name(tensor.name) + ".bin", {}};
+    std::string bytes;
     Scope scope;
-    for (std::int64_t i = 0; i < tensor.elements; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       scope.set("i", static_cast<double>(i));
       FATUNE_TRY(double value, parsed.evaluate(scope));
-      if (facts.whole) value = std::trunc(value);
-      if (const std::string fault = value_fault(facts, value); !fault.empty())
-        return argument.error("DataSource", fault + fmt::format(", for i={}", i));
-      append(facts, value, file.text);
+      if (facts->whole) value = std::trunc(value);
+      if (const std::string fault = value_fault(*facts, value); !fault.empty())
+        return argument.error("DataSource", fmt::format("{}, for i={}", fault, i));
+      append(*facts, value, bytes);
     }
-    tensor.fill_fields = Json({{"fill", "file"}, {"file", file.path}}).dump();
-    out_.files.push_back(std::move(file));
+    out_.set_data(tensor, std::move(bytes));
     return {};
   }
 
   Status read_reference(const Fields& reference) {
     FATUNE_TRY(const std::string target, reference.text("TargetName"));
-    const SpecifiedTensor* const of = find_named(out_.tensors, target);
-    if (of == nullptr || !of->output)
+    const auto found = std::ranges::find_if(out_.tensors, [&](const Json& each) {
+      return each["name"] == target && each.contains("output");
+    });
+    if (found == out_.tensors.end())
       return reference.error("TargetName", "is '" + target + "', which is no output");
-    SpecifiedTensor answer{target + "_answer", of->type, of->elements};
-    answer.answer_of = target;
-    FATUNE_TRY_STATUS(fill(reference, {of->type}, answer));
-    out_.add(std::move(answer));
-    FATUNE_TRY(const std::string method,
-               reference.text_or("ValidationMethod", "SideBySideComparison"));
-    double threshold = 1e-4;
-    if (reference.has("ValidationThreshold")) {
-      FATUNE_TRY(threshold, reference.number("ValidationThreshold"));
-    }
+    Json& answer = out_.add_answer(target);
+    const ElementType type{answer["type"]};
+    const auto count = parse_integer(answer["shape"][0].get<std::string>());
+    FATUNE_TRY_STATUS(fill(reference, type, static_cast<std::size_t>(count.value_or(0)), answer));
+    FATUNE_TRY(const std::string method, reference.text_or("ValidationMethod", ""));
+    FATUNE_TRY(const double threshold, number_or(reference, "ValidationThreshold", 1e-4));
     double& limit = method == "SideBySideRelativeComparison" ? out_.relative : out_.absolute;
     limit = std::max(limit, threshold);
     return {};

@@ -94,7 +94,7 @@ TEST_CASE("a T1 file becomes a kernel whose default config is the yardstick") {
 TEST_CASE("a file of BAT has threads as sizes, vectors and dynamic shared memory") {
   const Json manifest = json_in(declared_of("tally-CAFF.json"), "kernel.json");
   const Json& stage = manifest["stages"][0];
-  CHECK(stage["grid"][0] == "ceil_div((4096 // WORK_PER_THREAD) + 1, BLOCK_SIZE)");
+  CHECK(stage["grid"][0] == "ceil_div((4096 // WORK_PER_THREAD) + 1, (BLOCK_SIZE))");
   CHECK(stage["shared_bytes"] == "16 * 4");
   CHECK(stage["arguments"].dump() == R"(["counts","values","f64 0.1","pairs"])");
   CHECK(manifest["parameters"][0]["default"] == 128);
@@ -142,6 +142,29 @@ TEST_CASE("a parameter of words stands for them in the source") {
   CHECK(json_in(*found, "kernel.json")["defines"].dump() == R"({"T":"T","N":"N"})");
 }
 
+TEST_CASE("arguments without names and of half have files and fills of their own") {
+  const test::TemporaryFolder folder;
+  REQUIRE(replace_file(folder / "k.cu", "__global__ void k(int* x, long long* y, short* z) {}"));
+  REQUIRE(replace_file(folder / "raw.bin", "123456"));
+  REQUIRE(replace_file(folder / "k.json", R"({
+    "ConfigurationSpace": {"TuningParameters": [{"Name": "N", "Type": "int", "Values": "[1, 2]"}]},
+    "KernelSpecification": {"KernelName": "k", "KernelFile": "k.cu", "GlobalSize": {"X": "1"},
+      "LocalSize": {"X": 32}, "Arguments": [
+        {"Type": "int32", "Size": 3, "FillType": "Generator", "DataSource": "i / 2 - 1"},
+        {"Type": "int64", "Size": 1, "FillType": "Generator", "DataSource": "-i - 7"},
+        {"Type": "half", "Size": 8, "AccessType": "WriteOnly", "FillValue": 0},
+        {"Type": "half2", "AccessType": "ReadOnly", "FillType": "BinaryRaw",
+         "DataSource": "raw.bin"}]}})"));
+  const auto found = declare_json(folder / "k.json", {});
+  INFO((found ? "" : found.error().message));
+  REQUIRE(found);
+  CHECK(numbers_in<std::int32_t>(*found, "argument.bin") == std::vector<std::int32_t>{-1, 0, 0});
+  CHECK(numbers_in<std::int64_t>(*found, "argument_argument.bin") == std::vector<std::int64_t>{-7});
+  const Json tensors = json_in(*found, "kernel.json")["operation"]["tensors"];
+  CHECK_FALSE(tensors[2].contains("fill"));
+  CHECK(tensors[3]["shape"][0] == "3");
+}
+
 TEST_CASE("what cannot be taken is refused with its field") {
   const std::string kernel = "blur_t1.json: field 'KernelSpecification.";
   const auto blur = [](const char* from, const char* to) {
@@ -153,8 +176,8 @@ TEST_CASE("what cannot be taken is refused with its field") {
         kernel + "KernelFile' is 'blur.cl', which is not there");
   CHECK(blur("int32", "texture") ==
         kernel +
-            "Arguments[2].Type' is texture; bool, integers, half, float, double and their "
-            "vectors, such as float4, are known");
+            "Arguments[2].Type' is texture; bool, int8 to uint64, half, float, double and "
+            "vectors such as float4 are known");
   CHECK(blur("\"FillValue\": 10000", "\"FillValue\": 0.5") ==
         kernel + "Arguments[2].FillValue' is 0.5, which is not a whole number, as i32 needs");
   CHECK(blur("\"Random\"", "\"BinaryHDF\"") ==
@@ -183,12 +206,10 @@ TEST_CASE("what cannot be taken is refused with its field") {
         "shift_ktt.json: output from has no reference data, as others have; give it some, or none "
         "to all");
   CHECK(error_of("add_capture.json", "add_a.bin", "gone.bin") ==
-        "add_capture.json: field 'arguments[2].file' is 'gone.bin', which is not beside the "
-        "capture");
-  CHECK(
-      error_of("add_capture.json", "\"operator\": \"select\"", "\"operator\": \"warp_size\"") ==
-      "add_capture.json: field 'config_space.restrictions.operator' is warp_size, which manifests "
-      "cannot express");
+        "add_capture.json: field 'arguments[2].file' is 'gone.bin', which is not there");
+  CHECK(error_of("add_capture.json", "\"operator\": \"select\"", "\"operator\": \"warp_size\"") ==
+        "add_capture.json: field 'restrictions.operator' is warp_size, which manifests "
+        "cannot express");
   CHECK(error_of("add_capture.json", "config_space", "space") ==
         "add_capture.json: has neither ConfigurationSpace, as T1 files have, nor config_space, as "
         "captures of kernel_launcher have");
