@@ -210,10 +210,7 @@ class Capture {
     if (type.name == "f32")
       value = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
     if (type.name == "f64") value = std::bit_cast<double>(bits);
-    const auto text = scalar_of(type, value);
-    if (!text) return argument.error("data", text.error().message);
-    out_.arguments.push_back(*text);
-    return {};
+    return out_.pass(type, value, argument, "data");
   }
 
   const Fields& capture_;

@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "model/kernel/includes.hpp"
 #include "model/kernel/kernel.hpp"
+#include "model/wisdom/scalar.hpp"
 #include "search/specifications/specification.hpp"
 
 namespace fatune {
@@ -180,6 +181,14 @@ Result<Json> answer_of(Specification& of, const Json& operation) {
 }
 
 }  // namespace
+
+Status Specification::pass(const PlainFacts& type, double value, const Fields& fields,
+                           const char* field) {
+  const auto text = scalar_of(type, value);
+  if (!text) return fields.error(field, text.error().message);
+  arguments.push_back(*text);
+  return {};
+}
 
 Json& Specification::add(std::string name, std::string_view type, std::size_t count) {
   const auto taken = [&] {

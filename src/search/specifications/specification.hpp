@@ -44,6 +44,8 @@ struct Specification {
   std::vector<std::string> arguments;
   double absolute = 0, relative = 0;  ///< tolerance; both 0: the usual one
 
+  /// Adds an argument by value; a value that the type cannot hold is an error of the field.
+  Status pass(const PlainFacts& type, double value, const Fields& fields, const char* field);
   /// Adds a tensor of `count` elements and returns its fields. The name is changed if a macro or
   /// another tensor has it.
   Json& add(std::string name, std::string_view type, std::size_t count);

@@ -11,7 +11,6 @@
 #include "core/text.hpp"
 #include "model/kernel/includes.hpp"
 #include "model/kernel/kernel.hpp"
-#include "model/wisdom/scalar.hpp"
 #include "search/datasets/spaces.hpp"
 #include "search/specifications/specification.hpp"
 
@@ -172,7 +171,12 @@ class T1Reader {
       return argument.error("Type", "is " + word +
                                         "; bool, int8 to uint64, half, float, double and "
                                         "vectors such as float4 are known");
-    if (memory == "Scalar") return read_scalar(argument, *type);
+    if (memory == "Scalar") {
+      if (type->plain() == nullptr || type->width > 1)
+        return argument.error("Type", "is no number, as a Scalar is");
+      FATUNE_TRY(const double value, argument.number("FillValue"));
+      return out_.pass(*type->plain(), value, argument, "FillValue");
+    }
     if (memory != "Vector" && memory != "Symbol")
       return argument.error("MemoryType", "is " + memory + "; Vector, Scalar and Symbol are known");
     FATUNE_TRY(const std::string access, argument.text_or("AccessType", "ReadWrite"));
@@ -187,16 +191,6 @@ class T1Reader {
     const std::string known = tensor["name"];
     if (symbol) out_.constants.push_back({name, known});
     if (memory == "Vector") out_.arguments.push_back(known);
-    return {};
-  }
-
-  Status read_scalar(const Fields& argument, const ElementType& type) {
-    if (type.plain() == nullptr || type.width > 1)
-      return argument.error("Type", "is no number, as a Scalar is");
-    FATUNE_TRY(const double value, argument.number("FillValue"));
-    const auto text = scalar_of(*type.plain(), value);
-    if (!text) return argument.error("FillValue", text.error().message);
-    out_.arguments.push_back(*text);
     return {};
   }
 
