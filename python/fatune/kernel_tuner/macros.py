@@ -10,6 +10,8 @@ from ..errors import USAGE, FatuneError
 from .calls import Call
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+# Levels that NVRTC lacks, and standards before its headers' own, C++17.
+_WITHOUT_EFFECT = re.compile(r"\s*|-O\w*|--?std=c\+\+(03|11|14)")
 
 
 def macros_of(call: Call) -> Tuple[Optional[Dict[str, str]], List[str]]:
@@ -44,7 +46,7 @@ def settled(call: Call) -> Tuple[List[str], List[Path]]:
             option += next(given, "")
         if option.startswith("-I"):
             folders.append(Path(option[2:].strip()))
-        elif not re.fullmatch(r"\s*|-O\w*", option):
+        elif not _WITHOUT_EFFECT.fullmatch(option):
             options.append(option)
     return options, folders
 

@@ -19,7 +19,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSize = "tuned_case";    // the operation's one size, always 1
 constexpr std::size_t kMostTried = 1'000'000;  // configs that are looked through for a default
-constexpr double kUsualTolerance = 1e-4;       // KTT's usual threshold, also relative
+/// Levels that NVRTC lacks, and standards before its headers' own, C++17.
+constexpr const char* kWithoutEffect = "-O[0-3s]?|--?std=c[+][+](03|11|14)";
+constexpr double kUsualTolerance = 1e-4;  // KTT's usual threshold, also relative
 
 std::string manifest_name(const std::string& function) {
   std::string name = lower(trim(function.substr(0, function.find('<'))));
@@ -78,7 +80,7 @@ void settle_options(Specification& of) {
       const std::vector<fs::path> bases = of.folders;
       for (const fs::path& base : bases)
         of.folders.push_back(base / trim(std::string_view(option).substr(2)));
-    } else if (!option.empty() && !matches(option, "-O[0-3s]?")) {
+    } else if (!option.empty() && !matches(option, kWithoutEffect)) {
       kept.push_back(option);
     }
   }

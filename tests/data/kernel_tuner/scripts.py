@@ -226,7 +226,7 @@ def twice(**options):
     defines = {"SIZE": "block_size_x", "REAL": "float", "FUNCTION": "function", "HALF": lambda p: p["block_size_x"] // 2}
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
     return tune_kernel("twice<block_size_x>", TWICE, 1024, [numpy.ones(1024, numpy.float32), numpy.float32(0.5)], params,
-                       defines=defines, **{"compiler_options": ["-use_fast_math", "-O3", "-std=c++20", "-I" + folder], **options})
+                       defines=defines, **{"compiler_options": ["-use_fast_math", "-O3", "-std=c++11", "-I" + folder], **options})
 
 
 def twice_refused():
