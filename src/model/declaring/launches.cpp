@@ -7,12 +7,12 @@
 #include "core/text.hpp"
 #include "core/tokens.hpp"
 #include "model/declaring/declaration.hpp"
+#include "model/kernel/manifest.hpp"
 
 namespace fatune {
 namespace {
 
 constexpr std::array<std::string_view, 4> kParts = {"grid", "block", "shared", "with"};
-constexpr std::size_t kDimensions = 3;
 
 /// Returns where the next part's word begins, outside of brackets; the text's end without one.
 std::size_t next_part(std::string_view text) {
@@ -93,10 +93,10 @@ DeclaredStage parse_launch(const Said& said, Faults& faults) {
   }
   for (const auto& [part, extents] :
        {std::pair("grid", &stage.grid), std::pair("block", &stage.block)}) {
-    if (extents->empty() || extents->size() > kDimensions)
+    if (extents->empty() || extents->size() > kLaunchDimensions)
       faults.add(said.where, fmt::format("{0} must be 1 to 3 expressions, such as: {0} {1}", part,
                                          part[0] == 'g' ? "n / BLOCK" : "BLOCK"));
-    extents->resize(kDimensions, "1");
+    extents->resize(kLaunchDimensions, "1");
   }
   return stage;
 }

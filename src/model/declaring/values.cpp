@@ -6,11 +6,10 @@
 
 #include "core/text.hpp"
 #include "model/declaring/declaration.hpp"
+#include "model/kernel/manifest.hpp"
 
 namespace fatune {
 namespace {
-
-constexpr std::size_t kMostValues = 4096;  // of a manifest's list
 
 Error no_value(std::string_view text) {
   return usage_error(fmt::format(

@@ -117,6 +117,9 @@ enum class Role { kAttention, kReference, kBaseline, kFault };
 std::string_view name(Role role);  ///< "attention"
 FieldWord<Role> word_of(const Role*);
 
+inline constexpr std::size_t kMostValues = 4096;  ///< of a parameter; chosen: a list, not a range
+inline constexpr std::size_t kLaunchDimensions = 3;
+
 struct Manifest {
   std::string name, summary, source;
   std::string where;  ///< path of the manifest, for messages

@@ -19,8 +19,6 @@ constexpr std::array kRoles = {Role::kAttention, Role::kReference, Role::kBaseli
 const std::array<std::string, 4> kRoleNames = {"attention", "reference", "baseline",
                                                "fault"};  // indexed by Role
 constexpr std::size_t kRank = 4;
-constexpr std::size_t kDimensions = 3;
-constexpr std::size_t kMostValues = 4096;                       // chosen: a list, not a range
 constexpr std::int64_t kLargestNumber = std::int64_t{1} << 53;  // exact in expressions
 constexpr const char* kValueSchema =
     R"({"anyOf":[{"type":"integer"},{"type":"boolean"},{"type":"string"}]})";
@@ -257,15 +255,15 @@ static void fields(StageSpec& x, FieldList& f) {
       .required()
       .matching("[A-Za-z_][A-Za-z0-9_:]*(<[A-Za-z0-9_:<>, ]*>)?", "a function's name")
       .about("A __global__ function; of a template with its arguments: reduce<BLOCK, float>");
-  f("grid", x.grid).required().items(kDimensions).about("Expressions");
-  f("block", x.block).required().items(kDimensions).about("Expressions");
+  f("grid", x.grid).required().items(kLaunchDimensions).about("Expressions");
+  f("block", x.block).required().items(kLaunchDimensions).about("Expressions");
   f("arguments", x.arguments)
       .required()
       .filled()
       .about(
           "Tensors, such as q, k, v and out, names of scratch and tensor maps, values: i32 ROWS / "
           "2");
-  f("cluster", x.cluster).items(kDimensions).about("Expressions");
+  f("cluster", x.cluster).items(kLaunchDimensions).about("Expressions");
   f("shared_bytes", x.shared_bytes).about("Dynamic shared memory: an expression");
   f("static_shared_bytes", x.static_shared_bytes)
       .about("An expression; absent: 0, or what the compiler says if the operation is declared");
