@@ -161,6 +161,7 @@ Status FinalStages::check_one(const Build& build, const std::optional<Compiled>&
   order.program.outside = contender.implementation.outside;
   if (compiled) order.program = {compiled->cubin_path.string(), build.plan, {}};
   order.verify = !setting.run.skip_correctness;
+  order.locate_errors = static_cast<bool>(setting.errors);
   order.hot = order.cold = false;
   FATUNE_TRY(RunReply reply, setting.worker.run(order, progress));
   if (!reply.regions.empty() && setting.errors) setting.errors(record.id, reply.regions);

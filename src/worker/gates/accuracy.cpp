@@ -40,7 +40,7 @@ GateReport check_accuracy(GateContext& context) {
     set.right.try_emplace(context.first_sums, judged);
     return {};
   }
-  context.regions = wrong_regions(context.problem, set, 0);
+  if (context.locate_errors) context.regions = wrong_regions(context.problem, set, 0);
   return refused(GateId::kAccuracy,
                  fmt::format("{}, {} inputs", judged.worst().reason, name(set.which.distribution)));
 }

@@ -70,6 +70,7 @@ struct GateContext {
   DeviceProblem& problem;
   Executable& program;
   Verification verification;
+  bool locate_errors = false;        ///< fill `regions`
   std::vector<ErrorRegion> regions;  ///< of the outputs that "accuracy" refused
 
   InputSet* set = nullptr;  ///< for GateMoment::kEveryRun and kInputSet

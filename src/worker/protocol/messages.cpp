@@ -56,6 +56,7 @@ void fields(RunOrder& x, FieldList& f) {
   f("id", x.id).required();
   f("program", x.program).required();
   f("verify", x.verify);
+  f("locate_errors", x.locate_errors).omitted();
   f("hot", x.hot);
   f("cold", x.cold);
   f("in_layer", x.in_layer);

@@ -57,6 +57,7 @@ struct RunOrder {
   std::string id;  ///< of the candidate, for messages
   Program program;
   bool verify = true;
+  bool locate_errors = false;  ///< fill RunReply::regions, which takes time where outputs are large
   bool hot = true, cold = false, in_layer = false;  ///< times to measure
   std::optional<double> best_hot_us,
       best_cold_us;  ///< give up at a multiple

@@ -117,6 +117,7 @@ MaybeFailure check_and_time(DeviceSession& session, DeviceProblem& problem, cons
   reply.resources = *std::move(resources);
 
   GateContext gates(session, problem, executable);
+  gates.locate_errors = order.locate_errors;
   const auto start = Clock::now();
   note("verifying");
   MaybeFailure failure = order.verify ? verify(gates, note) : launch_only(gates);

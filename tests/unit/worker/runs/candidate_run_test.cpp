@@ -62,13 +62,18 @@ TEST_CASE("a candidate's resources are asked from the driver") {
   CHECK(reply.resources->blocks == 1);
 }
 
-TEST_CASE("of a wrong output it is told where it is wrong; of a right one, nothing") {
+TEST_CASE("of a wrong output it is told where it is wrong, if asked; of a right one, nothing") {
   FakeDevice device;
-  CHECK(device.run(honest(device)).regions.empty());
-  const RunReply reply = device.run(device.program([&device](const HostTensors& t) {
+  RunOrder order;
+  order.locate_errors = true;
+  order.program = honest(device);
+  CHECK(device.run(order).regions.empty());
+  order.program = device.program([&device](const HostTensors& t) {
     device.attend(t);
     t.out[0] = 0x4900;  // 10
-  }));
+  });
+  CHECK(device.run(order.program).regions.empty());
+  const RunReply reply = device.run(order);
   CHECK(reply.outcome == Outcome::kWrongResult);
   REQUIRE_FALSE(reply.regions.empty());
   CHECK(reply.regions.front().where == "all of out");
