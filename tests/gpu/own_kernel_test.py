@@ -33,6 +33,10 @@ for n in (1, 4099, 2**26 + 5, 2**31 + 5):
 # Kernels that are tuned without a manifest, by options, lines of the file and a text file.
 DECLARED = ["add.cu --param block_size_x=128..1024:64 --size n=1000003 --array a,b,c:[n] --output c --grid n/block_size_x "
             "--block block_size_x", "blur.cu", "reduction.fatune"]
+MINE = """import torch.nn.functional as F
+def norm(x, weight, *, ROWS, COLUMNS):
+    return F.rms_norm(x, (COLUMNS,), weight, 1e-6)
+"""
 SIZES = ["--size", "ROWS=4096,COLUMNS=1024"]
 # Changes to rmsnorm.cu, and the gate that must decide. They read a neighbour's weight, write a row behind the last one, change an
 # input, leave out a row, or do not wait.
@@ -73,6 +77,25 @@ def sweep(args, checks, folder):
     checks.expect(code == 0, f"verify ended with {code}: {stderr[-1000:]}")
     code, bench, stderr = run_json(args.fatune, "bench", "--config", str(run / "best.json"), "--impl", "rmsnorm_reference", "--kernel-dir", str(EXAMPLE))
     checks.expect(code == 0 and bench is not None, f"bench ended with {code}: {stderr[-1000:]}")
+
+
+def rivals(args, checks, folder):
+    """PyTorch competes as an expression, as it is and compiled, and as a function, under the same gates."""
+    mine = folder / "mine.py"
+    mine.write_text(MINE)
+    norm = "F.rms_norm(x, (COLUMNS,), weight, 1e-6)"
+    # The last two are refused: one is wrong, the other has an unknown name.
+    names = [f"torch:{norm}", f"torch.compile:{norm}", f"python:{mine}:norm", "torch:x * weight", "torch:x * w"]
+    code, bench, stderr = run_json(args.fatune, "bench", "--kernel-dir", str(EXAMPLE), "--kernel", "rmsnorm", *SIZES, "--impl",
+                                   ",".join(names))
+    checks.expect(code == 0 and bench is not None, f"bench beside PyTorch ended with {code}: {stderr[-2000:]}")
+    rows = {row["impl"]: row for row in (bench or {"problems": [{"rows": []}]})["problems"][0]["rows"]}
+    for name, row in rows.items():
+        print(f"{name}: {row['outcome']} {row.get('hot', {}).get('median_us')} us hot, {row.get('detail', '')} {row.get('reason', '')}")
+    for name in [*names[:2], "python:mine:norm"]:
+        checks.expect(rows.get(name, {}).get("outcome") == "measured", f"{name} is measured: {rows.get(name)}")
+    checks.expect(rows.get(names[3], {}).get("outcome") == "wrong_result", f"accuracy refuses {names[3]}: {rows.get(names[3])}")
+    checks.expect("'w' is not defined" in rows.get(names[4], {}).get("reason", ""), f"{names[4]} is refused: {rows.get(names[4])}")
 
 
 def verify_variants(args, checks, folder):
@@ -188,6 +211,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         sweep(args, checks, pathlib.Path(folder))
+        rivals(args, checks, pathlib.Path(folder))
         verify_variants(args, checks, pathlib.Path(folder))
         catch_broken(args, checks, pathlib.Path(folder))
         users_kernels(args, checks, pathlib.Path(folder))

@@ -1,5 +1,5 @@
 """baselines_test.py: Compares what the helper of baselines gives PyTorch and packages with a plain
-formula, on the CPU: biases, slopes, sinks, lengths and documents."""
+formula, on the CPU: biases, slopes, sinks, lengths, documents, and rivals of declared operations."""
 import contextlib
 import itertools
 import math
@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src/worker/baselines"))
-from torch_helper import basics, contestant, problem, sdpa
+from torch_helper import attention, basics, contestant, function, problem, sdpa
 from torch_helper.expression import named_tensor
 from torch_helper.packages import fa4, flex
 
@@ -36,22 +36,22 @@ class OnHost(TorchFunctionMode):
 
 def order_of(memory, sizes, inputs):
     """The order that fatune sends, with the inputs in the memory: (type, tensor) by name."""
-    places, end = {}, 0
-    for name, (_, tensor) in inputs.items():
-        places[name] = end
-        end += -(-tensor.untyped_storage().nbytes() // 64) * 64
-    places["out"] = end
     out = inputs["q"][1] @ inputs["k"][1].transpose(2, 3)[:, :1] @ inputs["v"][1][:, :1]
-    end += out.untyped_storage().nbytes()
+    return {**order_with(memory, sizes, inputs, {"out": (sizes["dtype"], out)}),
+            "mask_expression": sizes.get("mask_calls"), "score_expression": sizes.get("score_calls")}
+
+
+def order_with(memory, sizes, inputs, outputs):
+    tensors, end, input_bytes = [], 0, 0
+    for held in (inputs, outputs):
+        input_bytes = end
+        for name, (word, tensor) in held.items():
+            tensors.append({"name": name, "type": word, "shape": list(tensor.shape), "place": end,
+                            "strides": [] if tensor.is_contiguous() else list(tensor.stride()), "output": held is outputs})
+            end += -(-tensor.untyped_storage().nbytes() // 64) * 64
     memory.write_bytes(bytes(end))
-    strides = {name: list(inputs[name][1].stride()) for name in "qkv"}
-    optional = {name: {"type": word, "shape": list(tensor.shape),
-                       "strides": [] if tensor.is_contiguous() else list(tensor.stride())}
-                for name, (word, tensor) in inputs.items() if name not in "qkv"}
-    return {"problem": sizes, "strides": {**strides, "out": list(out.stride())}, "optional": optional,
-            "memory": {"path": str(memory), "bytes": end, "places": places}, "flush_bytes": 1,
-            "varies_within": 0.1, "mask_expression": sizes.get("mask_calls"),
-            "score_expression": sizes.get("score_calls")}
+    return {"problem": sizes, "tensors": tensors, "flush_bytes": 1, "varies_within": 0.1,
+            "memory": {"path": str(memory), "bytes": end, "inputs": input_bytes}}
 
 
 def make_inputs(sizes, bias=None, word="f16", alibi=False, sink=False):
@@ -167,8 +167,9 @@ class Fake4:
                           for a, b in zip(starts, starts[1:])]), None
 
 
-def eager(function, **options):
-    return torch_compile(function, **{"backend": "eager", **options})
+def eager(function, backend="eager", mode="default", **options):
+    assert mode in torch._inductor.list_mode_options()
+    return torch_compile(function, backend=backend, **options)
 
 
 def in_time(work, title):
@@ -184,7 +185,7 @@ torch.cuda.synchronize = lambda: None
 torch.cuda.get_device_capability = lambda ordinal: (9, 0)
 sdpa.Sdpa.forced = lambda self: contextlib.nullcontext()
 sdpa.Sdpa.choice = lambda self: self.name
-contestant.in_time = in_time
+contestant.in_time = function.in_time = in_time
 fa4.installed = flex.installed = lambda name: "0"
 sys.modules["flash_attn"] = types.ModuleType("flash_attn")
 sys.modules["flash_attn.cute"] = Fake4
@@ -209,7 +210,7 @@ def run(backend, sizes, **tensors):
     """Opens the backend before it has inputs, then gives it others twice, as fatune does."""
     inputs = make_inputs(sizes, **tensors)
     with tempfile.TemporaryDirectory() as folder, OnHost():
-        held = problem.Problem(order_of(pathlib.Path(folder) / "memory", sizes, inputs))
+        held = attention.Attention(order_of(pathlib.Path(folder) / "memory", sizes, inputs))
         opened = KINDS.get(backend, sdpa.Sdpa)(held, backend)
     held.contestants[backend] = opened
     mask = opened.options.get("attn_mask")
@@ -233,6 +234,50 @@ def refusal(backend, sizes, **tensors):
         assert refused.kind == "infeasible"
         return str(refused)
     raise AssertionError(f"{backend} takes {sizes} and {list(tensors)}")
+
+
+ROWS, COLUMNS = 5, 16
+NORM = "F.rms_norm(x, (COLUMNS,), weight, 1e-6)"
+FUNCTIONS = """import torch
+def norm(x, weight, *, ROWS, COLUMNS):
+    assert x.shape == (ROWS, COLUMNS)
+    return torch.nn.functional.rms_norm(x, (COLUMNS,), weight, 1e-6)
+def columns(x, weight, *, COLUMNS):
+    return x
+"""
+
+
+def open_declared(backend, inputs, outputs, sizes):
+    """The backend on the inputs of a declared operation, after a run: it, and what it left in the memory."""
+    with tempfile.TemporaryDirectory() as folder, OnHost():
+        file = pathlib.Path(folder) / "mine.py"
+        file.write_text(FUNCTIONS)
+        order = order_with(pathlib.Path(folder) / "memory", {"operation": "declared", "sizes": sizes}, inputs, outputs)
+        held = problem.Declared(order)
+        kind = function.Function if backend.startswith("python:") else function.Expression
+        fill(held, inputs)
+        opened = held.contestants[backend] = kind(held, backend.replace("FILE", str(file)))
+        held.upload()
+        opened.run()
+    return opened, [out.clone() for out in held.outs.values()]
+
+
+def norm(backend):
+    torch.manual_seed(1)
+    inputs = {"x": ("f16", torch.randn(ROWS, COLUMNS).half()), "weight": ("f16", torch.rand(COLUMNS).half())}
+    opened, (y,) = open_declared(backend, inputs, {"y": ("f16", torch.zeros(ROWS, COLUMNS).half())},
+                                 {"ROWS": ROWS, "COLUMNS": COLUMNS})
+    x, weight = (tensor.double() for _, tensor in inputs.values())
+    assert torch.allclose(y.double(), x / (x.square().mean(1, keepdim=True) + 1e-6).sqrt() * weight, atol=2e-3)
+    return opened
+
+
+def declared_refusal(backend):
+    try:
+        norm(backend)
+    except basics.Refused as refused:
+        return str(refused)
+    raise AssertionError(f"{backend} is taken")
 
 
 WHOLE, KEY_PADDING = (BATCH, HEADS, 6, KEYS), (BATCH, 1, 1, KEYS)
@@ -300,7 +345,7 @@ class Baselines(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, OnHost():
             order = order_of(pathlib.Path(folder) / "memory", sizes, make_inputs(sizes))
             order.update(problem={**sizes, "mask": "causal && k < 4"}, mask_bounds="causal", mask_expression='o["<"](k, 4)')
-            mask = problem.Problem(order).mask
+            mask = attention.Attention(order).mask
             self.assertEqual((mask.text, mask.kind), ("causal && k < 4", "expression"))
             self.assertFalse(mask.tensor()[..., 4:].any())
 
@@ -308,13 +353,57 @@ class Baselines(unittest.TestCase):
         for backend, dtype in (("efficient", "f16"), ("math", "f16"), ("flex", "f16"), ("fa4", "bf16")):
             for columns in (8, 48):
                 opened = run(backend, sizes_of("causal", dtype, value_dim=columns))
-                assert opened.problem.out.shape[3] == columns == opened.problem.device["v"].shape[3]
+                assert opened.problem.outs["out"].shape[3] == columns == opened.problem.device["v"].shape[3]
 
     def test_fa4(self):
         for mask in ("padding:13,7,1", "document:4,1,8", "causal+document:4,9", "window:2,1+document:6,7"):
             run("fa4", sizes_of(mask, "bf16", scale=0.25, kv_heads=2))
             run("fa4", sizes_of(mask, "bf16"), sink=True)
         run("fa4", sizes_of("causal", "bf16", softcap=2.0), sink=True)
+
+    def test_rivals_of_declared_operations(self):
+        self.assertEqual(norm(f"torch:{NORM}").ran, "an expression")
+        compiled = norm(f"torch.compile:{NORM}")
+        self.assertEqual((compiled.ran, compiled.compiles), ("torch.compile max-autotune-no-cudagraphs", True))
+        self.assertEqual((norm("python:FILE:norm").ran, norm("python:FILE:norm").notes), ("norm", []))
+
+    def test_several_outputs_and_other_types(self):
+        x, counts = torch.arange(12).view(3, 4).double(), torch.full((3,), 7, dtype=torch.int64)
+        inputs, outputs = {"x": ("f64", x), "counts": ("i64", counts)}, {"counts": ("i64", counts), "most": ("u8", torch.zeros(3, dtype=torch.uint8))}
+        # An output that is read and written is an input, too, and a run leaves the input alone.
+        _, (added, most) = open_declared("torch:(counts + (x > LEAST).sum(1), x.amax(1).to(torch.uint8))", inputs, outputs, {"LEAST": 4})
+        self.assertEqual((added.tolist(), most.tolist()), ([7, 10, 11], [3, 7, 11]))
+        with self.assertRaisesRegex(basics.Refused, "returned 1 outputs, not 2: counts, most"):
+            open_declared("torch:counts + 1", inputs, outputs, {})
+        with self.assertRaisesRegex(basics.Refused, "returned as most torch.float64, not torch.uint8"):
+            open_declared("torch:(counts + 1, x.amax(1))", inputs, outputs, {})
+        with self.assertRaisesRegex(basics.Refused, "inputs: the kernel changed counts"):
+            open_declared("torch:(counts.add_(1).clone(), x.amax(1).to(torch.uint8))", inputs, outputs, {})
+
+    def test_only_floats_may_vary(self):
+        held = types.SimpleNamespace(words={"y": "f32", "n": "i32"}, outs={"y": 0, "n": 0}, varies_within=0.1)
+        y, n = torch.ones(4), torch.ones(4, dtype=torch.int32) * 1000
+        self.assertTrue(problem.Problem.same(held, (y * 1.01, n), (y, n)))
+        self.assertFalse(problem.Problem.same(held, (y, n + 1), (y, n)))
+
+    def test_refused_rivals(self):
+        for expression, reason in {
+                "x * weigth": "the expression: name 'weigth' is not defined; it may use x, weight, ROWS, COLUMNS, torch, F",
+                "x *": "'x *' is no expression of Python: invalid syntax",
+                "x.float()": "the expression returned torch.float32, not torch.float16",
+                "x[:1]": "the expression returned a view of an input, which computes nothing",
+                "x.sum(1)": "the expression returned the shape (5,), not (5, 16)",
+                "ROWS": "the expression returned a int, not a tensor",
+                "x.to('meta')": "the expression returned a tensor that is not on the GPU",
+                "x @ x": "the expression raised RuntimeError: mat1 and mat2 shapes cannot be multiplied (5x16 and 5x16)"}.items():
+            self.assertEqual(declared_refusal(f"torch:{expression}"), reason)
+        self.assertEqual(declared_refusal("torch.compile:torch._dynamo.graph_break() or x * 2")[:20], "torch.compile raised")
+        self.assertIn("unexpected keyword argument 'ROWS'", declared_refusal("python:FILE:columns"))
+        with mock.patch.object(torch, "uint32"):
+            del torch.uint32
+            inputs = {"x": ("u32", torch.zeros(4, dtype=torch.int32))}
+            with self.assertRaisesRegex(basics.Refused, f"PyTorch {torch.__version__} has no type u32".replace("+", ".")):
+                open_declared("torch:x + 1", inputs, inputs, {})
 
     def test_triton_has_a_folder_that_it_may_make(self):
         with tempfile.TemporaryDirectory() as home, mock.patch.dict("os.environ", {"HOME": home}):

@@ -81,9 +81,9 @@ Status check_format(const std::string& format) {
 
 /// Whether the word names a file or a run folder, also a missing one.
 bool is_file(const std::string& word) {
+  if (const auto outside = parse_outside_name(word); !outside || *outside) return false;
   std::error_code ignored;
-  const bool has_folders = word.find('/') != std::string::npos && !word.starts_with(kPythonPrefix);
-  return has_folders || word.ends_with(".json") ||
+  return word.find('/') != std::string::npos || word.ends_with(".json") ||
          std::filesystem::is_regular_file(word, ignored) ||
          std::filesystem::exists(std::filesystem::path(word) / "best.json", ignored);
 }

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/text.hpp"
+#include "model/declaring/said.hpp"
 
 namespace fatune::cli {
 
@@ -95,11 +95,14 @@ Result<std::vector<std::string>> parse_implementations(const std::string& option
                                                        const std::string& text) {
   std::vector<std::string> impls;
   if (text == "none") return impls;
-  for (const std::string& part : split(text, ',')) {
+  for (std::string_view rest = text;;) {
+    const std::size_t end = length_before(rest, ",");
+    std::string part(rest.substr(0, end));
     if (part.empty()) return usage_error(option + ": '" + text + "' has an empty name");
     if (std::find(impls.begin(), impls.end(), part) == impls.end()) impls.push_back(part);
+    if (end == rest.size()) return impls;
+    rest.remove_prefix(end + 1);
   }
-  return impls;
 }
 
 bool names_reference(const std::vector<std::string>& impls, const KernelRef& reference) {

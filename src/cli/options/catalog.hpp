@@ -36,7 +36,8 @@ Result<OperationRef> operation_of(const std::vector<KernelRef>& kernels);
 /// is none.
 OperationRef operation_of(const std::vector<std::string>& impls, const Catalog& catalog);
 
-/// Splits "naive,cudnn,torch:flash" into distinct names; "none" is empty. Errors name `option`.
+/// Splits "naive,cudnn,torch:flash" at commas outside of brackets into distinct names; "none" is
+/// empty. Errors name `option`.
 Result<std::vector<std::string>> parse_implementations(const std::string& option,
                                                        const std::string& text);
 /// Whether `impls` names the reference kernel.

@@ -53,8 +53,8 @@ OptionTable search_table(SweepArgs& a) {
          Repeat::kNo, kCompile},
         {"--baselines", &a.baselines, "IMPL,...",
          fmt::format("Measure these implementations in the final phase, beside the winners: "
-                     "kernels, libraries, python:FILE:FUNCTION, or none [{}; for a custom "
-                     "operation its reference kernel]",
+                     "kernels, libraries, python:FILE:FUNCTION, for a custom operation torch:EXPR, "
+                     "or none [{}; for a custom operation its reference kernel]",
                      kUsualBaselines)},
         {"--objective", &a.objective, "in_layer|hot|cold|score",
          "Rank the finalists by this measure:\n"
@@ -260,7 +260,7 @@ Result<RunPlan> resolve_plan(const SweepArgs& args, const SweepSubject& subject,
   plan.problems = subject.problems;
   for (const KernelRef& kernel : subject.kernels) plan.kernels.push_back(kernel->manifest.name);
   FATUNE_TRY(plan.shard, part_of(args.shard, plan, hosts));
-  // No baseline of attention computes a custom operation.
+  // No usual baseline of attention computes a custom operation.
   const bool custom = subject.operation->declared() != nullptr;
   const std::string usual = custom ? reference->manifest.name : kUsualBaselines;
   FATUNE_TRY(plan.baselines,

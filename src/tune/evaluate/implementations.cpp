@@ -40,18 +40,23 @@ struct Meaning {
   KernelRef kernel;
 };
 
-/// External implementations compute attention only.
 Result<Meaning> find_meaning(const std::string& impl, const std::vector<KernelRef>& kernels,
                              std::string_view operation) {
   FATUNE_TRY(const auto outside, parse_outside_name(impl));
   const KernelRef kernel = outside ? nullptr : kernel_named(kernels, impl);
   if (!outside && !kernel) return unknown_name(impl, kernels);
-  const std::string_view computes =
-      kernel ? std::string_view(kernel->manifest.operation->name) : "attention";
-  if (computes == operation) return Meaning{outside, kernel};
-  return usage_error(fmt::format("{} computes {}, not {}; compare with kernels of {}{}", impl,
-                                 computes, operation, operation,
-                                 operation == "attention" ? "" : " or its reference"));
+  const bool attention = operation == "attention";
+  const bool fits =
+      kernel ? kernel->manifest.operation->name == operation
+             : outside->computes == Computes::kBoth ||
+                   outside->computes == (attention ? Computes::kAttention : Computes::kDeclared);
+  if (fits) return Meaning{outside, kernel};
+  const std::string_view computes = kernel      ? std::string_view(kernel->manifest.operation->name)
+                                    : attention ? "a declared operation"
+                                                : "attention";
+  return usage_error(fmt::format(
+      "{} computes {}, not {}; compare with kernels of {}{}", impl, computes, operation, operation,
+      attention ? "" : ", its reference, torch:EXPR or python:FILE:FUNCTION"));
 }
 
 /// Rejects two functions whose names in records are equal, as they would share a row.

@@ -50,7 +50,7 @@ Status check_measured(const FinalRecord& record, Time time) {
 }
 
 bool is_sdpa(const FinalRecord& record) {
-  return record.is_baseline() &&
+  return record.is_baseline() && record.problem.attention() != nullptr &&
          (record.impl.starts_with("torch:") || record.impl.starts_with("cudnn"));
 }
 

@@ -87,7 +87,7 @@ class CudnnAttention : public Executable {
         context_(setting.context),
         stream_(setting.stream),
         plan_(plan),
-        problem_(setting.problem),
+        problem_(setting.problem.as_attention()),
         handle_(std::move(handle)) {}
 
   Status find_plans();
@@ -285,7 +285,7 @@ std::string CudnnAttention::detail() const {
 
 Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functions,
                                                     const OutsideSetting& setting, CudnnPlan plan) {
-  FATUNE_TRY_STATUS(check_cudnn_problem(setting.problem, functions.version()));
+  FATUNE_TRY_STATUS(check_cudnn_problem(setting.problem.as_attention(), functions.version()));
   FATUNE_TRY(CudnnOwned handle, make_handle(functions, setting.stream));
   auto attention = std::make_unique<CudnnAttention>(functions, setting, plan, std::move(handle));
   FATUNE_TRY_STATUS(attention->find_plans());

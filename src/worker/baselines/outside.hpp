@@ -20,9 +20,10 @@ namespace fatune {
 struct OutsideSetting {
   const gpu::Context& context;
   CUstream stream;
-  Attention problem;
+  Problem problem;
   std::int64_t l2_bytes = 0;
-  std::string device_uuid{};  ///< for processes that share the device; empty: the first
+  std::string device_uuid{};              ///< for processes that share the device; empty: the first
+  std::optional<OperationPlan> custom{};  ///< the plan of a declared operation
 };
 
 /// Choice among cuDNN's plans: the first that its heuristic names, or the fastest of all that it
@@ -40,10 +41,10 @@ Result<std::unique_ptr<Executable>> open_cudnn(
 /// Returns open_cudnn() with this library; its functions must outlive the executable.
 Result<std::unique_ptr<Executable>> open_cudnn_with(const CudnnFunctions& functions,
                                                     const OutsideSetting& setting, CudnnPlan plan);
-/// `backend`: flash, cudnn, efficient, math, auto, a package beside PyTorch, or
-/// "python:FILE:FUNCTION" with an absolute FILE. A backend that cannot do the problem is an error.
-/// One process serves every backend and problem, and is started again when it died; the executable
-/// does not outlive it.
+/// `backend`: flash, cudnn, efficient, math, auto, a package beside PyTorch,
+/// "python:FILE:FUNCTION" with an absolute FILE, "torch:EXPR" or "torch.compile:EXPR". A backend
+/// that cannot do the problem is an error. One process serves every backend and problem, and is
+/// started again when it died; the executable does not outlive it.
 Result<std::unique_ptr<Executable>> open_torch(TorchProcess& process, const std::string& backend,
                                                const std::string& python,
                                                const OutsideSetting& setting);
@@ -76,7 +77,7 @@ class OutsideHost {
 
   std::unique_ptr<TorchProcess> torch_;
   Executables open_, expected_;
-  Attention expected_problem_;
+  Problem expected_problem_;
   std::optional<OutsideProgram> first_of_torch_;  ///< the first expected one
 };
 

@@ -5,12 +5,11 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/text.hpp"
-#include "model/problem/tensor.hpp"
+#include "worker/baselines/executable.hpp"
 
 namespace fatune {
 namespace {
@@ -24,19 +23,39 @@ SharedTensors::Memory::~Memory() {
   if (file >= 0) ::close(file);
 }
 
-Result<SharedTensors> SharedTensors::make(const Attention& problem) {
+void SharedTensors::add(std::vector<TensorPlan> plans, bool outputs) {
+  std::erase_if(plans, [](const TensorPlan& tensor) { return tensor.name == "lse"; });
+  for (const BufferPlan& buffer : buffers_of(plans)) {
+    std::string first;
+    for (const std::size_t i : buffer.tensors) {
+      const TensorPlan& plan = plans[i];
+      const std::string name = plan.filled && !outputs ? before(plan) : plan.name;
+      const std::size_t start =
+          memory_->bytes + static_cast<std::size_t>(plan.first) * plan.width();
+      parts_[name] = {start, 0, outputs, false};
+      if (first.empty()) first = name;
+    }
+    parts_[first].bytes = buffer.bytes;
+    parts_[first].gaps = buffer.gaps;
+    memory_->bytes += (buffer.bytes + kTensorPage - 1) / kTensorPage * kTensorPage;
+  }
+  for (const TensorPlan& plan : plans) {
+    tensors_.push_back({{"name", plan.name},
+                        {"type", plan.type_word()},
+                        {"shape", plan.shape},
+                        {"strides", plan.strides},
+                        {"place", parts_[plan.filled && !outputs ? before(plan) : plan.name].start},
+                        {"output", outputs}});
+  }
+}
+
+Result<SharedTensors> SharedTensors::make(const OperationPlan& plan) {
   SharedTensors tensors;
   tensors.memory_ = std::make_unique<Memory>();
   Memory& memory = *tensors.memory_;
-  std::vector<TensorPlan> plans = attention_plan(problem).tensors;
-  std::erase_if(plans, [](const TensorPlan& tensor) { return tensor.name == "lse"; });
-  for (const BufferPlan& buffer : buffers_of(plans)) {
-    for (const std::size_t i : buffer.tensors)
-      tensors.parts_[plans[i].name].start =
-          memory.bytes + static_cast<std::size_t>(plans[i].first) * plans[i].width();
-    tensors.parts_[plans[buffer.tensors.front()].name].bytes = buffer.bytes;
-    memory.bytes += (buffer.bytes + kTensorPage - 1) / kTensorPage * kTensorPage;
-  }
+  tensors.add(plan.inputs(), false);
+  tensors.input_bytes_ = memory.bytes;
+  tensors.add(plan.outputs(), true);
   const auto problem_with = [&](const char* what) {
     return device_error(fmt::format("cannot {} {} of host memory to share with a helper: {}", what,
                                     describe(Bytes(memory.bytes)),
@@ -58,20 +77,18 @@ std::span<std::byte> SharedTensors::operator[](std::string_view tensor) const {
   return {memory_->data + found->second.start, found->second.bytes};
 }
 
-std::vector<std::string> SharedTensors::inputs() const {
+std::vector<std::string> SharedTensors::first_tensors(bool outputs) const {
   std::vector<std::string> names;
   for (const auto& [name, part] : parts_) {
-    if (name != "out" && part.bytes > 0) names.push_back(name);
+    if (part.output == outputs && part.bytes > 0) names.push_back(name);
   }
   return names;
 }
 
 Json SharedTensors::place() const {
-  Json places = Json::object();
-  for (const auto& [name, part] : parts_) places[name] = part.start;
   return {{"path", fmt::format("/proc/{}/fd/{}", ::getpid(), memory_->file)},
           {"bytes", memory_->bytes},
-          {"places", places}};
+          {"inputs", input_bytes_}};
 }
 
 }  // namespace fatune

@@ -13,9 +13,10 @@
 namespace fatune {
 namespace {
 
-/// Why the backend cannot compute the problem; empty when it can. A user's function is asked.
-std::string refusal(const std::string& backend, const Attention& problem) {
-  if (backend.starts_with(kPythonPrefix)) return "";
+/// Why the backend cannot compute attention; empty when it can. A user's function is asked.
+std::string refusal(const std::string& backend, const Problem& what) {
+  if (what.custom() != nullptr || backend.starts_with(kPythonPrefix)) return "";
+  const Attention& problem = what.as_attention();
   const PythonPackage* const package = python_package(backend);
   const bool takes = package != nullptr && package->e4m3 && problem.dtype == Dtype::kE4m3;
   if (size_of(problem.dtype) == 1 && !takes) {
@@ -44,7 +45,7 @@ std::string refusal(const std::string& backend, const Attention& problem) {
 }
 
 TorchSetting torch_setting(const std::string& python, const OutsideSetting& setting) {
-  return {python, setting.device_uuid, setting.problem, setting.l2_bytes};
+  return {python, setting.device_uuid, setting.problem, setting.l2_bytes, setting.custom};
 }
 
 /// Copies between the worker's device memory and the memory shared with the helper.
@@ -65,12 +66,16 @@ class TorchExecutable : public Executable, public SelfTimed {
 
   Status queue() override {
     FATUNE_TRY_STATUS(ensure_inputs());
-    const std::span<std::byte> out = process_.tensors()["out"];
-    // The copy back to the device includes the gaps between rows.
-    if (setting_.problem.layouts.out.kind == LayoutKind::kStrides)
-      FATUNE_TRY_STATUS(gpu::copy_to_host(out, bound_.at("out"), stream_));
+    const SharedTensors& memory = process_.tensors();
+    for (const std::string& name : memory.outputs()) {
+      // The copy back to the device includes the gaps between rows.
+      if (memory.has_gaps(name))
+        FATUNE_TRY_STATUS(gpu::copy_to_host(memory[name], bound_.at(name), stream_));
+    }
     FATUNE_TRY_STATUS(process_.run(backend_));
-    return gpu::copy_to_device(bound_.at("out"), out, stream_);
+    for (const std::string& name : memory.outputs())
+      FATUNE_TRY_STATUS(gpu::copy_to_device(bound_.at(name), memory[name], stream_));
+    return {};
   }
 
   /// Makes the graph, so that the number of its launches is known before the first turn.

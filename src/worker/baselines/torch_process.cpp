@@ -61,25 +61,13 @@ std::int64_t flush_bytes(const TorchSetting& setting) {
                                    static_cast<double>(setting.l2_bytes));
 }
 
-/// How the optional tensors of a problem lie in its memory; no strides: contiguous.
-Json optional_of(const Attention& problem) {
-  Json tensors = Json::object();
-  for (const TensorPlan& each : optional_tensors(problem)) {
-    const bool booleans = each.name == "bias" && problem.bias->type == BiasType::kBool;
-    tensors[each.name] = {{"type", booleans ? "bool" : each.type_word()},
-                          {"shape", each.shape},
-                          {"strides", each.strides}};
-  }
-  return tensors;
-}
-
 /// The layers that a backend is timed in; null for a problem that has none.
-Json layer_of(const TorchSetting& setting) {
-  const Layouts& layouts = setting.problem.layouts;
+Json layer_of(const Attention& problem, std::int64_t l2_bytes) {
+  const Layouts& layouts = problem.layouts;
   for (const Layout& each : {layouts.q, layouts.k, layouts.v, layouts.out}) {
     if (each.kind == LayoutKind::kStrides) return nullptr;
   }
-  const auto plan = layer_plan(setting.problem, setting.l2_bytes);
+  const auto plan = layer_plan(problem, l2_bytes);
   if (!plan) return nullptr;
   return {{"layers", plan->layers},
           {"tokens", plan->tokens},
@@ -240,27 +228,33 @@ static Json calls_of(const std::string& text, RuleKind kind) {
   return text.empty() ? Json() : Json(PairRule::of(text, kind).calls());
 }
 
+/// Adds masks, expressions and layers.
+static void add_attention(const TorchSetting& setting, Json& order) {
+  const Attention& problem = setting.problem.as_attention();
+  Mask bounds = problem.mask;
+  bounds.rule.clear();
+  order["mask_bounds"] = name(bounds);
+  order["mask_expression"] = calls_of(problem.mask.rule, RuleKind::kMask);
+  order["score_expression"] = calls_of(problem.score, RuleKind::kScore);
+  order["layer"] = layer_of(problem, setting.l2_bytes);
+  for (Json& tensor : order["tensors"]) {
+    if (tensor["name"] == "bias" && problem.bias->type == BiasType::kBool) tensor["type"] = "bool";
+  }
+}
+
 /// A problem that is not the last one gets new memory for its tensors.
 Result<Json> TorchProcess::order_of(const TorchSetting& setting) {
-  if (next_ && next_->first == setting.problem) return next_->second;
-  FATUNE_TRY(tensors_, SharedTensors::make(setting.problem));
-  Json strides;
-  for (const char* tensor : {"q", "k", "v", "out"})
-    strides[tensor] = strides_of(setting.problem, tensor).all();
-  Mask bounds = setting.problem.mask;
-  bounds.rule.clear();
-  const Json order = {{"do", "problem"},
-                      {"problem", to_json(setting.problem)},
-                      {"mask_bounds", name(bounds)},
-                      {"mask_expression", calls_of(setting.problem.mask.rule, RuleKind::kMask)},
-                      {"score_expression", calls_of(setting.problem.score, RuleKind::kScore)},
-                      {"strides", strides},
-                      {"optional", optional_of(setting.problem)},
-                      {"memory", tensors_.place()},
-                      {"flush_bytes", flush_bytes(setting)},
-                      {"layer", layer_of(setting)},
-                      {"varies_within", varies_within(setting.problem.dtype)}};
-  next_ = {setting.problem, order};
+  const Problem& problem = setting.problem;
+  if (next_ && next_->first == problem) return next_->second;
+  FATUNE_TRY(tensors_, SharedTensors::make(plan_of(problem, setting.custom)));
+  Json order = {{"do", "problem"},
+                {"problem", to_json(problem)},
+                {"tensors", tensors_.tensors()},
+                {"memory", tensors_.place()},
+                {"flush_bytes", flush_bytes(setting)},
+                {"varies_within", varies_within(problem.dtype())}};
+  if (problem.attention() != nullptr) add_attention(setting, order);
+  next_ = {problem, order};
   return order;
 }
 

@@ -12,7 +12,7 @@
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "core/run_program.hpp"
-#include "model/problem/problem.hpp"
+#include "model/problem/tensor.hpp"
 #include "worker/baselines/executable.hpp"
 #include "worker/baselines/shared_tensors.hpp"
 #include "worker/protocol/implementation.hpp"
@@ -22,8 +22,9 @@ namespace fatune {
 struct TorchSetting {
   std::string python;  ///< absolute
   std::string device_uuid;
-  Attention problem;
+  Problem problem;
   std::int64_t l2_bytes = 0;
+  std::optional<OperationPlan> custom{};  ///< the plan of a declared operation
 };
 
 /// How long an answer may take.
@@ -58,7 +59,7 @@ class TorchProcess {
   /// Returns the version and the backend that runs, for an open backend.
   std::string detail(const std::string& backend) const;
 
-  /// Where inputs are put before run(), and where it leaves the output. Lives until the next
+  /// Where inputs are put before run(), and where it leaves the outputs. Lives until the next
   /// problem.
   const SharedTensors& tensors() const { return tensors_; }
   /// Tells whether the inputs in the memory were copied from these addresses and are still valid.
@@ -103,8 +104,8 @@ class TorchProcess {
   std::optional<Error> unavailable_;  ///< error of the helper's first start
   std::string torch_, cudnn_;         ///< versions
   std::map<std::string, std::string> packages_;  ///< versions by implementation
-  std::optional<Attention> problem_;
-  std::optional<std::pair<Attention, Json>>
+  std::optional<Problem> problem_;
+  std::optional<std::pair<Problem, Json>>
       next_;  ///< the problem that tensors_ are made for, and its order
   SharedTensors tensors_;
   std::optional<TensorAddresses> source_;  ///< of the inputs in tensors_

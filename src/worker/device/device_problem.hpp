@@ -60,6 +60,10 @@ class DeviceProblem {
                                                       const BeginOrder& order);
 
   const Problem& problem() const { return order_.problem; }
+  /// The setting of implementations from elsewhere that compute the problem.
+  OutsideSetting outside_setting() const {
+    return fatune::outside_setting(*session_, order_.problem, order_.custom);
+  }
   std::vector<InputSet>& sets() { return sets_; }
   /// More seeds of the first case's distribution, for results near a limit. Made at the first call,
   /// each with a note. An error is no candidate's fault.

@@ -43,9 +43,15 @@ int other_processes(const gpu::Telemetry& telemetry) {
   }));
 }
 
-OutsideSetting outside_setting(const DeviceSession& session, const Attention& problem) {
-  return {session.context, session.stream.raw(), in_given_types(problem), session.facts.l2_bytes,
-          session.facts.uuid};
+OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem,
+                               const std::optional<OperationPlan>& custom) {
+  const Attention* const attention = problem.attention();
+  return {session.context,
+          session.stream.raw(),
+          attention != nullptr ? in_given_types(*attention) : problem,
+          session.facts.l2_bytes,
+          session.facts.uuid,
+          custom};
 }
 
 void load_products(const DeviceSession& session, const Attention& problem) {

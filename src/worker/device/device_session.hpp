@@ -29,8 +29,9 @@ struct DeviceSession {
 };
 /// Opens the first device that the process sees.
 Result<std::unique_ptr<DeviceSession>> open_device_session();
-/// The setting of implementations from elsewhere.
-OutsideSetting outside_setting(const DeviceSession& session, const Attention& problem);
+/// The setting of implementations from elsewhere. `custom` is the plan of a declared operation.
+OutsideSetting outside_setting(const DeviceSession& session, const Problem& problem,
+                               const std::optional<OperationPlan>& custom);
 /// Loads the library for the products of the problem's layer, which stays loaded. A missing layer
 /// or library is an error only when it is needed.
 void load_products(const DeviceSession& session, const Attention& problem);

@@ -179,9 +179,7 @@ Result<OpenProgram> OpenProgram::open(DeviceSession& session, DeviceProblem& pro
     return opened;
   }
   const bool fresh = !session.outside.holds(program.outside->impl);
-  FATUNE_TRY(opened.executable_,
-             session.outside.open(*program.outside,
-                                  outside_setting(session, problem.problem().as_attention())));
+  FATUNE_TRY(opened.executable_, session.outside.open(*program.outside, problem.outside_setting()));
   FATUNE_TRY_STATUS(opened.executable_->bind(tensors));
   if (fresh) {
     // Plans are compared before any of them is verified.

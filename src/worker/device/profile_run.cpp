@@ -94,7 +94,7 @@ Status run_job(const ProfileJob& job) {
   OutsideHost host;
   FATUNE_TRY(Executable * executable,
              host.open(*job.program.outside,
-                       {context, stream.raw(), job.problem.as_attention(), facts.l2_bytes}));
+                       {context, stream.raw(), job.problem, facts.l2_bytes, "", job.custom}));
   FATUNE_TRY_STATUS(executable->bind(tensors));
   FATUNE_TRY_STATUS(executable->settle([&](const std::function<Status()>& work) {
     return time_passes(context, stream.raw(), work);

@@ -2,6 +2,7 @@
 #include "worker/protocol/implementation.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <utility>
 
@@ -44,7 +45,15 @@ Result<OutsideName> parse_function_name(std::string_view text) {
   }
   const std::string stem = std::filesystem::path(file).stem().string();
   return OutsideName{Origin::kTorch, std::string(text),
-                     fmt::format("{}{}:{}", kPythonPrefix, stem, function)};
+                     fmt::format("{}{}:{}", kPythonPrefix, stem, function), Computes::kBoth};
+}
+
+bool is_expression(std::string_view prefix, std::string_view behind) {
+  const auto of_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  return prefix == "torch.compile:" ||
+         (prefix == "torch:" && !std::ranges::all_of(behind, of_word));
 }
 
 }  // namespace
@@ -62,6 +71,8 @@ Result<std::optional<OutsideName>> parse_outside_name(std::string_view text) {
         fmt::format("'{}': external programs are retired; use python:FILE:FUNCTION", text));
   }
   if (text == "cudnn") return Name({Origin::kCudnn, "", impl});
+  if (is_expression(prefix, variant))
+    return Name({Origin::kTorch, impl, impl, Computes::kDeclared});
   if (python_package(text) != nullptr) return Name({Origin::kTorch, impl, impl});
   if (prefix != "cudnn:" && prefix != "torch:") return Name();
   std::vector<std::string> known;
@@ -70,8 +81,10 @@ Result<std::optional<OutsideName>> parse_outside_name(std::string_view text) {
       return Name({prefix == "torch:" ? Origin::kTorch : Origin::kCudnn, variant, impl});
     if (name.starts_with(prefix)) known.push_back(name.substr(prefix.size()));
   }
-  return usage_error(fmt::format("there is no implementation '{}'; behind '{}' stands {}", text,
-                                 prefix, fmt::join(known, ", ")));
+  return usage_error(fmt::format(
+      "there is no implementation '{}'; behind '{}' stands {}{}", text, prefix,
+      fmt::join(known, ", "),
+      prefix == "torch:" ? ", or an expression such as x.sum() of a declared operation" : ""));
 }
 
 void fields(AvailabilityOrder& x, FieldList& f) {

@@ -53,16 +53,20 @@ const PythonPackage* python_package(std::string_view impl);
 /// Who runs an implementation that is not a template; packages and functions run beside PyTorch.
 enum class Origin { kCudnn, kTorch };
 
-/// "cudnn", "cudnn:best", "torch:flash", "fa3", "python:mine.py:attend".
+/// The operations that an implementation computes.
+enum class Computes { kAttention, kDeclared, kBoth };
+
+/// "cudnn", "cudnn:best", "torch:flash", "fa3", "python:mine.py:attend", "torch:x.sum()".
 struct OutsideName {
   Origin origin = Origin::kCudnn;
   std::string variant;  ///< cuDNN's plan, or the backend's name in the PyTorch helper
   std::string impl;     ///< its name in records: "python:mine:attend" for python:a/mine.py:attend
+  Computes computes = Computes::kAttention;
 };
 
 /// Empty for a name without a known prefix, which is then a kernel's. An error for a prefix with a
 /// variant that does not exist ("torch:fast"), naming the existing ones, and for a python: name
-/// without FILE or FUNCTION.
+/// without FILE or FUNCTION. Behind torch: what is no word is an expression.
 Result<std::optional<OutsideName>> parse_outside_name(std::string_view text);
 
 /// Every name that is not a function of the user's: "cudnn", "cudnn:best", "torch:flash", ...

@@ -96,8 +96,7 @@ class Worker {
   Result<Json> begin(const Json& message) {
     FATUNE_TRY(const BeginOrder order, read_message<BeginOrder>(message));
     if (!session_) return usage_error("'begin' before 'hello'");
-    if (const Attention* attention = order.problem.attention())
-      session_->outside.begin(outside_setting(*session_, *attention));
+    session_->outside.begin(outside_setting(*session_, order.problem, order.custom));
     problem_.reset();
     hang_answer_ = [] {
       return to_json(ErrorReply{device_error("the reference kernel does not come to an end")});
@@ -111,10 +110,10 @@ class Worker {
   /// Opens what the next orders need. A failure shows when the program is needed.
   Result<Json> expect(const Json& message) {
     FATUNE_TRY(const ExpectOrder order, read_message<ExpectOrder>(message));
-    if (const Attention* attention = order.problem.attention(); session_ && attention != nullptr) {
-      session_->outside.expect(order.programs, outside_setting(*session_, *attention));
+    if (!session_) return to_json(ExpectedReply{});
+    session_->outside.expect(order.programs, outside_setting(*session_, order.problem, {}));
+    if (const Attention* attention = order.problem.attention())
       load_products(*session_, *attention);
-    }
     return to_json(ExpectedReply{});
   }
 

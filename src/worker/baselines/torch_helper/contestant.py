@@ -7,7 +7,7 @@ import torch
 
 from torch_helper.basics import (METHOD, Refused, import_package, in_time, installed,
                                  out_of_memory, shortened)
-from torch_helper.measuring import captured, difference, same_bits, shortest, timed
+from torch_helper.measuring import captured, shortest, timed
 
 
 class Contestant:
@@ -25,12 +25,12 @@ class Contestant:
         self.notes = []  # remarks that a reader of the time needs
         self.graph, self.launches, self.each_us = None, 1, 0.0
         self.in_layer = None  # a graph
-        self.expected, self.output = None, None
+        self.expected, self.output = None, None  # outputs in the order of problem.outs
         self.ran = self.first_run()
 
     def call(self, tensors=None):
         """Attention of q, k and v, each (batch, heads, rows, head_dim) in any memory format.
-        Without `tensors` it takes the problem's."""
+        Without `tensors` it takes the problem's. Several outputs are a tuple."""
         raise NotImplementedError
 
     def call_in_layer(self, tensors=None):
@@ -46,27 +46,32 @@ class Contestant:
     def forced(self):
         return contextlib.nullcontext()
 
-    def note_layout(self, output):
-        sizes, wanted = output.shape, self.problem.strides["out"]
-        if any(size > 1 and stride != other
-               for size, stride, other in zip(sizes, output.stride(), wanted)):
+    def outputs(self):
+        outputs = self.call()
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+    def note_layout(self, *outputs):
+        if any(size > 1 and stride != other for name, output in zip(self.problem.outs, outputs)
+               for size, stride, other in zip(output.shape, output.stride(),
+                                              self.problem.strides[name])):
             self.notes.append("its output lies otherwise than asked")
 
     def call_and_keep(self):
         self.output = None  # so that each launch of a graph has the same memory for it
-        self.output = self.call()
+        self.output = self.outputs()
 
     def run(self):
         with self.forced():
-            output = self.call()
-        self.problem.out.copy_(output)
+            outputs = self.outputs()
+        for out, output in zip(self.problem.outs.values(), outputs):
+            out.copy_(output)
         torch.cuda.synchronize()
         self.problem.check_inputs()
 
     def prepare(self):
         self.graph, self.output = None, None
         with self.forced():
-            self.expected = self.call().clone()
+            self.expected = [output.clone() for output in self.outputs()]
             self.each_us = shortest(self.call, METHOD.estimate_launches)
             wanted = math.ceil(METHOD.graph_us / max(self.each_us, 1e-3))
             self.launches = max(1, min(METHOD.max_graph_launches, wanted))
@@ -77,28 +82,26 @@ class Contestant:
             self.in_layer = self.problem.in_layer(self.call_in_layer)
         self.graph.replay()
         torch.cuda.synchronize()
-        self.check_output(self.output)
+        self.check_outputs()
 
-    def check_output(self, output):
-        """The output of an untimed launch passed fatune's gates, and a timed launch must leave the
-        same. A library that adds up in no fixed order may differ a little."""
-        if same_bits(output, self.expected):
-            return
-        if difference(output, self.expected) > self.problem.varies_within:
+    def check_outputs(self):
+        """The outputs of an untimed launch passed fatune's gates, and timed launches must leave the
+        same."""
+        if not self.problem.same(self.output, self.expected):
             raise Refused("accuracy: the timed launches leave another output than a single one")
 
     def turn(self, cold_launches):
         if self.expected is None:
             with self.forced():
-                self.expected = self.call().clone()
+                self.expected = [output.clone() for output in self.outputs()]
         if self.graph is None:
             with self.forced():
                 both_us = timed(self.call_and_keep)[0]
-            self.check_output(self.output)
+            self.check_outputs()
             return {"hot_us": both_us, "cold_us": both_us}
         # Two replays, of which the second counts: the caches then hold this contestant's data.
         hot_us = timed(self.graph.replay, self.graph.replay)[1] / self.launches
-        self.check_output(self.output)
+        self.check_outputs()
         cold_us = []
         with self.forced():
             for _ in range(1 if self.each_us >= METHOD.slow_us else cold_launches):

@@ -3,13 +3,31 @@ import math
 
 import torch
 
+from torch_helper.basics import Refused
+
 HIDE_CYCLES = 1_000_000  # chosen: half a millisecond, in which Python queues any of these calls
 
 
+TYPES = {"e4m3": ("float8_e4m3fn", 1), "e5m2": ("float8_e5m2", 1), "f16": ("float16", 2),
+         "bf16": ("bfloat16", 2), "f32": ("float32", 4), "f64": ("float64", 8), "bool": ("bool", 1),
+         **{f"{sign[0]}{bits}": (f"{sign}{bits}", bits // 8)
+            for sign in ("int", "uint") for bits in (8, 16, 32, 64)}}
+
+
 def type_of(word):
-    return {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "f16": torch.float16,
-            "bf16": torch.bfloat16, "f32": torch.float32, "i32": torch.int32,
-            "bool": torch.bool}[word]
+    """PyTorch's type; older versions lack some unsigned integers."""
+    found = getattr(torch, TYPES[word][0], None)
+    if found is None:
+        raise Refused(f"PyTorch {torch.__version__} has no type {word}", "infeasible")
+    return found
+
+
+def width_of(word):
+    return TYPES[word][1]
+
+
+def is_whole(word):
+    return "int" in TYPES[word][0] or word == "bool"
 
 
 def same_bits(a, b):

@@ -1,4 +1,4 @@
-"""orders.py: Answers orders, which come as JSON lines, with outputs and times of attention.
+"""orders.py: Answers orders, which come as JSON lines, with outputs and times.
 
 fatune sends them (torch_process.cpp). A line holds one order and gets one line as its answer. That
 is {"ok": true, ...}, or {"ok": false, "kind": "environment", "infeasible" or "failed", "reason":
@@ -8,12 +8,14 @@ orders:
   hello    {method}: takes the numbers of the timing method; returns versions and the device.
            `packages` has the version of each package beside PyTorch, empty for a missing one
   load     {backend}: imports a package, as open does
-  problem  {problem, strides, optional, memory, flush_bytes, layer, varies_within}: replaces the
-           problem. `memory` says where its tensors begin in a file, and `strides` how q, k, v and
-           out lie in it. `optional` has {type, shape, strides} of the bias and its like
+  problem  {problem, tensors, memory, flush_bytes, layer, varies_within}: replaces the problem,
+           which is attention or a declared operation. `memory` is a file, of which the first part
+           has the inputs. `tensors` has {name, type, shape, strides, place, output} of each tensor
+           in it, where no strides mean contiguous.
            `layer` is {layers, tokens, hidden, packed, cached_keys}; null: no time in a layer
   open     {backend}: forces flash, cudnn, efficient or math, leaves the choice to PyTorch
-           (auto), or takes a package (fa3) or a function (python:FILE:FUNCTION)
+           (auto), or takes a package (fa3), a function (python:FILE:FUNCTION) or an expression
+           (torch:EXPR, torch.compile:EXPR)
   run      {backend, upload}: runs once and leaves the output in the memory; `upload` first
            takes the inputs from there
   prepare  {backend, upload}: makes a graph of launches, ready to be timed
@@ -84,12 +86,13 @@ class Helper:
         return {}
 
     def begin(self, order):
-        from torch_helper.problem import Problem
+        from torch_helper.attention import Attention
+        from torch_helper.problem import Declared
 
         self.problem = None
         gc.collect()
         torch.cuda.empty_cache()
-        self.problem = Problem(order)
+        self.problem = (Declared if "operation" in order["problem"] else Attention)(order)
         return {}
 
     def open(self, order):
@@ -99,6 +102,8 @@ class Helper:
         kind = PACKAGES.get(name, sdpa.Sdpa)
         if name.startswith(function.PREFIX):
             kind = function.Function
+        elif ":" in name:
+            kind = function.Expression
         contestant = kind(self.problem, name)
         self.problem.contestants[name] = contestant
         return {"ran": contestant.ran, "note": ", ".join(contestant.notes),

@@ -1,77 +1,56 @@
-"""problem.py: Holds a problem's tensors, and the layers that attention is timed in."""
+"""problem.py: Holds a problem's tensors, and the sizes of a declared operation."""
 import math
 import mmap
 
 import torch
 
-from torch_helper.basics import METHOD, Refused
-from torch_helper.expression import expression, named_tensor
-from torch_helper.mask import Mask
-from torch_helper.measuring import captured, same_bits, timed, type_of
-
-ELEMENT_BYTES = {"e4m3": 1, "e5m2": 1, "f16": 2, "bf16": 2, "f32": 4, "i32": 4, "bool": 1}
+from torch_helper.basics import Refused
+from torch_helper.measuring import difference, is_whole, same_bits, type_of, width_of
 
 
 class Problem:
-    """The tensors of a problem, on the device and in the memory shared with fatune."""
+    """The tensors of a problem, on the device and in the memory shared with fatune.
+
+    A name is that of an input, of an output, or of both: an output that a kernel reads and writes.
+    """
+
+    optional = ()  # names of inputs that few implementations take
+    layer = None
 
     def __init__(self, order):
-        sizes, memory = order["problem"], order["memory"]
-        named = dict(map(named_tensor, sizes.get("tensors", [])))
-        rule = expression(order.get("mask_expression"), sizes, named)
-        self.mask = Mask(order.get("mask_bounds", sizes["mask"]), sizes["seq_q"], sizes["seq_kv"],
-                         sizes["batch"], sizes["heads"], rule)
-        self.mask.text = sizes["mask"]
-        self.change_score = expression(order.get("score_expression"), sizes, named)
-        self.causal = self.mask.kind == "causal"
-        self.gqa = sizes["kv_heads"] != sizes["heads"]
-        self.softcap = sizes.get("softcap")  # none: scores stay as they are
-        self.scale = sizes.get("scale")  # none: 1/sqrt(head_dim)
-        self.wants_lse = sizes.get("lse", False)
-        self.dtype = type_of(sizes["dtype"])
-        self.out_dtype = type_of(sizes.get("out_dtype", sizes["dtype"]))
-        query = (sizes["batch"], sizes["heads"], sizes["seq_q"], sizes["head_dim"])
-        key = (sizes["batch"], sizes["kv_heads"], sizes["seq_kv"], sizes["head_dim"])
-        columns = sizes.get("value_dim", sizes["head_dim"])
+        memory = order["memory"]
         with open(memory["path"], "r+b") as file:
             mapped = mmap.mmap(file.fileno(), memory["bytes"])
-        self.shapes = {"q": query, "k": key, "v": (*key[:3], columns), "out": (*query[:3], columns)}
-        self.strides = dict(order["strides"])
-        self.words = dict.fromkeys("qkv", sizes["dtype"])
-        self.words["out"] = sizes.get("out_dtype", sizes["dtype"])
-        self.factors = [name for name in memory["places"] if name.endswith("_descale")]
-        for name in self.factors:  # one number a key head
-            self.shapes[name], self.strides[name], self.words[name] = key[:2], (key[1], 1), "f32"
-        self.optional = list(order["optional"])
-        for name, tensor in order["optional"].items():
-            shape = tensor["shape"][:4]  # a fifth size is 1
+        self.shapes, self.strides, self.words = {}, {}, {}
+        inputs, outputs = {}, {}  # bytes in front of each
+        for tensor in order["tensors"]:
+            name, shape = tensor["name"], tuple(tensor["shape"])
             self.shapes[name], self.words[name] = shape, tensor["type"]
-            self.strides[name] = tensor["strides"][:4] or [math.prod(shape[i + 1:])
-                                                           for i in range(len(shape))]
-        self.places = memory["places"]
+            self.strides[name] = tuple(tensor["strides"] or (math.prod(shape[i + 1:])
+                                                             for i in range(len(shape))))
+            (outputs if tensor["output"] else inputs)[name] = tensor["place"]
         whole = torch.frombuffer(mapped, dtype=torch.int16, count=memory["bytes"] // 2, offset=0)
-        self.out = self.view("out", whole)
-        self.host_inputs = whole[:self.places["out"] // 2]
-        self.inputs = torch.zeros(self.places["out"] // 2, dtype=torch.int16, device="cuda")
-        names = ["q", "k", "v", *self.factors, *self.optional]
-        self.device = {name: self.view(name, self.inputs) for name in names}
-        for name, elements in named.items():  # masks are made before there are inputs
-            named[name] = self.device["tensor_" + name] if elements is None else elements
+        self.outs = {name: self.view(name, place, whole) for name, place in outputs.items()}
+        self.host_inputs = whole[:memory["inputs"] // 2]
+        self.inputs = torch.zeros(memory["inputs"] // 2, dtype=torch.int16, device="cuda")
+        self.places = inputs
+        self.device = {name: self.view(name, place, self.inputs) for name, place in inputs.items()}
         self.flush = torch.empty(max(order["flush_bytes"], 1), dtype=torch.uint8, device="cuda")
         self.varies_within = order["varies_within"]
         self.contestants = {}
-        self.layer_plan, self.layer = order.get("layer"), None
 
-    def view(self, name, memory):
+    def view(self, name, place, memory):
         word = self.words[name]
         return torch.as_strided(memory.view(type_of(word)), self.shapes[name], self.strides[name],
-                                self.places[name] // ELEMENT_BYTES[word])
+                                place // width_of(word))
 
-    def refuse_masks_beside(self, title, *kinds):
-        """Refuses masks of other kinds than these."""
-        if self.mask.kind not in kinds:
-            raise Refused(f"{title} cannot do this: of masks it takes {', '.join(kinds)}, not "
-                          f"{self.mask.text}", "infeasible")
+    def arguments(self, tensors):
+        """Arguments of a function of the user's, by position and by keyword."""
+        raise NotImplementedError
+
+    def judged(self, outputs, title):
+        """The outputs that the gates judge, of those that a function of the user's returned."""
+        return outputs
 
     def upload(self):
         self.inputs.copy_(self.host_inputs)
@@ -82,88 +61,37 @@ class Problem:
 
     def in_layer(self, call):
         """A graph of the layers; none for a problem without layers."""
-        if not self.layer_plan:
-            return None
-        self.layer = self.layer or Layer(self, self.layer_plan)
-        return self.layer.graph(call)
+        return None
 
     def check_inputs(self):
         if same_bits(self.inputs, self.untouched):
             return
-        changed = [name for name in self.device
-                   if not same_bits(self.device[name], self.view(name, self.untouched))]
+        changed = [name for name, place in self.places.items()
+                   if not same_bits(self.device[name], self.view(name, place, self.untouched))]
         changed = ", ".join(changed) or "what lies between rows"
         raise Refused(f"inputs: the kernel changed {changed}")
 
+    def same(self, outputs, expected):
+        """Whether two runs left the same. Floats of a library that adds up in no fixed order may
+        differ a little."""
+        return all(same_bits(output, other) or not is_whole(self.words[name])
+                   and difference(output, other) <= self.varies_within
+                   for name, output, other in zip(self.outs, outputs, expected))
 
-class Layer:
-    """Attention between its two products, over layers with weights of their own, as Layer of
-    src/worker/timing/layer.hpp, by PyTorch's products. Rows with gaps have no layer here."""
 
-    def __init__(self, problem, plan):
-        self.problem, self.tokens, self.hidden = problem, plan["tokens"], plan["hidden"]
-        dtype, scale = problem.dtype, self.hidden ** -0.5
+class Declared(Problem):
+    """A declared operation: its inputs in their order, and its sizes by name."""
 
-        def weights(columns, inner=self.hidden):
-            return torch.randn(columns, inner, device="cuda").mul_(scale).to(dtype)
+    def __init__(self, order):
+        self.sizes = order["problem"]["sizes"]
+        super().__init__(order)
 
-        self.hidden_states = torch.randn(self.tokens, self.hidden, device="cuda").to(dtype)
-        inner = problem.shapes["out"][1] * problem.shapes["out"][3]
-        self.last_output = torch.randn(self.tokens, inner, device="cuda").to(dtype)
-        columns = {name: problem.shapes[name][1] * problem.shapes[name][3] for name in "qkv"}
-        self.packed, self.cached = plan["packed"], plan["cached_keys"]
-        self.written = ["q"] if self.cached else ["q", "k", "v"]
-        sizes = [columns[name] for name in self.written]
-        self.firsts = dict.fromkeys("qkv", 0)
-        if self.packed:
-            sizes = [sum(columns.values())]
-            self.firsts = {"q": 0, "k": columns["q"], "v": columns["q"] + columns["k"]}
-        cached = [name for name in "qkv" if name not in self.written]
-        self.layers = [{"before": [weights(size) for size in sizes], "after": weights(self.hidden, inner),
-                        "cache": {name: self.cache(name) for name in cached}}
-                       for _ in range(plan["layers"])]
-        strides = problem.strides["out"]
-        self.by_token = strides[1] <= strides[2]
-        self.passes = 1
-        self.without = self.graph(None)
-        pass_us = timed(self.without.replay, self.without.replay)[1]
-        self.passes = min(METHOD.most_passes, math.ceil(METHOD.graph_us / max(pass_us, 1e-3)))
-        if self.passes > 1:
-            self.without = self.graph(None)
+    def arguments(self, tensors):
+        return [tensors[name] for name in self.places], self.sizes
 
-    def cache(self, name):
-        shape, strides = self.problem.shapes[name], self.problem.strides[name]
-        span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
-        return torch.randn(span, device="cuda").to(self.problem.dtype).as_strided(shape, strides)
-
-    def pass_through(self, call):
-        linear = torch.nn.functional.linear
-        for layer in self.layers:
-            results = [linear(self.hidden_states, weights) for weights in layer["before"]]
-            output = self.last_output
-            if call is not None:
-                tensors = dict(layer["cache"])
-                for i, name in enumerate(self.written):
-                    memory = results[0 if self.packed else i]
-                    tensors[name] = memory.as_strided(self.problem.shapes[name],
-                                                      self.problem.strides[name],
-                                                      self.firsts[name])
-                output = self.rows_of(call(tensors))
-            linear(output, layer["after"])
-
-    def rows_of(self, output):
-        """Rows of the next product. An output in another layout than asked is not copied: its rows
-        then come in another order."""
-        span = 1 + sum((size - 1) * stride for size, stride in zip(output.shape, output.stride()))
-        if not self.by_token and span == math.prod(output.shape):
-            return output.as_strided(self.last_output.shape, self.last_output.stride())
-        output = output.transpose(1, 2) if self.by_token else output
-        return output.reshape(*self.last_output.shape)
-
-    def graph(self, call):
-        """One or more passes over all layers, so that a replay is long against the jitter of
-        events."""
-        def work():
-            self.pass_through(call)
-
-        return captured(work, 1, work, self.passes)
+    def judged(self, outputs, title):
+        inputs = self.inputs.untyped_storage().data_ptr()
+        for output in outputs:
+            if torch.is_tensor(output) and output.untyped_storage().data_ptr() == inputs:
+                raise Refused(f"{title} returned a view of an input, which computes nothing")
+        return outputs

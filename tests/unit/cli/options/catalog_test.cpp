@@ -24,6 +24,9 @@ TEST_CASE("a list of implementations is split, each name once") {
   CHECK(parsed("naive,cudnn,torch:flash") == Names{"naive", "cudnn", "torch:flash"});
   CHECK(parsed("cudnn,naive,cudnn") == Names{"cudnn", "naive"});
   CHECK(parsed("none").empty());
+  const std::string norm = "F.rms_norm(x, (COLUMNS,), weight[0, :], 1e-6)";
+  CHECK(parsed("torch:" + norm + ",torch.compile:" + norm + ",naive") ==
+        Names{"torch:" + norm, "torch.compile:" + norm, "naive"});
 }
 
 TEST_CASE("an empty name is a usage error that names the option") {

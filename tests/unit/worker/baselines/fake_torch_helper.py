@@ -15,11 +15,11 @@ with open(counter, "a") as file:
     file.write("started\n")
 with open(counter) as file:
     first = len(file.readlines()) == 1
-memory, place = None, None
+memory, places = None, {}
 
 
 def obey(order):
-    global memory, place
+    global memory
     what = order["do"]
     if what == "hello":
         if mode == "unavailable":
@@ -28,9 +28,9 @@ def obey(order):
             json.dump(order["method"], file)
         return {"ok": True, "torch": "9.9", "cuda": "99.0", "cudnn": "9.1.2", "device": "none"}
     if what == "problem":
-        place = order["memory"]
-        with open(place["path"], "r+b") as file:
-            memory = mmap.mmap(file.fileno(), place["bytes"])
+        places.update((tensor["name"], tensor["place"]) for tensor in order["tensors"])
+        with open(order["memory"]["path"], "r+b") as file:
+            memory = mmap.mmap(file.fileno(), order["memory"]["bytes"])
         return {"ok": True}
     if what == "open":
         if order["backend"] == "efficient":
@@ -39,9 +39,9 @@ def obey(order):
             return {"ok": False, "kind": "environment", "reason": "there is no file mine.py"}
         return {"ok": True, "ran": "cudnn" if order["backend"] == "auto" else order["backend"]}
     if what == "run":
-        size = place["places"]["k"] - place["places"]["q"]
+        size = places["k"] - places["q"]
         if order["upload"]:
-            at, of = place["places"]["out"], place["places"]["q"]
+            at, of = places["out"], places["q"]
             memory[at:at + size] = memory[of:of + size]
         return {"ok": True}
     if what == "prepare":

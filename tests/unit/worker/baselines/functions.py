@@ -48,7 +48,7 @@ def gives_f32(q, k, v, **_):
 
 def gives_host(q, k, v, **_):
     output = q.clone()
-    output.is_cuda = False
+    output.device = "cpu"
     return output
 
 

@@ -133,7 +133,7 @@ TEST_CASE("FlexAttention takes every mask by a block mask, and is compiled for e
   script.fill_queries();
   REQUIRE(script.process.run("flex"));
   REQUIRE(script.process.prepare("flex"));
-  script.setting.problem.batch = 2;
+  script.setting.problem.as_attention().batch = 2;
   REQUIRE(script.process.open("flex", script.setting));
   CHECK(Script("sees:1", problem).open_fault("flex").starts_with("FlexAttention cannot"));
 }

@@ -111,7 +111,7 @@ TEST_CASE("what was asked ahead and is not wanted costs nothing else") {
     CHECK(fake.process.detail("flash") == "PyTorch 9.9, flash");
   }
   SECTION("another problem") {
-    fake.setting.problem.seq_kv = 32;
+    fake.setting.problem.as_attention().seq_kv = 32;
     REQUIRE(fake.process.open("flash", fake.setting));
     CHECK(fake.process.tensors()["k"].size() == 2 * 32 * 8 * 2);
   }
@@ -137,7 +137,7 @@ TEST_CASE("another problem gets memory of its own, without inputs") {
   Fake fake("well");
   REQUIRE(fake.process.open("flash", fake.setting));
   fake.process.inputs_are_of(kSource);
-  fake.setting.problem.seq_kv = 32;
+  fake.setting.problem.as_attention().seq_kv = 32;
   REQUIRE(fake.process.open("flash", fake.setting));
   CHECK(fake.process.tensors()["k"].size() == 2 * 32 * 8 * 2);
   CHECK_FALSE(fake.process.has_inputs_of(kSource));

@@ -161,13 +161,20 @@ TEST_CASE("poison and repeats are told by the tensor's own places") {
 
 TEST_CASE("rivals that compute something else are refused by name") {
   CHECK(refused("cudnn", "scale") ==
-        "cudnn computes attention, not scale; compare with kernels of scale or its reference");
+        "cudnn computes attention, not scale; compare with kernels of scale, its reference, "
+        "torch:EXPR or python:FILE:FUNCTION");
   CHECK(refused("torch:flash", "scale").starts_with("torch:flash computes attention"));
   CHECK(refused("rows", "scale").starts_with("rows computes attention, not scale"));
   CHECK(refused("scale", "attention").starts_with("scale computes scale, not attention"));
   CHECK(refused("scale_reference", "scale").empty());
   CHECK(refused("fatune:scale", "scale").empty());
   CHECK(refused("cudnn", "attention").empty());
+  for (const char* rival : {"torch:(x * w, (x * w).sum(1))", "torch.compile:x", "python:a.py:f"})
+    CHECK(refused(rival, "scale").empty());
+  CHECK(refused("python:a.py:f", "attention").empty());
+  CHECK(refused("torch:x * w", "attention") ==
+        "torch:x * w computes a declared operation, not attention; compare with kernels of "
+        "attention");
 }
 
 TEST_CASE("a profiler's job has the tensors of the operation") {

@@ -6,6 +6,7 @@
 
 #include "core/file.hpp"
 #include "support/fake_device.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace fatune;
 using Catch::Matchers::StartsWith;
@@ -37,6 +38,19 @@ struct Adder : test::FakeDevice {
     program.plan.stages[0].arguments = {"x", "y"};
     return program;
   }
+  /// An expression, for the helper's own files on a stand-in for PyTorch.
+  Program expression(const std::string& text) {
+    const auto python = folder / "python";
+    const std::string tests = FATUNE_SOURCE_DIR "/tests/unit/worker/baselines/stand_in";
+    REQUIRE(replace_file(python, "#!/bin/sh\nPYTHONDONTWRITEBYTECODE=1 PYTHONPATH='" + tests +
+                                     "' exec python3 \"$@\"\n"));
+    std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+    Program made;
+    made.outside = OutsideProgram{text, {{"python", python.string()}, {"backend", text}}};
+    return made;
+  }
+
+  test::TemporaryFolder folder;
 };
 
 }  // namespace
@@ -82,4 +96,31 @@ TEST_CASE("a kernel that stops to compute once it was timed is refused") {
   }));
   CHECK(reply.outcome == Outcome::kWrongResult);
   CHECK_THAT(reply.reason, StartsWith("timed_output"));
+}
+
+TEST_CASE("a rival of PyTorch passes the gates of a declared operation, and takes turns") {
+  Adder device;
+  const Program rival = device.expression("torch:torch.add(x, y)");
+  const RunReply reply = device.run(rival);
+  CHECK(reply.reason.empty());
+  CHECK(reply.outcome == Outcome::kMeasured);
+  CHECK(reply.detail == "PyTorch 2.99.0+none, an expression");
+  RoundsOrder order;
+  order.contestants = {rival, device.adding("candidate", Adder::add)};
+  order.rounds = 5;
+  const auto rounds = device.rounds(order);
+  REQUIRE(rounds);
+  CHECK(rounds->rows[0].hot_us == std::vector<double>(5, 62.5));
+  CHECK(rounds->rows[0].gates == std::vector<PassedGate>{{GateId::kPhysics}});
+  CHECK(rounds->rows[1].hot_us.size() == 5);
+}
+
+TEST_CASE("a rival of PyTorch that computes something else, or nothing, is refused") {
+  Adder device;
+  const RunReply wrong = device.run(device.expression("torch:torch.add(x, x)"));
+  CHECK(wrong.outcome == Outcome::kWrongResult);
+  CHECK_THAT(wrong.reason, StartsWith("accuracy"));
+  const RunReply unknown = device.run(device.expression("torch:torch.add(x, z)"));
+  CHECK(unknown.outcome == Outcome::kLaunchError);
+  CHECK(unknown.reason == "the expression: name 'z' is not defined; it may use x, y, torch, F");
 }
