@@ -75,6 +75,8 @@ constexpr seconds kBeginPatience{300};
 constexpr seconds kRoundsPatience{120}, kRunPatience{30};
 // Chosen: time for a process that has just closed its channel to end.
 constexpr std::chrono::milliseconds kMoment{300};
+// Chosen: more time for a run of a baseline, which may compile its kernels for 60 s.
+constexpr seconds kOpenPatience{40};
 // Chosen: number of deadlines that may pass between two notes.
 constexpr int kLaunchesWaitedFor = 2;
 // Chosen: delay of SIGKILL after the worker's own deadline.
@@ -233,7 +235,8 @@ std::chrono::steady_clock::time_point DeviceWorker::next_deadline() const {
 Status DeviceWorker::start_run(const RunOrder& order, const Note& note) {
   FATUNE_TRY_STATUS(ensure_ready(note));
   // Sending fails if the process has just died, which finish() reports at once.
-  run_deadline_ = link_->send(to_json(order)) ? next_deadline() : Clock::now();
+  const seconds opening = order.program.outside ? kOpenPatience : seconds(0);
+  run_deadline_ = link_->send(to_json(order)) ? next_deadline() + opening : Clock::now();
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,6 +17,10 @@ namespace {
 
 constexpr std::size_t kTensorPage = 4096;  // each tensor begins at one
 
+std::string name_of(const TensorPlan& tensor, bool output) {
+  return tensor.filled && !output ? before(tensor) : tensor.name;
+}
+
 }  // namespace
 
 SharedTensors::Memory::~Memory() {
@@ -23,29 +28,16 @@ SharedTensors::Memory::~Memory() {
   if (file >= 0) ::close(file);
 }
 
-void SharedTensors::add(std::vector<TensorPlan> plans, bool outputs) {
-  std::erase_if(plans, [](const TensorPlan& tensor) { return tensor.name == "lse"; });
+void SharedTensors::add(const std::vector<TensorPlan>& plans, bool outputs) {
   for (const BufferPlan& buffer : buffers_of(plans)) {
-    std::string first;
     for (const std::size_t i : buffer.tensors) {
-      const TensorPlan& plan = plans[i];
-      const std::string name = plan.filled && !outputs ? before(plan) : plan.name;
-      const std::size_t start =
-          memory_->bytes + static_cast<std::size_t>(plan.first) * plan.width();
-      parts_[name] = {start, 0, outputs, false};
-      if (first.empty()) first = name;
+      const auto first = static_cast<std::size_t>(plans[i].first) * plans[i].width();
+      parts_[name_of(plans[i], outputs)] = {memory_->bytes + first, 0, outputs, false};
     }
-    parts_[first].bytes = buffer.bytes;
-    parts_[first].gaps = buffer.gaps;
+    Part& part = parts_[name_of(plans[buffer.tensors.front()], outputs)];
+    part.bytes = buffer.bytes;
+    part.gaps = buffer.gaps;
     memory_->bytes += (buffer.bytes + kTensorPage - 1) / kTensorPage * kTensorPage;
-  }
-  for (const TensorPlan& plan : plans) {
-    tensors_.push_back({{"name", plan.name},
-                        {"type", plan.type_word()},
-                        {"shape", plan.shape},
-                        {"strides", plan.strides},
-                        {"place", parts_[plan.filled && !outputs ? before(plan) : plan.name].start},
-                        {"output", outputs}});
   }
 }
 
@@ -53,9 +45,14 @@ Result<SharedTensors> SharedTensors::make(const OperationPlan& plan) {
   SharedTensors tensors;
   tensors.memory_ = std::make_unique<Memory>();
   Memory& memory = *tensors.memory_;
-  tensors.add(plan.inputs(), false);
+  tensors.inputs_ = plan.inputs();
+  tensors.outputs_ = plan.outputs();
+  std::erase_if(tensors.outputs_, [](const TensorPlan& tensor) {
+    return tensor.name == "lse" && !tensor.axes.empty();  // attention's
+  });
+  tensors.add(tensors.inputs_, false);
   tensors.input_bytes_ = memory.bytes;
-  tensors.add(plan.outputs(), true);
+  tensors.add(tensors.outputs_, true);
   const auto problem_with = [&](const char* what) {
     return device_error(fmt::format("cannot {} {} of host memory to share with a helper: {}", what,
                                     describe(Bytes(memory.bytes)),
@@ -83,6 +80,21 @@ std::vector<std::string> SharedTensors::first_tensors(bool outputs) const {
     if (part.output == outputs && part.bytes > 0) names.push_back(name);
   }
   return names;
+}
+
+Json SharedTensors::tensors() const {
+  Json told = Json::array();
+  for (const bool output : {false, true}) {
+    for (const TensorPlan& each : output ? outputs_ : inputs_) {
+      told.push_back({{"name", each.name},
+                      {"type", each.type_word()},
+                      {"shape", each.shape},
+                      {"strides", each.strides},
+                      {"place", parts_.find(name_of(each, output))->second.start},
+                      {"output", output}});
+    }
+  }
+  return told;
 }
 
 Json SharedTensors::place() const {

@@ -9,16 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>  // the list is held as a value
-
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "model/problem/tensor.hpp"
 
 namespace fatune {
 
-/// The buffers of inputs, then those of outputs but lse, one after the other in an anonymous file,
-/// as they lie on the device. The file is gone when no process maps it any more.
+/// The buffers of inputs, then those of outputs but attention's lse, one after the other in an
+/// anonymous file, as they lie on the device. The file is gone when no process maps it any more.
 class SharedTensors {
  public:
   static Result<SharedTensors> make(const OperationPlan& plan);
@@ -34,7 +32,7 @@ class SharedTensors {
   /// inputs. The path is good as long as this object lives.
   Json place() const;
   /// A list of {"name", "type", "shape", "strides", "place", "output"}, inputs first.
-  const Json& tensors() const { return tensors_; }
+  Json tensors() const;
 
  private:
   struct Memory {
@@ -48,12 +46,12 @@ class SharedTensors {
     std::size_t bytes = 0;  ///< of the buffer that begins here; 0: none does
     bool output = false, gaps = false;
   };
-  void add(std::vector<TensorPlan> plans, bool outputs);
+  void add(const std::vector<TensorPlan>& plans, bool outputs);
   std::vector<std::string> first_tensors(bool outputs) const;
   std::unique_ptr<Memory> memory_;
   std::map<std::string, Part, std::less<>> parts_;
   std::size_t input_bytes_ = 0;
-  Json tensors_ = Json::array();
+  std::vector<TensorPlan> inputs_, outputs_;
 };
 
 }  // namespace fatune

@@ -22,7 +22,7 @@ namespace fatune {
 namespace {
 
 constexpr std::string_view kLoader = "torch_helper/load.py";
-constexpr double kCompilePatience = 20;  // chosen: seconds; an answer may take 30
+constexpr double kCompilePatience = 60;  // chosen: seconds; less than TorchPatience::open
 constexpr std::size_t kQuoted = 80;      // chosen: characters of a line that is no answer
 
 /// The loader as a program, and behind it path and text of each other file.
@@ -219,7 +219,7 @@ Status TorchProcess::load(const PythonPackage& package, const TorchSetting& sett
 void TorchProcess::pass_over_ahead() {
   while (!ahead_.empty()) {
     ahead_.pop_front();
-    static_cast<void>(answer(patience_.order).operator bool());
+    static_cast<void>(answer(patience_.open).operator bool());
   }
 }
 
@@ -284,7 +284,7 @@ Status TorchProcess::open(const std::string& backend, const TorchSetting& settin
   FATUNE_TRY_STATUS(start(setting));
   FATUNE_TRY_STATUS(begin(setting));
   if (opened_.contains(backend)) return {};
-  FATUNE_TRY(const Json answer, ask(open_order(backend), patience_.order));
+  FATUNE_TRY(const Json answer, ask(open_order(backend), patience_.open));
   const Fields fields(answer, "the PyTorch helper's answer");
   Opened opened;
   FATUNE_TRY(opened.ran, fields.text("ran"));

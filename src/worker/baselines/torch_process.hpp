@@ -31,6 +31,7 @@ struct TorchSetting {
 struct TorchPatience {
   std::chrono::milliseconds hello{45'000};  ///< importing PyTorch from a cold disk
   std::chrono::milliseconds order{30'000};
+  std::chrono::milliseconds open{70'000};  ///< compiling its kernels
 };
 
 /// Runs src/worker/baselines/torch_helper/. The process starts when it is first needed. After it

@@ -131,7 +131,6 @@ class Expression(Function):
         if not self.compiles:
             return "an expression"
         self.title = "torch.compile"
-        torch.compiler.reset()
         self.function = torch.compile(self.function, dynamic=False, fullgraph=True, mode=self.MODE)
         self.notes.clear()
         super().first_run()

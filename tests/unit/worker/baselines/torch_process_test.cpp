@@ -89,7 +89,7 @@ TEST_CASE("the helper times by the numbers of the sampler") {
                                                  {"long_us", kLongUs},
                                                  {"steady", kSteadyLayer},
                                                  {"most_passes", kMostLayerPasses},
-                                                 {"patience_s", 20}});
+                                                 {"patience_s", 60}});
 }
 
 TEST_CASE("what was asked ahead is not asked again") {
@@ -195,4 +195,29 @@ TEST_CASE("a Python that is not there, or does not start, is an environment erro
   REQUIRE_FALSE(opened);
   CHECK(opened.error().kind == ErrorKind::kEnvironment);
   CHECK(message(opened.error()).find(missing) != std::string::npos);
+}
+
+TEST_CASE("an output that is read lies among the inputs, too, and is told as both") {
+  OperationPlan plan;
+  plan.tensors = {{"x", Dtype::kF16, {3, 5}, false, {}},
+                  {"y", std::nullopt, {7}, true, {}},
+                  {"lse", std::nullopt, {2}, true, {}}};
+  plan.tensors[1].filled = true;
+  plan.tensors[2].plain = PlainType::kI64;
+  const auto tensors = SharedTensors::make(plan);
+  REQUIRE(tensors);
+  CHECK(tensors->inputs() == std::vector<std::string>{"x", "y before"});
+  CHECK(tensors->outputs() == std::vector<std::string>{"lse", "y"});
+  CHECK((*tensors)["x"].size() == 30);
+  CHECK((*tensors)["y before"].size() == 28);
+  CHECK((*tensors)["lse"].size() == 16);
+  const auto told = [](const char* name, const char* type, std::vector<int> shape, int place,
+                       bool output) {
+    return Json{{"name", name},   {"type", type},    {"shape", shape}, {"strides", Json::array()},
+                {"place", place}, {"output", output}};
+  };
+  CHECK(tensors->tensors() ==
+        Json::array({told("x", "f16", {3, 5}, 0, false), told("y", "f32", {7}, 4096, false),
+                     told("y", "f32", {7}, 8192, true), told("lse", "i64", {2}, 12288, true)}));
+  CHECK(tensors->place().at("inputs") == 8192);
 }
