@@ -186,7 +186,7 @@ def tune(args, checks, folder):
     for words in DECLARED:
         file, *options = words.split()
         run = folder / file
-        done = subprocess.run([args.fatune, "tune", str(ROOT / "tests" / "data" / "declared" / file), *options, "--budget", "20",
+        done = subprocess.run([args.fatune, "tune", str(ROOT / "examples" / "tune" / file), *options, "--budget", "20",
                                "--out", str(run)], capture_output=True, text=True, check=False)
         checks.expect(done.returncode == 0, f"tune {file} ended with {done.returncode}: {done.stderr[-2000:]}")
         own = "agree with those of the default config" in done.stdout

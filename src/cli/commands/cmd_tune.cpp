@@ -129,8 +129,9 @@ Result<int> tune(const TuneArgs& args, const Settings& settings) {
 Runner setup_tune(CLI::App& command) {
   return make_runner(
       command, tune_table,
-      "fatune tune add.cu --param B=64..512:64 --size n=99999 --array 'a, b, c: [n]' "
-      "--output c --grid 'n / B' --block B",
+      "fatune tune examples/tune/add.cu --param block_size_x=128..512:64 --size n=99999 \\\n"
+      "  --array 'a, b, c: [n]' --output c --grid 'n / block_size_x' --block block_size_x\n"
+      "This example needs a GPU.",
       tune);
 }
 
