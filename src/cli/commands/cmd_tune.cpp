@@ -33,11 +33,12 @@ constexpr FileReader kReaders[] = {
     {".cu", declare_source}, {".fatune", declare_text}, {".json", declare_json}};
 
 OptionTable tune_table(TuneArgs& a) {
-  OptionGroup kernel{"Kernel",
-                     {required({"FILE", &a.file, "",
-                                "Tune this CUDA file, whose lines //@ WORD TEXT stand for the "
-                                "options of this group, a text file of lines WORD: TEXT, or a JSON "
-                                "file of T1, KTT, BAT or kernel_launcher"})}};
+  OptionGroup kernel{
+      "Kernel",
+      {required(
+          {"FILE", &a.file, "",
+           "Tune this CUDA file (its lines //@ WORD TEXT are options, too), text file of lines "
+           "WORD: TEXT, or JSON file of T1, KTT, BAT or kernel_launcher"})}};
   for (const StatementWord& word : statement_words()) {
     OptionRow row{word.flag, &a.said[&word], word.value, word.help};
     row.several = word.repeat != StatementWord::Repeat::kReplaces;
@@ -129,9 +130,10 @@ Result<int> tune(const TuneArgs& args, const Settings& settings) {
 Runner setup_tune(CLI::App& command) {
   return make_runner(
       command, tune_table,
-      "fatune tune examples/tune/add.cu --param block_size_x=128..512:64 --size n=99999 \\\n"
-      "  --array 'a, b, c: [n]' --output c --grid 'n / block_size_x' --block block_size_x\n"
-      "This example needs a GPU.",
+      "fatune tune examples/tune/blur.cu\n"
+      "fatune tune examples/tune/add.cu --param block_size_x=128..512:64 --size n=99999 "
+      "--array 'a, b, c: [n]' --output c --grid 'n / block_size_x' --block block_size_x\n"
+      "These examples need a GPU.",
       tune);
 }
 
