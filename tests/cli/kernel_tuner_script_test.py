@@ -57,7 +57,10 @@ for k, values in enumerate(itertools.islice(itertools.product(*(each["values"] f
     config = dict(zip(names, values))
     wrong = kernel in ("block_sums", "given_up") and k > 1 and not unchecked
     pruned = kernel == "turn" and k or kernel == "given_up" and k == 1 and not unchecked
-    lines.append({{"t": "candidate", "config": config, "outcome": "wrong_result" if wrong else "pruned" if pruned else "measured", "hot": {{"median_us": k + 1.0, "samples": 3}}}})
+    outcome = "wrong_result" if wrong else "pruned" if pruned else "measured"
+    spills = {{"outcome": "pruned", "reason": "spills"}}  # it is not timed
+    timed = {{"outcome": outcome, "hot": {{"median_us": k + 1.0, "samples": 3}}}}
+    lines.append({{"t": "candidate", "config": config, **(spills if kernel == "turn" and k == 3 else timed)}})
 (out / "journal.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
 (out / "best.json").write_text(json.dumps({{"device": {{"name": "a GPU"}}, "words": words}}))
 """
@@ -112,7 +115,7 @@ def check_without_answer(scripts):
 
 def check_answer(scripts):
     said, folder = scripts.run("turn")
-    expect(said, "It agrees with the script's answer, as 4 of 4 configs do")
+    expect(said, "It agrees with the script's answer, as 3 of 3 configs do", "without a time: 1 pruned")
     manifest = manifest_of(folder)
     check(manifest["stages"][0]["grid"][1] == "ceil_div((512), (block_size_y) * (tile_size))", f"grid: {manifest['stages']}")
     rules = [each["require"] for each in manifest["constraints"]]

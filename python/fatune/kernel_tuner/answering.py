@@ -185,12 +185,12 @@ def _outcomes(call: Call, run: Path) -> List[Tuple[Result, str]]:
             continue
         result: Result = {name: _as_given(values, record["config"].get(name, values[0]))
                           for name, values in call.space.items()}
-        outcome = record["outcome"]
-        if outcome in ("measured", "pruned"):
-            result["time"] = record["hot"]["median_us"] / 1000
+        outcome, hot = record["outcome"], record.get("hot")
+        if hot and outcome in ("measured", "pruned"):
+            result["time"] = hot["median_us"] / 1000
             result.update(times=[result["time"]], **_costs(record.get("spent", {})))
-        if outcome == "pruned":  # after some samples; it is right, and far slower than the best
-            result["given_up_after"], outcome = record["hot"]["samples"], "measured"
+        if hot and outcome == "pruned":  # after some samples; it is right, and far slower than the best
+            result["given_up_after"], outcome = hot["samples"], "measured"
         found.append((result, outcome))
     return found
 
