@@ -64,6 +64,9 @@ Result<Declared> read(const TuneArgs& args) {
 }
 
 Status write(const Declared& declared, const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::exists(folder, ignored) && !fs::is_empty(folder, ignored))
+    return usage_error("--write: " + folder.string() + " is not empty; name a new folder");
   FATUNE_TRY_STATUS(make_directories(folder));
   for (const SourceFile& file : declared.files)
     FATUNE_TRY_STATUS(write_below(folder, file.path, file.text));

@@ -63,8 +63,9 @@ DeclaredArray parse_array(const Said& said, Faults& faults) {
     array.details = split_outside(word == "file" ? std::exchange(rest, "") : numbers, ',');
     if (word == "file") continue;
     if (is_fill(word, array.details)) continue;
-    faults.add(array.where,
-               fmt::format("'{}' of {} is unknown; write {}", word, array.name, kUses));
+    const bool known = is_fill(word, {}) || word == "constant";
+    faults.add(array.where, fmt::format("'{}' of {} {}; write {}", word, array.name,
+                                        known ? "has other numbers" : "is unknown", kUses));
     break;
   }
   return array;

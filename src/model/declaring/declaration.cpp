@@ -183,6 +183,7 @@ class DeclarationReader {
       faults_.add(stage.where, fmt::format("{} has the type {}, which is not one of {}", title,
                                            parameter.type, scalar_types()));
     const Said* const scalar = said_.find("scalar", text);
+    if (scalar != nullptr) passed_.push_back(text);
     if (said_.find("param", text) != nullptr && !stage.passed)
       faults_.add(stage.where, title + " has the name of a param, which is a macro; rename one");
     else if (scalar == nullptr && said_.find("size", text) == nullptr && !stage.passed)
@@ -221,6 +222,10 @@ class DeclarationReader {
         faults_.add(array.where, "no launch takes " + array.name);
       if (array.scratch && (array.output || !array.fill.empty()))
         faults_.add(array.where, array.name + " is scratch, which is neither filled nor compared");
+    }
+    for (const Said& said : said_.of("scalar")) {
+      if (all_known && !contains(passed_, said.name))
+        faults_.add(said.where, "no launch takes " + said.name);
     }
     if (std::ranges::any_of(result_.arrays, &DeclaredArray::output)) return;
     std::vector<std::string> written;
@@ -312,6 +317,7 @@ class DeclarationReader {
   std::vector<GlobalFunction> functions_;
   Faults& faults_;
   Declaration result_;
+  std::vector<std::string> passed_;  ///< scalars
 };
 
 }  // namespace

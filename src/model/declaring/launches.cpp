@@ -48,6 +48,9 @@ class Rounding : TokenReader {
     while (next() == "/" || next() == "*" || next() == "%") {
       const std::string sign = take();
       const std::string right = factor();
+      const std::string idiom = fmt::format(" + {} - 1)", right);  // it rounds up already
+      if (sign == "/" && text.ends_with(idiom))
+        text.replace(text.size() - idiom.size(), idiom.size(), ")");
       text = sign == "/" ? fmt::format("ceil_div({}, {})", text, right)
                          : fmt::format("{} {} {}", text, sign, right);
     }
@@ -94,8 +97,10 @@ DeclaredStage parse_launch(const Said& said, Faults& faults) {
   for (const auto& [part, extents] :
        {std::pair("grid", &stage.grid), std::pair("block", &stage.block)}) {
     if (extents->empty() || extents->size() > kLaunchDimensions)
-      faults.add(said.where, fmt::format("{0} must be 1 to 3 expressions, such as: {0} {1}", part,
-                                         part[0] == 'g' ? "n / BLOCK" : "BLOCK"));
+      faults.add(said.where, fmt::format("{}; write 1 to 3 expressions, such as: {} {}",
+                                         extents->empty() ? fmt::format("no {} is said", part)
+                                                          : fmt::format("{} has too many", part),
+                                         part, part[0] == 'g' ? "n / BLOCK" : "BLOCK"));
     extents->resize(kLaunchDimensions, "1");
   }
   return stage;

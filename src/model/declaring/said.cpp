@@ -67,8 +67,21 @@ std::vector<Said> split_arrays(const Statement& statement, Faults& faults) {
   return said;
 }
 
+bool closes_brackets(std::string_view text) {
+  std::string open;
+  for (const char c : text) {
+    if (c == '(' || c == '[') open += c == '(' ? ')' : ']';
+    if (c != ')' && c != ']') continue;
+    if (open.empty() || open.back() != c) return false;
+    open.pop_back();
+  }
+  return open.empty();
+}
+
 std::vector<Said> split_statement(const Statement& statement, Faults& faults) {
   const std::string_view word = statement.word->word();
+  if (!closes_brackets(statement.text))
+    faults.add(statement.where, "has a bracket that is not closed, or not opened");
   if (word == "array") return split_arrays(statement, faults);
   if (statement.word->repeat != Repeat::kNames)
     return {{statement.word, "", statement.text, statement.where}};

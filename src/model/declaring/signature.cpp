@@ -159,9 +159,11 @@ std::vector<FunctionParameter> parameters_of(const GlobalFunction& function,
 
 std::optional<ElementType> element_type(std::string_view c_type) {
   if (c_type.starts_with("std::")) c_type.remove_prefix(5);
+  if (c_type.ends_with(" int") && c_type != "unsigned int") c_type.remove_suffix(4);
   const auto* const other = std::ranges::find(kOtherTypes, c_type, &OtherType::spelling);
   if (other != std::end(kOtherTypes)) return ElementType{std::string(other->name), 1, other->bytes};
-  if (const auto scalar = split_scalar(std::string(c_type) + " 0"))
+  const std::string of_zero = std::string(c_type) + " 0";
+  if (const auto scalar = split_scalar(of_zero); scalar && scalar->value == "0")
     return ElementType{std::string(scalar->type->name), 1, scalar->type->bytes};
   const int count = c_type.empty() ? 0 : c_type.back() - '0';
   if (count < 2 || count > 4) return std::nullopt;

@@ -41,6 +41,7 @@ class Faults {
   void add(const std::string& where, const std::string& fault) {
     if (!lines_.empty()) lines_ += '\n';
     lines_ += where + ": " + fault;
+    typed_ = typed_ && where.starts_with("--");
   }
   void form(const std::string& where, std::string_view text, const std::string& form) {
     add(where, "'" + std::string(text) + "' is not of the form " + form);
@@ -48,11 +49,17 @@ class Faults {
   /// Keeps the error of a part that failed; its message names the place.
   void take(const Status& part) {
     if (!part) lines_ += (lines_.empty() ? "" : "\n") + part.error().message;
+    typed_ = typed_ && part;
   }
-  Status status() const { return lines_.empty() ? Status() : Status(file_error(lines_)); }
+  /// A usage error if all faults are of options, else a file error.
+  Status status() const {
+    if (lines_.empty()) return {};
+    return typed_ ? usage_error(lines_) : file_error(lines_);
+  }
 
  private:
   std::string lines_;
+  bool typed_ = true;
 };
 
 /// Reads the lines of a text that begin with `mark`: "word text" or "word: text". Without a mark

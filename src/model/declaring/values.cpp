@@ -27,7 +27,9 @@ Status add_range(std::string_view text, Json& values) {
   const auto last = parse_integer(trim(text.substr(dots + 2, colon - dots - 2)));
   const auto by = parse_integer(step);
   if (!first || !last || !by) return no_value(text);
-  if (*last < *first || *by < (factor ? 2 : 1) || (factor && *first < 1))
+  if (*by < (factor ? 2 : 1))
+    return usage_error(fmt::format("'{}' must step by {} or more", text, factor ? 2 : 1));
+  if (*last < *first || (factor && *first < 1))
     return usage_error(fmt::format("'{}' has no values, as it does not ascend", text));
   for (std::int64_t value = *first; values.size() <= kMostValues;) {
     values.push_back(value);

@@ -300,7 +300,9 @@ class ExpressionParser : TokenReader {
           fmt::format("'{}' is a function and needs arguments in parentheses", token));
     } else if (called) {
       std::vector<std::string> known;
-      for (const NamedFunction& each : kFunctions) known.emplace_back(each.manifest);
+      for (const NamedFunction& each : kFunctions) {
+        if (!each.manifest.empty()) known.emplace_back(each.manifest);
+      }
       return out_.error(fmt::format("unknown function '{}'{}", token,
                                     nearest_hint(token, known, " (did you mean '{}'?)",
                                                  fmt::format(" (known: {})", join(known, ", ")))));

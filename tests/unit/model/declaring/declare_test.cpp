@@ -185,6 +185,8 @@ TEST_CASE("values are lists, ranges and words") {
 
 TEST_CASE("divisions round up, inside of brackets and calls too") {
   CHECK(rounded_up("n / B") == "ceil_div(n, B)");
+  CHECK(rounded_up("(n + B - 1) / B") == "ceil_div((n), B)");
+  CHECK(rounded_up("(n + B - 1) / (2 * B)") == "ceil_div((n + B - 1), (2 * B))");
   CHECK(rounded_up("w / (A * B) + 1") == "ceil_div(w, (A * B)) + 1");
   CHECK(rounded_up("n * t / B / C") == "ceil_div(ceil_div(n * t, B), C)");
   CHECK(rounded_up("min(n / B, 64)") == "min(ceil_div(n, B), 64)");
@@ -211,6 +213,8 @@ __constant__ float table[64], single;
   CHECK((parameters[2].type == "double" && !parameters[2].pointer));
   CHECK(element_type(parameters[3].type)->count == 4);
   CHECK(element_type(parameters[4].type)->name == "u64");
+  CHECK(element_type("unsigned short int")->name == "u16");
+  CHECK_FALSE(element_type("long double"));
   CHECK(functions[1].parameters[1].type == "half");
   CHECK_FALSE(functions[1].parameters[1].written);
   CHECK(constant_type(kText, "ops::table") == "float");
@@ -264,7 +268,7 @@ __global__ void k(float* x, const int* u, int l, S s) {})");
         "k.cu:5: where: 'q > 3' uses the unknown name 'q'",
         "k.cu:6: array: 'k' uses the unknown name 'k'",
         "k.cu:7: grid: 'n / blok' uses the unknown name 'blok'",
-        "k.cu: block must be 1 to 3 expressions, such as: block BLOCK",
+        "k.cu: no block is said; write 1 to 3 expressions, such as: block BLOCK",
         "k.cu: parameter u of k is a pointer, but u is no array; add: array u[n]",
         "k.cu: parameter l of k has no value; add: size l=N or scalar l=X",
         "k.cu: no array is an output; add: output x", "k.cu:6: array: no launch takes y",
@@ -272,6 +276,24 @@ __global__ void k(float* x, const int* u, int l, S s) {})");
         "k.cu:11: default: there is no param e",
         "k.cu:9: tolerance: '1e-4' is not of the form relative=1e-4 absolute=1e-6"})
     CHECK(tells(faults, fault));
+}
+
+TEST_CASE("brackets, numbers of fills and scalars that nothing takes are faults") {
+  const auto faults = faults_of(kAdd, "--array b: [n\n--array a: [n] uniform(1)\n--scalar x=1");
+  CHECK(tells(faults, "typed:1: array: has a bracket that is not closed, or not opened"));
+  CHECK(tells(faults, "typed:3: scalar: no launch takes x"));
+  CHECK(std::ranges::any_of(faults, [](const std::string& each) {
+    return each.starts_with("typed:2: array: 'uniform' of a has other numbers; write out,");
+  }));
+  CHECK(parse_values("1..8:0").error().message == "'1..8:0' must step by 1 or more");
+}
+
+TEST_CASE("faults of options alone are of usage, others of a file") {
+  Faults faults;
+  faults.add("--param", "x: '' is no value");
+  CHECK(faults.status().error().kind == ErrorKind::kUsage);
+  faults.add("k.cu:3: param", "y: '' is no value");
+  CHECK(faults.status().error().kind == ErrorKind::kFile);
 }
 
 TEST_CASE("launches have their own arguments, and refuse what one module cannot do") {
