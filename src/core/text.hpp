@@ -30,6 +30,10 @@ std::string fixed(double value, int decimals);
 std::string percent(double fraction, int decimals = 1);         ///< 0.031 -> "3.1 %"
 std::string counted(std::size_t count, std::string_view what);  ///< "1 kernel", "2 kernels"
 std::vector<std::string> split(std::string_view text, char separator);
+/// Splits at the separator outside of brackets, and trims the parts. An empty text has no part.
+std::vector<std::string> split_outside(std::string_view text, char separator);
+/// Returns the length of the text up to the first of the characters outside of brackets.
+std::size_t length_before(std::string_view text, std::string_view characters);
 std::string_view trim(std::string_view text);
 std::string first_line(std::string_view text);           ///< trimmed
 std::size_t occurrences(std::string_view text, char c);  ///< fastest for rare characters

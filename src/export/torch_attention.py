@@ -93,7 +93,7 @@ def _every_route(query, key, value, mask, softcap, score, scale, gqa, more, name
         tensors = {"q": query, "k": key, "v": value}
         _refuse_named(_alike(kernels, tensors, word, gqa), named, f"{mask} {score}", query.device)
         route, why = _tensor_route(kernels, tensors, word, scale, gqa, misaligned, _EVERY)
-        found = table.remember(asked, (route, why, _counter(query, key, word, scale, why)))
+        found = _remember(table.routes, asked, (route, why, _counter(query, key, word, scale, why)))
     next(found[2])
     return found[:2]
 

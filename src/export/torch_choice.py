@@ -20,12 +20,6 @@ class _Table:
         names = self.names.get((rows, keys), ())
         return next((name for name in names if bool((mask == _mask_tensor(name, rows, keys, mask.device)).all())), "")
 
-    def remember(self, asked, found):
-        if len(self.routes) >= _MAX_REMEMBERED:
-            self.routes.clear()
-        self.routes[asked] = found
-        return found
-
 
 class _Service:
     """Kernels and functions of files imported by hand, or of installed files."""
@@ -199,7 +193,7 @@ def _count(why, query, key, value, mask, scale):
     except RuntimeError:  # nested tensors have no sizes
         return
     table = _service.table
-    next(table.routes.get(asked) or table.remember(asked, _counter(query, key, mask, scale, why)))
+    next(table.routes.get(asked) or _remember(table.routes, asked, _counter(query, key, mask, scale, why)))
 
 
 def _refuse_others(query, key, value):
@@ -248,7 +242,7 @@ def _attend(query, key, value, mask, scale, gqa, bias=None, kind=None, named=())
         tensors = {"q": query, "k": key, "v": value}
         route, why = (_choose(table.kernels, tensors, mask, scale, gqa, misaligned) if kind is None else
                       _tensor_route(table.kernels, tensors, mask, scale, gqa, misaligned, kind))
-        found = table.remember(asked, (route, _counter(query, key, mask, scale, why)))
+        found = _remember(table.routes, asked, (route, _counter(query, key, mask, scale, why)))
     route, counter = found
     next(counter)
     if route is None:

@@ -77,10 +77,7 @@ class _Route:
         calls = [(_driver.api.cuMemcpyDtoDAsync_v2, (to, values[tensor], count, ctypes.c_void_p(stream)))
                  for to, tensor, count in self.constants]
         calls += [(_driver.launch, words) for words in _launches(self.functions, self.plan.stages, addresses, stream)]
-        if len(self.calls) >= _MAX_REMEMBERED:
-            self.calls.clear()
-        self.calls[place] = kept = calls, values
-        return kept
+        return _remember(self.calls, place, (calls, values))
 
 
 def _text(key):
@@ -129,9 +126,7 @@ def _register(library, operation):
         asked = (*[(tensor.shape, tensor.dtype, tensor.device) for tensor in inputs], *arguments[count:])
         route = routes.get(asked)
         if route is None:
-            if len(routes) >= _MAX_REMEMBERED:
-                routes.clear()
-            routes[asked] = route = _Route(*_kernel_for(operation, inputs, arguments[count:]), inputs[0].device)
+            route = _remember(routes, asked, _Route(*_kernel_for(operation, inputs, arguments[count:]), inputs[0].device))
         outputs = route(inputs)
         return outputs[0] if single else tuple(outputs)
 

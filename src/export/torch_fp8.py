@@ -55,7 +55,7 @@ def _fp8_route(query, key, value, mask, scale, gqa, smooth_k):
         kernel, seen = _choice(table.kernels, tensors, mask, scale, gqa, quantizes=query.dtype not in _FP8,
                                smooth_k=smooth_k)
         route, why = (None, seen) if kernel is None else _route_of(kernel, _AS_FP8, query.device.index or 0, seen)
-        route = table.remember(asked, route or why)
+        route = _remember(table.routes, asked, route or why)
     return route
 
 

@@ -110,10 +110,7 @@ class _Route:
         memory = {name: scratch + offset for name, offset in self.kernel.memory.items()}
         pointers = {"lse": 0, **memory, **dict(zip(self.names, pointers))}
         strides = {name: [step * self.kernel.element for step in steps] for name, steps in self.seen.items()}
-        if len(self.launches) >= _MAX_REMEMBERED:
-            self.launches.clear()
-        self.launches[place] = kept = self.kernel.bound(self.functions, pointers, stream, strides)
-        return kept
+        return _remember(self.launches, place, self.kernel.bound(self.functions, pointers, stream, strides))
 
 
 class _LseRoute(_Route):

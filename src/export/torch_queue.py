@@ -24,6 +24,14 @@ _is_tracing, _dispatch_modes, _transform = (
 _current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
 
 
+def _remember(cache, key, found):
+    """Returns what was found, kept in a cache that begins anew when it is full."""
+    if len(cache) >= _MAX_REMEMBERED:
+        cache.clear()
+    cache[key] = found
+    return found
+
+
 def _is_observed():
     """Returns whether a tracer or transform must see the operators."""
     return bool(_dispatch_modes()) or _transform() is not None or _forward_ad._current_level >= 0 or _is_tracing()

@@ -39,6 +39,7 @@ class Call(NamedTuple):
     defines: Optional[Mapping[str, Any]] = None  # macros in place of those of parameters
     folders: Sequence[Path] = ()  # searched for headers
     fixed: Mapping[str, Any] = {}  # parameters with one value, which are macros of the source
+    default: Optional[Dict[str, Any]] = None  # of a part: its first valid config
 
     @property
     def name(self) -> str:
@@ -80,12 +81,13 @@ def parts_of(call: Call) -> List[Call]:
     parts = []
     for values in itertools.product(*(call.parameters[name] for name in names)):
         part = _part(call, dict(zip(names, values)))
-        if many == 1 or default_of(part) is not None:
-            parts.append(part)
+        default = _default_of(part)
+        if many == 1 or default is not None:
+            parts.append(part._replace(default=default))
     return parts
 
 
-def default_of(call: Call) -> Optional[Dict[str, Any]]:
+def _default_of(call: Call) -> Optional[Dict[str, Any]]:
     """Returns the first config that the restrictions and a block's threads allow; None: there is no
     such config among the first million."""
     rules = restrictions_of(call)

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..errors import USAGE, FatuneError
 from .arrays import Store, in_memory_order
-from .calls import AXES, Call, default_of, listed, restrictions_of
+from .calls import AXES, Call, listed, restrictions_of
 from .macros import copy_headers, macros_of, settled
 from .rules import grid_expression
 from .signature import Parameter, parameters_of
@@ -99,7 +99,7 @@ def _prefix(call: Call) -> str:
 
 
 def _manifest(call: Call, passed: List[str], source: str, options: List[str]) -> Dict[str, Any]:
-    default = default_of(call)
+    default = call.default
     if default is None:
         raise FatuneError(f"{call.name}: the restrictions leave none of the first million configs",
                           USAGE)

@@ -14,9 +14,9 @@ Divisors = Tuple[List[str], List[str]]  # factors above and below
 _FUNCTIONS = {"min": min, "max": max, "abs": abs, "int": int, "float": float, "round": round}
 _SAID = (ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.Eq, ast.NotEq, ast.Lt,
          ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
-         ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.UnaryOp, ast.USub, ast.Not, ast.Tuple, ast.List, ast.Name, ast.Load,
-         ast.Constant, ast.Call)
-"""What expressions of manifests have, too."""
+         ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.UnaryOp, ast.USub,
+         ast.Not, ast.Tuple, ast.List, ast.Name, ast.Load, ast.Constant, ast.Call)
+"""The syntax that expressions of manifests have, too."""
 
 
 class _Unsaid(Exception):

@@ -30,18 +30,13 @@ struct JobFile {
   std::vector<std::string> arguments;  ///< arguments that make the program a worker of the job
 };
 
-/// The tensors of a custom operation; none for attention.
-Result<std::optional<OperationPlan>> custom_plan(const Candidate& candidate) {
-  if (!candidate.problem.custom()) return std::optional<OperationPlan>();
-  FATUNE_TRY(OperationPlan plan, candidate.kernel->manifest.operation->plan(candidate.problem));
-  return std::optional(std::move(plan));
-}
-
 /// Writes a job. The caller sets device and warm-ups; the candidate gives program and problem.
 Result<JobFile> write_job(ProfileJob job, const Candidate& candidate, const Compiled& compiled,
                           const DeviceLimits& limits) {
   job.problem = candidate.problem;
-  FATUNE_TRY(job.custom, custom_plan(candidate));
+  if (candidate.problem.custom()) {
+    FATUNE_TRY(job.custom, candidate.kernel->manifest.operation->plan(candidate.problem));
+  }
   job.program.cubin = compiled.cubin_path.string();
   FATUNE_TRY(job.program.plan, launch_plan(candidate, limits));
   FATUNE_TRY(ScratchFolder folder, ScratchFolder::make());
@@ -197,9 +192,10 @@ Result<std::vector<std::string>> keep_outputs(const Candidate& candidate,
     return device_error(kernel + " cannot be launched: " +
                         said.substr(said.starts_with(kError) ? kError.size() : 0));
   }
-  FATUNE_TRY(const auto custom, custom_plan(candidate));
+  FATUNE_TRY(const OperationPlan plan,
+             candidate.kernel->manifest.operation->plan(candidate.problem));
   std::vector<std::string> files;
-  for (const TensorPlan& output : plan_of(candidate.problem, custom).outputs())
+  for (const TensorPlan& output : plan.outputs())
     files.push_back((folder / (output.name + ".bin")).string());
   return files;
 }

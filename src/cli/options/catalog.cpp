@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "model/declaring/said.hpp"
+#include "core/text.hpp"
 
 namespace fatune::cli {
 

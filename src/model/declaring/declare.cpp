@@ -9,8 +9,8 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "model/declaring/declaration.hpp"
+#include "model/declaring/headers.hpp"
 #include "model/kernel/entry.hpp"
-#include "model/kernel/includes.hpp"
 #include "model/space/space.hpp"
 
 namespace fatune {
@@ -30,19 +30,6 @@ std::string manifest_name(std::string_view entry) {
   return in_class(name.front(), "a-z") ? name : "kernel_" + name;
 }
 
-/// Adds the quoted headers beside a file, and their headers. Others are left to the loader.
-void add_headers(const fs::path& folder, const std::string& text, std::vector<SourceFile>& files) {
-  for (const Include& include : includes_of(text)) {
-    const fs::path name(include.name);
-    const bool known = std::ranges::count(files, include.name, &SourceFile::path) > 0;
-    if (!include.quoted || known || name.is_absolute() || *name.begin() == "..") continue;
-    auto header = read_found_file(folder / name);
-    if (!header) continue;
-    files.push_back({include.name, *std::move(header)});
-    add_headers(folder, std::string(files.back().text), files);
-  }
-}
-
 /// Makes the manifests of a declaration.
 class Writer {
  public:
@@ -54,7 +41,9 @@ class Writer {
 
   Result<Declared> write() {
     Declared declared{{{source_.file.filename().string(), source_.text}}, name_, {}};
-    add_headers(source_.file.parent_path(), source_.text, declared.files);
+    const fs::path folder = source_.file.parent_path();
+    add_headers(source_.text, {&folder, 1}, declared.files);
+    toolkit_ = includes_toolkit(declared.files);
     const Json operation = this->operation();
     FATUNE_TRY_STATUS(faults_.status());
     FATUNE_TRY_STATUS(choose_first(operation));
@@ -112,7 +101,7 @@ class Writer {
     json["parameters"] = said_.parameters;
     for (const Said& rule : source_.sayings.of("where"))
       json["constraints"].push_back({{"require", rule.text}});
-    if (source_.text.find("#include <") != std::string::npos) json["needs_toolkit_headers"] = true;
+    if (toolkit_) json["needs_toolkit_headers"] = true;
     for (const DeclaredArray& array : said_.arrays) {
       const ElementType& type = said_.types.at(array.name);
       const std::size_t bytes = type.bytes * static_cast<std::size_t>(type.count);
@@ -166,6 +155,7 @@ class Writer {
   Declaration said_;
   Faults& faults_;
   std::string name_;
+  bool toolkit_ = false;  ///< headers of the toolkit are included
 };
 
 /// Reads the CUDA file with its own statements.

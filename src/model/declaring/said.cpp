@@ -126,27 +126,6 @@ const Said* Sayings::find(std::string_view word, std::string_view name) const {
   return found == said_.end() ? nullptr : &*found;
 }
 
-std::size_t length_before(std::string_view text, std::string_view characters) {
-  int depth = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == ')' || c == ']') --depth;
-    if (depth <= 0 && characters.find(c) != std::string_view::npos) return at;
-    if (c == '(' || c == '[') ++depth;
-  }
-  return text.size();
-}
-
-std::vector<std::string> split_outside(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!trim(text).empty()) {
-    const std::size_t end = length_before(text, std::string_view(&separator, 1));
-    parts.emplace_back(trim(text.substr(0, end)));
-    text = text.substr(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
 std::string_view leading_name(std::string_view text) {
   const auto end = std::ranges::find_if(text, [](char c) { return !in_class(c, "A-Za-z0-9_"); });
   return {text.begin(), end};

@@ -9,7 +9,7 @@
 
 namespace fatune {
 
-/// What a statement says of a name: "block_size" and "32..1024:*2".
+/// Holds what a statement says of a name: "block_size" and "32..1024:*2".
 struct Said {
   const StatementWord* word;
   std::string name;  ///< empty for words without names
@@ -33,10 +33,6 @@ class Sayings {
   int sources_ = 0;
 };
 
-/// Splits at the separator outside of brackets, and trims the parts. An empty text has no part.
-std::vector<std::string> split_outside(std::string_view text, char separator);
-/// Returns the length of the text up to the first of the characters outside of brackets.
-std::size_t length_before(std::string_view text, std::string_view characters);
 /// Returns the letters, digits and _ with which the text begins.
 std::string_view leading_name(std::string_view text);
 /// Takes "[...]" or "(...)" from the front of the text and returns what is inside; empty without.

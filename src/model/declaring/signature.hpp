@@ -1,6 +1,7 @@
 // signature.hpp: Reads the __global__ functions and __constant__ variables of a CUDA text.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,7 +37,7 @@ std::vector<FunctionParameter> parameters_of(const GlobalFunction& function,
 /// An element or a value by the manifest's name of its type: "f32".
 struct ElementType {
   std::string name;
-  int count = 1;  ///< 4 for float4
+  std::int64_t count = 1;  ///< 4 for float4
   std::size_t bytes = 4;
 };
 /// None for a type that manifests lack.

@@ -52,7 +52,7 @@ constexpr StatementWord kWords[] = {
     {"--tolerance", "relative=X", "Accept such differences: relative=X, absolute=X, or both"},
 };
 
-/// Of a text file alone, where it stands for the argument of `fatune tune`.
+/// The word stands in text files alone, in place of the argument of `fatune tune`.
 constexpr StatementWord kFile = {"--file", "kernel.cu", ""};
 
 const StatementWord* find_word(std::string_view word, std::string_view mark) {

@@ -2,12 +2,14 @@
 // and lines of a text file.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/text.hpp"
 
 namespace fatune {
 
@@ -39,27 +41,25 @@ struct Statement {
 class Faults {
  public:
   void add(const std::string& where, const std::string& fault) {
-    if (!lines_.empty()) lines_ += '\n';
-    lines_ += where + ": " + fault;
-    typed_ = typed_ && where.starts_with("--");
+    lines_.push_back(where + ": " + fault);
   }
   void form(const std::string& where, std::string_view text, const std::string& form) {
     add(where, "'" + std::string(text) + "' is not of the form " + form);
   }
   /// Keeps the error of a part that failed; its message names the place.
   void take(const Status& part) {
-    if (!part) lines_ += (lines_.empty() ? "" : "\n") + part.error().message;
-    typed_ = typed_ && part;
+    if (!part) lines_.push_back(part.error().message);
   }
   /// A usage error if all faults are of options, else a file error.
   Status status() const {
     if (lines_.empty()) return {};
-    return typed_ ? usage_error(lines_) : file_error(lines_);
+    const bool typed =
+        std::ranges::all_of(lines_, [](const std::string& line) { return line.starts_with("--"); });
+    return typed ? usage_error(join(lines_, "\n")) : file_error(join(lines_, "\n"));
   }
 
  private:
-  std::string lines_;
-  bool typed_ = true;
+  std::vector<std::string> lines_;
 };
 
 /// Reads the lines of a text that begin with `mark`: "word text" or "word: text". Without a mark

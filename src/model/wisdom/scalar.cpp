@@ -84,6 +84,12 @@ Result<std::string> scalar_of(const PlainFacts& type, double value) {
   return fmt::format("{} {}", type.name, number_text(type, value));
 }
 
+std::uint64_t bits_of(const PlainFacts& type, double value) {
+  if (type.whole) return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  return type.bytes == 4 ? std::bit_cast<std::uint32_t>(static_cast<float>(value))
+                         : std::bit_cast<std::uint64_t>(value);
+}
+
 std::optional<Scalar> read_scalar(std::string_view argument) {
   const auto split = split_scalar(argument);
   if (!split) return std::nullopt;
@@ -92,13 +98,8 @@ std::optional<Scalar> read_scalar(std::string_view argument) {
   if (!value) return std::nullopt;
   const auto stored = scalar_of(type, *value);
   if (!stored || *stored != argument) return std::nullopt;
-  std::uint64_t bits =
-      static_cast<std::uint64_t>(static_cast<std::int64_t>(type.whole ? *value : 0));
-  if (!type.whole) {
-    bits = type.bytes == 4 ? std::bit_cast<std::uint32_t>(static_cast<float>(*value))
-                           : std::bit_cast<std::uint64_t>(*value);
-  }
-  return Scalar{&type, bits, std::string(split->value) + std::string(type.c_suffix)};
+  return Scalar{&type, bits_of(type, *value),
+                std::string(split->value) + std::string(type.c_suffix)};
 }
 
 }  // namespace fatune

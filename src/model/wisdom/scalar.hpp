@@ -27,6 +27,9 @@ std::string scalar_types();
 /// Returns the argument as stored: "f32 0.1". Fails with the text of value_fault().
 Result<std::string> scalar_of(const PlainFacts& type, double value);
 
+/// Returns the value's bits in the type, the lowest `type.bytes` bytes.
+std::uint64_t bits_of(const PlainFacts& type, double value);
+
 /// The value of a stored argument.
 struct Scalar {
   const PlainFacts* type;

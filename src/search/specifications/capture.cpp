@@ -135,7 +135,7 @@ class Capture {
     FATUNE_TRY(const auto headers, kernel_.objects_or_empty("headers"));
     for (const Fields& header : headers) {
       if (header.json().value("content", Json()).is_null()) continue;
-      SourceFile& file = out_.files.emplace_back();
+      SourceFile& file = out_.headers.emplace_back();
       FATUNE_TRY(file.path, header.text("file"));
       FATUNE_TRY(file.text, header.text("content"));
     }

@@ -7,7 +7,7 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "model/kernel/includes.hpp"
+#include "model/declaring/headers.hpp"
 #include "model/kernel/kernel.hpp"
 #include "model/wisdom/scalar.hpp"
 #include "search/specifications/specification.hpp"
@@ -87,19 +87,6 @@ void settle_options(Specification& of) {
   of.options = std::move(kept);
 }
 
-/// Adds the headers that a text includes in quotes, direct and indirect. One that is nowhere is
-/// told when the kernel is loaded.
-void add_headers(const std::string& text, Specification& of) {
-  for (const Include& include : includes_of(text)) {
-    if (!include.quoted || std::ranges::count(of.files, include.name, &SourceFile::path) > 0)
-      continue;
-    const auto header = read_named(include.name, Fields(Json(), ""), "", of.folders);
-    if (!header) continue;
-    of.files.push_back({include.name, *header});
-    add_headers(*header, of);
-  }
-}
-
 Json operation_of(const Specification& of, const std::string& name) {
   Json tensors = of.tensors;
   bool floats = false;
@@ -118,7 +105,7 @@ Json operation_of(const Specification& of, const std::string& name) {
   return operation;
 }
 
-Json kernel_of(const Specification& of) {
+Json kernel_of(const Specification& of, bool toolkit) {
   Json parameters = Json::array(), constraints = Json::array();
   for (const Parameter& parameter : of.parameters) {
     Json values = Json::array();
@@ -128,10 +115,6 @@ Json kernel_of(const Specification& of) {
                           {"default", values[parameter.default_position]}});
   }
   for (const std::string& rule : of.rules) constraints.push_back({{"require", rule}});
-  const bool toolkit = std::ranges::any_of(of.files, [](const SourceFile& file) {
-    const auto includes = includes_of(file.text);
-    return !std::ranges::all_of(includes, &Include::quoted);
-  });
   Json json = {{"schema", "fatune.kernel/1"},    {"name", manifest_name(of.function)},
                {"source", "kernel.cu"},          {"parameters", parameters},
                {"constraints", constraints},     {"needs_toolkit_headers", toolkit},
@@ -236,9 +219,11 @@ Result<Declared> declared(Specification of) {
   }
   settle_options(of);
   FATUNE_TRY_STATUS(settle_defaults(of));
-  add_headers(of.source, of);
-  of.files.push_back({"kernel.cu", of.source});
-  Json kernel = kernel_of(of);
+  std::vector<SourceFile> sources = of.headers;
+  sources.push_back({"kernel.cu", of.source});
+  add_headers(of.source, of.folders, sources);
+  Json kernel = kernel_of(of, includes_toolkit(sources));
+  std::ranges::move(sources, std::back_inserter(of.files));
   const Json operation = operation_of(of, kernel["name"].get<std::string>());
   kernel["operation"] = operation;
   if (std::ranges::any_of(of.tensors,

@@ -25,13 +25,14 @@ inline constexpr std::string_view kAnswerSource = "answer.cu";
 /// Errors name file and field. `typed` must be empty: the file says everything.
 Result<Declared> declare_json(const std::filesystem::path& file, std::span<const Statement> typed);
 
-/// What a file of another tuner says, in a manifest's terms.
+/// Holds what a file of another tuner says, in a manifest's terms.
 struct Specification {
   std::string where;     ///< the file, for messages
   std::string function;  ///< C++ name, with template arguments
   std::string source;
   std::vector<std::filesystem::path> folders;  ///< searched for the source and its headers
-  std::vector<SourceFile> files;               ///< headers and data
+  std::vector<SourceFile> headers;             ///< that the file holds itself
+  std::vector<SourceFile> files;               ///< data
   std::vector<Parameter> parameters;
   std::vector<std::string> rules;
   std::vector<std::string> options;  ///< of the compiler, in any spelling

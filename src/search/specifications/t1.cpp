@@ -1,6 +1,5 @@
 // t1.cpp: Reads T1 files whole: space, kernel, sizes, arguments and reference data.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -9,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "model/declaring/signature.hpp"
 #include "model/kernel/includes.hpp"
 #include "model/kernel/kernel.hpp"
+#include "model/wisdom/scalar.hpp"
 #include "search/datasets/spaces.hpp"
 #include "search/specifications/specification.hpp"
 
@@ -21,39 +22,24 @@ namespace fs = std::filesystem;
 
 constexpr std::array kAxes = {"X", "Y", "Z"};
 constexpr std::array kDivisors = {"GridDivX", "GridDivY", "GridDivZ"};
-constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-    {"half", "f16"}, {"float", "f32"}, {"double", "f64"},
-    {"int", "i32"},  {"uint", "u32"},  {"bool", "bool"}};
 constexpr std::int64_t kMostGenerated = std::int64_t{1} << 27;  // chosen: 1 GiB of doubles
 
-struct ElementType {
-  std::string name;        ///< "f32"
-  std::int64_t width = 1;  ///< of float4: 4
-  /// Null for half.
-  const PlainFacts* plain() const {
-    const auto type = plain_type_named(name);
-    return type ? &plain_facts(*type) : nullptr;
-  }
-};
-
-/// Reads "int32", "float" or "float4".
-std::optional<ElementType> element_type(const std::string& text) {
-  if (matches(text, "u?int(8|16|32|64)"))
-    return ElementType{replaced(text, "int", text[0] == 'u' ? "" : "i")};
-  const std::size_t end = text.find_last_not_of("0123456789") + 1;
-  const std::int64_t width = parse_integer(text.substr(end)).value_or(1);
-  for (const auto& [word, name] : kTypes) {
-    if (text.substr(0, end) == word && width > 0) return ElementType{std::string(name), width};
-  }
-  return std::nullopt;
+/// Returns null for half.
+const PlainFacts* plain(const ElementType& type) {
+  const auto known = plain_type_named(type.name);
+  return known ? &plain_facts(*known) : nullptr;
 }
 
-/// Appends an element's bytes, little-endian.
-void append(const PlainFacts& type, double value, std::string& bytes) {
-  std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
-  if (type.whole) bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
-  if (type.name == "f32") bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  for (std::size_t i = 0; i < type.bytes; ++i) bytes += static_cast<char>(bits >> (8 * i));
+/// Reads "int32", "float" or "float4".
+std::optional<ElementType> type_of(const std::string& text) {
+  if (matches(text, "u?int(8|16|32|64)")) return element_type(text + "_t");
+  const std::size_t end = text.find_last_not_of("0123456789") + 1;
+  const std::string word = text.substr(0, end);
+  const std::int64_t count = parse_integer(text.substr(end)).value_or(1);
+  if (!matches(word, "half|float|double|u?int|bool") || count < 1) return std::nullopt;
+  auto type = element_type(word);
+  type->count = count;
+  return type;
 }
 
 Result<double> number_or(const Fields& fields, const char* key, double fallback) {
@@ -166,16 +152,16 @@ class T1Reader {
     FATUNE_TRY(const std::string name, argument.text_or("Name", "argument"));
     FATUNE_TRY(const std::string memory, argument.text_or("MemoryType", "Vector"));
     FATUNE_TRY(const std::string word, argument.text_or("Type", "float"));
-    const auto type = element_type(word);
+    const auto type = type_of(word);
     if (!type)
       return argument.error("Type", "is " + word +
                                         "; bool, int8 to uint64, half, float, double and "
                                         "vectors such as float4 are known");
     if (memory == "Scalar") {
-      if (type->plain() == nullptr || type->width > 1)
+      if (plain(*type) == nullptr || type->count > 1)
         return argument.error("Type", "is no number, as a Scalar is");
       FATUNE_TRY(const double value, argument.number("FillValue"));
-      return out_.pass(*type->plain(), value, argument, "FillValue");
+      return out_.pass(*plain(*type), value, argument, "FillValue");
     }
     if (memory != "Vector" && memory != "Symbol")
       return argument.error("MemoryType", "is " + memory + "; Vector, Scalar and Symbol are known");
@@ -187,7 +173,7 @@ class T1Reader {
     const Json told = argument.json().value("Output", Json(0));
     if (!symbol && (access != "ReadOnly" || told == 1 || told == true)) tensor["output"] = true;
     FATUNE_TRY_STATUS(fill(argument, *type, count, tensor));
-    if (type->plain() == nullptr && access == "WriteOnly") tensor.erase("fill");
+    if (plain(*type) == nullptr && access == "WriteOnly") tensor.erase("fill");
     const std::string known = tensor["name"];
     if (symbol) out_.constants.push_back({name, known});
     if (memory == "Vector") out_.arguments.push_back(known);
@@ -199,14 +185,14 @@ class T1Reader {
     if (!argument.has("Size") && argument.has("DataSource")) {
       FATUNE_TRY(const fs::path data, data_file(argument));
       std::error_code ignored;
-      return fs::file_size(data, ignored) / (type.plain() == nullptr ? 2 : type.plain()->bytes);
+      return fs::file_size(data, ignored) / type.bytes;
     }
     if (!argument.has("Size")) return argument.error("Size", "is missing");
     FATUNE_TRY(const std::string text, text_or_one(argument, "Size"));
     const std::string where = field_place(argument.where(), "Size");
     FATUNE_TRY(const Expression parsed, Expression::parse(text, where, Syntax::kPython));
     FATUNE_TRY(const std::int64_t count, parsed.count(largest_));
-    return static_cast<std::size_t>(count * type.width);
+    return static_cast<std::size_t>(count * type.count);
   }
 
   /// Sets what the elements are.
@@ -228,7 +214,7 @@ class T1Reader {
       tensor["fill"] = "zeros";
     } else if (!random) {
       tensor.update({{"fill", "constant"}, {"value", value}});
-    } else if (type.plain() != nullptr && type.plain()->whole) {
+    } else if (plain(type) != nullptr && plain(type)->whole) {
       const auto end = static_cast<std::int64_t>(value);
       tensor.update({{"fill", "uniform"},
                      {"from", std::min(end, std::int64_t{0})},
@@ -250,7 +236,7 @@ class T1Reader {
   /// Evaluates DataSource, an expression over the element's number i, for each element.
   Status generate(const Fields& argument, const ElementType& type, std::size_t count,
                   Json& tensor) {
-    const PlainFacts* const facts = type.plain();
+    const PlainFacts* const facts = plain(type);
     if (facts == nullptr) return argument.error("FillType", "is Generator, which half cannot have");
     if (count > kMostGenerated)
       return argument.error(
@@ -266,7 +252,9 @@ class T1Reader {
       if (facts->whole) value = std::trunc(value);
       if (const std::string fault = value_fault(*facts, value); !fault.empty())
         return argument.error("DataSource", fmt::format("{}, for i={}", fault, i));
-      append(*facts, value, bytes);
+      const std::uint64_t bits = bits_of(*facts, value);
+      for (std::size_t byte = 0; byte < facts->bytes; ++byte)
+        bytes += static_cast<char>(bits >> (8 * byte));
     }
     out_.set_data(tensor, std::move(bytes));
     return {};

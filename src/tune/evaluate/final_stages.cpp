@@ -164,7 +164,7 @@ Status FinalStages::check_one(const Build& build, const std::optional<Compiled>&
   order.locate_errors = static_cast<bool>(setting.errors);
   order.hot = order.cold = false;
   FATUNE_TRY(RunReply reply, setting.worker.run(order, progress));
-  if (!reply.regions.empty() && setting.errors) setting.errors(record.id, reply.regions);
+  if (!reply.regions.empty()) setting.errors(record.id, reply.regions);
   record.outcome = reply.outcome;
   record.reason = reply.outcome == Outcome::kMeasured ? "" : where + reply.reason;
   if (!label.empty()) {

@@ -2,7 +2,6 @@
 #include "worker/protocol/implementation.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <utility>
 
@@ -49,9 +48,7 @@ Result<OutsideName> parse_function_name(std::string_view text) {
 }
 
 bool is_expression(std::string_view prefix, std::string_view behind) {
-  const auto of_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
+  const auto of_word = [](char c) { return in_class(c, "A-Za-z0-9_"); };
   return prefix == "torch.compile:" ||
          (prefix == "torch:" && !std::ranges::all_of(behind, of_word));
 }

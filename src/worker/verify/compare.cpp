@@ -149,7 +149,8 @@ void merge(const PieceErrors& piece, Comparison& all) {
 }
 
 /// The relative 2-norm of the output's error against the values of unquantized inputs.
-double method_error(const TensorReference& reference, std::span<const std::byte> out) {
+double method_error(const TensorReference& reference, const std::vector<Piece>& pieces,
+                    std::span<const std::byte> out) {
   const std::span<const float> table = decode_table(*reference.tensor.type);
   const auto* elements = reinterpret_cast<const std::uint16_t*>(out.data());
   using Squares = std::pair<double, double>;
@@ -164,8 +165,7 @@ double method_error(const TensorReference& reference, std::span<const std::byte>
     return squares;
   };
   double errors = 0, values = 0;
-  for (const auto& [of_errors, of_values] :
-       of_pieces<Squares>(pieces_of(reference.tensor), squares_of)) {
+  for (const auto& [of_errors, of_values] : of_pieces<Squares>(pieces, squares_of)) {
     errors += of_errors;
     values += of_values;
   }
@@ -353,7 +353,7 @@ Comparison compare(const TensorReference& reference, std::span<const std::byte> 
   }
   result.mean_abs = absolute / static_cast<double>(reference.tensor.elements());
   result.relative_l2 = relative(squares, reference_squares);
-  if (!reference.unquantized.empty()) result.method_l2 = method_error(reference, out);
+  if (!reference.unquantized.empty()) result.method_l2 = method_error(reference, pieces, out);
   add_masked_rows(reference, out, result);
   return result;
 }
